@@ -1,0 +1,32 @@
+"""Turn the texts of the command line into values, with a message that says what would be right."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+def duration(text: str) -> float:
+    """``60s``, ``4m``, ``1h`` or ``90`` (seconds) as seconds; must be above 0."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
+    if not match or float(match.group(1)) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a time above 0; write for example 60s, 4m or 1h")
+    return float(match.group(1)) * _UNITS[match.group(2) or "s"]
+
+
+def share(text: str) -> float:
+    """``4%`` or ``0.04`` as 0.04; must be above 0 and below 1."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text.strip())
+    value = float(match.group(1)) / (100 if match.group(2) else 1) if match else 0.0
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a share between 0 and 1; write for example 4% or 0.04")
+    return value
+
+
+def count(text: str) -> int:
+    """A whole number above 0."""
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number above 0")
+    return int(text)

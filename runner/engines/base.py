@@ -1,0 +1,59 @@
+"""What every engine is asked to do and what it answers. An engine knows nothing of profiles or statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+PROJECT = Path(__file__).resolve().parent.parent.parent
+STDERR_TAIL_CHARACTERS = 2000
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """What the user asked of the engine."""
+
+    python: str | None = None  # an existing interpreter to measure, for the local engine
+
+
+@dataclass(frozen=True)
+class Task:
+    """One start of the worker.
+
+    ``variables`` are those of the profile; ``inherited`` the caller's own that the worker may have (the local engine
+    passes them on, a container starts without them). ``arguments`` follow ``python -m runner.worker``.
+    ``folders`` are the host's that the worker reads.
+    """
+
+    arguments: tuple[str, ...]
+    variables: dict[str, str] = field(default_factory=dict)
+    inherited: dict[str, str] = field(default_factory=dict)
+    prefix: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    timeout_s: float = 120.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a worker ended. ``failure`` is None if it ended well, else one line that says what happened."""
+
+    stdout: str
+    stderr_tail: str
+    seconds: float
+    failure: str | None
+
+
+class Engine(Protocol):
+    """Starts workers one at a time, and leaves nothing behind when ``run`` ends, in whatever way it ends."""
+
+    name: str
+
+    def describe(self) -> dict[str, Any]:
+        """Name, version and image of the engine, for the record."""
+
+    def run(self, task: Task) -> Outcome:
+        """Start the worker, wait for it (``task.timeout_s`` seconds at most) and return how it ended."""
+
+    def command(self, task: Task) -> list[str]:
+        """The same start as one command that can be typed in a shell."""

@@ -1,0 +1,47 @@
+"""The local engine: an interpreter on this machine, the project's own or one that the user names."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from typing import Any
+
+from runner.engines.base import PROJECT, EngineOptions, Outcome, Task
+from runner.engines.process import run_process
+from runner.errors import InputError
+
+
+class LocalEngine:
+    """Starts ``python -m runner.worker`` from the project's folder, so that any interpreter finds the code."""
+
+    name = "local"
+
+    def __init__(self, options: EngineOptions) -> None:
+        named = options.python
+        found = shutil.which(named) if named else sys.executable
+        if found is None:
+            raise InputError(f"--python {named}: no such executable; give an interpreter, for example /usr/bin/python3")
+        self._python = found
+
+    def describe(self) -> dict[str, Any]:
+        return {"name": self.name, "version": platform.release(), "image": self._python}
+
+    def _argv(self, task: Task) -> list[str]:
+        return [*task.prefix, self._python, "-m", "runner.worker", *task.arguments]
+
+    def run(self, task: Task) -> Outcome:
+        argv = self._argv(task)
+        if task.arguments[0] == "train":
+            argv.append("--die-with-parent")
+        try:
+            return run_process(argv, {**task.inherited, **task.variables}, PROJECT, task.timeout_s)
+        except (FileNotFoundError, PermissionError) as error:
+            raise InputError(f"{argv[0]}: can't be started: {error.strerror}") from None
+
+    def command(self, task: Task) -> list[str]:
+        # of the inherited variables only PATH is needed to start, and only to find a prefix's command
+        path = [f"PATH={task.inherited.get('PATH', os.defpath)}"] if task.prefix else []
+        variables = [f"{name}={value}" for name, value in task.variables.items()]
+        return ["env", "-i", "-C", str(PROJECT), *path, *variables, *self._argv(task)]

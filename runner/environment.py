@@ -1,0 +1,50 @@
+"""An Environment: everything a profile sets for a worker, resolved for one machine. Plain data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from runner.worker.sensitive import is_sensitive
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What a worker is started with, and what it must observe for the profile to count as in effect.
+
+    ``preload`` maps logical library names to paths inside the image, in the order they are preloaded; LD_PRELOAD is
+    already among ``variables``. ``prefix`` is put before the interpreter (for example numactl and its options).
+    """
+
+    profile: str
+    title: str
+    variables: dict[str, str]
+    preload: dict[str, str]
+    prefix: tuple[str, ...]
+    expect: dict[str, str | int | bool]
+    numerics: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "prefix": list(self.prefix)}
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any]) -> Environment:
+        return Environment(**{**document, "prefix": tuple(document["prefix"])})
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content, to tell whether two runs used the same."""
+        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()
+
+
+def clean(caller: Mapping[str, str], keep: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Split the caller's variables into those a worker may inherit and those that could change the outcome.
+
+    Variables named in ``keep`` are inherited whatever they are. Returns (inherited, removed).
+    """
+    kept = set(keep)
+    removed = {name: value for name, value in caller.items() if is_sensitive(name) and name not in kept}
+    return {name: value for name, value in caller.items() if name not in removed}, removed

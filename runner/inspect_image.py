@@ -1,0 +1,23 @@
+"""Ask a worker what is inside an image: host facts, packages and libraries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from runner.engines.base import Engine, Task
+from runner.errors import InputError
+
+
+def inspect(engine: Engine, inherited: Mapping[str, str]) -> dict[str, Any]:
+    """What ``runner.worker inspect`` prints under ``engine``. Raises InputError if it can't run or has no torch."""
+    outcome = engine.run(Task(("inspect",), inherited=dict(inherited)))
+    image = engine.describe()["image"]
+    if outcome.failure is not None:
+        last = (outcome.stderr_tail.strip().splitlines() or ["it printed nothing"])[-1]
+        raise InputError(f"{image}: the worker {outcome.failure}: {last}; it needs Python 3.10 or later with torch")
+    inspection: dict[str, Any] = json.loads(outcome.stdout)
+    if inspection["packages"]["torch"] is None:
+        raise InputError(f"{image}: has no torch; install it there, or name another interpreter with --python")
+    return inspection

@@ -1,0 +1,40 @@
+"""One measurement at a time on a machine: two would spoil each other's numbers."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from runner.errors import InputError
+
+
+@contextlib.contextmanager
+def machine_lock() -> Iterator[None]:
+    """Hold the machine for this process. Raises InputError, naming the process, while another measurement runs."""
+    path = Path(tempfile.gettempdir()) / "envkit.lock"
+    flags = os.O_RDWR | os.O_CLOEXEC
+    try:
+        # An existing file is opened without O_CREAT: in a sticky folder the kernel refuses that for another user's
+        # file (sysctl fs.protected_regular).
+        descriptor = os.open(path, flags) if path.exists() else os.open(path, flags | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise InputError(f"{path}: can't be opened: {error.strerror}; remove it, or set TMPDIR") from None
+    try:
+        with contextlib.suppress(PermissionError):
+            os.fchmod(descriptor, 0o666)  # other users measure here too, whatever this one's umask
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(descriptor, 20, 0).decode().strip() or "unknown"
+            raise InputError(
+                f"another measurement runs on this machine (process {holder}); both would be spoilt: wait for it"
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)

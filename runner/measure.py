@@ -1,0 +1,120 @@
+"""The measuring loop: blocks of fresh workers in random order, until the answer is precise enough or time is up."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runner.effect import check
+from runner.engines.base import Engine, Outcome, Task
+from runner.environment import Environment
+from runner.plan import REFERENCE, Plan
+from runner.progress import Progress
+from runner.record import Event, Record
+from runner.statistics import speedup
+from runner.worker.fashion_mnist import SYNTHETIC
+
+# Why a run ended; the reasons that mean it was completed.
+PRECISE, BUDGET, COMPLETE = "precise enough", "budget used up", "complete"
+FAILED, NOT_IN_EFFECT, INTERRUPTED = "a worker failed", "not in effect", "interrupted"
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything it takes to start workers: what to measure, as whom, and with what.
+
+    ``inherited`` are the caller's variables that workers may have; ``kept`` those of them that could change the
+    outcome and that the user chose to keep.
+    """
+
+    plan: Plan
+    environments: dict[str, Environment]
+    engine: Engine
+    inherited: dict[str, str]
+    kept: dict[str, str]
+
+    def task(self, profile: str) -> Task:
+        """The start of one worker under ``profile``."""
+        environment = self.environments[profile]
+        return Task(
+            arguments=self.plan.worker_arguments(),
+            variables=environment.variables,
+            inherited=self.inherited,
+            prefix=environment.prefix,
+            folders=() if self.plan.data == SYNTHETIC else (self.plan.data,),
+            timeout_s=self.plan.timeout_s,
+        )
+
+
+def measure(job: Job, record: Record, events: list[Event], progress: Progress) -> str:
+    """Run blocks and append what happens to ``record`` and ``events``; returns why it ended.
+
+    ``events`` holds what an earlier, interrupted run recorded: samples that are there are not measured again, and
+    their time counts towards the budget.
+    """
+    plan = job.plan
+    spent = sum(event["worker_seconds"] for event in samples(events))
+    block = 0
+    while True:
+        for profile in plan.order(block):
+            if any(event["block"] == block and event["profile"] == profile for event in samples(events)):
+                continue
+            progress.start(block, profile, max(0.0, plan.budget_s - spent))
+            begin = time.monotonic()
+            outcome = job.engine.run(job.task(profile))
+            spent += time.monotonic() - begin
+            document, problem = _understood(outcome, samples(events))
+            where = {"block": block, "profile": profile, "worker_seconds": round(outcome.seconds, 3)}
+            if document is None:
+                events.append(record.append("failure", **where, problem=problem, stderr=outcome.stderr_tail))
+                return FAILED
+            events.append(record.append("sample", **where, **document, stderr=outcome.stderr_tail))
+            progress.finish(block, profile, document["seconds"] / len(document["step_s"]))
+            checks = check(job.environments[profile], document["evidence"], job.kept)
+            if not all(one.holds for one in checks):
+                return NOT_IN_EFFECT
+        block += 1
+        if plan.epochs:
+            return COMPLETE
+        if _precise(plan, events):
+            return PRECISE
+        if spent + spent / block > plan.budget_s:
+            return BUDGET
+
+
+def samples(events: Sequence[Event]) -> list[Event]:
+    return [event for event in events if event["event"] == "sample"]
+
+
+def block_times(events: Sequence[Event], profile: str) -> tuple[list[float], list[float]]:
+    """The times (seconds) of the reference and of ``profile`` in each complete block, in the order of the blocks."""
+    times: dict[int, dict[str, float]] = {}
+    for event in samples(events):
+        times.setdefault(event["block"], {})[event["profile"]] = event["seconds"]
+    complete = [block for _, block in sorted(times.items()) if REFERENCE in block and profile in block]
+    return [block[REFERENCE] for block in complete], [block[profile] for block in complete]
+
+
+def _precise(plan: Plan, events: Sequence[Event]) -> bool:
+    if plan.profile == REFERENCE:
+        return False
+    found = speedup(*block_times(events, plan.profile))
+    return found is not None and found.half_width <= plan.precision
+
+
+def _understood(outcome: Outcome, earlier: Sequence[Event]) -> tuple[dict[str, Any] | None, str | None]:
+    """The worker's document, or what is wrong: it failed, printed no document, or ran other code, data or weights."""
+    if outcome.failure is not None:
+        return None, outcome.failure
+    try:
+        document: dict[str, Any] = json.loads(outcome.stdout)
+    except ValueError:
+        return None, "printed no JSON document"
+    for event in earlier:
+        for name, digest in document["digests"].items():
+            if event["digests"][name] != digest:
+                return None, f"its {name.replace('_', ' ')} differs from that of earlier samples ({digest[:12]}…)"
+    return document, None

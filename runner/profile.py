@@ -1,0 +1,214 @@
+"""Profiles: what each key of a YAML file in ``envprofiles/`` means, and reading one with what it extends."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NoReturn, cast
+
+from runner import yamlfile
+from runner.errors import InputError
+from runner.expressions import FACTS, ExpressionError, expand
+from runner.worker.libraries import FILE_NAMES
+from runner.yamlfile import YamlFile
+
+PROFILE_FOLDER = Path(__file__).resolve().parent.parent / "envprofiles"
+KEYS = ("name", "title", "why", "extends", "preload", "env", "prefix", "expect", "numerics")
+WHY_KEYS = ("reason", "source")
+Numerics = Literal["same", "may-differ"]
+# Where `expect` can look in the worker's evidence. Those that end in a dot take a setting's name after it.
+EXPECTABLE = (
+    "openmp.runtime", "openmp.max_threads", "openmp.proc_bind", "openmp.places", "openmp.blocktime_ms",
+    "openmp.settings.", "malloc.allocator", "malloc.settings.", "threads.pinned_cpus",
+    "torch.num_threads", "torch.interop_threads",
+)  # fmt: skip
+VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+# Any facts do to check an expression; 1 can't be divided to zero by min and max.
+_SAMPLE_FACTS = dict.fromkeys(FACTS, 1)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One profile with everything it extends merged in; values still hold ``${...}``."""
+
+    name: str
+    title: str
+    reason: str
+    source: str
+    extends: str | None
+    preload: tuple[str, ...]
+    env: dict[str, str]
+    prefix: tuple[str, ...]
+    expect: dict[str, str | int | bool]
+    numerics: Numerics
+    path: Path
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """`` (did you mean 'x'?)`` for the nearest known word, or nothing."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean '{near[0]}'?)" if near else ""
+
+
+def names(folder: Path = PROFILE_FOLDER) -> list[str]:
+    """The names of all profiles in ``folder``, sorted."""
+    return sorted(path.stem for path in folder.glob("*.yaml"))
+
+
+def load(name: str, folder: Path = PROFILE_FOLDER) -> Profile:
+    """The profile called ``name``, or the one in the file ``name`` if it ends in ``.yaml``.
+
+    What it extends is looked up beside it, then in ``folder``. Raises InputError naming file, line and mend.
+    """
+    if name.endswith((".yaml", ".yml")):
+        path = Path(name)
+        if not path.is_file():
+            raise InputError(f"{path}: no such profile file")
+    else:
+        path = folder / f"{name}.yaml"
+        if not path.is_file():
+            known = names(folder)
+            raise InputError(f"no profile '{name}' in {folder}{suggestion(name, known)}; there are: {', '.join(known)}")
+    return _load(path, folder, chain=())
+
+
+def _load(path: Path, folder: Path, chain: tuple[Path, ...]) -> Profile:
+    file = yamlfile.read(path)
+    _validate(file)
+    data = file.data
+    parent: Profile | None = None
+    if data.get("extends") is not None:
+        beside, shipped = path.parent / f"{data['extends']}.yaml", folder / f"{data['extends']}.yaml"
+        parent_path = beside if beside.is_file() else shipped
+        if parent_path.resolve() in (*(link.resolve() for link in chain), path.resolve()):
+            circle = " -> ".join([*(link.stem for link in chain), path.stem, parent_path.stem])
+            raise file.error(("extends",), f"'extends' goes in a circle ({circle}); remove one link")
+        if not parent_path.is_file():
+            near = suggestion(data["extends"], names(folder))
+            raise file.error(("extends",), f"extends '{data['extends']}', which is not a profile{near}")
+        parent = _load(parent_path, folder, (*chain, path))
+    return Profile(
+        name=data["name"],
+        title=data["title"],
+        reason=data["why"]["reason"],
+        source=data["why"]["source"],
+        extends=data.get("extends"),
+        preload=tuple(data.get("preload", parent.preload if parent else ())),
+        env=_merged(parent.env if parent else {}, _env_texts(file)),
+        prefix=tuple(str(item) for item in data.get("prefix", parent.prefix if parent else ())),
+        expect=_merged(parent.expect if parent else {}, data.get("expect", {})),
+        numerics=cast(Numerics, data.get("numerics", parent.numerics if parent else "same")),
+        path=path,
+    )
+
+
+def _merged(inherited: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """Key by key; an own value of null takes an inherited key away."""
+    return {key: value for key, value in {**inherited, **own}.items() if value is not None}
+
+
+def _env_texts(file: YamlFile) -> dict[str, str | None]:
+    env = file.data.get("env", {})
+    return {name: None if value is None else file.texts[("env", name)] for name, value in env.items()}
+
+
+def _validate(file: YamlFile) -> None:
+    data = file.data
+    for key in data:
+        if key not in KEYS:
+            raise file.error((key,), f"unknown key '{key}'{suggestion(key, KEYS)}; allowed are {', '.join(KEYS)}")
+    for key in ("name", "title", "why"):
+        if key not in data:
+            raise file.error((), f"key '{key}' is missing; add a line '{key}: …'")
+    for key in ("name", "title", "extends"):
+        if key in data and not isinstance(data[key], str):
+            _wrong_type(file, (key,), "a text")
+    if data["name"] != file.path.stem:
+        raise file.error(("name",), f"name '{data['name']}' must be the file's name, '{file.path.stem}'")
+    _validate_why(file)
+    _validate_list(file, "preload")
+    _validate_list(file, "prefix")
+    for index, library in enumerate(data.get("preload", [])):
+        if library not in FILE_NAMES:
+            known = f"{suggestion(library, FILE_NAMES)}; known are {', '.join(FILE_NAMES)}"
+            raise file.error(("preload", index), f"unknown library '{library}'{known}")
+    _validate_env(file)
+    _validate_expect(file)
+    if data.get("numerics", "same") not in ("same", "may-differ"):
+        raise file.error(("numerics",), f"numerics is 'same' or 'may-differ', not '{data['numerics']}'")
+
+
+def _wrong_type(file: YamlFile, at: tuple[str | int, ...], wanted: str) -> NoReturn:
+    value: Any = file.data
+    for key in at:
+        value = value[key]
+    found = {dict: "a mapping", list: "a list", type(None): "nothing", str: "a text"}.get(type(value))
+    key = ".".join(str(part) for part in at)
+    raise file.error(at, f"'{key}' must be {wanted}, not {found or f'{type(value).__name__} {value}'}")
+
+
+def _validate_why(file: YamlFile) -> None:
+    why = file.data["why"]
+    if not isinstance(why, dict):
+        _wrong_type(file, ("why",), "a mapping of 'reason' (a sentence) and 'source' (where that is known from)")
+    for key in why:
+        if key not in WHY_KEYS:
+            raise file.error(("why", key), f"unknown key 'why.{key}'{suggestion(key, WHY_KEYS)}")
+    for key in WHY_KEYS:
+        if not isinstance(why.get(key), str):
+            raise file.error(("why",), f"'why.{key}' is missing or not a text; add it")
+
+
+def _validate_list(file: YamlFile, key: str) -> None:
+    if key not in file.data:
+        return
+    if not isinstance(file.data[key], list):
+        _wrong_type(file, (key,), "a list, for example [a, b]")
+    for index, item in enumerate(file.data[key]):
+        if not isinstance(item, str) and not (isinstance(item, int) and not isinstance(item, bool)):
+            _wrong_type(file, (key, index), "a text")
+        _check_expression(file, (key, index), str(item))
+
+
+def _validate_env(file: YamlFile) -> None:
+    env = file.data.get("env", {})
+    if not isinstance(env, dict):
+        _wrong_type(file, ("env",), "a mapping of variables to values")
+    for name, value in env.items():
+        at = ("env", name)
+        if not VARIABLE_NAME.match(name):
+            raise file.error(at, f"'{name}' is not a variable's name (letters, digits and _)")
+        if name == "LD_PRELOAD":
+            raise file.error(at, "LD_PRELOAD is made from 'preload'; name the library there")
+        if isinstance(value, bool):
+            raise file.error(at, f"'env.{name}' is a YAML boolean; quote it to pass the text on: \"{file.texts[at]}\"")
+        if isinstance(value, (dict, list)):
+            _wrong_type(file, at, "a text or a number")
+        if value is not None:
+            _check_expression(file, at, file.texts[at])
+
+
+def _validate_expect(file: YamlFile) -> None:
+    expect = file.data.get("expect", {})
+    if not isinstance(expect, dict):
+        _wrong_type(file, ("expect",), "a mapping of evidence to values")
+    for key, value in expect.items():
+        at = ("expect", key)
+        if not any(key == known or (known.endswith(".") and key.startswith(known)) for known in EXPECTABLE):
+            shown = ", ".join(f"{known}NAME" if known.endswith(".") else known for known in EXPECTABLE)
+            raise file.error(at, f"nothing called '{key}' is observed{suggestion(key, EXPECTABLE)}; there are: {shown}")
+        if value is not None and not isinstance(value, (str, int)):
+            _wrong_type(file, at, "a text, a whole number or true/false")
+        if isinstance(value, str):
+            _check_expression(file, at, value)
+
+
+def _check_expression(file: YamlFile, at: tuple[str | int, ...], text: str) -> None:
+    try:
+        expand(text, _SAMPLE_FACTS)
+    except ExpressionError as error:
+        if "divides by zero" not in str(error):
+            raise file.error(at, str(error)) from None

@@ -1,0 +1,51 @@
+"""Show what is being measured: one progress bar on a terminal, plain lines elsewhere. Written to stderr."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as Bar
+
+
+class Progress:
+    """Tells of blocks and profiles as they are measured; used as a context manager.
+
+    The bar is drawn between samples only: drawing while a worker runs would take time from it.
+    """
+
+    def __init__(self, budget_s: float, quiet: bool) -> None:
+        """``budget_s`` is the whole budget in seconds; 0 where the time needed isn't known."""
+        self._budget_s = budget_s
+        self._quiet = quiet
+        self._bar: Bar | None = None
+        if sys.stderr.isatty() and not quiet:
+            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"))
+            self._bar = Bar(*columns, console=Console(stderr=True), auto_refresh=False, transient=True)
+            self._task = self._bar.add_task("starting", total=budget_s or None, left="")
+
+    def __enter__(self) -> Progress:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def start(self, block: int, profile: str, left_s: float) -> None:
+        """A worker is about to start; at most ``left_s`` seconds of the budget are left."""
+        if self._bar:
+            left = f"at most {left_s // 60:.0f}:{left_s % 60:02.0f} left" if self._budget_s else ""
+            done = self._budget_s - left_s
+            self._bar.update(self._task, description=f"block {block + 1}, {profile}", completed=done, left=left)
+            self._bar.refresh()
+
+    def finish(self, block: int, profile: str, step_s: float) -> None:
+        """A worker ended; its mean step took ``step_s`` seconds."""
+        if self._bar is None and not self._quiet:
+            print(f"block {block + 1}, {profile}: {step_s * 1000:.2f} ms per step", file=sys.stderr, flush=True)

@@ -1,0 +1,119 @@
+"""A run's file: one JSON document per line, appended and flushed to disk as things happen, never rewritten."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from runner.errors import InputError
+
+FILE_NAME = "record.jsonl"
+SCHEMA = 1
+Event = dict[str, Any]
+
+
+class RecordFull(Exception):
+    """An event could not be written; the message names the file and why. What was written before is safe."""
+
+
+class Record:
+    """An open record. Exclusive: a second runner on the same folder is refused."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    @staticmethod
+    def create(folder: Path) -> Record:
+        """Make ``folder`` and an empty record in it. Raises InputError if there is one already, or no permission."""
+        path = folder / FILE_NAME
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except FileExistsError:
+            raise InputError(
+                f"{path}: holds a run already; continue it with --resume {folder}, or give another folder"
+            ) from None
+        except OSError as error:
+            raise InputError(
+                f"{folder}: results can't be written there: {error.strerror}; give another folder with --output"
+            ) from None
+        return Record(path, _locked(descriptor, path))
+
+    @staticmethod
+    def reopen(folder: Path) -> Record:
+        """Open the record of an earlier run for appending, without the half line that a kill may have left."""
+        path = folder / FILE_NAME
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        except OSError as error:
+            raise InputError(f"--resume {folder}: {path.name} can't be opened: {error.strerror}") from None
+        record = Record(path, _locked(descriptor, path))
+        content = path.read_bytes()
+        os.ftruncate(descriptor, content.rfind(b"\n") + 1)
+        return record
+
+    def append(self, event: str, **fields: Any) -> Event:
+        """Write one line with the time (seconds since 1970) and have it on disk before returning.
+
+        Raises RecordFull, with the file as it was before, if it can't be written.
+        """
+        document = {"event": event, "time": round(time.time(), 3), **fields}
+        line = (json.dumps(document) + "\n").encode()
+        size = os.fstat(self._descriptor).st_size
+        try:
+            written = 0
+            while written < len(line):
+                written += os.write(self._descriptor, line[written:])
+            os.fsync(self._descriptor)
+        except OSError as error:
+            os.ftruncate(self._descriptor, size)
+            raise RecordFull(f"{self.path}: can't be written: {error.strerror}") from None
+        return document
+
+    def __enter__(self) -> Record:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        os.close(self._descriptor)
+
+
+def _locked(descriptor: int, path: Path) -> int:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise InputError(f"{path}: another runner is writing to it; wait for it, or give another folder") from None
+    return descriptor
+
+
+def read(folder: Path) -> list[Event]:
+    """The events of a record in order. A last line that a kill cut short is left out.
+
+    Raises InputError for a folder without a record, a damaged line, or a record of a later version.
+    """
+    path = folder / FILE_NAME
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}; give the folder of a run") from None
+    events = []
+    for number, line in enumerate(lines[:-1], start=1):  # what follows the last newline is empty or cut short
+        try:
+            events.append(json.loads(line))
+        except ValueError:
+            raise InputError(f"{path}:{number}: damaged line; remove it to read the rest") from None
+    if not events or events[0].get("event") != "run":
+        raise InputError(f"{path}: is not the record of a run (its first line must be the event 'run')")
+    if events[0]["schema"] > SCHEMA:
+        raise InputError(
+            f"{path}: was written by a later version (schema {events[0]['schema']}, this reads up to {SCHEMA}); update"
+        )
+    return events

@@ -1,0 +1,171 @@
+"""Print a summary for people, in 80 columns."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from runner.plan import REFERENCE
+from runner.statistics import CONFIDENCE, MIN_BLOCKS
+from runner.summary import Measured, Summary
+
+WIDTH = 80
+# The published figures for this workload's full training: seconds, test accuracy.
+BOOK = {"baseline": (148, 0.8399), "intel-omp": (106, 0.8325)}
+COLOURS = {"faster": "green", "slower": "red", "NOT IN EFFECT": "red", "failed": "red"}
+
+
+def console() -> Console:
+    """The terminal, or plain text of a fixed width where the output goes to a file."""
+    plain = Console()
+    return plain if plain.is_terminal else Console(width=WIDTH)
+
+
+def show(summary: Summary, folder: str, out: Console) -> None:
+    """The whole report; ``folder`` is where its record is."""
+    _heading(summary, out)
+    _table(summary, out)
+    _verdict(summary, out)
+    for measured in summary.measured:
+        _evidence(summary, measured, out)
+    _notes(summary, out)
+    out.print()
+    out.print(Text(f"record   {folder}  (print again: runner report {folder})"), soft_wrap=True)
+
+
+def _heading(summary: Summary, out: Console) -> None:
+    plan, host = summary.plan, summary.host
+    facts, machine = host["facts"], host["fingerprint"]
+    quota = f", quota {facts['cpu_quota']:g} CPUs" if facts["cpu_quota"] else ""
+    length = f"{plan.epochs} epochs" if plan.epochs else f"{plan.steps} steps after {plan.warmup_steps} to warm up"
+    environment = summary.environments[plan.profile]
+    rows = {
+        "profile": f"{plan.profile}: {environment.title}",
+        "machine": f"{machine['cpu_model']}, {facts['usable_cpus']} usable CPUs on {facts['physical_cores']} cores"
+        f"{quota}, {machine['hypervisor'] or 'bare metal'}",
+        "system": f"{machine['distribution']}, Linux {machine['kernel']}, {machine['libc']}",
+        "memory": f"{(machine['memory_bytes'] or 0) / 2**30:.1f} GiB, transparent huge pages {machine['thp_enabled']}",
+        "engine": f"{summary.engine['name']}: {summary.engine['image']}, Python {host['python']['version']}, "
+        f"torch {host['packages']['torch']}",
+        "workload": f"{plan.workload}, {length}, each sample a fresh process",
+        "data": summary.data_source,
+    }
+    for name, text in rows.items():
+        out.print(Text(f"{name:<9}{text}"))
+    if summary.synthetic:
+        out.print(Text("SYNTHETIC DATA: this is not Fashion-MNIST. Losses and accuracy mean nothing.", "bold red"))
+    out.print()
+
+
+def _table(summary: Summary, out: Console) -> None:
+    if not summary.measured:
+        return
+    full = bool(summary.plan.epochs)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("profile")
+    columns = ["samples", "ms/step", "images/s", "system time", "faults/step", "peak memory"]
+    for column in [*columns[:1], "training", "accuracy", *columns[1:3]] if full else columns:
+        table.add_column(column, justify="right")
+    for one in summary.measured:
+        cells = [f"{one.step_s * 1000:.2f}", f"{one.images_per_s:,.0f}"]
+        if full:
+            accuracy = "-" if one.accuracy is None else f"{one.accuracy:.2%}"
+            table.add_row(one.profile, str(one.samples), f"{one.training_s:.1f} s", accuracy, *cells)
+        else:
+            cells += [f"{one.system_share:.1%}", f"{one.faults_per_step:,.0f}"]
+            table.add_row(one.profile, str(one.samples), *cells, f"{one.peak_memory_bytes / 2**20:,.0f} MiB")
+    if full:
+        for name, (seconds, share) in BOOK.items():
+            table.add_row(f"the book's {name}", "", f"{seconds} s", f"{share:.2%}", "", "", style="dim")
+    out.print(table)
+    out.print()
+
+
+def _verdict(summary: Summary, out: Console) -> None:
+    verdict, profile = summary.verdict, summary.plan.profile
+    style = f"bold {COLOURS.get(verdict, 'default')}"
+    if verdict == "NOT IN EFFECT":
+        for one in summary.not_in_effect:
+            out.print(Text(f"{one.profile} is NOT IN EFFECT: no speedup is worked out.", style))
+            for check in one.checks:
+                if not check.holds:
+                    out.print(Text(f"  {check.key}: expected {_shown(check.expected)}, seen {_shown(check.seen)}"))
+    elif summary.speedup is not None:
+        found = summary.speedup
+        interval = f"{CONFIDENCE:.0%} interval {found.low:.3f} to {found.high:.3f}, {found.blocks} blocks"
+        out.print(Text(f"speedup  {found.ratio:.3f} ({interval}): {verdict.upper()}", style))
+        out.print(Text(f"         {_meaning(summary)}"))
+    elif summary.single_ratio is not None:
+        out.print(Text(f"ratio    {summary.single_ratio:.3f}, from one run each: no interval, no verdict"))
+    elif verdict == "too few samples":
+        out.print(Text(f"speedup  not worked out: an interval needs {MIN_BLOCKS} complete blocks (raise --budget)"))
+    if summary.losses is not None:
+        losses = summary.losses
+        same = (
+            "equal to the last bit"
+            if losses.largest_difference == 0
+            else (f"largest relative difference at a step {losses.largest_difference:.1e}")
+        )
+        out.print(
+            Text(
+                f"losses   final {losses.reference_final:.6f} and {losses.profile_final:.6f}; "
+                f"{same} over {losses.steps} steps"
+            )
+        )
+        if not losses.agree and summary.environments[profile].numerics == "same":
+            out.print(Text("         LOSSES DIFFER by more than rounding: it changes what is learnt", "bold red"))
+    out.print()
+
+
+def _meaning(summary: Summary) -> str:
+    found, profile = summary.speedup, summary.plan.profile
+    assert found is not None
+    if found.verdict == "faster":
+        return f"{profile} takes {1 - 1 / found.ratio:.1%} less time than {REFERENCE} here."
+    if found.verdict == "slower":
+        return f"{profile} takes {1 / found.ratio - 1:.1%} more time than {REFERENCE} here."
+    return (
+        f"Its time is within {1 / found.high - 1:+.1%} to {1 / found.low - 1:+.1%} of {REFERENCE}'s, and may be equal."
+    )
+
+
+def _evidence(summary: Summary, measured: Measured, out: Console) -> None:
+    if not measured.checks:
+        return
+    state = "in effect" if measured.in_effect else "NOT IN EFFECT"
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in (f"{measured.profile}: {state}", "expected", "seen", ""):
+        table.add_column(column, overflow="fold")
+    for check in measured.checks:
+        mark = Text("ok", "green") if check.holds else Text("NOT MET", "bold red")
+        table.add_row(check.key, _shown(check.expected), _shown(check.seen), mark)
+    out.print(table)
+    for name, value in summary.environments[measured.profile].variables.items():
+        out.print(Text(f"  {name}={value}"), soft_wrap=True)
+    out.print()
+
+
+def _shown(value: object) -> str:
+    return "nothing" if value is None else str(value)
+
+
+def _notes(summary: Summary, out: Console) -> None:
+    for failure in summary.failures:
+        where = f"block {failure['block'] + 1}, {failure['profile']}"
+        out.print(Text(f"FAILED   {where}: the worker {failure['problem']}", "bold red"))
+        for line in failure["stderr"].strip().splitlines()[-3:]:
+            out.print(Text(f"         | {line}"), soft_wrap=True)
+    throttled = [one for one in summary.measured if one.throttled_s > 0]
+    for one in throttled:
+        out.print(Text(f"note     {one.profile} was held back by its CPU quota for {one.throttled_s:.1f} s"))
+    if summary.host["unverified_packages"]:
+        out.print(Text(f"note     UNVERIFIED package: {summary.host['unverified_packages']}", "bold yellow"))
+    if summary.removed_variables:
+        out.print(Text(f"note     not passed on from your environment: {', '.join(summary.removed_variables)}"))
+    if summary.kept_variables:
+        out.print(Text(f"note     kept from your environment: {', '.join(summary.kept_variables)}"))
+    out.print(Text(f"ended    {summary.ended or 'not yet, or killed: continue with --resume'}"))
+    out.print(Text("by hand  (one sample each)"))
+    for measured in summary.measured:
+        out.print(Text(f"  {summary.commands[measured.profile]}"), soft_wrap=True)

@@ -1,0 +1,65 @@
+"""Turn a profile into an Environment for the machine that was inspected."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping
+from typing import Any
+
+from runner.environment import Environment
+from runner.errors import InputError
+from runner.expressions import FACTS, ExpressionError, expand
+from runner.profile import Profile
+
+# How to get a library that is missing, by logical name.
+GET = {
+    "intel-openmp": "pip install intel-openmp",
+    "llvm-openmp": "apt-get install libomp5",
+    "jemalloc": "apt-get install libjemalloc2, or conda install -c conda-forge jemalloc",
+    "tcmalloc": "apt-get install libtcmalloc-minimal4, or conda install -c conda-forge gperftools",
+    "mimalloc": "apt-get install libmimalloc2.0",
+}
+
+
+def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
+    """Fill in host facts and library paths.
+
+    ``inspection`` is what ``runner.worker inspect`` printed inside the image. Raises InputError for a library or a
+    prefix command that is not there, and for arithmetic that has no value here.
+    """
+    facts = {name: int(inspection["facts"][name]) for name in FACTS}
+    preload = {}
+    for library in profile.preload:
+        found = inspection["libraries"].get(library)
+        if found is None:
+            folders = ", ".join(inspection["library_folders"])
+            raise InputError(
+                f"profile '{profile.name}' preloads {library}, which is not installed "
+                f"(looked in {folders}); get it with: {GET[library]}"
+            )
+        preload[library] = found["path"]
+    try:
+        variables = {name: expand(value, facts) for name, value in profile.env.items()}
+        prefix = tuple(expand(item, facts) for item in profile.prefix)
+        expect = {key: _expected(value, facts) for key, value in profile.expect.items()}
+    except ExpressionError as error:
+        raise InputError(f"{profile.path}: {error}") from None
+    if preload:
+        variables["LD_PRELOAD"] = ":".join(preload.values())
+    return Environment(profile.name, profile.title, variables, preload, prefix, expect, profile.numerics)
+
+
+def _expected(value: str | int | bool, facts: Mapping[str, int]) -> str | int | bool:
+    """A text that is one whole ``${...}`` stands for a number, as the evidence has it."""
+    if not isinstance(value, str):
+        return value
+    text = expand(value, facts)
+    return int(text) if text != value and re.fullmatch(r"-?\d+", text) else text
+
+
+def missing_command(environment: Environment) -> str | None:
+    """The prefix's command if it is not on this machine's PATH."""
+    if environment.prefix and shutil.which(environment.prefix[0]) is None:
+        return environment.prefix[0]
+    return None

@@ -1,0 +1,79 @@
+"""CPU limits and throttling of the control group that this process is in (versions 1 and 2).
+
+Source of the file formats: the Linux kernel's Documentation/admin-guide/cgroup-v2.rst and
+Documentation/scheduler/sched-bwc.rst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def _own_folders(root: Path, controller: str, v1_names: tuple[str, ...]) -> Iterator[Path]:
+    """This process's cgroup folder and its parents, the innermost first.
+
+    A limit on any level holds, so all of them count. Inside a container the path in /proc/self/cgroup may be the
+    host's; then only the mount's own top, which is the container's group, exists.
+    """
+    try:
+        memberships = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for line in memberships:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            mounts = [root / "sys/fs/cgroup", root / "sys/fs/cgroup/unified"]
+        elif controller in controllers.split(","):
+            mounts = [root / "sys/fs/cgroup" / name for name in v1_names]
+        else:
+            continue
+        for mount in mounts:
+            folder = mount / path.lstrip("/")
+            while folder != mount:
+                yield folder
+                folder = folder.parent
+            yield mount
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return None
+
+
+def cpu_quota(root: Path = Path("/")) -> float | None:
+    """The least CPU quota in force, in CPUs (1.5 is one and a half), or None where there is none.
+
+    Version 2 has it in ``cpu.max`` ("quota period" or "max period"), version 1 in ``cpu.cfs_quota_us`` (-1 for none)
+    and ``cpu.cfs_period_us``, all in microseconds.
+    """
+    quotas = []
+    for folder in _own_folders(root, "cpu", ("cpu", "cpu,cpuacct")):
+        v2 = _read(folder / "cpu.max")
+        if v2 is not None and not v2.startswith("max"):
+            quota, period = v2.split()
+            quotas.append(int(quota) / int(period))
+        v1 = _read(folder / "cpu.cfs_quota_us")
+        v1_period = _read(folder / "cpu.cfs_period_us")
+        if v1 is not None and v1_period is not None and int(v1) > 0:
+            quotas.append(int(v1) / int(v1_period))
+    return min(quotas, default=None)
+
+
+def throttled_seconds(root: Path = Path("/")) -> float | None:
+    """How long this process's group has been held back by its quota, in seconds, or None where nothing tells.
+
+    Version 2 counts ``throttled_usec`` and version 1 ``throttled_time`` (nanoseconds) in ``cpu.stat``.
+    """
+    for folder in _own_folders(root, "cpu", ("cpu", "cpu,cpuacct")):
+        stat = _read(folder / "cpu.stat")
+        if stat is None:
+            continue
+        fields = dict(line.split()[:2] for line in stat.splitlines() if line)
+        if "throttled_usec" in fields:
+            return int(fields["throttled_usec"]) / 1e6
+        if "throttled_time" in fields:
+            return int(fields["throttled_time"]) / 1e9
+    return None

@@ -1,0 +1,82 @@
+"""The allocator that ``malloc`` resolves to, and the settings it says it has.
+
+jemalloc answers ``mallctl("opt.KEY")`` (jemalloc(3)); glibc's loader lists the tunables in force with
+``--list-tunables`` (glibc manual, "Tunables").
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from runner.worker.evidence.symbols import function, mapped_files, origin
+
+ALLOCATOR_FILES = {"libjemalloc": "jemalloc", "libtcmalloc": "tcmalloc", "libmimalloc": "mimalloc", "libc": "glibc"}
+TUNABLE = re.compile(r"^(glibc\.\S+): (\S+) \(min:")
+# jemalloc(3): options whose value is a string; all others are numbers or booleans.
+JEMALLOC_STRINGS = {"thp", "metadata_thp", "dss", "percpu_arena", "zero_realloc", "malloc_conf", "stats_print_opts"}
+
+
+def allocator_of(path: str) -> str:
+    """The allocator's name by its library's file name (``libtcmalloc_minimal.so.4`` is tcmalloc)."""
+    stem = re.split(r"[-._]", Path(path).name)[0]
+    return ALLOCATOR_FILES.get(stem, "unknown")
+
+
+def probe() -> dict[str, Any]:
+    library = origin("malloc")
+    allocator = allocator_of(library) if library else "unknown"
+    if allocator == "jemalloc":
+        settings = _jemalloc_settings(os.environ.get("MALLOC_CONF", ""))
+    elif allocator == "glibc":
+        settings = _glibc_tunables()
+    else:
+        settings = {}
+    return {"allocator": allocator, "library": library, "settings": settings}
+
+
+def _jemalloc_settings(conf: str) -> dict[str, Any]:
+    """The value that jemalloc has for each key of ``conf``; a key it does not know is None."""
+    keys = [pair.partition(":")[0].strip() for pair in conf.split(",") if pair.strip()]
+    return {key: _mallctl(f"opt.{key}", key in JEMALLOC_STRINGS) for key in keys}
+
+
+def _mallctl(name: str, is_string: bool) -> Any:
+    mallctl = function("mallctl")
+    kinds: tuple[Any, ...] = (ctypes.c_char_p,) if is_string else (ctypes.c_ssize_t, ctypes.c_bool, ctypes.c_uint)
+    for kind in kinds:  # mallctl refuses a buffer of the wrong size (EINVAL), so at most one of these fits
+        value = kind()
+        size = ctypes.c_size_t(ctypes.sizeof(value))
+        if mallctl(name.encode(), ctypes.byref(value), ctypes.byref(size), None, ctypes.c_size_t(0)) == 0:
+            return value.value.decode() if is_string and value.value else value.value
+    return None
+
+
+def _glibc_tunables() -> dict[str, int | str]:
+    """Each tunable that the loader lists, with its value in force for a program with this environment."""
+    loader = next((path for path in mapped_files() if Path(path).name.startswith("ld-linux")), None)
+    if loader is None:
+        return {}
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    listing = subprocess.run(
+        [loader, "--list-tunables"], env=environment, capture_output=True, text=True, timeout=20, check=False
+    ).stdout
+    return parse_tunables(listing)
+
+
+def parse_tunables(listing: str) -> dict[str, int | str]:
+    """``glibc.malloc.hugetlb: 0x1 (min: 0x0, max: 0xff)`` as {"glibc.malloc.hugetlb": 1}."""
+    settings: dict[str, int | str] = {}
+    for line in listing.splitlines():
+        match = TUNABLE.match(line)
+        if match:
+            name, value = match.groups()
+            try:
+                settings[name] = int(value, 0)
+            except ValueError:
+                settings[name] = value
+    return settings

@@ -1,0 +1,92 @@
+"""The OpenMP runtimes in the process, and the settings of the one that runs.
+
+Several may be mapped; the one that ``omp_get_max_threads`` resolves to in the global scope runs. GNU, LLVM and Intel
+are told apart by the functions they export: LLVM's and Intel's ``kmp_*`` extensions are documented in LLVM's OpenMP
+runtime reference, and of the two only Intel's exports ``kmp_get_runtime_version`` style entry points by file name
+``libiomp5``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from runner.worker.evidence.symbols import function, mapped_files, origin
+
+RUNTIME_FILES = {"libgomp": "gnu", "libiomp5": "intel", "libomp": "llvm"}
+# omp_proc_bind_t of the OpenMP specification; 5 is Intel's own value while KMP_AFFINITY decides.
+PROC_BIND = {0: "false", 1: "true", 2: "primary", 3: "close", 4: "spread", 5: "intel"}
+SETTING = re.compile(r"^\s*(?:\[\w+\]\s*)?(\w+)\s*=\s*'?(.*?)'?\s*$")
+
+
+def runtime_of(path: str) -> str | None:
+    """``gnu``, ``intel`` or ``llvm`` by the library's file name, None if it is no OpenMP runtime.
+
+    Wheels append a hash to the stem (``libgomp-a34b3233.so.1``).
+    """
+    stem = re.split(r"[-.]", Path(path).name)[0]
+    return RUNTIME_FILES.get(stem)
+
+
+def probe() -> dict[str, Any]:
+    active = origin("omp_get_max_threads")
+    result: dict[str, Any] = {
+        "mapped": [path for path in mapped_files() if runtime_of(path)],
+        "library": active,
+        "runtime": (runtime_of(active) or "unknown") if active else "none",
+        "max_threads": None,
+        "proc_bind": None,
+        "places": None,
+        "blocktime_ms": None,
+        "settings": {},
+    }
+    if active is None:
+        return result
+    result["max_threads"] = function("omp_get_max_threads")()
+    result["proc_bind"] = PROC_BIND.get(function("omp_get_proc_bind")(), "unknown")
+    result["places"] = function("omp_get_num_places")()
+    # Asked for only of the runtime that runs: another one that is mapped would answer with a value nobody uses.
+    if origin("kmp_get_blocktime") == active:
+        result["blocktime_ms"] = function("kmp_get_blocktime")()
+    result["settings"] = parse_display(_display(active))
+    return result
+
+
+def _display(library: str) -> str:
+    """What the runtime itself prints of its settings (OpenMP's OMP_DISPLAY_ENV).
+
+    Runtimes with OpenMP 5.1's ``omp_display_env`` are asked in this process. Older ones print only when they are
+    loaded, so a child with the same environment loads the same file.
+    """
+    if origin("omp_display_env") == library:
+        with tempfile.TemporaryFile() as caught:
+            saved = os.dup(2)
+            os.dup2(caught.fileno(), 2)
+            try:
+                function("omp_display_env")(1)
+            finally:
+                os.dup2(saved, 2)
+                os.close(saved)
+            caught.seek(0)
+            return caught.read().decode(errors="replace")
+    child = subprocess.run(
+        [sys.executable, "-S", "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])", library],
+        env={**os.environ, "OMP_DISPLAY_ENV": "VERBOSE"}, capture_output=True, text=True, timeout=20,
+        check=False,
+    )  # fmt: skip
+    return child.stderr
+
+
+def parse_display(text: str) -> dict[str, str]:
+    """``[host] OMP_NUM_THREADS='2'`` and ``OMP_NUM_THREADS = '2'`` as {"OMP_NUM_THREADS": "2"}."""
+    settings = {}
+    for line in text.splitlines():
+        match = SETTING.match(line)
+        if match:
+            settings[match.group(1)] = match.group(2)
+    return settings

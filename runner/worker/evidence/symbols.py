@@ -1,0 +1,51 @@
+"""Which file a symbol really comes from: the dynamic loader's own answers (dlsym, dladdr) and the process's map."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+
+class _DlInfo(ctypes.Structure):
+    """Dl_info of dlfcn.h, see dladdr(3)."""
+
+    _fields_ = [
+        ("file_name", ctypes.c_char_p),
+        ("file_base", ctypes.c_void_p),
+        ("symbol_name", ctypes.c_char_p),
+        ("symbol_address", ctypes.c_void_p),
+    ]
+
+
+def process() -> ctypes.CDLL:
+    """The global scope of this process: what a library's undefined symbol is bound to first."""
+    return ctypes.CDLL(None)
+
+
+def function(name: str) -> Any:
+    """The function that ``name`` resolves to in the global scope, or None."""
+    return getattr(process(), name, None)
+
+
+def origin(name: str) -> str | None:
+    """The file that ``name`` resolves to in the global scope, or None where nothing defines it."""
+    address = function(name)
+    if address is None:
+        return None
+    info = _DlInfo()
+    dladdr = process().dladdr
+    dladdr.argtypes = (ctypes.c_void_p, ctypes.POINTER(_DlInfo))
+    if not dladdr(ctypes.cast(address, ctypes.c_void_p), ctypes.byref(info)) or info.file_name is None:
+        return None
+    return str(info.file_name.decode())
+
+
+def mapped_files() -> list[str]:
+    """The shared libraries in this process's memory map, in the order they appear."""
+    files: dict[str, None] = {}
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        columns = line.split(maxsplit=5)
+        if len(columns) == 6 and ".so" in columns[5]:
+            files[columns[5]] = None
+    return list(files)

@@ -1,0 +1,20 @@
+"""Where each thread of the process may run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from runner.worker.host import expand_cpu_list
+
+
+def probe() -> dict[str, Any]:
+    """``masks`` counts threads by CPU list; ``pinned_cpus`` counts the CPUs that some thread is bound to alone."""
+    masks = Counter(_mask(status.read_text()) for status in Path("/proc/self/task").glob("*/status"))
+    alone = {mask for mask in masks if len(expand_cpu_list(mask)) == 1}
+    return {"count": sum(masks.values()), "masks": dict(sorted(masks.items())), "pinned_cpus": len(alone)}
+
+
+def _mask(status: str) -> str:
+    return next(line.split()[1] for line in status.splitlines() if line.startswith("Cpus_allowed_list:"))

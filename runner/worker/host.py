@@ -1,0 +1,127 @@
+"""What the machine is, as seen from inside the image: the facts that profiles refer to, and its fingerprint."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from runner.worker.cgroup import cpu_quota
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return None
+
+
+def expand_cpu_list(text: str) -> set[int]:
+    """The kernel's list format: ``0-3,8`` is {0, 1, 2, 3, 8}."""
+    cpus: set[int] = set()
+    for part in text.split(","):
+        if part.strip():
+            first, _, last = part.partition("-")
+            cpus.update(range(int(first), int(last or first) + 1))
+    return cpus
+
+
+def cpu_facts(root: Path = Path("/")) -> dict[str, Any]:
+    """Counts that profiles may refer to, and what they were worked out from.
+
+    ``usable_cpus`` is the least of the affinity mask, the CPU quota (rounded down, at least 1, because a spinning
+    thread too many is throttled) and the online CPUs. ``physical_cores`` counts distinct cores among the CPUs of the
+    mask and is never more than ``usable_cpus``.
+    """
+    mask = os.sched_getaffinity(0)
+    online_list = _read(root / "sys/devices/system/cpu/online")
+    online = expand_cpu_list(online_list) if online_list else set(range(os.cpu_count() or 1))
+    quota = cpu_quota(root)
+    cpus = mask & online or mask
+    usable = len(cpus) if quota is None else max(1, min(len(cpus), math.floor(quota)))
+    cores = set()
+    for cpu in cpus:
+        topology = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
+        cores.add((_read(topology / "physical_package_id"), _read(topology / "core_id") or f"cpu{cpu}"))
+    nodes = list((root / "sys/devices/system/node").glob("node[0-9]*"))
+    return {
+        "usable_cpus": usable,
+        "physical_cores": min(len(cores), usable),
+        "numa_nodes": max(1, len(nodes)),
+        "affinity_cpus": len(mask),
+        "online_cpus": len(online),
+        "cpu_quota": quota,
+        "smt": _read(root / "sys/devices/system/cpu/smt/active") == "1",
+    }
+
+
+def _cpuinfo(root: Path) -> dict[str, str]:
+    """The first processor's block of /proc/cpuinfo."""
+    fields = {}
+    for line in (_read(root / "proc/cpuinfo") or "").splitlines():
+        if not line.strip():
+            break
+        key, _, value = line.partition(":")
+        fields[key.strip()] = value.strip()
+    return fields
+
+
+def _caches(root: Path) -> dict[str, str]:
+    """Size of each of CPU 0's caches, for example {"L1 Data": "48K", "L2 Unified": "1024K"}."""
+    caches = {}
+    for index in sorted((root / "sys/devices/system/cpu/cpu0/cache").glob("index[0-9]*")):
+        level, kind, size = (_read(index / name) for name in ("level", "type", "size"))
+        if level and kind and size:
+            caches[f"L{level} {kind}"] = size
+    return caches
+
+
+def _selected(text: str | None) -> str | None:
+    """The word in brackets: ``always [madvise] never`` is madvise."""
+    if text is None or "[" not in text:
+        return text
+    return text.split("[")[1].split("]")[0]
+
+
+def fingerprint(root: Path = Path("/")) -> dict[str, Any]:
+    """What one would want to know of the machine when a result can't be repeated elsewhere.
+
+    A value that can't be read is None; memory is in bytes.
+    """
+    cpu = _cpuinfo(root)
+    flags = cpu.get("flags", "").split()
+    memory = next(
+        (
+            int(line.split()[1]) * 1024
+            for line in (_read(root / "proc/meminfo") or "").splitlines()
+            if line.startswith("MemTotal:")
+        ),
+        None,
+    )
+    dmi = root / "sys/class/dmi/id"
+    thp = root / "sys/kernel/mm/transparent_hugepage"
+    os_release = dict(line.split("=", 1) for line in (_read(root / "etc/os-release") or "").splitlines() if "=" in line)
+    return {
+        "cpu_model": cpu.get("model name") or platform.processor() or platform.machine(),
+        "architecture": platform.machine(),
+        "microcode": cpu.get("microcode"),
+        "caches": _caches(root),
+        "memory_bytes": memory,
+        "kernel": platform.release(),
+        "distribution": os_release.get("PRETTY_NAME", "").strip('"') or None,
+        "libc": " ".join(platform.libc_ver()).strip() or None,
+        "thp_enabled": _selected(_read(thp / "enabled")),
+        "thp_defrag": _selected(_read(thp / "defrag")),
+        "governor": _read(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "hypervisor": _hypervisor(flags, _read(dmi / "sys_vendor"), _read(dmi / "product_name")),
+        "isa": [name for name in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if name in flags],
+    }
+
+
+def _hypervisor(flags: list[str], vendor: str | None, product: str | None) -> str | None:
+    """What the firmware calls the virtual machine, None on bare metal (CPUID's hypervisor bit is clear)."""
+    if "hypervisor" not in flags:
+        return None
+    return " ".join(filter(None, (vendor, product))) or "a virtual machine of unknown make"

@@ -1,0 +1,36 @@
+"""Describe the inside of an image without importing torch: facts, fingerprint, packages and libraries."""
+
+from __future__ import annotations
+
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from runner.worker.host import cpu_facts, fingerprint
+from runner.worker.libraries import locate, search_folders
+
+# Packages whose version can change a timing.
+PACKAGES = ("torch", "numpy", "intel-openmp", "mkl")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def inspect() -> dict[str, Any]:
+    """The document that ``python -m runner.worker inspect`` prints."""
+    unverified = Path(sys.prefix) / "unverified.txt"
+    folders = search_folders()
+    return {
+        "facts": cpu_facts(),
+        "fingerprint": fingerprint(),
+        "python": {"version": sys.version.split()[0], "executable": sys.executable, "prefix": sys.prefix},
+        "packages": {name: _version(name) for name in PACKAGES},
+        "unverified_packages": unverified.read_text().split("\n")[0] if unverified.is_file() else None,
+        "libraries": locate(folders),
+        "library_folders": [str(folder) for folder in folders],
+    }

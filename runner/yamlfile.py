@@ -1,0 +1,84 @@
+"""Read a YAML mapping and remember on which line each key stands, so that an error can point at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from runner.errors import InputError
+
+Path_ = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class YamlFile:
+    """A file's top-level mapping as plain data.
+
+    ``lines`` maps the path of a key or list item, for example ("env", "OMP_NUM_THREADS"), to its line (from 1).
+    ``texts`` maps the path of a scalar to its text as written, so that ``0x10`` or ``1e3`` can be passed on unchanged.
+    """
+
+    path: Path
+    data: dict[str, Any]
+    lines: dict[Path_, int] = field(repr=False)
+    texts: dict[Path_, str] = field(repr=False)
+
+    def error(self, at: Path_, problem: str) -> InputError:
+        """An InputError that names this file and the line of the key at ``at``."""
+        return InputError(f"{self.path}:{self.lines.get(at, 1)}: {problem}")
+
+
+def read(path: Path) -> YamlFile:
+    """Parse ``path``; raises InputError for anything that is not a mapping of unique string keys in UTF-8 YAML."""
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}: not UTF-8 (byte {error.start} is 0x{error.object[error.start]:02x}); save the file as UTF-8"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+    loader = yaml.SafeLoader(text)
+    try:
+        root = loader.get_single_node()
+        if not isinstance(root, yaml.MappingNode):
+            raise InputError(f"{path}:1: a profile is a mapping of keys to values, for example 'name: {path.stem}'")
+        file = YamlFile(path, {}, {}, {})
+        file.data.update(_convert(loader, root, (), file))
+        return file
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark else 1
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "can't be parsed"
+        raise InputError(f"{path}:{line}: not valid YAML: {problem}") from None
+    finally:
+        loader.dispose()
+
+
+def _convert(loader: yaml.SafeLoader, node: yaml.Node, at: Path_, file: YamlFile) -> Any:
+    file.lines.setdefault(at, node.start_mark.line + 1)
+    if isinstance(node, yaml.MappingNode):
+        return _convert_mapping(loader, node, at, file)
+    if isinstance(node, yaml.SequenceNode):
+        return [_convert(loader, item, (*at, index), file) for index, item in enumerate(node.value)]
+    file.texts[at] = node.value
+    return loader.construct_object(node)
+
+
+def _convert_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode, at: Path_, file: YamlFile) -> dict[str, Any]:
+    mapping: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        line = key_node.start_mark.line + 1
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise InputError(f"{file.path}:{line}: a key must be a plain word")
+        key = str(key_node.value)
+        inner = (*at, key)
+        if key in mapping:
+            first = file.lines[inner]
+            raise InputError(f"{file.path}:{line}: key '{key}' stands twice (first on line {first}); remove one")
+        file.lines[inner] = line
+        mapping[key] = _convert(loader, value_node, inner, file)
+    return mapping
