@@ -13,6 +13,7 @@ from runner.errors import BAD_INPUT, INTERRUPTED, InputError
 
 COMMANDS = {
     "bench": "measure a profile against the baseline and report the speedup, with proof",
+    "compare-engines": "measure one profile under several engines: what a container costs",
     "profiles": "list the profiles",
     "show": "show what a profile would set on this machine, and why",
     "report": "print the report of an earlier run again",
@@ -27,7 +28,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
     try:
-        commands = {name: importlib.import_module(f"runner.commands.{name}") for name in COMMANDS}
+        commands = {name: importlib.import_module(f"runner.commands.{name.replace('-', '_')}") for name in COMMANDS}
     except ModuleNotFoundError as error:
         print(f"runner: the package '{error.name}' is missing; 'make setup' installs all of them", file=sys.stderr)
         return BAD_INPUT

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runner.engines.base import Engine, Task
 from runner.errors import InputError
 
 
-def inspect(engine: Engine, inherited: Mapping[str, str]) -> dict[str, Any]:
-    """What ``runner.worker inspect`` prints under ``engine``. Raises InputError if it can't run or has no torch."""
-    outcome = engine.run(Task(("inspect",), inherited=dict(inherited)))
+def inspect(engine: Engine, inherited: Mapping[str, str], commands: Iterable[str] = ()) -> dict[str, Any]:
+    """What ``runner.worker inspect`` prints under ``engine``; ``commands`` are looked for in there too.
+
+    Raises InputError if it can't run or has no torch."""
+    looking = [argument for command in commands for argument in ("--command", command)]
+    outcome = engine.run(Task(("inspect", *looking), inherited=dict(inherited)))
     image = engine.describe()["image"]
     if outcome.failure is not None:
         last = (outcome.stderr_tail.strip().splitlines() or ["it printed nothing"])[-1]

@@ -11,7 +11,7 @@ from typing import Any
 from runner.effect import check
 from runner.engines.base import Engine, Outcome, Task
 from runner.environment import Environment
-from runner.plan import REFERENCE, Plan
+from runner.plan import Arm, Plan
 from runner.progress import Progress
 from runner.record import Event, Record
 from runner.statistics import speedup
@@ -26,19 +26,19 @@ FAILED, NOT_IN_EFFECT, INTERRUPTED = "a worker failed", "not in effect", "interr
 class Job:
     """Everything it takes to start workers: what to measure, as whom, and with what.
 
-    ``inherited`` are the caller's variables that workers may have; ``kept`` those of them that could change the
-    outcome and that the user chose to keep.
+    ``environments`` are by the arm's name, ``engines`` by their own. ``inherited`` are the caller's variables that
+    workers may have; ``kept`` those of them that could change the outcome and that the user chose to keep.
     """
 
     plan: Plan
     environments: dict[str, Environment]
-    engine: Engine
+    engines: dict[str, Engine]
     inherited: dict[str, str]
     kept: dict[str, str]
 
-    def task(self, profile: str) -> Task:
-        """The start of one worker under ``profile``."""
-        environment = self.environments[profile]
+    def task(self, arm: Arm) -> Task:
+        """The start of one worker of ``arm``."""
+        environment = self.environments[arm.name]
         return Task(
             arguments=self.plan.worker_arguments(),
             variables=environment.variables,
@@ -59,21 +59,21 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
     spent = sum(event["worker_seconds"] for event in samples(events))
     block = 0
     while True:
-        for profile in plan.order(block):
-            if any(event["block"] == block and event["profile"] == profile for event in samples(events)):
+        for arm in plan.order(block):
+            if any(event["block"] == block and event["arm"] == arm.name for event in samples(events)):
                 continue
-            progress.start(block, profile, max(0.0, plan.budget_s - spent))
+            progress.start(block, arm.name, max(0.0, plan.budget_s - spent))
             begin = time.monotonic()
-            outcome = job.engine.run(job.task(profile))
+            outcome = job.engines[arm.engine].run(job.task(arm))
             spent += time.monotonic() - begin
             document, problem = _understood(outcome, samples(events))
-            where = {"block": block, "profile": profile, "worker_seconds": round(outcome.seconds, 3)}
+            where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
             if document is None:
                 events.append(record.append("failure", **where, problem=problem, stderr=outcome.stderr_tail))
                 return FAILED
             events.append(record.append("sample", **where, **document, stderr=outcome.stderr_tail))
-            progress.finish(block, profile, document["seconds"] / len(document["step_s"]))
-            checks = check(job.environments[profile], document["evidence"], job.kept)
+            progress.finish(block, arm.name, document["seconds"] / len(document["step_s"]))
+            checks = check(job.environments[arm.name], document["evidence"], job.kept)
             if not all(one.holds for one in checks):
                 return NOT_IN_EFFECT
         block += 1
@@ -89,20 +89,19 @@ def samples(events: Sequence[Event]) -> list[Event]:
     return [event for event in events if event["event"] == "sample"]
 
 
-def block_times(events: Sequence[Event], profile: str) -> tuple[list[float], list[float]]:
-    """The times (seconds) of the reference and of ``profile`` in each complete block, in the order of the blocks."""
+def block_times(events: Sequence[Event], plan: Plan, arm: Arm) -> tuple[list[float], list[float]]:
+    """The times (seconds) of the reference and of ``arm`` in each block that has both, in the order of the blocks."""
     times: dict[int, dict[str, float]] = {}
     for event in samples(events):
-        times.setdefault(event["block"], {})[event["profile"]] = event["seconds"]
-    complete = [block for _, block in sorted(times.items()) if REFERENCE in block and profile in block]
-    return [block[REFERENCE] for block in complete], [block[profile] for block in complete]
+        times.setdefault(event["block"], {})[event["arm"]] = event["seconds"]
+    reference = plan.reference.name
+    complete = [block for _, block in sorted(times.items()) if reference in block and arm.name in block]
+    return [block[reference] for block in complete], [block[arm.name] for block in complete]
 
 
 def _precise(plan: Plan, events: Sequence[Event]) -> bool:
-    if plan.profile == REFERENCE:
-        return False
-    found = speedup(*block_times(events, plan.profile))
-    return found is not None and found.half_width <= plan.precision
+    found = [speedup(*block_times(events, plan, arm)) for arm in plan.compared]
+    return bool(found) and all(one is not None and one.half_width <= plan.precision for one in found)
 
 
 def _understood(outcome: Outcome, earlier: Sequence[Event]) -> tuple[dict[str, Any] | None, str | None]:

@@ -7,19 +7,28 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-REFERENCE = "baseline"
+REFERENCE_PROFILE = "baseline"
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One side of a comparison: a profile under an engine. ``name`` is what records and reports call it."""
+
+    name: str
+    profile: str
+    engine: str
 
 
 @dataclass(frozen=True)
 class Plan:
     """Times are in seconds; ``precision`` is the wanted half-width of the interval as a share of the ratio.
 
-    ``epochs`` above 0 is the full training: one block, no time limit but each worker's own.
+    The first of ``arms`` is the reference that the others are compared with. ``epochs`` above 0 is the full training:
+    one block, no time limit but each worker's own. ``engine_options`` are those of EngineOptions that were given.
     """
 
-    profile: str
-    engine: str
-    python: str | None
+    arms: tuple[Arm, ...]
+    engine_options: dict[str, str]
     workload: str
     warmup_steps: int
     steps: int
@@ -31,13 +40,17 @@ class Plan:
     seed: int
 
     @property
-    def profiles(self) -> tuple[str, ...]:
-        """The names that are measured, the reference first."""
-        return (REFERENCE,) if self.profile == REFERENCE else (REFERENCE, self.profile)
+    def reference(self) -> Arm:
+        return self.arms[0]
 
-    def order(self, block: int) -> list[str]:
-        """The profiles in the order in which block ``block`` (from 0) runs them: random, and the same for one seed."""
-        shuffled = list(self.profiles)
+    @property
+    def compared(self) -> tuple[Arm, ...]:
+        """The arms that are compared with the reference."""
+        return self.arms[1:]
+
+    def order(self, block: int) -> list[Arm]:
+        """The arms in the order in which block ``block`` (from 0) runs them: random, and the same for one seed."""
+        shuffled = list(self.arms)
         random.Random(f"{self.seed}:{block}").shuffle(shuffled)
         return shuffled
 
@@ -52,4 +65,4 @@ class Plan:
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Plan:
-        return Plan(**document)
+        return Plan(**{**document, "arms": tuple(Arm(**arm) for arm in document["arms"])})

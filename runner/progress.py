@@ -11,7 +11,7 @@ from rich.progress import Progress as Bar
 
 
 class Progress:
-    """Tells of blocks and profiles as they are measured; used as a context manager.
+    """Tells of blocks and their arms as they are measured; used as a context manager.
 
     The bar is drawn between samples only: drawing while a worker runs would take time from it.
     """
@@ -37,15 +37,15 @@ class Progress:
         if self._bar:
             self._bar.stop()
 
-    def start(self, block: int, profile: str, left_s: float) -> None:
+    def start(self, block: int, arm: str, left_s: float) -> None:
         """A worker is about to start; at most ``left_s`` seconds of the budget are left."""
         if self._bar:
             left = f"at most {left_s // 60:.0f}:{left_s % 60:02.0f} left" if self._budget_s else ""
             done = self._budget_s - left_s
-            self._bar.update(self._task, description=f"block {block + 1}, {profile}", completed=done, left=left)
+            self._bar.update(self._task, description=f"block {block + 1}, {arm}", completed=done, left=left)
             self._bar.refresh()
 
-    def finish(self, block: int, profile: str, step_s: float) -> None:
+    def finish(self, block: int, arm: str, step_s: float) -> None:
         """A worker ended; its mean step took ``step_s`` seconds."""
         if self._bar is None and not self._quiet:
-            print(f"block {block + 1}, {profile}: {step_s * 1000:.2f} ms per step", file=sys.stderr, flush=True)
+            print(f"block {block + 1}, {arm}: {step_s * 1000:.2f} ms per step", file=sys.stderr, flush=True)

@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from runner.plan import REFERENCE
-from runner.statistics import CONFIDENCE, MIN_BLOCKS
-from runner.summary import Measured, Summary
+from runner.plan import Arm
+from runner.statistics import CONFIDENCE, MIN_BLOCKS, Speedup
+from runner.summary import Comparison, Measured, Summary
 
 WIDTH = 80
 # The published figures for this workload's full training: seconds, test accuracy.
@@ -26,7 +26,10 @@ def show(summary: Summary, folder: str, out: Console) -> None:
     """The whole report; ``folder`` is where its record is."""
     _heading(summary, out)
     _table(summary, out)
-    _verdict(summary, out)
+    for comparison in summary.comparisons:
+        _verdict(summary, comparison, out)
+    if summary.not_in_effect:
+        _unmet(summary, out)
     for measured in summary.measured:
         _evidence(summary, measured, out)
     _notes(summary, out)
@@ -35,23 +38,27 @@ def show(summary: Summary, folder: str, out: Console) -> None:
 
 
 def _heading(summary: Summary, out: Console) -> None:
-    plan, host = summary.plan, summary.host
+    plan = summary.plan
+    host = summary.inspection(plan.reference)
     facts, machine = host["facts"], host["fingerprint"]
     quota = f", quota {facts['cpu_quota']:g} CPUs" if facts["cpu_quota"] else ""
     length = f"{plan.epochs} epochs" if plan.epochs else f"{plan.steps} steps after {plan.warmup_steps} to warm up"
-    environment = summary.environments[plan.profile]
-    rows = {
-        "profile": f"{plan.profile}: {environment.title}",
-        "machine": f"{machine['cpu_model']}, {facts['usable_cpus']} usable CPUs on {facts['physical_cores']} cores"
-        f"{quota}, {machine['hypervisor'] or 'bare metal'}",
-        "system": f"{machine['distribution']}, Linux {machine['kernel']}, {machine['libc']}",
-        "memory": f"{(machine['memory_bytes'] or 0) / 2**30:.1f} GiB, transparent huge pages {machine['thp_enabled']}",
-        "engine": f"{summary.engine['name']}: {summary.engine['image']}, Python {host['python']['version']}, "
-        f"torch {host['packages']['torch']}",
-        "workload": f"{plan.workload}, {length}, each sample a fresh process",
-        "data": summary.data_source,
-    }
-    for name, text in rows.items():
+    profiles = {arm.profile: summary.environments[arm.name].title for arm in plan.compared or plan.arms}
+    rows = [("profile", f"{name}: {title}") for name, title in profiles.items()]
+    rows += [
+        ("machine", f"{machine['cpu_model']}, {facts['usable_cpus']} usable CPUs on {facts['physical_cores']} cores"
+         f"{quota}, {machine['hypervisor'] or 'bare metal'}"),
+        ("system", f"{machine['distribution']}, Linux {machine['kernel']}, {machine['libc']}"),
+        ("memory", f"{(machine['memory_bytes'] or 0) / 2**30:.1f} GiB, "
+         f"transparent huge pages {machine['thp_enabled']}"),
+    ]  # fmt: skip
+    for name, seen in summary.engines.items():
+        inside, engine = seen["inspection"], seen["engine"]
+        versions = f"Python {inside['python']['version']}, torch {inside['packages']['torch']}"
+        rows.append(("engine", f"{name} {engine['version']}: {engine['image']}, {versions}"))
+    rows.append(("workload", f"{plan.workload}, {length}, each sample a fresh process"))
+    rows.append(("data", summary.data_source))
+    for name, text in rows:
         out.print(Text(f"{name:<9}{text}"))
     if summary.synthetic:
         out.print(Text("SYNTHETIC DATA: this is not Fashion-MNIST. Losses and accuracy mean nothing.", "bold red"))
@@ -63,7 +70,7 @@ def _table(summary: Summary, out: Console) -> None:
         return
     full = bool(summary.plan.epochs)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("profile")
+    table.add_column("profile" if len(summary.engines) == 1 else "engine")
     columns = ["samples", "ms/step", "images/s", "system time", "faults/step", "peak memory"]
     for column in [*columns[:1], "training", "accuracy", *columns[1:3]] if full else columns:
         table.add_column(column, justify="right")
@@ -71,10 +78,10 @@ def _table(summary: Summary, out: Console) -> None:
         cells = [f"{one.step_s * 1000:.2f}", f"{one.images_per_s:,.0f}"]
         if full:
             accuracy = "-" if one.accuracy is None else f"{one.accuracy:.2%}"
-            table.add_row(one.profile, str(one.samples), f"{one.training_s:.1f} s", accuracy, *cells)
+            table.add_row(one.arm, str(one.samples), f"{one.training_s:.1f} s", accuracy, *cells)
         else:
             cells += [f"{one.system_share:.1%}", f"{one.faults_per_step:,.0f}"]
-            table.add_row(one.profile, str(one.samples), *cells, f"{one.peak_memory_bytes / 2**20:,.0f} MiB")
+            table.add_row(one.arm, str(one.samples), *cells, f"{one.peak_memory_bytes / 2**20:,.0f} MiB")
     if full:
         for name, (seconds, share) in BOOK.items():
             table.add_row(f"the book's {name}", "", f"{seconds} s", f"{share:.2%}", "", "", style="dim")
@@ -82,52 +89,52 @@ def _table(summary: Summary, out: Console) -> None:
     out.print()
 
 
-def _verdict(summary: Summary, out: Console) -> None:
-    verdict, profile = summary.verdict, summary.plan.profile
+def _verdict(summary: Summary, comparison: Comparison, out: Console) -> None:
+    verdict, reference = comparison.verdict, summary.plan.reference.name
     style = f"bold {COLOURS.get(verdict, 'default')}"
-    if verdict == "NOT IN EFFECT":
-        for one in summary.not_in_effect:
-            out.print(Text(f"{one.profile} is NOT IN EFFECT: no speedup is worked out.", style))
-            for check in one.checks:
-                if not check.holds:
-                    out.print(Text(f"  {check.key}: expected {_shown(check.expected)}, seen {_shown(check.seen)}"))
-    elif summary.speedup is not None:
-        found = summary.speedup
+    label = f"speedup  {comparison.arm}: " if len(summary.comparisons) > 1 else "speedup  "
+    if comparison.speedup is not None:
+        found = comparison.speedup
         interval = f"{CONFIDENCE:.0%} interval {found.low:.3f} to {found.high:.3f}, {found.blocks} blocks"
-        out.print(Text(f"speedup  {found.ratio:.3f} ({interval}): {verdict.upper()}", style))
-        out.print(Text(f"         {_meaning(summary)}"))
-    elif summary.single_ratio is not None:
-        out.print(Text(f"ratio    {summary.single_ratio:.3f}, from one run each: no interval, no verdict"))
+        out.print(Text(f"{label}{found.ratio:.3f} ({interval}): {verdict.upper()}", style))
+        out.print(Text(f"         {_meaning(comparison.arm, found, reference)}"))
+    elif comparison.single_ratio is not None:
+        out.print(Text(f"{label}{comparison.single_ratio:.3f}, from one run each: no interval, no verdict"))
     elif verdict == "too few samples":
-        out.print(Text(f"speedup  not worked out: an interval needs {MIN_BLOCKS} complete blocks (raise --budget)"))
-    if summary.losses is not None:
-        losses = summary.losses
+        out.print(Text(f"{label}not worked out: an interval needs {MIN_BLOCKS} complete blocks (raise --budget)"))
+    else:
+        out.print(Text(f"{label}not worked out: {verdict}", style))
+    if comparison.losses is not None:
+        losses = comparison.losses
         same = (
             "equal to the last bit"
             if losses.largest_difference == 0
-            else (f"largest relative difference at a step {losses.largest_difference:.1e}")
+            else f"largest relative difference at a step {losses.largest_difference:.1e}"
         )
-        out.print(
-            Text(
-                f"losses   final {losses.reference_final:.6f} and {losses.profile_final:.6f}; "
-                f"{same} over {losses.steps} steps"
-            )
-        )
-        if not losses.agree and summary.environments[profile].numerics == "same":
+        final = f"final {losses.reference_final:.6f} and {losses.final:.6f}"
+        out.print(Text(f"losses   {final}; {same} over {losses.steps} steps"))
+        if not losses.agree and summary.environments[comparison.arm].numerics == "same":
             out.print(Text("         LOSSES DIFFER by more than rounding: it changes what is learnt", "bold red"))
     out.print()
 
 
-def _meaning(summary: Summary) -> str:
-    found, profile = summary.speedup, summary.plan.profile
-    assert found is not None
+def _meaning(arm: str, found: Speedup, reference: str) -> str:
     if found.verdict == "faster":
-        return f"{profile} takes {1 - 1 / found.ratio:.1%} less time than {REFERENCE} here."
+        return f"{arm} takes {1 - 1 / found.ratio:.1%} less time than {reference} here."
     if found.verdict == "slower":
-        return f"{profile} takes {1 / found.ratio - 1:.1%} more time than {REFERENCE} here."
+        return f"{arm} takes {1 / found.ratio - 1:.1%} more time than {reference} here."
     return (
-        f"Its time is within {1 / found.high - 1:+.1%} to {1 / found.low - 1:+.1%} of {REFERENCE}'s, and may be equal."
+        f"Its time is within {1 / found.high - 1:+.1%} to {1 / found.low - 1:+.1%} of {reference}'s, and may be equal."
     )
+
+
+def _unmet(summary: Summary, out: Console) -> None:
+    for one in summary.not_in_effect:
+        out.print(Text(f"{one.arm} is NOT IN EFFECT: no speedup is worked out.", "bold red"))
+        for check in one.checks:
+            if not check.holds:
+                out.print(Text(f"  {check.key}: expected {_shown(check.expected)}, seen {_shown(check.seen)}"))
+    out.print()
 
 
 def _evidence(summary: Summary, measured: Measured, out: Console) -> None:
@@ -135,13 +142,13 @@ def _evidence(summary: Summary, measured: Measured, out: Console) -> None:
         return
     state = "in effect" if measured.in_effect else "NOT IN EFFECT"
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in (f"{measured.profile}: {state}", "expected", "seen", ""):
+    for column in (f"{measured.arm}: {state}", "expected", "seen", ""):
         table.add_column(column, overflow="fold")
     for check in measured.checks:
         mark = Text("ok", "green") if check.holds else Text("NOT MET", "bold red")
         table.add_row(check.key, _shown(check.expected), _shown(check.seen), mark)
     out.print(table)
-    for name, value in summary.environments[measured.profile].variables.items():
+    for name, value in summary.environments[measured.arm].variables.items():
         out.print(Text(f"  {name}={value}"), soft_wrap=True)
     out.print()
 
@@ -152,15 +159,20 @@ def _shown(value: object) -> str:
 
 def _notes(summary: Summary, out: Console) -> None:
     for failure in summary.failures:
-        where = f"block {failure['block'] + 1}, {failure['profile']}"
+        where = f"block {failure['block'] + 1}, {failure['arm']}"
         out.print(Text(f"FAILED   {where}: the worker {failure['problem']}", "bold red"))
         for line in failure["stderr"].strip().splitlines()[-3:]:
             out.print(Text(f"         | {line}"), soft_wrap=True)
     throttled = [one for one in summary.measured if one.throttled_s > 0]
     for one in throttled:
-        out.print(Text(f"note     {one.profile} was held back by its CPU quota for {one.throttled_s:.1f} s"))
-    if summary.host["unverified_packages"]:
-        out.print(Text(f"note     UNVERIFIED package: {summary.host['unverified_packages']}", "bold yellow"))
+        out.print(Text(f"note     {one.arm} was held back by its CPU quota for {one.throttled_s:.1f} s"))
+    for seen in summary.engines.values():
+        if seen["inspection"]["unverified_packages"]:
+            text = f"note     UNVERIFIED package: {seen['inspection']['unverified_packages']}"
+            out.print(Text(text, "bold yellow"))
+    for arm in summary.plan.compared:
+        for name, here, there in _differences(summary, arm):
+            out.print(Text(f"note     {name} is {here} in {summary.plan.reference.name} and {there} in {arm.name}"))
     if summary.removed_variables:
         out.print(Text(f"note     not passed on from your environment: {', '.join(summary.removed_variables)}"))
     if summary.kept_variables:
@@ -168,4 +180,14 @@ def _notes(summary: Summary, out: Console) -> None:
     out.print(Text(f"ended    {summary.ended or 'not yet, or killed: continue with --resume'}"))
     out.print(Text("by hand  (one sample each)"))
     for measured in summary.measured:
-        out.print(Text(f"  {summary.commands[measured.profile]}"), soft_wrap=True)
+        out.print(Text(f"  {summary.commands[measured.arm]}"), soft_wrap=True)
+
+
+def _differences(summary: Summary, arm: Arm) -> list[tuple[str, str, str]]:
+    """What two images have in different versions, and so does not come from the engines alone."""
+    ours, theirs = summary.inspection(summary.plan.reference), summary.inspection(arm)
+    versions = [{"Python": seen["python"]["version"], "libc": seen["fingerprint"]["libc"], **seen["packages"]}
+                for seen in (ours, theirs)]  # fmt: skip
+    return [
+        (name, str(here), str(versions[1][name])) for name, here in versions[0].items() if here != versions[1][name]
+    ]

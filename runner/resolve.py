@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,6 +44,10 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
         expect = {key: _expected(value, facts) for key, value in profile.expect.items()}
     except ExpressionError as error:
         raise InputError(f"{profile.path}: {error}") from None
+    if prefix and inspection["commands"].get(prefix[0]) is None:
+        raise InputError(
+            f"profile '{profile.name}' starts workers with '{prefix[0]}', which is not installed; install it"
+        )
     if preload:
         variables["LD_PRELOAD"] = ":".join(preload.values())
     return Environment(profile.name, profile.title, variables, preload, prefix, expect, profile.numerics)
@@ -56,10 +59,3 @@ def _expected(value: str | int | bool, facts: Mapping[str, int]) -> str | int | 
         return value
     text = expand(value, facts)
     return int(text) if text != value and re.fullmatch(r"-?\d+", text) else text
-
-
-def missing_command(environment: Environment) -> str | None:
-    """The prefix's command if it is not on this machine's PATH."""
-    if environment.prefix and shutil.which(environment.prefix[0]) is None:
-        return environment.prefix[0]
-    return None

@@ -1,4 +1,4 @@
-"""What a record says, as plain data: per profile, compared, proven or not. Reports only print this."""
+"""What a record says, as plain data: per arm, compared, proven or not. Reports only print this."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 
 from runner.effect import Check, check
 from runner.environment import Environment
-from runner.measure import block_times, samples
-from runner.plan import REFERENCE, Plan
+from runner.measure import FAILED, block_times, samples
+from runner.plan import Arm, Plan
 from runner.record import Event
 from runner.statistics import Speedup, speedup
+from runner.worker.fashion_mnist import SYNTHETIC
 
 # Losses that differ by more than this share are not the rounding of another thread count or order.
 LOSS_TOLERANCE = 1e-3
@@ -20,9 +21,9 @@ LOSS_TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class Measured:
-    """One profile's samples. Times are medians over samples, in seconds; counts are medians per timed step."""
+    """One arm's samples. Times are medians over samples, in seconds; counts are medians per timed step."""
 
-    profile: str
+    arm: str
     samples: int
     step_s: float
     images_per_s: float
@@ -41,68 +42,70 @@ class Measured:
 
 @dataclass(frozen=True)
 class Losses:
-    """How far the profile's losses are from the reference's on the same batches (shares of the reference's loss)."""
+    """How far an arm's losses are from the reference's on the same batches (shares of the reference's loss)."""
 
     steps: int
     reference_final: float
-    profile_final: float
+    final: float
     largest_difference: float
     agree: bool
 
 
 @dataclass(frozen=True)
-class Summary:
-    plan: Plan
-    host: dict[str, Any]
-    engine: dict[str, Any]
-    data_source: str
-    synthetic: bool
-    environments: dict[str, Environment]
-    commands: dict[str, str]
-    measured: list[Measured]
+class Comparison:
+    """One arm against the reference.
+
+    ``verdict`` is one of: faster, slower, no difference found, NOT IN EFFECT, failed, too few samples, one run each
+    (then ``single_ratio`` is there, and no ``speedup``).
+    """
+
+    arm: str
+    verdict: str
     speedup: Speedup | None
     single_ratio: float | None
     losses: Losses | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """``engines`` has, by name, what each engine said of itself (``engine``) and of its image (``inspection``)."""
+
+    plan: Plan
+    engines: dict[str, dict[str, Any]]
+    data_source: str
+    environments: dict[str, Environment]
+    commands: dict[str, str]
+    measured: list[Measured]
+    comparisons: list[Comparison]
     failures: list[Event]
     removed_variables: dict[str, str]
     kept_variables: dict[str, str]
     ended: str | None
 
-    def of(self, profile: str) -> Measured | None:
-        return next((measured for measured in self.measured if measured.profile == profile), None)
+    @property
+    def synthetic(self) -> bool:
+        return self.plan.data == SYNTHETIC
 
     @property
     def not_in_effect(self) -> list[Measured]:
         return [measured for measured in self.measured if not measured.in_effect]
 
-    @property
-    def verdict(self) -> str:
-        """One of: faster, slower, no difference found, NOT IN EFFECT, failed, too few samples, reference only."""
-        if self.not_in_effect:
-            return "NOT IN EFFECT"
-        if self.failures and self.ended == "a worker failed":
-            return "failed"
-        if self.plan.profile == REFERENCE:
-            return "reference only"
-        return self.speedup.verdict if self.speedup else "too few samples"
+    def inspection(self, arm: Arm) -> dict[str, Any]:
+        """What was seen inside the image that ``arm`` ran in, before it ran."""
+        return dict(self.engines[arm.engine]["inspection"])
 
     def to_json(self) -> dict[str, Any]:
         """What a script needs."""
         return {
-            "profile": self.plan.profile,
-            "reference": REFERENCE,
-            "verdict": self.verdict,
-            "speedup": asdict(self.speedup) if self.speedup else None,
-            "single_ratio": self.single_ratio,
-            "losses": asdict(self.losses) if self.losses else None,
-            "measured": [{**asdict(measured), "in_effect": measured.in_effect} for measured in self.measured],
+            "reference": self.plan.reference.name,
+            "comparisons": [asdict(one) for one in self.comparisons],
+            "measured": [{**asdict(one), "in_effect": one.in_effect} for one in self.measured],
             "synthetic_data": self.synthetic,
             "data_source": self.data_source,
-            "failures": [{key: event[key] for key in ("block", "profile", "problem")} for event in self.failures],
+            "failures": [{key: event[key] for key in ("block", "arm", "problem")} for event in self.failures],
             "ended": self.ended,
             "plan": self.plan.to_json(),
-            "host": self.host,
-            "engine": self.engine,
+            "engines": self.engines,
         }
 
 
@@ -115,33 +118,44 @@ def summarise(events: Sequence[Event]) -> Summary:
     plan = Plan.from_json(run["plan"])
     kept = run["kept_variables"]
     environments = {name: Environment.from_json(document) for name, document in run["environments"].items()}
-    measured = [
-        _measured(environments[profile], kept, own)
-        for profile in plan.profiles
-        if (own := [event for event in samples(events) if event["profile"] == profile])
-    ]
-    compared = plan.profile != REFERENCE and len(measured) == 2 and all(one.in_effect for one in measured)
-    reference_s, profile_s = block_times(events, plan.profile)
+    measured = {
+        arm.name: _measured(arm, environments[arm.name], kept, own)
+        for arm in plan.arms
+        if (own := [event for event in samples(events) if event["arm"] == arm.name])
+    }
+    ended = by_kind["end"][-1]["reason"] if "end" in by_kind else None
     return Summary(
         plan=plan,
-        host=run["host"],
-        engine=run["engine"],
+        engines=run["engines"],
         data_source=run["data_source"],
-        synthetic=plan.data == "synthetic",
         environments=environments,
         commands=run["commands"],
-        measured=measured,
-        speedup=speedup(reference_s, profile_s) if compared else None,
-        single_ratio=reference_s[0] / profile_s[0] if compared and plan.epochs and reference_s else None,
-        losses=_losses(events, plan.profile) if compared else None,
+        measured=list(measured.values()),
+        comparisons=[_comparison(events, plan, arm, measured, failed=ended == FAILED) for arm in plan.compared],
         failures=by_kind.get("failure", []),
         removed_variables=run["removed_variables"],
         kept_variables=kept,
-        ended=by_kind["end"][-1]["reason"] if "end" in by_kind else None,
+        ended=ended,
     )
 
 
-def _measured(environment: Environment, kept: dict[str, str], own: Sequence[Event]) -> Measured:
+def _comparison(
+    events: Sequence[Event], plan: Plan, arm: Arm, measured: dict[str, Measured], failed: bool
+) -> Comparison:
+    both = [measured[name] for name in (plan.reference.name, arm.name) if name in measured]
+    if not all(one.in_effect for one in both):
+        return Comparison(arm.name, "NOT IN EFFECT", None, None, None)
+    reference_s, arm_s = block_times(events, plan, arm)
+    losses = _losses(events, plan, arm) if len(both) == 2 else None
+    if failed:
+        return Comparison(arm.name, "failed", None, None, losses)
+    if plan.epochs and reference_s:
+        return Comparison(arm.name, "one run each", None, reference_s[0] / arm_s[0], losses)
+    found = speedup(reference_s, arm_s)
+    return Comparison(arm.name, found.verdict if found else "too few samples", found, None, losses)
+
+
+def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Sequence[Event]) -> Measured:
     steps = len(own[0]["step_s"])
     seconds = basic.median(event["seconds"] for event in own)
     usage = [event["usage"] for event in own]
@@ -149,7 +163,7 @@ def _measured(environment: Environment, kept: dict[str, str], own: Sequence[Even
     # of several samples the one that is least in effect is shown
     worst = max(checked, key=lambda checks: sum(not one.holds for one in checks))
     return Measured(
-        profile=environment.profile,
+        arm=arm.name,
         samples=len(own),
         step_s=seconds / steps,
         images_per_s=own[0]["images_per_step"] * steps / seconds,
@@ -163,10 +177,10 @@ def _measured(environment: Environment, kept: dict[str, str], own: Sequence[Even
     )
 
 
-def _losses(events: Sequence[Event], profile: str) -> Losses:
-    """The worst agreement of any of the profile's samples with the reference's first."""
-    reference = next(event["losses"] for event in samples(events) if event["profile"] == REFERENCE)
-    candidates = [event["losses"] for event in samples(events) if event["profile"] == profile]
+def _losses(events: Sequence[Event], plan: Plan, arm: Arm) -> Losses:
+    """The worst agreement of any of the arm's samples with the reference's first."""
+    reference = next(event["losses"] for event in samples(events) if event["arm"] == plan.reference.name)
+    candidates = [event["losses"] for event in samples(events) if event["arm"] == arm.name]
 
     def difference(losses: Sequence[float]) -> float:
         return float(max(abs(one - other) / abs(other) for one, other in zip(losses, reference, strict=True)))

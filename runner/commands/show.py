@@ -9,7 +9,7 @@ import os
 from rich.text import Text
 
 from runner import engines, profile, report
-from runner.engines.base import EngineOptions
+from runner.commands import measuring
 from runner.environment import clean
 from runner.errors import MEASURED
 from runner.inspect_image import inspect
@@ -18,14 +18,17 @@ from runner.resolve import resolve
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
-    parser.add_argument("--python", metavar="PATH", help="an existing interpreter to resolve for (default: this one)")
     parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+    parser.add_argument("--engine", help=f"resolve inside it: {', '.join(engines.ENGINES)} (default: local)")
+    measuring.add_engine_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     chosen = profile.load(arguments.profile)
     inherited, _ = clean(os.environ, keep=())
-    inspection = inspect(engines.get("local", EngineOptions(arguments.python)), inherited)
+    name = arguments.engine or "local"
+    engine = engines.get_all([name], measuring.engine_options(arguments))[name]
+    inspection = inspect(engine, inherited, chosen.prefix[:1])
     environment = resolve(chosen, inspection)
     if arguments.json:
         print(json.dumps({**environment.to_json(), "reason": chosen.reason, "source": chosen.source}))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from runner.engines.base import Engine, EngineOptions
 from runner.engines.local import LocalEngine
@@ -11,8 +11,18 @@ from runner.errors import InputError
 ENGINES: dict[str, Callable[[EngineOptions], Engine]] = {"local": LocalEngine}
 
 
-def get(name: str, options: EngineOptions) -> Engine:
-    """The engine called ``name``, ready to run. Raises InputError if it is unknown or can't be used here."""
-    if name not in ENGINES:
-        raise InputError(f"--engine: no engine '{name}'; there are: {', '.join(ENGINES)}")
-    return ENGINES[name](options)
+def get_all(names: Sequence[str], options: EngineOptions) -> dict[str, Engine]:
+    """The engines called ``names``, ready to run.
+
+    Raises InputError if one is unknown or can't be used here, or if an option means nothing to any of them.
+    """
+    for name in names:
+        if name not in ENGINES:
+            raise InputError(f"no engine '{name}'; there are: {', '.join(ENGINES)}")
+    engines = {name: ENGINES[name](options) for name in dict.fromkeys(names)}
+    taken = {option for engine in engines.values() for option in engine.options}
+    for option in options.to_json():
+        if option not in taken:
+            shown = option.replace("_", "-")
+            raise InputError(f"--{shown} means nothing to the engine {', '.join(engines)}; leave it out")
+    return engines

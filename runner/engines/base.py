@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,9 +12,22 @@ STDERR_TAIL_CHARACTERS = 2000
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """What the user asked of the engine."""
+    """What the user asked of the engines; each takes some of these (``Engine.options``)."""
 
-    python: str | None = None  # an existing interpreter to measure, for the local engine
+    python: str | None = None  # an existing interpreter to measure
+    image: str | None = None  # name of an OCI image
+    sif: str | None = None  # file of an Apptainer image
+    cpus: str | None = None  # CPU time, in CPUs
+    cpuset_cpus: str | None = None  # CPU list, as in 0-3,8
+    memory: str | None = None  # bytes, or with a unit (b, k, m, g)
+
+    @staticmethod
+    def names() -> list[str]:
+        return [field.name for field in fields(EngineOptions)]
+
+    def to_json(self) -> dict[str, str]:
+        """Those that were given, by name."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -22,8 +35,8 @@ class Task:
     """One start of the worker.
 
     ``variables`` are those of the profile; ``inherited`` the caller's own that the worker may have (the local engine
-    passes them on, a container starts without them). ``arguments`` follow ``python -m runner.worker``.
-    ``folders`` are the host's that the worker reads.
+    passes them on, a container starts without them). ``arguments`` follow ``python -m runner.worker``; one that is
+    among ``folders``, the host's folders that the worker reads, is the place where it finds that folder.
     """
 
     arguments: tuple[str, ...]
@@ -48,6 +61,7 @@ class Engine(Protocol):
     """Starts workers one at a time, and leaves nothing behind when ``run`` ends, in whatever way it ends."""
 
     name: str
+    options: frozenset[str]  # the fields of EngineOptions that mean something to it
 
     def describe(self) -> dict[str, Any]:
         """Name, version and image of the engine, for the record."""

@@ -17,6 +17,7 @@ class LocalEngine:
     """Starts ``python -m runner.worker`` from the project's folder, so that any interpreter finds the code."""
 
     name = "local"
+    options = frozenset({"python"})
 
     def __init__(self, options: EngineOptions) -> None:
         named = options.python

@@ -16,7 +16,10 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 def parser() -> argparse.ArgumentParser:
     main = argparse.ArgumentParser(prog="python -m runner.worker", description=__doc__)
     commands = main.add_subparsers(dest="command", required=True)
-    commands.add_parser("inspect", help="print the host facts, packages and libraries that are seen from in here")
+    look = commands.add_parser(
+        "inspect", help="print the host facts, packages and libraries that are seen from in here"
+    )
+    look.add_argument("--command", action="append", default=[], help="say also where this command is", dest="look_for")
     train = commands.add_parser("train", help="run the workload once and print what was measured and observed")
     train.add_argument("--workload", required=True, help="name of the workload, for example cnn")
     train.add_argument("--data", required=True, metavar="DIR", help="folder of the data set, or 'synthetic'")
@@ -44,7 +47,7 @@ def main() -> int:
     if arguments.command == "inspect":
         from runner.worker.inspection import inspect
 
-        result = inspect()
+        result = inspect(arguments.look_for)
     else:
         if arguments.die_with_parent:
             # kill -9 of the runner must not leave a worker behind that spoils the next run's timing

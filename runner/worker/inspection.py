@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -21,9 +24,10 @@ def _version(package: str) -> str | None:
         return None
 
 
-def inspect() -> dict[str, Any]:
-    """The document that ``python -m runner.worker inspect`` prints."""
+def inspect(commands: Sequence[str]) -> dict[str, Any]:
+    """The document that ``python -m runner.worker inspect`` prints; ``commands`` are looked for on the PATH."""
     unverified = Path(sys.prefix) / "unverified.txt"
+    providers = Path(sys.prefix) / "providers.json"
     folders = search_folders()
     return {
         "facts": cpu_facts(),
@@ -33,4 +37,6 @@ def inspect() -> dict[str, Any]:
         "unverified_packages": unverified.read_text().split("\n")[0] if unverified.is_file() else None,
         "libraries": locate(folders),
         "library_folders": [str(folder) for folder in folders],
+        "providers": json.loads(providers.read_text())["libraries"] if providers.is_file() else {},
+        "commands": {command: shutil.which(command) for command in commands},
     }

@@ -1,0 +1,30 @@
+"""``runner compare-engines PROFILE``: what a container costs, as the same profile measured under several engines."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from runner import engines
+from runner.commands import measuring
+from runner.errors import InputError
+from runner.plan import Arm
+
+DEFAULT = "local,docker,apptainer"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", nargs="?", help="name of a profile, or a YAML file")
+    parser.add_argument("--engines", metavar="LIST",
+                        help=f"the reference first, of: {', '.join(engines.ENGINES)} (default: {DEFAULT})")  # fmt: skip
+    measuring.add_measuring_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.profile is None and arguments.resume is None:
+        raise InputError("compare-engines needs a PROFILE, for example baseline")
+    names = list(dict.fromkeys((arguments.engines or DEFAULT).split(",")))
+    if len(names) < 2:
+        raise InputError(f"--engines {arguments.engines}: name two or more, for example {DEFAULT}")
+    arms = [Arm(name, arguments.profile, name) for name in names]
+    return measuring.run(arguments, f"{Path(arguments.profile or '').stem}-engines", arms)

@@ -1,0 +1,202 @@
+"""What all commands that measure have in common: their options, starting or resuming a run, and ending it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from runner import __version__, dataset, engines, measure, profile, record, report
+from runner.arguments import count, duration, share
+from runner.engines.base import PROJECT, Engine, EngineOptions
+from runner.environment import Environment, clean
+from runner.errors import FAILED, INTERRUPTED, MEASURED, InputError
+from runner.inspect_image import inspect
+from runner.machine_lock import machine_lock
+from runner.measure import Job
+from runner.plan import Arm, Plan
+from runner.progress import Progress
+from runner.record import Event, Record
+from runner.resolve import resolve
+from runner.summary import summarise
+from runner.worker.workloads import WORKLOADS
+
+BUDGET_S = 240.0
+PRECISION = 0.04
+TIMEOUT_S = 300.0
+FULL_TIMEOUT_S = 7200.0
+
+
+def add_engine_options(parser: argparse.ArgumentParser) -> None:
+    """The options of EngineOptions, by the same names."""
+    group = parser.add_argument_group("engine")
+    group.add_argument("--python", metavar="PATH", help="local: measure this interpreter; nothing is installed there")
+    group.add_argument("--image", metavar="NAME", help="docker, podman: the image (default: envkit-cpu)")
+    group.add_argument("--sif", metavar="FILE", help="apptainer: the image (default: build/envkit-cpu.sif)")
+    group.add_argument("--cpus", metavar="N", help="containers: CPU time of N CPUs at most, e.g. 1.5")
+    group.add_argument("--cpuset-cpus", metavar="LIST", help="containers: these CPUs only, e.g. 0-3,8")
+    group.add_argument("--memory", metavar="SIZE", help="containers: at most this much memory, e.g. 4g")
+
+
+def engine_options(arguments: argparse.Namespace) -> EngineOptions:
+    return EngineOptions(**{name: getattr(arguments, name) for name in EngineOptions.names()})
+
+
+def add_measuring_options(parser: argparse.ArgumentParser) -> None:
+    add_engine_options(parser)
+    group = parser.add_argument_group("measuring")
+    group.add_argument("--resume", metavar="DIR", type=Path, help="go on with the interrupted run in this folder")
+    group.add_argument("--workload", choices=sorted(WORKLOADS), help="the training job (default: cnn)")
+    group.add_argument("--full", action="store_true", help="train all epochs once each and report time and accuracy")
+    group.add_argument("--budget", metavar="TIME", type=duration, help="stop after this long, e.g. 60s (default: 4m)")
+    group.add_argument("--precision", metavar="SHARE", type=share,
+                       help="stop when the interval's half-width is below this (default: 4%%)")  # fmt: skip
+    group.add_argument("--steps", metavar="N", type=count, help="timed steps per sample (default: the workload's)")
+    group.add_argument("--warmup-steps", metavar="N", type=count, help="untimed steps before them")
+    group.add_argument("--timeout", metavar="TIME", type=duration,
+                       help="stop a worker that takes longer (default: 5m, with --full 2h)")  # fmt: skip
+    group.add_argument("--seed", metavar="N", type=count, help="of the random order of blocks (default: random)")
+    group.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
+    group.add_argument("--keep-env", metavar="NAME", action="append",
+                       help="let workers inherit this variable although it can change the outcome")  # fmt: skip
+    group.add_argument("--output", metavar="DIR", type=Path, help="folder for the record (default: in results/)")
+    group.add_argument("--json", action="store_true", help="print JSON for scripts instead of the report")
+
+
+def run(arguments: argparse.Namespace, title: str, arms: Sequence[Arm]) -> int:
+    """Measure ``arms`` (the first is the reference), or resume; returns the exit status.
+
+    ``title`` becomes a part of the result folder's name.
+    """
+    with machine_lock():
+        if arguments.resume is not None:
+            return _resume(arguments)
+        return _start(arguments, title, arms)
+
+
+def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm]) -> int:
+    profiles = {arm.profile: profile.load(arm.profile) for arm in arms}
+    arms = tuple(Arm(arm.name, profiles[arm.profile].name, arm.engine) for arm in arms)
+    profiles = {loaded.name: loaded for loaded in profiles.values()}
+    inherited, removed = clean(os.environ, arguments.keep_env or ())
+    kept = {name: inherited[name] for name in arguments.keep_env or () if name in inherited}
+    options = engine_options(arguments)
+    used = engines.get_all([arm.engine for arm in arms], options)
+    prefixes = [loaded.prefix[0] for loaded in profiles.values() if loaded.prefix]
+    seen = _look(used, inherited, prefixes)
+    environments = {arm.name: resolve(profiles[arm.profile], seen[arm.engine]["inspection"]) for arm in arms}
+    data = dataset.find(arguments.data, _say)
+    workload = WORKLOADS[arguments.workload or "cnn"]
+    plan = Plan(
+        arms=arms,
+        engine_options=options.to_json(),
+        workload=arguments.workload or "cnn",
+        warmup_steps=arguments.warmup_steps or workload.warmup_steps,
+        steps=arguments.steps or workload.steps,
+        epochs=workload.epochs if arguments.full else 0,
+        data=data.location,
+        budget_s=arguments.budget or BUDGET_S,
+        precision=arguments.precision or PRECISION,
+        timeout_s=arguments.timeout or (FULL_TIMEOUT_S if arguments.full else TIMEOUT_S),
+        seed=arguments.seed or secrets.randbelow(2**31),
+    )
+    job = Job(plan, environments, used, inherited, kept)
+    with Record.create(arguments.output or _new_folder(title)) as opened:
+        first = opened.append(
+            "run",
+            schema=record.SCHEMA,
+            runner_version=__version__,
+            command=sys.argv,
+            plan=plan.to_json(),
+            engines=seen,
+            data_source=data.source,
+            environments={name: environment.to_json() for name, environment in environments.items()},
+            commands={arm.name: shlex.join(used[arm.engine].command(job.task(arm))) for arm in arms},
+            removed_variables=removed,
+            kept_variables=kept,
+        )
+        return _measure(job, opened, [first], arguments.json)
+
+
+def _resume(arguments: argparse.Namespace) -> int:
+    for name, value in vars(arguments).items():
+        if name not in ("command", "resume", "json") and value not in (None, False):
+            given = "PROFILE" if name == "profile" else f"--{name.replace('_', '-')}"
+            raise InputError(f"{given} can't be given with --resume: the run keeps the settings it was started with")
+    events = record.read(arguments.resume)
+    first = events[0]
+    plan = Plan.from_json(first["plan"])
+    kept = first["kept_variables"]
+    inherited, _ = clean(os.environ, kept)
+    inherited |= kept
+    used = engines.get_all([arm.engine for arm in plan.arms], EngineOptions(**plan.engine_options))
+    seen = _look(used, inherited, ())
+    for name, before in first["engines"].items():
+        _check_unchanged(arguments.resume, before, seen[name])
+    environments = {name: Environment.from_json(document) for name, document in first["environments"].items()}
+    with Record.reopen(arguments.resume) as opened:
+        events = record.read(arguments.resume)  # again, now that nobody else can be writing
+        events.append(opened.append("resume", command=sys.argv))
+        return _measure(Job(plan, environments, used, inherited, kept), opened, events, arguments.json)
+
+
+def _look(used: dict[str, Engine], inherited: dict[str, str], commands: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What each engine says of itself, and what is seen inside its image."""
+    return {
+        name: {"engine": engine.describe(), "inspection": inspect(engine, inherited, commands)}
+        for name, engine in used.items()
+    }
+
+
+def _measure(job: Job, opened: Record, events: list[Event], as_json: bool) -> int:
+    """Measure, record how it ended, report, and return the exit status."""
+    folder = opened.path.parent
+    shown = folder.relative_to(Path.cwd()) if folder.is_absolute() and folder.is_relative_to(Path.cwd()) else folder
+    try:
+        with Progress(0.0 if job.plan.epochs else job.plan.budget_s, quiet=as_json) as progress:
+            reason = measure.measure(job, opened, events, progress)
+    except KeyboardInterrupt:
+        reason = measure.INTERRUPTED
+    except record.RecordFull as error:
+        raise InputError(f"{error}; what was recorded is safe: make room, then runner bench --resume {shown}") from None
+    events.append(opened.append("end", reason=reason))
+    summary = summarise(events)
+    if as_json:
+        print(json.dumps({**summary.to_json(), "record": str(folder)}))
+    else:
+        report.show(summary, str(shown), report.console())
+    if reason == measure.INTERRUPTED:
+        print(f"runner: interrupted; go on with: runner bench --resume {shown}", file=sys.stderr)
+        return INTERRUPTED
+    return FAILED if reason in (measure.FAILED, measure.NOT_IN_EFFECT) else MEASURED
+
+
+def _check_unchanged(folder: Path, then: dict[str, Any], now: dict[str, Any]) -> None:
+    """A run is only continued where it was started: on the same machine, with the same image, code and libraries."""
+    inside, inside_now = then["inspection"], now["inspection"]
+    parts = [
+        (part, inside[part], inside_now[part]) for part in ("facts", "fingerprint", "packages", "libraries", "python")
+    ]
+    parts.append(("engine", then["engine"], now["engine"]))
+    for part, before, after in parts:
+        for key in before.keys() | after.keys():
+            if before.get(key) != after.get(key):
+                raise InputError(
+                    f"--resume {folder}: {part}.{key} was {before.get(key)} and is now {after.get(key)}: "
+                    "samples of both can't be compared; start a new run"
+                )
+
+
+def _new_folder(title: str) -> Path:
+    return PROJECT / "results" / f"{time.strftime('%Y%m%d-%H%M%S')}-{title}"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
