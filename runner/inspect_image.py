@@ -18,8 +18,9 @@ def inspect(engine: Engine, inherited: Mapping[str, str], commands: Iterable[str
     outcome = engine.run(Task(("inspect", *looking), inherited=dict(inherited)))
     image = engine.describe()["image"]
     if outcome.failure is not None:
-        last = (outcome.stderr_tail.strip().splitlines() or ["it printed nothing"])[-1]
-        raise InputError(f"{image}: the worker {outcome.failure}: {last}; it needs Python 3.10 or later with torch")
+        printed = outcome.stderr_tail.strip().splitlines()
+        said = f": {printed[-1]}" if printed else ""
+        raise InputError(f"{image}: the worker {outcome.failure}{said} (it needs Python 3.10 or later, with torch)")
     inspection: dict[str, Any] = json.loads(outcome.stdout)
     if inspection["packages"]["torch"] is None:
         raise InputError(f"{image}: has no torch; install it there, or name another interpreter with --python")

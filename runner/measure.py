@@ -44,7 +44,7 @@ class Job:
             variables=environment.variables,
             inherited=self.inherited,
             prefix=environment.prefix,
-            folders=() if self.plan.data == SYNTHETIC else (self.plan.data,),
+            data=None if self.plan.data == SYNTHETIC else self.plan.data,
             timeout_s=self.plan.timeout_s,
         )
 

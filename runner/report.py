@@ -55,7 +55,8 @@ def _heading(summary: Summary, out: Console) -> None:
     for name, seen in summary.engines.items():
         inside, engine = seen["inspection"], seen["engine"]
         versions = f"Python {inside['python']['version']}, torch {inside['packages']['torch']}"
-        rows.append(("engine", f"{name} {engine['version']}: {engine['image']}, {versions}"))
+        digest = f" ({engine['digest'][:19]}…)" if "digest" in engine else ""
+        rows.append(("engine", f"{name} {engine['version']}: {engine['image']}{digest}, {versions}"))
     rows.append(("workload", f"{plan.workload}, {length}, each sample a fresh process"))
     rows.append(("data", summary.data_source))
     for name, text in rows:

@@ -76,6 +76,7 @@ def run(arguments: argparse.Namespace, title: str, arms: Sequence[Arm]) -> int:
     ``title`` becomes a part of the result folder's name.
     """
     with machine_lock():
+        engines.remove_leftovers()
         if arguments.resume is not None:
             return _resume(arguments)
         return _start(arguments, title, arms)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from runner.engines import docker, podman, process
+from runner.engines.apptainer import ApptainerEngine
 from runner.engines.base import Engine, EngineOptions
 from runner.engines.local import LocalEngine
 from runner.errors import InputError
 
-ENGINES: dict[str, Callable[[EngineOptions], Engine]] = {"local": LocalEngine}
+ENGINES: dict[str, Callable[[EngineOptions], Engine]] = {
+    "local": LocalEngine,
+    "docker": docker.DockerEngine,
+    "podman": podman.PodmanEngine,
+    "apptainer": ApptainerEngine,
+}
 
 
 def get_all(names: Sequence[str], options: EngineOptions) -> dict[str, Engine]:
@@ -26,3 +33,9 @@ def get_all(names: Sequence[str], options: EngineOptions) -> dict[str, Engine]:
             shown = option.replace("_", "-")
             raise InputError(f"--{shown} means nothing to the engine {', '.join(engines)}; leave it out")
     return engines
+
+
+def remove_leftovers() -> None:
+    """Remove what runners that were killed have left behind, whatever engine they used."""
+    for remove in (process.remove_leftovers, docker.remove_leftovers, podman.remove_leftovers):
+        remove()

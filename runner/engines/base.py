@@ -36,14 +36,14 @@ class Task:
 
     ``variables`` are those of the profile; ``inherited`` the caller's own that the worker may have (the local engine
     passes them on, a container starts without them). ``arguments`` follow ``python -m runner.worker``; one that is
-    among ``folders``, the host's folders that the worker reads, is the place where it finds that folder.
+    equal to ``data``, the host's folder that the worker reads, is replaced by where it finds that folder.
     """
 
     arguments: tuple[str, ...]
     variables: dict[str, str] = field(default_factory=dict)
     inherited: dict[str, str] = field(default_factory=dict)
     prefix: tuple[str, ...] = ()
-    folders: tuple[str, ...] = ()
+    data: str | None = None
     timeout_s: float = 120.0
 
 

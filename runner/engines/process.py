@@ -1,24 +1,25 @@
-"""Run one command as a process group of its own, with a time limit, and end all of it."""
+"""Run one command as a session of its own, with a time limit, and end all of it."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from runner.engines import owner
 from runner.engines.base import STDERR_TAIL_CHARACTERS, Outcome
 
 GRACE_S = 5.0
 
 
-def run_process(
-    command: Sequence[str], environment: Mapping[str, str] | None, folder: Path, timeout_s: float
-) -> Outcome:
-    """Run ``command`` in ``folder``; after ``timeout_s`` seconds or an interrupt its whole group is ended.
+def run_process(command: Sequence[str], environment: Mapping[str, str], folder: Path, timeout_s: float) -> Outcome:
+    """Run ``command`` in ``folder``; after ``timeout_s`` seconds or an interrupt its whole session is ended.
 
     Raises FileNotFoundError or PermissionError if the command can't be started.
     """
@@ -28,27 +29,83 @@ def run_process(
         stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
     )  # fmt: skip
     failure = None
-    try:
-        stdout, stderr = process.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        _end(process)
-        stdout, stderr = process.communicate()
-        failure = f"did not end within {timeout_s:g} s (--timeout) and was stopped"
-    except BaseException:
-        _end(process)
-        raise
-    if failure is None and process.returncode < 0:
-        failure = f"was killed by signal {signal.Signals(-process.returncode).name}"
-    elif failure is None and process.returncode > 0:
-        failure = f"ended with exit status {process.returncode}"
+    with _written_down(process.pid):
+        try:
+            stdout, stderr = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            stdout, stderr = process.communicate()
+            failure = timed_out(timeout_s)
+        except BaseException:
+            _end(process)
+            raise
+    failure = failure or failure_of(process.returncode)
     return Outcome(stdout, stderr[-STDERR_TAIL_CHARACTERS:], time.monotonic() - begin, failure)
 
 
+def timed_out(timeout_s: float) -> str:
+    return f"did not end within {timeout_s:g} s (--timeout) and was stopped"
+
+
+def failure_of(status: int) -> str | None:
+    """What an exit status means: below 0, or above 128 as shells and containers say it, a signal."""
+    if status == 0:
+        return None
+    number = -status if status < 0 else status - 128
+    with contextlib.suppress(ValueError):
+        return f"was killed by signal {signal.Signals(number).name}"
+    return f"ended with exit status {status}"
+
+
 def _end(process: subprocess.Popen[str]) -> None:
-    """SIGTERM to the group, and SIGKILL to what is left of it after a grace period."""
+    """SIGTERM to the group, which Apptainer cleans up after, and SIGKILL to what is left after a grace period."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE_S)
-        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE_S)
+    _kill_session(process.pid)
     process.wait()
+
+
+def _kill_session(session: int) -> None:
+    """SIGKILL to a whole session: what serves a mounted image is in a group, but not in a session of its own."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        fields = owner.stat_fields(int(entry.name))
+        if fields and int(fields[3]) == session:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(entry.name), signal.SIGKILL)
+
+
+def _notes() -> Path:
+    return Path(tempfile.gettempdir()) / f"envkit-workers-{os.getuid()}"
+
+
+@contextlib.contextmanager
+def _written_down(session: int) -> Iterator[None]:
+    """Keep a note of the session while it runs, for whoever finds it after this runner was killed."""
+    note = _notes() / str(session)
+    note.parent.mkdir(mode=0o700, exist_ok=True)
+    note.write_text(json.dumps({"owner": owner.me(), "started": owner.started(session)}))
+    try:
+        yield
+    finally:
+        note.unlink(missing_ok=True)
+
+
+def remove_leftovers() -> None:
+    """End the sessions of runners that are gone.
+
+    The number of a session is not used again while a process of it lives, so a living leader that started at another
+    time means that all of the noted session has ended.
+    """
+    for note in _notes().glob("[0-9]*"):
+        try:
+            document = json.loads(note.read_text())
+        except ValueError:  # the runner was killed while it wrote the note
+            document = None
+        if document is not None:
+            if not owner.is_gone(document["owner"]):
+                continue
+            if owner.started(int(note.name)) in (None, document["started"]):
+                _kill_session(int(note.name))
+        note.unlink(missing_ok=True)

@@ -1,0 +1,65 @@
+"""The Apptainer engine, through its command line: what HPC clusters have, without root and without a daemon."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import IO, Any
+
+from runner.engines import container
+from runner.engines.base import PROJECT, EngineOptions, Outcome, Task
+from runner.engines.process import run_process
+from runner.errors import InputError
+
+SIF = PROJECT / "build" / "envkit-cpu.sif"
+
+
+class ApptainerEngine:
+    """One ``apptainer exec`` per worker. Nothing of the host is visible inside but code and data, read-only."""
+
+    name = "apptainer"
+    options = frozenset({"sif"}) | container.LIMITS
+
+    def __init__(self, options: EngineOptions) -> None:
+        if shutil.which("apptainer") is None:
+            raise InputError("Apptainer is not installed: see https://apptainer.org/docs/admin/main/installation.html")
+        self._options = options
+        self._sif = Path(options.sif or SIF).resolve()
+        try:
+            with self._sif.open("rb") as file:
+                digest = _sha256(file)
+        except OSError as error:
+            raise InputError(
+                f"{self._sif}: {error.strerror}; build it with: make sif, or name one with --sif"
+            ) from None
+        version = subprocess.run(["apptainer", "version"], capture_output=True, text=True, timeout=60, check=False)
+        if version.returncode != 0:
+            raise InputError(f"apptainer version: {version.stderr.strip()}")
+        self._described = {
+            "name": self.name, "version": version.stdout.strip(), "image": str(self._sif), "digest": f"sha256:{digest}",
+        }  # fmt: skip
+
+    def describe(self) -> dict[str, Any]:
+        return self._described
+
+    def command(self, task: Task) -> list[str]:
+        binds = [part for host, inside in container.mounts(task).items() for part in ("--bind", f"{host}:{inside}:ro")]
+        # Not --env, which takes a comma for the start of the next variable.
+        variables = [f"{name}={value}" for name, value in task.variables.items()]
+        return [
+            "apptainer", "--quiet", "exec", "--cleanenv", "--containall", "--no-home", "--pwd", container.FOLDER,
+            *container.limits(self._options), *binds, str(self._sif), "env", *variables, *container.argv(task),
+        ]  # fmt: skip
+
+    def run(self, task: Task) -> Outcome:
+        return run_process(self.command(task), task.inherited or os.environ, PROJECT, task.timeout_s)
+
+
+def _sha256(file: IO[bytes]) -> str:
+    digest = hashlib.sha256()
+    while block := file.read(2**20):
+        digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,41 @@
+"""What the container engines have in common: where things are inside, and the limits as options of a command line."""
+
+from __future__ import annotations
+
+from runner.engines.base import PROJECT, EngineOptions, Task
+
+INTERPRETER = "/opt/kit/bin/python"
+FOLDER = "/kit"
+CODE = f"{FOLDER}/runner"
+DATA = "/data"
+IMAGE = "envkit-cpu"
+LIMITS = frozenset({"cpus", "cpuset_cpus", "memory"})
+
+
+def argv(task: Task) -> list[str]:
+    """What runs inside: the worker, which finds its code and data under the names they have there."""
+    arguments = [DATA if argument == task.data else argument for argument in task.arguments]
+    return [*task.prefix, INTERPRETER, "-m", "runner.worker", *arguments]
+
+
+def mounts(task: Task) -> dict[str, str]:
+    """Host folder -> folder inside. All are mounted read-only."""
+    return {str(PROJECT / "runner"): CODE} | ({task.data: DATA} if task.data else {})
+
+
+def limits(options: EngineOptions) -> list[str]:
+    """The limits in the words that docker, podman and apptainer share."""
+    given = options.to_json()
+    return [part for name in sorted(LIMITS & given.keys()) for part in (f"--{name.replace('_', '-')}", given[name])]
+
+
+def run_options(task: Task, options: EngineOptions) -> list[str]:
+    """The options of ``docker run`` and ``podman run``."""
+    volumes = [part for host, inside in mounts(task).items() for part in ("--volume", f"{host}:{inside}:ro")]
+    variables = [part for name, value in task.variables.items() for part in ("--env", f"{name}={value}")]
+    return ["--network", "none", "--workdir", FOLDER, *limits(options), *volumes, *variables]
+
+
+def out_of_memory(options: EngineOptions) -> str:
+    limit = f"its limit of {options.memory} (--memory)" if options.memory else "the machine's"
+    return f"was killed because it needed more memory than {limit}"

@@ -1,0 +1,156 @@
+"""The Docker engine, through the Docker SDK for Python."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import socket
+import time
+from typing import Any
+
+import docker
+import requests
+from docker.errors import APIError, DockerException, ImageNotFound
+
+from runner.engines import container, owner
+from runner.engines.base import STDERR_TAIL_CHARACTERS, EngineOptions, Outcome, Task
+from runner.engines.process import failure_of, timed_out
+from runner.errors import InputError
+
+SOCKET = "/var/run/docker.sock"
+API_TIMEOUT_S = 60
+# Megabytes and the like as Docker's own command line reads them.
+UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+LOST = (requests.exceptions.RequestException, DockerException)
+
+
+class DockerEngine:
+    """One container per worker, removed when the worker has ended."""
+
+    name = "docker"
+    options = frozenset({"image"}) | container.LIMITS
+
+    def __init__(self, options: EngineOptions) -> None:
+        self._options = options
+        self._limits = _limits(options)
+        self._client = _connect()
+        image = options.image or container.IMAGE
+        try:
+            self._image = self._client.images.get(image)
+        except ImageNotFound:
+            raise InputError(f"Docker has no image '{image}'; build it with: make image") from None
+        self._described = {
+            "name": self.name, "version": self._client.version()["Version"], "image": image, "digest": self._image.id,
+        }  # fmt: skip
+
+    def describe(self) -> dict[str, Any]:
+        return self._described
+
+    def command(self, task: Task) -> list[str]:
+        options = container.run_options(task, self._options)
+        return ["docker", "run", "--rm", *options, self._described["image"], *container.argv(task)]
+
+    def run(self, task: Task) -> Outcome:
+        begin = time.monotonic()
+        stdout = stderr = ""
+        started = None
+        try:
+            started = self._client.containers.create(
+                self._image.id, container.argv(task), environment=task.variables, network_mode="none",
+                working_dir=container.FOLDER, labels={owner.LABEL: owner.me()}, log_config={"type": "json-file"},
+                volumes={host: {"bind": inside, "mode": "ro"} for host, inside in container.mounts(task).items()},
+                **self._limits,
+            )  # fmt: skip
+            started.start()
+            failure = self._wait(started, task.timeout_s)
+            stdout = started.logs(stdout=True, stderr=False).decode(errors="replace")
+            stderr = started.logs(stdout=False, stderr=True).decode(errors="replace")
+        except APIError as error:
+            failure = f"was not started: {error.explanation or error}"
+        except LOST as error:
+            failure = f"was lost: the Docker daemon does not answer any more ({_reason(error)})"
+        finally:
+            if started is not None:
+                self._remove(started)
+        return Outcome(stdout, stderr[-STDERR_TAIL_CHARACTERS:], time.monotonic() - begin, failure)
+
+    def _wait(self, started: Any, timeout_s: float) -> str | None:
+        try:
+            status = started.wait(timeout=timeout_s)["StatusCode"]
+        except (requests.exceptions.ReadTimeout, requests.exceptions.ConnectionError) as error:
+            if "timed out" not in str(error).lower():
+                raise
+            started.kill()
+            return timed_out(timeout_s)
+        started.reload()
+        if started.attrs["State"]["OOMKilled"]:
+            return container.out_of_memory(self._options)
+        return failure_of(status)
+
+    def _remove(self, started: Any) -> None:
+        # Where the daemon is gone, or is removing it already, the next start finds what remains by its label.
+        with contextlib.suppress(*LOST):
+            started.remove(force=True, v=True)
+
+
+def _limits(options: EngineOptions) -> dict[str, Any]:
+    """The limits as arguments of the SDK's ``containers.create``. Raises InputError for a text that is none."""
+    limits: dict[str, Any] = {}
+    if options.cpus is not None:
+        if not re.fullmatch(r"\d+(\.\d+)?", options.cpus) or float(options.cpus) == 0:
+            raise InputError(f"--cpus {options.cpus}: give a number of CPUs above 0, for example 1.5")
+        limits["nano_cpus"] = round(float(options.cpus) * 1e9)
+    if options.cpuset_cpus is not None:
+        limits["cpuset_cpus"] = options.cpuset_cpus
+    if options.memory is not None:
+        match = re.fullmatch(r"(\d+)([bkmg]?)", options.memory.lower())
+        if match is None:
+            raise InputError(f"--memory {options.memory}: give bytes or a number with k, m or g, for example 4g")
+        # swap counts too: a worker that swaps would be measured as a slow one
+        limits["mem_limit"] = limits["memswap_limit"] = int(match.group(1)) * UNITS[match.group(2)]
+    return limits
+
+
+def _connect() -> Any:
+    """A client whose daemon answers. Raises InputError: not installed, no daemon, or no permission, and the mend."""
+    address = os.environ.get("DOCKER_HOST", f"unix://{SOCKET}")
+    if address.startswith("unix://"):
+        path = address.removeprefix("unix://")
+        try:
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(path)
+        except PermissionError:
+            raise InputError(
+                f"no permission to use Docker ({path}): sudo usermod -aG docker $USER, then log in again"
+            ) from None
+        except OSError as error:
+            if shutil.which("dockerd") is None and shutil.which("docker") is None:
+                raise InputError(
+                    "Docker is not installed: apt-get install docker.io, or choose another ENGINE"
+                ) from None
+            raise InputError(
+                f"the Docker daemon is not running ({path}: {error.strerror}): sudo systemctl start docker"
+            ) from None
+    try:
+        client = docker.from_env(timeout=API_TIMEOUT_S)
+        client.ping()
+    except LOST as error:
+        raise InputError(f"the Docker daemon at {address} does not answer ({_reason(error)}): start it") from None
+    return client
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+
+
+def remove_leftovers() -> None:
+    """Remove the containers of runners that are gone, where a daemon answers."""
+    try:
+        client = _connect()
+        for left in client.containers.list(all=True, filters={"label": owner.LABEL}):
+            if owner.is_gone(left.labels[owner.LABEL]):
+                left.remove(force=True, v=True)
+    except (InputError, *LOST):
+        return

@@ -1,0 +1,42 @@
+"""Who started a worker: written beside it, so that a later runner can tell what a killed one left behind."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+# On a container, the runner that started it.
+LABEL = "envkit.owner"
+
+
+def started(pid: int) -> str | None:
+    """When a process started, in clock ticks since boot (field 22 of proc(5)'s stat); None if there is none."""
+    fields = stat_fields(pid)
+    return fields[19] if fields else None
+
+
+def stat_fields(pid: int) -> list[str] | None:
+    """The fields of /proc/PID/stat from the third on (the second, a name in brackets, may hold blanks)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def boot_id() -> str:
+    """A random identifier of this boot of the kernel."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def me() -> str:
+    """This runner, as one word. A process number alone would be used again by another process."""
+    return f"{platform.node()}/{boot_id()}/{os.getpid()}/{started(os.getpid())}"
+
+
+def is_gone(owner: str) -> bool:
+    """Whether ``owner`` was a runner of this machine that runs no more."""
+    host, boot, pid, start = owner.split("/")
+    if host != platform.node():
+        return False  # another machine's, on an engine that both use
+    return boot != boot_id() or started(int(pid)) != start

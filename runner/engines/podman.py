@@ -1,0 +1,83 @@
+"""The Podman engine, through its command line."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+from dataclasses import replace
+from typing import Any
+
+from runner.engines import container, owner
+from runner.engines.base import PROJECT, EngineOptions, Outcome, Task
+from runner.engines.process import run_process
+from runner.errors import InputError
+
+
+class PodmanEngine:
+    """One container per worker, removed when the worker has ended."""
+
+    name = "podman"
+    options = frozenset({"image"}) | container.LIMITS
+
+    def __init__(self, options: EngineOptions) -> None:
+        if shutil.which("podman") is None:
+            raise InputError("Podman is not installed: apt-get install podman, or choose another ENGINE")
+        self._options = options
+        version = _podman("version", "--format", "{{.Client.Version}}")
+        if version.returncode != 0:
+            raise InputError(f"Podman can't be used here: {_last_line(version.stderr)}")
+        image = options.image or container.IMAGE
+        inspected = _podman("image", "inspect", "--format", "{{.Id}}", image)
+        if inspected.returncode != 0:
+            raise InputError(f"Podman has no image '{image}'; build it with: make image ENGINE=podman")
+        digest = f"sha256:{inspected.stdout.strip()}"
+        self._described = {"name": self.name, "version": version.stdout.strip(), "image": image, "digest": digest}
+
+    def describe(self) -> dict[str, Any]:
+        return self._described
+
+    def command(self, task: Task) -> list[str]:
+        options = container.run_options(task, self._options)
+        return ["podman", "run", "--rm", *options, self._described["image"], *container.argv(task)]
+
+    def run(self, task: Task) -> Outcome:
+        name = f"envkit-{secrets.token_hex(6)}"
+        options = [
+            "--name",
+            name,
+            "--label",
+            f"{owner.LABEL}={owner.me()}",
+            *container.run_options(task, self._options),
+        ]
+        argv = ["podman", "run", *options, self._described["digest"].removeprefix("sha256:"), *container.argv(task)]
+        try:
+            outcome = run_process(argv, task.inherited or os.environ, PROJECT, task.timeout_s)
+            if (
+                outcome.failure
+                and _podman("inspect", "--format", "{{.State.OOMKilled}}", name).stdout.strip() == "true"
+            ):
+                outcome = replace(outcome, failure=container.out_of_memory(self._options))
+            return outcome
+        finally:
+            _podman("rm", "--force", "--ignore", "--time", "0", "--volumes", name)
+
+
+def _podman(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["podman", *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["it says nothing"])[-1]
+
+
+def remove_leftovers() -> None:
+    """Remove the containers of runners that are gone."""
+    if shutil.which("podman") is None:
+        return
+    form = f'{{{{.ID}}}} {{{{index .Labels "{owner.LABEL}"}}}}'
+    for line in _podman("ps", "--all", "--filter", f"label={owner.LABEL}", "--format", form).stdout.splitlines():
+        container_id, _, label = line.partition(" ")
+        if owner.is_gone(label):
+            _podman("rm", "--force", "--ignore", "--time", "0", "--volumes", container_id)
