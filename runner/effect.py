@@ -38,7 +38,7 @@ def check(environment: Environment, evidence: Mapping[str, Any], kept: Mapping[s
     """
     preloaded = evidence["variables"].get("preloaded", {})
     checks = [
-        Check(f"preload.{library}", "mapped", "mapped" if preloaded.get(path) else "not mapped")
+        Check(f"preload.{library}", "mapped", preloaded.get(path, "not asked for"))
         for library, path in environment.preload.items()
     ]
     checks += [Check(key, expected, look_up(evidence, key)) for key, expected in environment.expect.items()]

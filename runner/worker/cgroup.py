@@ -1,4 +1,4 @@
-"""CPU limits and throttling of the control group that this process is in (versions 1 and 2).
+"""CPU and memory limits and throttling of the control group that this process is in (versions 1 and 2).
 
 Source of the file formats: the Linux kernel's Documentation/admin-guide/cgroup-v2.rst and
 Documentation/scheduler/sched-bwc.rst.
@@ -60,6 +60,20 @@ def cpu_quota(root: Path = Path("/")) -> float | None:
         if v1 is not None and v1_period is not None and int(v1) > 0:
             quotas.append(int(v1) / int(v1_period))
     return min(quotas, default=None)
+
+
+def memory_limit(root: Path = Path("/")) -> int | None:
+    """The least memory limit in force, in bytes, or None where there is none.
+
+    Version 2 has it in ``memory.max`` ("max" for none), version 1 in ``memory.limit_in_bytes`` (a number near 2**63).
+    """
+    limits = []
+    for folder in _own_folders(root, "memory", ("memory",)):
+        for name in ("memory.max", "memory.limit_in_bytes"):
+            text = _read(folder / name)
+            if text is not None and text != "max" and int(text) < 2**60:
+                limits.append(int(text))
+    return min(limits, default=None)
 
 
 def throttled_seconds(root: Path = Path("/")) -> float | None:

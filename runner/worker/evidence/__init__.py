@@ -6,12 +6,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from runner.worker.evidence import malloc, openmp, threads, torch_build, variables
+from runner.worker.evidence import limits, malloc, math_libraries, memory, openmp, threads, torch_build, variables
 
 PROBES: dict[str, Callable[[], dict[str, Any]]] = {
     "openmp": openmp.probe,
     "malloc": malloc.probe,
+    "memory": memory.probe,
     "threads": threads.probe,
+    "limits": limits.probe,
+    "onednn": math_libraries.onednn,
+    "mkl": math_libraries.mkl,
     "torch": torch_build.probe,
     "variables": variables.probe,
 }

@@ -1,44 +1,49 @@
 """The OpenMP runtimes in the process, and the settings of the one that runs.
 
 Several may be mapped; the one that ``omp_get_max_threads`` resolves to in the global scope runs. GNU, LLVM and Intel
-are told apart by the functions they export: LLVM's and Intel's ``kmp_*`` extensions are documented in LLVM's OpenMP
-runtime reference, and of the two only Intel's exports ``kmp_get_runtime_version`` style entry points by file name
-``libiomp5``.
+are told apart by what the library exports and says of itself, because a file can have any name: only LLVM's and Intel's
+have the ``kmp_*`` functions, and Intel's has its vendor's name in its version text.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
+from runner.worker.evidence.capture import printed
 from runner.worker.evidence.symbols import function, mapped_files, origin
 
-RUNTIME_FILES = {"libgomp": "gnu", "libiomp5": "intel", "libomp": "llvm"}
+RUNTIME_FILES = ("libgomp", "libiomp5", "libomp")
+INTEL = b"Intel(R) OMP"
 # omp_proc_bind_t of the OpenMP specification; 5 is Intel's own value while KMP_AFFINITY decides.
 PROC_BIND = {0: "false", 1: "true", 2: "primary", 3: "close", 4: "spread", 5: "intel"}
 SETTING = re.compile(r"^\s*(?:\[\w+\]\s*)?(\w+)\s*=\s*'?(.*?)'?\s*$")
 
 
-def runtime_of(path: str) -> str | None:
-    """``gnu``, ``intel`` or ``llvm`` by the library's file name, None if it is no OpenMP runtime.
+def named_like_runtime(path: str) -> bool:
+    """Whether it is called like an OpenMP runtime; wheels append a hash to the stem (``libgomp-a34b3233.so.1``)."""
+    return re.split(r"[-.]", Path(path).name)[0] in RUNTIME_FILES
 
-    Wheels append a hash to the stem (``libgomp-a34b3233.so.1``).
-    """
-    stem = re.split(r"[-.]", Path(path).name)[0]
-    return RUNTIME_FILES.get(stem)
+
+def runtime_of(path: str) -> str:
+    """``gnu``, ``intel``, ``llvm`` or ``unknown``, for a library that is loaded."""
+    library = ctypes.CDLL(path)
+    if hasattr(library, "kmp_get_blocktime"):
+        return "intel" if INTEL in Path(path).read_bytes() else "llvm"
+    return "gnu" if hasattr(library, "GOMP_parallel") else "unknown"
 
 
 def probe() -> dict[str, Any]:
     active = origin("omp_get_max_threads")
     result: dict[str, Any] = {
-        "mapped": [path for path in mapped_files() if runtime_of(path)],
+        "mapped": [path for path in mapped_files() if named_like_runtime(path)],
         "library": active,
-        "runtime": (runtime_of(active) or "unknown") if active else "none",
+        "runtime": runtime_of(active) if active else "none",
         "max_threads": None,
         "proc_bind": None,
         "places": None,
@@ -64,16 +69,7 @@ def _display(library: str) -> str:
     loaded, so a child with the same environment loads the same file.
     """
     if origin("omp_display_env") == library:
-        with tempfile.TemporaryFile() as caught:
-            saved = os.dup(2)
-            os.dup2(caught.fileno(), 2)
-            try:
-                function("omp_display_env")(1)
-            finally:
-                os.dup2(saved, 2)
-                os.close(saved)
-            caught.seek(0)
-            return caught.read().decode(errors="replace")
+        return printed(2, lambda: function("omp_display_env")(1))
     child = subprocess.run(
         [sys.executable, "-S", "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])", library],
         env={**os.environ, "OMP_DISPLAY_ENV": "VERBOSE"}, capture_output=True, text=True, timeout=20,

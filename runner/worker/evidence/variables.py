@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 from runner.worker.evidence.symbols import mapped_files
 from runner.worker.sensitive import is_sensitive
 
+# What ld.so prints, for example: object '/x' from LD_PRELOAD cannot be preloaded (invalid ELF header): ignored.
+IGNORED = re.compile(r"from LD_PRELOAD cannot be preloaded \((.*)\): ignored")
+
 
 def probe() -> dict[str, Any]:
-    """``preloaded`` holds, for each entry of LD_PRELOAD, whether that very file is mapped.
+    """``preloaded`` holds, for each entry of LD_PRELOAD, ``mapped`` if that very file is, or else the loader's reason.
 
     The variables are those that the process was started with: torch adds some of its own to ``os.environ``.
     """
@@ -21,5 +27,15 @@ def probe() -> dict[str, Any]:
     entries = [entry for entry in given.get("LD_PRELOAD", "").replace(" ", ":").split(":") if entry]
     return {
         "sensitive": {name: value for name, value in sorted(given.items()) if is_sensitive(name)},
-        "preloaded": {entry: os.path.realpath(entry) in mapped for entry in entries},
+        "preloaded": {entry: "mapped" if os.path.realpath(entry) in mapped else _why_not(entry) for entry in entries},
     }
+
+
+def _why_not(entry: str) -> str:
+    """The loader's words for a file that it does not preload, from a child that is asked to preload it alone."""
+    child = subprocess.run(
+        [sys.executable, "-S", "-c", ""], env={"LD_PRELOAD": entry}, capture_output=True, text=True, timeout=20,
+        check=False,
+    )  # fmt: skip
+    match = IGNORED.search(child.stderr)
+    return f"not mapped: {match.group(1)}" if match else "not mapped"

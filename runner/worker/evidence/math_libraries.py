@@ -1,0 +1,54 @@
+"""oneDNN and MKL as PyTorch has them: the instruction set in use, threads, and the floating-point mode.
+
+oneDNN's own functions are hidden inside PyTorch's library, so it is made to describe one small convolution (oneDNN
+developer guide, "Verbose Mode").
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+from runner.worker.evidence.capture import printed
+
+ISA = re.compile(r"info,cpu,isa:(.*)")
+EXECUTED = re.compile(r"primitive,exec,cpu,convolution,([^,]*)")
+FPMATH = re.compile(r"attr-fpmath:(\w+)")
+MKL = re.compile(r"(?:Math Kernel Library|oneMKL).* Version (\d[\d.]*)")
+MKL_THREADS = re.compile(r"mkl_get_max_threads\(\) : (\d+)")
+
+
+def onednn() -> dict[str, Any]:
+    """``isa`` is the best instruction set that oneDNN may use, ``implementation`` what a convolution ran with."""
+    torch = sys.modules["torch"]
+    if not torch.backends.mkldnn.is_available():
+        return {"available": False}
+
+    def convolve() -> None:
+        with torch.no_grad(), torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_ON):
+            torch.nn.functional.conv2d(torch.zeros(16, 32, 14, 14), torch.zeros(32, 32, 3, 3))
+
+    return {"available": True, **parse_verbose(printed(1, convolve))}
+
+
+def parse_verbose(text: str) -> dict[str, str | None]:
+    """The interesting words of oneDNN's verbose lines; a convolution without the attribute has the mode ``strict``."""
+    found = {
+        name: match.group(1).strip() if (match := pattern.search(text)) else None
+        for name, pattern in (("isa", ISA), ("implementation", EXECUTED), ("fpmath", FPMATH))
+    }
+    if found["implementation"] is not None:
+        found["fpmath"] = found["fpmath"] or "strict"
+    return found
+
+
+def mkl() -> dict[str, Any]:
+    torch = sys.modules["torch"]
+    about = torch.__config__.parallel_info()
+    version, threads = MKL.search(about), MKL_THREADS.search(about)
+    return {
+        "available": torch.backends.mkl.is_available(),
+        "version": version.group(1) if version else None,
+        "max_threads": int(threads.group(1)) if threads else None,
+    }

@@ -1,0 +1,62 @@
+"""What memory the process really got: huge pages, and which NUMA nodes its pages are on.
+
+Source of the file formats: the Linux kernel's Documentation/filesystems/proc.rst and numa_maps(5) in proc(5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+THP = Path("/sys/kernel/mm/transparent_hugepage")
+NODE_PAGES = re.compile(r"\bN(\d+)=(\d+)")
+
+
+def probe() -> dict[str, Any]:
+    """Sizes in bytes. ``huge_pages`` says how much of the anonymous memory is in transparent huge pages.
+
+    It is ``none``, ``some`` or ``most`` (half or more); numpy asks for some itself where the mode is madvise.
+    """
+    anonymous, huge = (_rollup(field) for field in ("Anonymous", "AnonHugePages"))
+    policies, pages = parse_numa_maps(_text(Path("/proc/self/numa_maps")))
+    return {
+        "anonymous_bytes": anonymous,
+        "huge_bytes": huge,
+        "huge_pages": "none" if huge == 0 else "most" if huge >= anonymous / 2 else "some",
+        "thp_enabled": _selected(_text(THP / "enabled")),
+        "thp_defrag": _selected(_text(THP / "defrag")),
+        "numa_policy": policies.most_common(1)[0][0] if policies else None,
+        "pages_per_node": dict(sorted(pages.items())),
+    }
+
+
+def parse_numa_maps(text: str) -> tuple[Counter[str], Counter[str]]:
+    """The policies of the mappings with anonymous pages, and the pages on each node (``N0=512 N1=3``)."""
+    policies: Counter[str] = Counter()
+    pages: Counter[str] = Counter()
+    for line in text.splitlines():
+        for node, count in NODE_PAGES.findall(line):
+            pages[f"N{node}"] += int(count)
+        if " anon=" in line:
+            policies[line.split()[1].partition(":")[0]] += 1
+    return policies, pages
+
+
+def _rollup(field: str) -> int:
+    match = re.search(rf"^{field}:\s+(\d+) kB", _text(Path("/proc/self/smaps_rollup")), re.MULTILINE)
+    return int(match.group(1)) * 1024 if match else 0
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def _selected(text: str) -> str | None:
+    """The word in brackets: ``always [madvise] never`` is madvise."""
+    match = re.search(r"\[(\w+)\]", text)
+    return match.group(1) if match else None
