@@ -20,7 +20,8 @@ def inspect(engine: Engine, inherited: Mapping[str, str], commands: Iterable[str
     if outcome.failure is not None:
         printed = outcome.stderr_tail.strip().splitlines()
         said = f": {printed[-1]}" if printed else ""
-        raise InputError(f"{image}: the worker {outcome.failure}{said} (it needs Python 3.10 or later, with torch)")
+        needs = "; the worker needs Python 3.10 or later, with torch" if engine.name == "local" else ""
+        raise InputError(f"{image}: the worker {outcome.failure}{said}{needs}")
     inspection: dict[str, Any] = json.loads(outcome.stdout)
     if inspection["packages"]["torch"] is None:
         raise InputError(f"{image}: has no torch; install it there, or name another interpreter with --python")

@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,6 +16,12 @@ from runner.engines.process import run_process
 from runner.errors import InputError
 
 SIF = PROJECT / "build" / "envkit-cpu.sif"
+# Words of Apptainer's messages, and what to do about them.
+MENDS = {
+    "failed to open /dev/fuse": "/dev/fuse must be readable and writable: sudo chmod 666 /dev/fuse",
+    "trying to read the squashfs image": "the image is damaged: build it again with make sif",
+    "cannot use cgroups": "an ordinary user can set limits only where systemd runs: leave --cpus and the like out",
+}
 
 
 class ApptainerEngine:
@@ -55,7 +62,9 @@ class ApptainerEngine:
         ]  # fmt: skip
 
     def run(self, task: Task) -> Outcome:
-        return run_process(self.command(task), task.inherited or os.environ, PROJECT, task.timeout_s)
+        outcome = run_process(self.command(task), task.inherited or os.environ, PROJECT, task.timeout_s)
+        mend = next((mend for words, mend in MENDS.items() if words in outcome.stderr_tail), None)
+        return replace(outcome, failure=f"was not started ({mend})") if outcome.failure and mend else outcome
 
 
 def _sha256(file: IO[bytes]) -> str:
