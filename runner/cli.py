@@ -14,6 +14,7 @@ from runner.errors import BAD_INPUT, INTERRUPTED, InputError
 COMMANDS = {
     "bench": "measure a profile against the baseline and report the speedup, with proof",
     "compare-engines": "measure one profile under several engines: what a container costs",
+    "doctor": "find what is wrong before you measure, with a profile or with a command of your own",
     "profiles": "list the profiles",
     "show": "show what a profile would set on this machine, and why",
     "report": "print the report of an earlier run again",

@@ -9,6 +9,7 @@ FOLDER = "/kit"
 CODE = f"{FOLDER}/runner"
 DATA = "/data"
 IMAGE = "envkit-cpu"
+SHM = "2g"  # /dev/shm, through which DataLoader workers hand over batches; the engines' default is 64 MiB
 LIMITS = frozenset({"cpus", "cpuset_cpus", "memory"})
 
 
@@ -33,7 +34,7 @@ def run_options(task: Task, options: EngineOptions) -> list[str]:
     """The options of ``docker run`` and ``podman run``."""
     volumes = [part for host, inside in mounts(task).items() for part in ("--volume", f"{host}:{inside}:ro")]
     variables = [part for name, value in task.variables.items() for part in ("--env", f"{name}={value}")]
-    return ["--network", "none", "--workdir", FOLDER, *limits(options), *volumes, *variables]
+    return ["--network", "none", "--shm-size", SHM, "--workdir", FOLDER, *limits(options), *volumes, *variables]
 
 
 def out_of_memory(options: EngineOptions) -> str:

@@ -60,6 +60,7 @@ class DockerEngine:
             started = self._client.containers.create(
                 self._image.id, container.argv(task), environment=task.variables, network_mode="none",
                 working_dir=container.FOLDER, labels={owner.LABEL: owner.me()}, log_config={"type": "json-file"},
+                shm_size=container.SHM,
                 volumes={host: {"bind": inside, "mode": "ro"} for host, inside in container.mounts(task).items()},
                 **self._limits,
             )  # fmt: skip

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from runner.engines import owner
 from runner.engines.base import STDERR_TAIL_CHARACTERS, Outcome
@@ -33,11 +34,11 @@ def run_process(command: Sequence[str], environment: Mapping[str, str], folder: 
         try:
             stdout, stderr = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
-            _end(process)
+            end(process)
             stdout, stderr = process.communicate()
             failure = timed_out(timeout_s)
         except BaseException:
-            _end(process)
+            end(process)
             raise
     failure = failure or failure_of(process.returncode)
     return Outcome(stdout, stderr[-STDERR_TAIL_CHARACTERS:], time.monotonic() - begin, failure)
@@ -57,7 +58,7 @@ def failure_of(status: int) -> str | None:
     return f"ended with exit status {status}"
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def end(process: subprocess.Popen[Any]) -> None:
     """SIGTERM to the group, which Apptainer cleans up after, and SIGKILL to what is left after a grace period."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)

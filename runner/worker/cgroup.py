@@ -1,4 +1,4 @@
-"""CPU and memory limits and throttling of the control group that this process is in (versions 1 and 2).
+"""CPU, memory and process limits and throttling of the control group that this process is in (versions 1 and 2).
 
 Source of the file formats: the Linux kernel's Documentation/admin-guide/cgroup-v2.rst and
 Documentation/scheduler/sched-bwc.rst.
@@ -74,6 +74,16 @@ def memory_limit(root: Path = Path("/")) -> int | None:
             if text is not None and text != "max" and int(text) < 2**60:
                 limits.append(int(text))
     return min(limits, default=None)
+
+
+def pids_free(root: Path = Path("/")) -> int | None:
+    """How many more processes and threads the group may have (``pids.max`` - ``pids.current``), or None."""
+    free = []
+    for folder in _own_folders(root, "pids", ("pids",)):
+        most, current = _read(folder / "pids.max"), _read(folder / "pids.current")
+        if most is not None and current is not None and most != "max":
+            free.append(int(most) - int(current))
+    return min(free, default=None)
 
 
 def throttled_seconds(root: Path = Path("/")) -> float | None:

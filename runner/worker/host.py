@@ -115,6 +115,7 @@ def fingerprint(root: Path = Path("/")) -> dict[str, Any]:
         "thp_enabled": _selected(_read(thp / "enabled")),
         "thp_defrag": _selected(_read(thp / "defrag")),
         "governor": _read(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "frequency_driver": _read(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"),
         "hypervisor": _hypervisor(flags, _read(dmi / "sys_vendor"), _read(dmi / "product_name")),
         "isa": [name for name in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if name in flags],
     }

@@ -2,26 +2,60 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
+import platform
 import resource
 import shutil
 from pathlib import Path
 from typing import Any
 
-from runner.worker.cgroup import cpu_quota, memory_limit, throttled_seconds
+from runner.worker.cgroup import cpu_quota, memory_limit, pids_free, throttled_seconds
+
+GET_MEMPOLICY = 239  # the system call's number on x86-64
 
 
 def probe() -> dict[str, Any]:
     """Sizes in bytes, times in seconds; None where there is no limit, or nothing that tells."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":" in line)
-    processes = resource.getrlimit(resource.RLIMIT_NPROC)[0]
     shm = Path("/dev/shm")
     return {
         "affinity_cpus": len(os.sched_getaffinity(0)),
         "cpu_quota": cpu_quota(),
         "throttled_s": throttled_seconds(),
         "memory_bytes": memory_limit(),
-        "processes": None if processes == resource.RLIM_INFINITY else processes,
+        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "processes_free": _processes_free(),
         "shm_bytes": shutil.disk_usage(shm).total if shm.is_dir() else None,
         "seccomp": {"0": "off", "1": "strict", "2": "filter"}.get(status.get("Seccomp", "").strip()),
+        "numa_calls": _numa_calls(),
     }
+
+
+def _processes_free() -> int | None:
+    """How many more processes or threads the user's limit (which root does not have) and the cgroup's allow."""
+    free = []
+    limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    if limit != resource.RLIM_INFINITY and os.getuid() != 0:
+        free.append(limit - sum(_threads_if_mine(path) for path in Path("/proc").glob("[0-9]*/status")))
+    group = pids_free()
+    return min([*free, *([group] if group is not None else [])], default=None)
+
+
+def _threads_if_mine(status: Path) -> int:
+    try:
+        fields = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return int(fields["Threads"]) if int(fields["Uid"].split()[0]) == os.getuid() else 0
+
+
+def _numa_calls() -> bool | None:
+    """Whether get_mempolicy(2) is allowed; None on a kernel or architecture where that can't be said."""
+    if platform.machine() != "x86_64":
+        return None
+    mode = ctypes.c_int()
+    if ctypes.CDLL(None, use_errno=True).syscall(GET_MEMPOLICY, ctypes.byref(mode), None, 0, None, 0) == 0:
+        return True
+    return False if ctypes.get_errno() == errno.EPERM else None

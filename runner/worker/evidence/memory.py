@@ -5,10 +5,13 @@ Source of the file formats: the Linux kernel's Documentation/filesystems/proc.rs
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
+
+from runner.worker.host import expand_cpu_list
 
 THP = Path("/sys/kernel/mm/transparent_hugepage")
 NODE_PAGES = re.compile(r"\bN(\d+)=(\d+)")
@@ -29,6 +32,7 @@ def probe() -> dict[str, Any]:
         "thp_defrag": _selected(_text(THP / "defrag")),
         "numa_policy": policies.most_common(1)[0][0] if policies else None,
         "pages_per_node": dict(sorted(pages.items())),
+        "remote_share": remote_share(pages, _nodes_of(os.sched_getaffinity(0))),
     }
 
 
@@ -42,6 +46,18 @@ def parse_numa_maps(text: str) -> tuple[Counter[str], Counter[str]]:
         if " anon=" in line:
             policies[line.split()[1].partition(":")[0]] += 1
     return policies, pages
+
+
+def remote_share(pages: Counter[str], near: set[str]) -> float | None:
+    """The share of the pages that is on other nodes than ``near``; None where no page is known."""
+    total = sum(pages.values())
+    return round(sum(count for node, count in pages.items() if node not in near) / total, 3) if total else None
+
+
+def _nodes_of(cpus: set[int]) -> set[str]:
+    """The NUMA nodes, as in N0, that have one of these CPUs."""
+    lists = Path("/sys/devices/system/node").glob("node[0-9]*/cpulist")
+    return {f"N{path.parent.name.removeprefix('node')}" for path in lists if expand_cpu_list(_text(path)) & cpus}
 
 
 def _rollup(field: str) -> int:

@@ -1,0 +1,115 @@
+"""``runner doctor``: find what is wrong before measuring, with a profile or with a command of one's own."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from rich.text import Text
+
+from runner import engines, profile, report
+from runner.arguments import duration
+from runner.commands import measuring
+from runner.doctor import diagnose
+from runner.doctor.finding import Finding, Situation
+from runner.doctor.load import watch as watch_machine
+from runner.doctor.outside import watch as watch_process
+from runner.effect import check
+from runner.engines.base import EngineOptions, Task
+from runner.engines.process import end
+from runner.environment import clean
+from runner.errors import FAILED, MEASURED, InputError
+from runner.inspect_image import inspect
+from runner.plan import REFERENCE_PROFILE
+from runner.resolve import resolve
+
+LOAD_S = 3.0
+WATCH_S = 10.0
+# Enough for every library to have started its threads.
+TRIAL = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "3")
+COLOURS = {"stop": "bold red", "warn": "bold yellow", "note": "bold"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "runner doctor [options] [PROFILE] | runner doctor [options] -- COMMAND..."
+    parser.add_argument("profile", metavar="PROFILE", nargs="?", help="name of a profile, or a YAML file")
+    parser.add_argument("own_command", metavar="COMMAND", nargs="*", help="after --: watch this instead")
+    parser.add_argument("--watch", metavar="TIME", type=duration, default=WATCH_S,
+                        help="how long to watch the command before it is stopped (default: 10s)")  # fmt: skip
+    parser.add_argument("--engine", help=f"where to look: {', '.join(engines.ENGINES)} (default: local)")
+    parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+    measuring.add_engine_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if "--" in sys.argv:
+        command = sys.argv[sys.argv.index("--") + 1 :]
+        findings = _of_command(command, arguments.watch)
+    else:
+        findings = _of_profile(arguments)
+    if arguments.json:
+        print(json.dumps([asdict(finding) for finding in findings]))
+    else:
+        _show(findings)
+    return FAILED if any(finding.severity == "stop" for finding in findings) else MEASURED
+
+
+def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
+    chosen = profile.load(arguments.profile or REFERENCE_PROFILE)
+    name = arguments.engine or "local"
+    inherited, _ = clean(os.environ, keep=())
+    engine = engines.get_all([name], measuring.engine_options(arguments))[name]
+    inspection = inspect(engine, inherited, chosen.prefix[:1])
+    environment = resolve(chosen, inspection)
+    load = watch_machine(LOAD_S)
+    outcome = engine.run(Task(TRIAL, environment.variables, inherited, environment.prefix))
+    if outcome.failure is not None:
+        last = (outcome.stderr_tail.strip().splitlines() or ["it printed nothing"])[-1]
+        failed = Finding("worker-failed", "stop", f"a worker {outcome.failure}", last, "see the message")
+        return [failed, *diagnose(Situation(inspection["facts"], inspection["fingerprint"], environment, None, load))]
+    evidence = json.loads(outcome.stdout)["evidence"]
+    unmet = [one for one in check(environment, evidence, {}) if not one.holds]
+    return [
+        Finding(
+            "not-in-effect", "stop", f"{one.key}: expected {one.expected}, seen {one.seen}",
+            "the profile would be measured without it", "see runner show, and what the profile preloads",
+        )
+        for one in unmet
+    ] + diagnose(Situation(inspection["facts"], inspection["fingerprint"], environment, evidence, load))  # fmt: skip
+
+
+def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
+    """Start the command, watch it, stop it if it still runs, and say what was found. Its output goes to stderr."""
+    if not command:
+        raise InputError("doctor --: name the command to watch, for example runner doctor -- python train.py")
+    engine = engines.get_all(["local"], EngineOptions())["local"]
+    inspection = inspect(engine, clean(os.environ, keep=())[0])
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True)
+    except OSError as error:
+        raise InputError(f"doctor -- {command[0]}: can't be started: {error.strerror}") from None
+    try:
+        evidence = watch_process(process.pid, seconds)
+    finally:
+        ended = process.poll()
+        end(process)
+    if ended is None:
+        print(f"runner: stopped '{command[0]}' after {seconds:g} s of watching (--watch)", file=sys.stderr)
+    elif ended != 0:
+        raise InputError(f"doctor -- {command[0]}: it ended with status {ended} before it could be watched")
+    return diagnose(Situation(inspection["facts"], inspection["fingerprint"], None, evidence, None))
+
+
+def _show(findings: Sequence[Finding]) -> None:
+    out = report.console()
+    for finding in findings:
+        out.print(Text(f"{finding.severity:<5}", COLOURS[finding.severity]) + Text(f"{finding.code}: {finding.seen}"))
+        out.print(Text(f"      why   {finding.why}"))
+        out.print(Text(f"      mend  {finding.mend}"))
+    if not findings:
+        out.print(Text("nothing found"))

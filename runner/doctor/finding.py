@@ -1,0 +1,48 @@
+"""What checks are given, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from runner.doctor.load import Load
+from runner.environment import Environment
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong.
+
+    ``severity``: ``stop`` makes a measurement worthless, ``warn`` costs speed or certainty, ``note`` is worth knowing.
+    ``mend`` is a command or a line of a profile.
+    """
+
+    code: str
+    severity: Literal["stop", "warn", "note"]
+    seen: str
+    why: str
+    mend: str
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What is known; None where it was not looked at.
+
+    ``facts`` and ``fingerprint`` are those of an inspection; ``evidence`` is a worker's, or a part of it that was seen
+    from outside; ``load`` is what the rest of the machine did meanwhile.
+    """
+
+    facts: Mapping[str, Any]
+    fingerprint: Mapping[str, Any]
+    environment: Environment | None = None
+    evidence: Mapping[str, Any] | None = None
+    load: Load | None = None
+
+    def seen(self, probe: str, key: str) -> Any:
+        """One item of the evidence, or None."""
+        return ((self.evidence or {}).get(probe) or {}).get(key)
+
+    def variable(self, name: str) -> str | None:
+        """What the profile sets a variable to."""
+        return self.environment.variables.get(name) if self.environment else None
