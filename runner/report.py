@@ -13,6 +13,8 @@ from runner.summary import Comparison, Measured, Summary
 WIDTH = 80
 # The published figures for this workload's full training: seconds, test accuracy.
 BOOK = {"baseline": (148, 0.8399), "intel-omp": (106, 0.8325)}
+# What others may use during a sample, in CPUs, before the report says so.
+NOTABLE_CPUS = 0.1
 COLOURS = {"faster": "green", "slower": "red", "NOT IN EFFECT": "red", "failed": "red"}
 
 
@@ -164,9 +166,7 @@ def _notes(summary: Summary, out: Console) -> None:
         out.print(Text(f"FAILED   {where}: the worker {failure['problem']}", "bold red"))
         for line in failure["stderr"].strip().splitlines()[-3:]:
             out.print(Text(f"         | {line}"), soft_wrap=True)
-    throttled = [one for one in summary.measured if one.throttled_s > 0]
-    for one in throttled:
-        out.print(Text(f"note     {one.arm} was held back by its CPU quota for {one.throttled_s:.1f} s"))
+    _noise(summary, out)
     for seen in summary.engines.values():
         if seen["inspection"]["unverified_packages"]:
             text = f"note     UNVERIFIED package: {seen['inspection']['unverified_packages']}"
@@ -182,6 +182,20 @@ def _notes(summary: Summary, out: Console) -> None:
     out.print(Text("by hand  (one sample each)"))
     for measured in summary.measured:
         out.print(Text(f"  {summary.commands[measured.arm]}"), soft_wrap=True)
+
+
+def _noise(summary: Summary, out: Console) -> None:
+    """What may have spoilt the timings: findings from before the run, and what happened meanwhile."""
+    for finding in summary.findings:
+        out.print(Text(f"{finding['severity']:<9}{finding['seen']}: {finding['why']}"))
+    for one in summary.measured:
+        if one.others_cpus > NOTABLE_CPUS or one.steal_cpus > NOTABLE_CPUS:
+            held = f", and its hypervisor withheld {one.steal_cpus:.2f}" if one.steal_cpus > NOTABLE_CPUS else ""
+            out.print(
+                Text(f"note     while {one.arm} was measured, others used {max(0.0, one.others_cpus):.2f} CPUs{held}")
+            )
+        if one.throttled_s > 0:
+            out.print(Text(f"note     {one.arm} was held back by its CPU quota for {one.throttled_s:.1f} s"))
 
 
 def _differences(summary: Summary, arm: Arm) -> list[tuple[str, str, str]]:

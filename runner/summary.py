@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from runner.doctor import diagnose_process
+from runner.doctor.finding import Situation
 from runner.effect import Check, check
 from runner.environment import Environment
 from runner.measure import FAILED, block_times, samples
@@ -21,7 +23,11 @@ LOSS_TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class Measured:
-    """One arm's samples. Times are medians over samples, in seconds; counts are medians per timed step."""
+    """One arm's samples. Times are medians over samples, in seconds; counts are medians per timed step.
+
+    ``others_cpus`` is what the rest of the machine used during the timed steps, and ``steal_cpus`` what its hypervisor
+    withheld, in CPUs.
+    """
 
     arm: str
     samples: int
@@ -31,6 +37,8 @@ class Measured:
     faults_per_step: float
     peak_memory_bytes: float
     throttled_s: float
+    others_cpus: float
+    steal_cpus: float
     training_s: float
     accuracy: float | None
     checks: list[Check]
@@ -77,6 +85,7 @@ class Summary:
     commands: dict[str, str]
     measured: list[Measured]
     comparisons: list[Comparison]
+    findings: list[dict[str, str]]
     failures: list[Event]
     removed_variables: dict[str, str]
     kept_variables: dict[str, str]
@@ -102,6 +111,7 @@ class Summary:
             "measured": [{**asdict(one), "in_effect": one.in_effect} for one in self.measured],
             "synthetic_data": self.synthetic,
             "data_source": self.data_source,
+            "findings": self.findings,
             "failures": [{key: event[key] for key in ("block", "arm", "problem")} for event in self.failures],
             "ended": self.ended,
             "plan": self.plan.to_json(),
@@ -132,11 +142,26 @@ def summarise(events: Sequence[Event]) -> Summary:
         commands=run["commands"],
         measured=list(measured.values()),
         comparisons=[_comparison(events, plan, arm, measured, failed=ended == FAILED) for arm in plan.compared],
+        findings=[*run["findings"], *_findings(events, plan, run["engines"], environments)],
         failures=by_kind.get("failure", []),
         removed_variables=run["removed_variables"],
         kept_variables=kept,
         ended=ended,
     )
+
+
+def _findings(
+    events: Sequence[Event], plan: Plan, engines: dict[str, Any], environments: dict[str, Environment]
+) -> list[dict[str, str]]:
+    """What the evidence of each arm's first sample shows to be wrong."""
+    found = []
+    for arm in plan.arms:
+        evidence = next((event["evidence"] for event in samples(events) if event["arm"] == arm.name), None)
+        if evidence is not None:
+            inside = engines[arm.engine]["inspection"]
+            situation = Situation(inside["facts"], inside["fingerprint"], environments[arm.name], evidence)
+            found += [{**asdict(one), "seen": f"{arm.name}: {one.seen}"} for one in diagnose_process(situation)]
+    return found
 
 
 def _comparison(
@@ -171,6 +196,12 @@ def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Seq
         faults_per_step=basic.median(one["minor_faults"] for one in usage) / steps,
         peak_memory_bytes=basic.median(event["peak_memory_bytes"] for event in own),
         throttled_s=sum(one["throttled_s"] for one in usage),
+        others_cpus=basic.median(
+            (event["usage"]["machine_busy_s"] - event["usage"]["user_s"] - event["usage"]["system_s"])
+            / event["seconds"]
+            for event in own
+        ),
+        steal_cpus=basic.median(event["usage"]["machine_steal_s"] / event["seconds"] for event in own),
         training_s=seconds,
         accuracy=basic.median(event["accuracy"] for event in own) if own[0]["accuracy"] is not None else None,
         checks=worst,

@@ -17,7 +17,6 @@ from runner.arguments import duration
 from runner.commands import measuring
 from runner.doctor import diagnose
 from runner.doctor.finding import Finding, Situation
-from runner.doctor.load import watch as watch_machine
 from runner.doctor.outside import watch as watch_process
 from runner.effect import check
 from runner.engines.base import EngineOptions, Task
@@ -27,6 +26,7 @@ from runner.errors import FAILED, MEASURED, InputError
 from runner.inspect_image import inspect
 from runner.plan import REFERENCE_PROFILE
 from runner.resolve import resolve
+from runner.worker.machine_load import watch as watch_machine
 
 LOAD_S = 3.0
 WATCH_S = 10.0

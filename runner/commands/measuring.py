@@ -22,6 +22,7 @@ from runner.inspect_image import inspect
 from runner.machine_lock import machine_lock
 from runner.measure import Job
 from runner.plan import Arm, Plan
+from runner.preflight import preflight
 from runner.progress import Progress
 from runner.record import Event, Record
 from runner.resolve import resolve
@@ -66,6 +67,7 @@ def add_measuring_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
     group.add_argument("--keep-env", metavar="NAME", action="append",
                        help="let workers inherit this variable although it can change the outcome")  # fmt: skip
+    group.add_argument("--force", action="store_true", help="measure although it is known to be worthless")
     group.add_argument("--output", metavar="DIR", type=Path, help="folder for the record (default: in results/)")
     group.add_argument("--json", action="store_true", help="print JSON for scripts instead of the report")
 
@@ -93,6 +95,7 @@ def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm]) -> in
     prefixes = [loaded.prefix[0] for loaded in profiles.values() if loaded.prefix]
     seen = _look(used, inherited, prefixes)
     environments = {arm.name: resolve(profiles[arm.profile], seen[arm.engine]["inspection"]) for arm in arms}
+    findings = preflight([(environments[arm.name], seen[arm.engine]["inspection"]) for arm in arms], arguments.force)
     data = dataset.find(arguments.data, _say)
     workload = WORKLOADS[arguments.workload or "cnn"]
     plan = Plan(
@@ -120,6 +123,7 @@ def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm]) -> in
             data_source=data.source,
             environments={name: environment.to_json() for name, environment in environments.items()},
             commands={arm.name: shlex.join(used[arm.engine].command(job.task(arm))) for arm in arms},
+            findings=findings,
             removed_variables=removed,
             kept_variables=kept,
         )

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from runner.doctor.finding import Finding, Situation
 from runner.doctor.machine import MACHINE_CHECKS
 from runner.doctor.process import PROCESS_CHECKS
 from runner.doctor.profile import PROFILE_CHECKS
 
+Check = Callable[[Situation], Finding | None]
 SEVERITIES = ("stop", "warn", "note")
 
 
 def diagnose(situation: Situation) -> list[Finding]:
     """All findings, the costliest first."""
-    checks = (*PROFILE_CHECKS, *PROCESS_CHECKS, *MACHINE_CHECKS)
+    return _sorted(situation, (*PROFILE_CHECKS, *PROCESS_CHECKS, *MACHINE_CHECKS))
+
+
+def diagnose_process(situation: Situation) -> list[Finding]:
+    """The findings in a worker's evidence alone, the costliest first."""
+    return _sorted(situation, PROCESS_CHECKS)
+
+
+def _sorted(situation: Situation, checks: Sequence[Check]) -> list[Finding]:
     found = [finding for check in checks if (finding := check(situation)) is not None]
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))

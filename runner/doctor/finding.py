@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from runner.doctor.load import Load
 from runner.environment import Environment
+from runner.worker.machine_load import Load
 
 
 @dataclass(frozen=True)

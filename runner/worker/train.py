@@ -6,15 +6,20 @@ import resource
 import time
 from typing import Any
 
+from runner.worker import machine_load
 from runner.worker.cgroup import throttled_seconds
 from runner.worker.evidence import collect
 from runner.worker.workloads import WORKLOADS
 
 
 def _usage() -> dict[str, float]:
-    """Counters of this process since its start (times in seconds)."""
+    """Counters of this process since its start, and of the whole machine since its boot (times in seconds)."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
+    machine = machine_load.read()
     return {
+        "machine_busy_s": machine.busy_s,
+        "machine_steal_s": machine.steal_s,
+        "machine_swapped_bytes": machine.swapped_bytes,
         "user_s": usage.ru_utime,
         "system_s": usage.ru_stime,
         "minor_faults": usage.ru_minflt,
