@@ -7,6 +7,11 @@ export DEBIAN_FRONTEND=noninteractive
 # shellcheck disable=SC2034 # for the scripts that source this
 cache=${KIT_CI_CACHE:-/var/cache/kit-ci}
 
+# What the Dockerfile and the Apptainerfile build from, and the same as a tar for those that read one.
+# shellcheck disable=SC2034
+image=debian:bookworm-slim
+base_tar=$cache/debian-bookworm-slim.tar
+
 die() {
     echo "${0##*/}: $*" >&2
     exit 1
@@ -56,4 +61,13 @@ bootstrap_tar() {
     # A mirror may be a snapshot, whose release files have expired.
     mmdebstrap --quiet --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' "$@" "$suite" "$tar.$$.tmp.tar" "$mirror"
     mv "$tar.$$.tmp.tar" "$tar"
+}
+
+# base_tar: make $base_tar, which holds what a pulled $image would: a minimal system without manual pages and translations.
+base_tar() {
+    bootstrap_tar bookworm "$base_tar" \
+        --dpkgopt='path-exclude=/usr/share/man/*' \
+        --dpkgopt='path-exclude=/usr/share/locale/*' \
+        --dpkgopt='path-exclude=/usr/share/doc/*' \
+        --dpkgopt='path-include=/usr/share/doc/*/copyright'
 }
