@@ -21,6 +21,7 @@ def probe() -> dict[str, Any]:
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":" in line)
     shm = Path("/dev/shm")
     return {
+        "user_id": os.getuid(),
         "affinity_cpus": len(os.sched_getaffinity(0)),
         "cpu_quota": cpu_quota(),
         "throttled_s": throttled_seconds(),

@@ -29,8 +29,38 @@ def function(name: str) -> Any:
 
 
 def origin(name: str) -> str | None:
-    """The file that ``name`` resolves to in the global scope, or None where nothing defines it."""
-    address = function(name)
+    """The file that ``name`` resolves to in the global scope, or None where nothing defines it.
+
+    An executable at a fixed address (Debian's python3 is one) answers for every function whose address it takes with
+    an entry of its own that jumps to the real one. That is in the first library which defines the function.
+    """
+    path = _file_of(function(name))
+    if path is None or Path(path).resolve() != Path("/proc/self/exe").resolve():
+        return path
+    for library in _libraries():
+        found = _file_of(getattr(ctypes.CDLL(library), name, None))
+        if found is not None and Path(found).resolve() == Path(library).resolve():
+            return found
+    return path
+
+
+def _libraries() -> list[str]:
+    """The libraries of this process in the order in which the loader searches them (dl_iterate_phdr(3))."""
+    names: list[str] = []
+
+    def visit(info: Any, size: int, data: Any) -> int:
+        name = ctypes.cast(info + ctypes.sizeof(ctypes.c_void_p), ctypes.POINTER(ctypes.c_char_p))[0]
+        if name and name.startswith(b"/"):
+            names.append(name.decode())
+        return 0
+
+    callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+    process().dl_iterate_phdr(callback(visit), None)
+    return names
+
+
+def _file_of(address: Any) -> str | None:
+    """The file that holds the code at ``address`` (dladdr(3))."""
     if address is None:
         return None
     info = _DlInfo()

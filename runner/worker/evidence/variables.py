@@ -21,14 +21,28 @@ def probe() -> dict[str, Any]:
 
     The variables are those that the process was started with: torch adds some of its own to ``os.environ``.
     """
-    block = Path("/proc/self/environ").read_bytes().decode(errors="surrogateescape")
-    given = dict(entry.split("=", 1) for entry in block.split("\0") if "=" in entry)
+    given = started_with(Path("/proc/self/environ").read_bytes().decode(errors="surrogateescape"))
     mapped = {os.path.realpath(path) for path in mapped_files()}
     entries = [entry for entry in given.get("LD_PRELOAD", "").replace(" ", ":").split(":") if entry]
     return {
         "sensitive": {name: value for name, value in sorted(given.items()) if is_sensitive(name)},
         "preloaded": {entry: "mapped" if os.path.realpath(entry) in mapped else _why_not(entry) for entry in entries},
     }
+
+
+def started_with(block: str) -> dict[str, str]:
+    """The variables in ``NAME=VALUE`` entries that end in NUL.
+
+    The loaders of some glibc versions cut GLIBC_TUNABLES at its colons, in place: the pieces are put together again.
+    """
+    given: dict[str, str] = {}
+    for entry in block.split("\0"):
+        name, equals, value = entry.partition("=")
+        if name.startswith("glibc.") and "GLIBC_TUNABLES" in given:
+            given["GLIBC_TUNABLES"] += f":{entry}"
+        elif equals:
+            given[name] = value
+    return given
 
 
 def _why_not(entry: str) -> str:
