@@ -64,7 +64,9 @@ class ApptainerEngine:
     def run(self, task: Task) -> Outcome:
         outcome = run_process(self.command(task), task.inherited or os.environ, PROJECT, task.timeout_s)
         mend = next((mend for words, mend in MENDS.items() if words in outcome.stderr_tail), None)
-        return replace(outcome, failure=f"was not started ({mend})") if outcome.failure and mend else outcome
+        if outcome.failure and mend:
+            return replace(outcome, failure=f"was not started ({mend})")
+        return container.explained(outcome, self._options)
 
 
 def _sha256(file: IO[bytes]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from runner.engines.base import PROJECT, EngineOptions, Task
+from dataclasses import replace
+
+from runner.engines.base import PROJECT, EngineOptions, Outcome, Task
 
 INTERPRETER = "/opt/kit/bin/python"
 FOLDER = "/kit"
@@ -10,6 +12,7 @@ CODE = f"{FOLDER}/runner"
 DATA = "/data"
 IMAGE = "envkit-cpu"
 SHM = "2g"  # /dev/shm, through which DataLoader workers hand over batches; the engines' default is 64 MiB
+KILLED = "was killed by signal SIGKILL"
 LIMITS = frozenset({"cpus", "cpuset_cpus", "memory"})
 
 
@@ -38,5 +41,12 @@ def run_options(task: Task, options: EngineOptions) -> list[str]:
 
 
 def out_of_memory(options: EngineOptions) -> str:
-    limit = f"its limit of {options.memory} (--memory)" if options.memory else "the machine's"
+    limit = f"its limit of {options.memory} (--memory)" if options.memory else "the machine has"
     return f"was killed because it needed more memory than {limit}"
+
+
+def explained(outcome: Outcome, options: EngineOptions) -> Outcome:
+    """Say that a kill under a memory limit is most likely the kernel's, where an engine does not tell."""
+    if options.memory and outcome.failure == KILLED:
+        return replace(outcome, failure=f"{KILLED}, most likely for its memory limit of {options.memory} (--memory)")
+    return outcome

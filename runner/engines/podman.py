@@ -59,7 +59,7 @@ class PodmanEngine:
                 and _podman("inspect", "--format", "{{.State.OOMKilled}}", name).stdout.strip() == "true"
             ):
                 outcome = replace(outcome, failure=container.out_of_memory(self._options))
-            return outcome
+            return container.explained(outcome, self._options)
         finally:
             _podman("rm", "--force", "--ignore", "--time", "0", "--volumes", name)
 

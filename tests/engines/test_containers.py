@@ -1,0 +1,381 @@
+"""The container engines: real workers in the image that ``images/build`` makes, short ones."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from runner import record
+from runner.engines import docker as docker_engine
+from runner.engines import owner
+from runner.engines.base import PROJECT
+from tests.conftest import command_line
+
+SHORT = ("--steps", "3", "--warmup-steps", "1", "--budget", "1s")
+ENDLESS = ("--steps", "1000000", "--data", "synthetic")
+PATIENCE_S = 90
+OCI = ("docker", "podman")
+ALL = (*OCI, "apptainer")
+
+
+@pytest.fixture(scope="session")
+def open_folder():
+    """A folder for code, images and data that a container's ordinary user may read, whoever runs the tests."""
+    folder = Path(tempfile.mkdtemp(prefix="envkit-tests-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    for name in ("cache", "tmp", "runs"):
+        (folder / name).mkdir()
+        (folder / name).chmod(0o777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def project(open_folder):
+    """A copy of the code: the project's own folder may be closed to others."""
+    folder = open_folder / "project"
+    for name in ("runner", "envprofiles"):
+        shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
+    return folder
+
+
+@pytest.fixture
+def built_images(open_folder):
+    def f(engine):
+        return str(PROJECT / "build/envkit-cpu.sif") if engine == "apptainer" else "envkit-cpu"
+
+    return f
+
+
+@pytest.fixture
+def surroundings(open_folder, project):
+    return {
+        "XDG_CACHE_HOME": str(open_folder / "cache"),
+        "TMPDIR": str(open_folder / "tmp"),
+        "PYTHONPATH": str(project),
+    }
+
+
+@pytest.fixture
+def engine_options(requires, built_images):
+    """The options that choose an engine and the image that was built for it; skips where the engine is missing."""
+
+    def options(engine):
+        requires(engine)
+        return ["--engine", engine, "--sif" if engine == "apptainer" else "--image", built_images(engine)]
+
+    return options
+
+
+@pytest.fixture
+def measured(cli, tmp_path, engine_options, surroundings, project):
+    """Measure one block in containers: the result, and the events of the record."""
+
+    def run(engine, profile, *options, **variables):
+        folder = tmp_path / "run"
+        arguments = ["bench", profile, *engine_options(engine), *SHORT, "--output", folder, *options]
+        result = cli(*arguments, cwd=project, **surroundings, **variables)
+        return result, record.read(folder) if (folder / record.FILE_NAME).exists() else []
+
+    return run
+
+
+@pytest.fixture
+def endless(engine_options, tmp_path, surroundings, project):
+    """A measurement that has a worker running and won't end by itself. Nothing of it is left after the test."""
+    processes = []
+
+    def start(engine, *options):
+        image = engine_options(engine)
+        process = subprocess.Popen(
+            command_line("bench", "baseline", *image, *ENDLESS, "--output", tmp_path / "run", *options),
+            cwd=project, env={**os.environ, **surroundings}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        processes.append(process)
+        end = time.monotonic() + PATIENCE_S
+        while not workers("train"):
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+    for pid in workers("train"):
+        os.kill(pid, signal.SIGKILL)
+
+
+def workers(argument):
+    """The processes that run an endless worker, in or out of a container."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"runner.worker" in words and argument.encode() in words and b"1000000" in words and b"-m" in words:
+            found.append(int(entry.name))
+    return found
+
+
+def containers(engine):
+    command = [engine, "ps", "--all", "--quiet", "--filter", f"label={owner.LABEL}"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+def nothing_remains(engine, sif):
+    """No container, process or mount of ours."""
+    end = time.monotonic() + 10
+    while time.monotonic() < end and (workers("train") or (engine in OCI and containers(engine))):
+        time.sleep(0.2)  # what was killed takes a moment to go
+    if engine in OCI:
+        assert containers(engine) == []
+    assert workers("train") == []
+    names = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert not [name for name in names if b"Apptainer runtime" in name and Path(sif).name.encode() in name]
+    assert Path(sif).name not in Path("/proc/mounts").read_text()
+
+
+def samples(events):
+    return {event["arm"]: event for event in events if event["event"] == "sample"}
+
+
+@pytest.mark.parametrize("engine", ALL)
+@pytest.mark.parametrize("profile", ["intel-omp", "jemalloc"])
+def test_a_profile_is_in_effect_inside(measured, engine, profile):
+    result, events = measured(engine, profile, OMP_NUM_THREADS="7", MALLOC_ARENA_MAX="1", LD_PRELOAD="/nowhere.so")
+    assert result.returncode == 0, result
+    assert f"{profile}: in effect" in result.stdout
+    run, sample = events[0], samples(events)
+    environment = run["environments"][profile]
+    # exactly the profile's variables, and none of the caller's
+    assert sample[profile]["evidence"]["variables"]["sensitive"] == dict(sorted(environment["variables"].items()))
+    assert sample["baseline"]["evidence"]["variables"]["sensitive"] == {}
+    for path in environment["preload"].values():
+        assert sample[profile]["evidence"]["variables"]["preloaded"][path] == "mapped"
+    assert sample[profile]["evidence"]["limits"]["user_id"] != 0
+    assert sample[profile]["losses"] == pytest.approx(sample["baseline"]["losses"], rel=1e-5)
+    engine_document = run["engines"][engine]["engine"]
+    assert engine_document["digest"].startswith("sha256:")
+    assert engine_document["version"]
+    assert run["engines"][engine]["inspection"]["providers"]
+
+
+@pytest.mark.parametrize("engine", OCI)
+def test_usable_cpus_are_worked_out_inside_the_limits(measured, engine):
+    result, events = measured(engine, "intel-omp", "--cpus", "1")
+    assert result.returncode == 0, result
+    facts = events[0]["engines"][engine]["inspection"]["facts"]
+    assert (facts["usable_cpus"], facts["cpu_quota"]) == (1, 1.0)
+    assert events[0]["environments"]["intel-omp"]["variables"]["OMP_NUM_THREADS"] == "1"
+    seen = samples(events)
+    assert seen["intel-omp"]["evidence"]["openmp"]["max_threads"] == 1
+    assert {arm: sample["evidence"]["limits"]["cpu_quota"] for arm, sample in seen.items()} == {
+        "baseline": 1.0, "intel-omp": 1.0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", OCI)
+def test_a_cpu_set_is_seen_inside(measured, engine):
+    result, events = measured(engine, "baseline", "--cpuset-cpus", "0")
+    assert result.returncode == 0, result
+    assert samples(events)["baseline"]["evidence"]["threads"]["masks"].keys() == {"0"}
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        ("docker", "was killed because it needed more memory than its limit of 300m (--memory)"),
+        ("podman", "was killed by signal SIGKILL, most likely for its memory limit of 300m (--memory)"),
+    ],
+)
+def test_the_memory_limit_is_named_when_it_kills(measured, engine, words):
+    result, events = measured(engine, "baseline", "--memory", "300m")
+    assert result.returncode == 1
+    (failure,) = [event for event in events if event["event"] == "failure"]
+    assert failure["problem"] == words
+    assert words in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize("engine", ALL)
+def test_a_worker_that_hangs_is_stopped_and_removed(measured, engine, built_images):
+    result, events = measured(engine, "baseline", *ENDLESS, "--timeout", "8s")
+    assert result.returncode == 1
+    assert [event["problem"] for event in events if event["event"] == "failure"] == [
+        "did not end within 8 s (--timeout) and was stopped"
+    ]
+    nothing_remains(engine, built_images("apptainer") if engine == "apptainer" else "none")
+
+
+@pytest.mark.parametrize("engine", ALL)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_removes_the_worker(endless, engine, number, built_images):
+    process = endless(engine)
+    process.send_signal(number)
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    nothing_remains(engine, built_images("apptainer") if engine == "apptainer" else "none")
+
+
+@pytest.mark.parametrize("engine", ALL)
+def test_after_kill_9_the_next_command_removes_what_remains(endless, engine, built_images, cli, surroundings, project):
+    process = endless(engine)
+    process.kill()
+    process.communicate()
+    assert workers("train")  # the runner had no chance to stop it
+    result = cli("bench", "no-such-profile", cwd=project, **surroundings)
+    assert result.returncode == 2
+    nothing_remains(engine, built_images("apptainer") if engine == "apptainer" else "none")
+
+
+def test_another_runners_containers_are_left_alone(endless, cli, surroundings, project, tmp_path):
+    endless("docker")
+    running = containers("docker")
+    other = tmp_path / "tmp"  # and so with a machine lock of its own, as on a shared Docker host
+    other.mkdir()
+    cli("bench", "no-such-profile", cwd=project, **{**surroundings, "TMPDIR": str(other)})
+    assert containers("docker") == running
+
+
+def test_engines_are_compared(cli, engine_options, built_images, surroundings, project, tmp_path):
+    engine_options("docker")
+    engine_options("apptainer")
+    folder = tmp_path / "run"
+    result = cli(
+        "compare-engines", "baseline", *SHORT, "--image", built_images("docker"), "--sif", built_images("apptainer"),
+        "--output", folder, cwd=project, **surroundings,
+    )  # fmt: skip
+    assert result.returncode == 0, result
+    events = record.read(folder)
+    assert samples(events).keys() == {"local", "docker", "apptainer"}
+    assert {event["digests"]["initial_weights"] for event in samples(events).values()} != set()
+    assert len({event["digests"]["initial_weights"] for event in samples(events).values()}) == 1
+    for name in ("docker", "apptainer"):
+        assert f"speedup  {name}: not worked out: an interval needs 6 complete blocks" in result.stdout
+
+
+def test_resuming_with_another_image_is_refused(measured, cli, engine_options, surroundings, project, tmp_path):
+    _, *image = engine_options("docker")[-2:]
+    other, folder = "envkit-test-resume", tmp_path / "run"
+    tag = ["docker", "tag", image[0], other]
+    subprocess.run(tag, check=True)
+    try:
+        result, _ = measured("docker", "baseline", "--image", other)
+        assert result.returncode == 0, result
+        subprocess.run(
+            ["docker", "build", "--quiet", "--tag", other, "-"], input=f"FROM {image[0]}\nLABEL another=image\n",
+            text=True, check=True, capture_output=True,
+        )  # fmt: skip
+        result = cli("bench", "--resume", folder, cwd=project, **surroundings)
+    finally:
+        subprocess.run(["docker", "rmi", "--force", other], capture_output=True, check=True)
+    assert result.returncode == 2
+    assert "engine.digest was sha256:" in result.stderr
+    assert "start a new run" in result.stderr
+
+
+# --- what can't be used ---
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        ("docker", "Docker has no image 'envkit-no-such-image'; build it with: make image"),
+        ("podman", "Podman has no image 'envkit-no-such-image'; build it with: make image ENGINE=podman"),
+    ],
+)
+def test_an_image_that_is_missing(refused, requires, engine, words):
+    requires(engine)
+    assert words in refused("bench", "baseline", "--engine", engine, "--image", "envkit-no-such-image")
+
+
+def test_a_sif_that_is_missing(refused, requires, tmp_path):
+    requires("apptainer")
+    line = refused("bench", "baseline", "--engine", "apptainer", "--sif", tmp_path / "no.sif")
+    assert "no.sif: No such file or directory; build it with: make sif" in line
+
+
+def test_a_sif_that_is_truncated(refused, engine_options, open_folder, surroundings, project):
+    *_, sif = engine_options("apptainer")
+    short = open_folder / "truncated.sif"
+    with Path(sif).open("rb") as whole:
+        short.write_bytes(whole.read(Path(sif).stat().st_size // 2))
+    line = refused("bench", "baseline", "--engine", "apptainer", "--sif", short, cwd=project, **surroundings)
+    assert "the image is damaged: build it again with make sif" in line
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can close /dev/fuse")
+def test_fuse_that_is_not_readable(refused, engine_options, surroundings, project):
+    options = engine_options("apptainer")
+    device = Path("/dev/fuse")
+    mode = device.stat().st_mode
+    device.chmod(0o600)
+    try:
+        line = refused("bench", "baseline", *options, cwd=project, **surroundings)
+    finally:
+        device.chmod(mode)
+    assert "/dev/fuse must be readable and writable: sudo chmod 666 /dev/fuse" in line
+
+
+@pytest.mark.parametrize("engine", OCI)
+def test_a_library_that_the_image_lacks(refused, engine_options, engine, surroundings, project):
+    image = f"envkit-test-bare-{engine}"
+    options = [*engine_options(engine)[:2], "--image", image]
+    build = [engine, "build", "--quiet", "--tag", image, "-"]
+    script = f"FROM {engine_options(engine)[-1]}\nUSER root\nRUN rm -f /opt/kit/lib/libiomp5.so\nUSER kit\n"
+    subprocess.run(build, input=script, text=True, check=True, capture_output=True)
+    try:
+        line = refused("bench", "intel-omp", *options, cwd=project, **surroundings)
+    finally:
+        subprocess.run([engine, "rmi", "--force", image], capture_output=True, check=True)
+    assert "preloads intel-openmp, which is not installed (looked in /opt/kit/lib" in line
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [("--cpus", "many", "--cpus many: give a number of CPUs"), ("--memory", "much", "--memory much: give bytes")],
+)
+def test_limits_that_are_none(refused, requires, option, value, words):
+    requires("docker")
+    assert words in refused("bench", "baseline", "--engine", "docker", option, value)
+
+
+def test_more_cpus_than_there_are(refused, engine_options, surroundings, project):
+    line = refused("bench", "baseline", *engine_options("docker"), "--cpus", "100000", cwd=project, **surroundings)
+    assert "Range of CPUs" in line
+
+
+# --- Docker's daemon ---
+
+
+def test_no_daemon(refused):
+    if shutil.which("docker") is None:
+        line = "Docker is not installed: apt-get install docker.io"
+    else:
+        line = "the Docker daemon is not running (/nowhere/docker.sock: No such file or directory)"
+    assert line in refused("bench", "baseline", "--engine", "docker", DOCKER_HOST="unix:///nowhere/docker.sock")
+
+
+def test_a_daemon_that_does_not_answer(refused):
+    line = refused("bench", "baseline", "--engine", "docker", DOCKER_HOST="tcp://127.0.0.1:1")
+    assert line.startswith("runner: the Docker daemon at tcp://127.0.0.1:1 does not answer")
+
+
+def test_no_permission_for_the_daemon(monkeypatch):
+    def refuse(self, address):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(docker_engine.socket.socket, "connect", refuse)
+    with pytest.raises(docker_engine.InputError, match=r"no permission to use Docker .*usermod -aG docker"):
+        docker_engine.DockerEngine(docker_engine.EngineOptions())
