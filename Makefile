@@ -3,20 +3,38 @@ PYTHON  ?= python3
 PROFILE ?= intel-omp
 ENGINE  ?= local
 ARGS    ?=
+# Where an image's memory allocators come from: conda (conda-forge, locked) or debian (where no conda channel can be reached).
+LIBRARIES ?= conda
+FROM    ?=
 VENV    := .venv
 RUNNER  := $(VENV)/bin/runner
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench profiles test lint lock clean
+.PHONY: help setup bench compare-engines doctor profiles image sif libraries dev test lint lock clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup:  ## install the locked dependencies into .venv
 	@PYTHON="$(PYTHON)" images/setup $(VENV)
 
 bench: setup  ## measure PROFILE (default intel-omp) against the baseline and report
 	@$(RUNNER) bench $(PROFILE) --engine $(ENGINE) $(ARGS)
+
+compare-engines: setup  ## measure PROFILE under the engines local, docker and apptainer: what a container costs
+	@$(RUNNER) compare-engines $(PROFILE) $(ARGS)
+
+doctor: setup  ## find what is wrong with PROFILE or this machine before measuring
+	@$(RUNNER) doctor $(PROFILE) --engine $(ENGINE) $(ARGS)
+
+image: dev  ## build the OCI image envkit-cpu with Docker, or ENGINE=podman (LIBRARIES=debian without conda)
+	@images/build oci --engine $(if $(filter podman,$(ENGINE)),podman,docker) --libraries $(LIBRARIES)
+
+sif: dev  ## build build/envkit-cpu.sif for Apptainer, or convert a built image: FROM=envkit-cpu
+	@images/build sif --libraries $(LIBRARIES) $(if $(FROM),--from $(FROM))
+
+libraries: dev  ## install conda-forge's jemalloc and tcmalloc into .venv, for the local engine
+	@$(VENV)/bin/python images/conda_libraries.py install $(VENV)/conda
 
 profiles: setup  ## list the profiles
 	@$(RUNNER) profiles
@@ -27,8 +45,11 @@ dev: setup
 test: dev  ## run all tests (a missing engine skips its tests and says so)
 	@$(VENV)/bin/pytest
 
-lint: dev  ## check style, types and shell scripts
+lint: dev  ## check style, types, the Dockerfile and shell scripts
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy
+	@$(VENV)/bin/hadolint images/*/Dockerfile
+	@for script in images/build images/common.sh images/install.sh images/lock images/manifest images/setup images/wheelhouse .ci/run .ci/engines/*; do \
+		bash -n $$script || exit 1; done
 
 lock:  ## renew the lock files
 	@images/lock

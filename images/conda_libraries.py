@@ -1,0 +1,338 @@
+#!/usr/bin/env python3
+"""Memory allocators from conda-forge: lock them, fetch exactly the locked files, install them into a prefix.
+
+    lock               write images/cpu/conda.lock from what the channel has now
+    fetch [DIR]        download the files of the lock and verify their SHA-256
+    install PREFIX     put them into PREFIX, for example .venv/conda for the local engine
+
+--channel URL or ENVKIT_CONDA_CHANNEL names a mirror of the channel; the hashes stay those of the lock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import errno
+import hashlib
+import http.client
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parent.parent
+LOCK = PROJECT / "images/cpu/conda.lock"
+FILES = PROJECT / "build/conda"
+CHANNEL = "https://conda.anaconda.org/conda-forge"
+PACKAGES = ("jemalloc", "gperftools")
+PLATFORM = "linux-64"
+# What the image offers to packages beside conda's own: the lock must not depend on the machine that it is made on.
+VIRTUAL_PACKAGES = {
+    "__unix": ("0", "0"),
+    "__linux": ("5.10", "0"),
+    "__glibc": ("2.36", "0"),
+    "__archspec": ("1", "x86_64"),
+}
+TIMEOUT_S = 30
+ABOUT = (
+    "Written by `images/conda_libraries.py lock`. It may be filled in by hand: url and sha256 decide which file is "
+    "installed, the other keys are for people to read."
+)
+# There are two ways on for somebody whose machine does not reach the channel.
+WAYS_ON = "name a mirror (--channel URL or ENVKIT_CONDA_CHANNEL), or use Debian's libraries (LIBRARIES=debian)"
+
+
+class LibrariesError(Exception):
+    """One line for the user: what is wrong, where, and the mend."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """One entry of the lock."""
+
+    name: str
+    version: str
+    build: str
+    url: str
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        return self.url.rsplit("/", 1)[1]
+
+    def url_at(self, channel: str) -> str:
+        """Where a mirror has the file: every channel has the same folders, one for each platform."""
+        return "/".join([channel.rstrip("/"), *self.url.split("/")[-2:]])
+
+
+@dataclass(frozen=True)
+class Lock:
+    channel: str
+    packages: tuple[Package, ...]
+
+
+def shown(path: Path) -> str:
+    """``path`` as a user of the project would type it."""
+    path = path.resolve()
+    return str(path.relative_to(PROJECT)) if path.is_relative_to(PROJECT) else str(path)
+
+
+def read_lock(path: Path) -> Lock:
+    """The lock file. Raises LibrariesError if it is absent, empty or not of the form that ``write_lock`` gives it."""
+    missing = "run images/conda_libraries.py lock where the channel can be reached, or use LIBRARIES=debian"
+    if not path.is_file():
+        raise LibrariesError(f"{shown(path)}: there is no lock of the conda libraries: {missing}")
+    try:
+        document = json.loads(path.read_text())
+    except ValueError as error:
+        raise LibrariesError(f"{shown(path)}: not JSON ({error}): mend it, or {missing}") from None
+    if not isinstance(document, dict) or not isinstance(document.get("packages"), list):
+        raise LibrariesError(f"{shown(path)}: packages must be a list: mend it, or {missing}")
+    if not document["packages"]:
+        raise LibrariesError(f"{shown(path)}: it names no packages yet: {missing}")
+    packages = tuple(_entry(path, number, entry) for number, entry in enumerate(document["packages"]))
+    absent = [name for name in PACKAGES if name not in {package.name for package in packages}]
+    if absent:
+        raise LibrariesError(f"{shown(path)}: packages has no {absent[0]}: {missing}")
+    return Lock(str(document.get("channel", CHANNEL)), packages)
+
+
+def _entry(path: Path, number: int, entry: Any) -> Package:
+    where = f"{shown(path)}: packages[{number}]"
+    url, sha256 = (str(entry.get(key, "")) if isinstance(entry, dict) else "" for key in ("url", "sha256"))
+    # CHANNEL/PLATFORM/NAME-VERSION-BUILD.conda; only a name may have a '-' in it
+    match = re.fullmatch(r"[a-z0-9+]+://.+/(?:linux-64|noarch)/(.+)-([^-/]+)-([^-/]+)\.(?:conda|tar\.bz2)", url)
+    if match is None:
+        raise LibrariesError(f"{where}.url: {url!r} is not CHANNEL/{PLATFORM}/NAME-VERSION-BUILD.conda (or .tar.bz2)")
+    if re.fullmatch(r"[0-9a-f]{64}", sha256) is None:
+        raise LibrariesError(f"{where}.sha256: {sha256!r} is not a SHA-256 of 64 lower-case hexadecimal digits")
+    return Package(*match.groups(), url, sha256)
+
+
+def lock(path: Path, channel: str) -> None:
+    """Solve for ``PACKAGES`` and write every package of the solution to ``path``.
+
+    URLs are written with the channel's public address, whatever mirror was asked.
+    """
+    rattler = import_rattler()
+    virtual = [
+        rattler.GenericVirtualPackage(
+            rattler.PackageName(name), rattler.Version(version), rattler.package.BuildString(build)
+        )
+        for name, (version, build) in VIRTUAL_PACKAGES.items()
+    ]
+
+    async def solve() -> Any:
+        # A cache of its own: what the channel said another time must not reach a lock.
+        with tempfile.TemporaryDirectory() as cache:
+            return await rattler.solve(
+                sources=[rattler.Channel(channel)],
+                specs=list(PACKAGES),
+                gateway=rattler.Gateway(cache, client=rattler.Client.default_client(max_retries=1, timeout=TIMEOUT_S)),
+                platforms=[PLATFORM, "noarch"],
+                virtual_packages=virtual,
+            )
+
+    try:
+        records = asyncio.run(solve())
+    except rattler.exceptions.SolverError as error:
+        raise LibrariesError(
+            f"{channel}: has no {' and '.join(PACKAGES)} that go together: {one_line(error)}"
+        ) from None
+    except (rattler.exceptions.GatewayError, rattler.exceptions.FetchRepoDataError) as error:
+        raise LibrariesError(f"{channel} does not answer: {WAYS_ON} ({one_line(error)})") from None
+    packages = []
+    for record in sorted(records, key=lambda record: record.name.normalized):
+        if record.sha256 is None:
+            raise LibrariesError(f"{channel}: gives no SHA-256 of {record.file_name}: use another mirror")
+        package = Package(
+            record.name.normalized, str(record.version), str(record.build), record.url, record.sha256.hex()
+        )
+        packages.append({**asdict(package), "url": package.url_at(CHANNEL)})
+    document = {"about": ABOUT, "channel": CHANNEL, "platform": PLATFORM, "packages": packages}
+    path.write_text(json.dumps(document, indent=2) + "\n")
+    print(f"{shown(path)}: {len(packages)} packages")
+
+
+def fetch(locked: Lock, folder: Path, channel: str) -> None:
+    """Put every file of the lock into ``folder``; what is there already is verified and kept."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for package in locked.packages:
+        path = folder / package.file_name
+        if path.exists():
+            verify(path, package)
+            continue
+        partial = path.with_name(path.name + ".partial")
+        url = package.url_at(channel)
+        try:
+            with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer, partial.open("wb") as file:
+                shutil.copyfileobj(answer, file)
+            actual = file_sha256(partial)
+            if actual != package.sha256:
+                raise LibrariesError(
+                    f"{url}: its SHA-256 {actual} is not the one in the lock, {package.sha256}: use another mirror, or "
+                    "lock again if the channel replaced the file"
+                )
+            partial.replace(path)
+        except urllib.error.HTTPError as error:
+            raise LibrariesError(f"{url}: {error.code} {error.reason}: {WAYS_ON}") from None
+        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+            raise LibrariesError(f"{url} does not answer: {WAYS_ON} ({one_line(error)})") from None
+        finally:
+            partial.unlink(missing_ok=True)
+        print(f"  {package.file_name} ({path.stat().st_size / 1e6:.1f} MB)")
+
+
+def verify(path: Path, package: Package) -> None:
+    """Raises LibrariesError if ``path`` is not the locked file."""
+    if not path.is_file():
+        raise LibrariesError(f"{path}: missing: run images/conda_libraries.py fetch {shown(path.parent)}")
+    actual = file_sha256(path)
+    if actual != package.sha256:
+        raise LibrariesError(
+            f"{path}: its SHA-256 {actual} is not the one in the lock: remove the file and fetch again"
+        )
+
+
+def file_sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()  # conda files of libraries are a few megabytes
+
+
+def manifest(locked: Lock, folder: Path) -> None:
+    """Print SHA-256 and name of every file, as sha256sum does."""
+    for package in sorted(locked.packages, key=lambda package: package.file_name):
+        verify(folder / package.file_name, package)
+        print(f"{package.sha256}  {package.file_name}")
+
+
+def install(locked: Lock, prefix: Path, folder: Path, final_prefix: str | None) -> None:
+    """Install the fetched files into ``prefix`` without any network.
+
+    Packages have the path of their prefix written into files. For an image that path is ``final_prefix``, although the
+    files are put together on the host: so the image needs no conda client and its build no network.
+    """
+    rattler = import_rattler()
+    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        raise LibrariesError(f"{shown(LOCK)}: is for {PLATFORM}, and this machine is not: use the system's libraries")
+    for package in locked.packages:
+        verify(folder / package.file_name, package)
+    made_by_conda = (prefix / "conda-meta").is_dir()
+    if prefix.exists() and not made_by_conda and any(prefix.iterdir()):
+        raise LibrariesError(f"{prefix}: is not empty and no conda prefix: name another folder")
+
+    async def work() -> None:
+        records = [
+            await rattler.RepoDataRecord.from_package_archive(folder / package.file_name) for package in locked.packages
+        ]
+        await rattler.install(
+            records,
+            target_prefix=prefix,
+            cache_dir=folder / ".cache",
+            alternative_target_prefix=final_prefix,
+            show_progress=False,
+        )
+
+    try:
+        asyncio.run(work())
+    except (rattler.exceptions.InstallerError, rattler.exceptions.ExtractError, rattler.exceptions.LinkError) as error:
+        raise LibrariesError(f"{prefix}: the packages cannot be installed: {one_line(error)}") from None
+    finally:
+        shutil.rmtree(folder / ".cache", ignore_errors=True)
+    # The client saw files on this machine; where they come from is what the lock says.
+    for package in locked.packages:
+        path = prefix / f"conda-meta/{package.name}-{package.version}-{package.build}.json"
+        record = rattler.PrefixRecord.from_path(path)
+        record.url, record.channel = package.url, locked.channel
+        record.write_to_path(path, pretty=True)
+
+
+def write_providers(venv: Path) -> None:
+    """Say in VENV/providers.json, as in an image, which package each library comes from."""
+    script = PROJECT / "images/providers.py"
+    text = subprocess.run(
+        [venv / "bin/python", script, "--prefix", venv], check=True, capture_output=True, text=True
+    ).stdout
+    (venv / "providers.json").write_text(text)
+
+
+def import_rattler() -> Any:
+    try:
+        import rattler
+        import rattler.exceptions
+    except ImportError:
+        raise LibrariesError("this Python has no py-rattler: run make dev and use .venv/bin/python") from None
+    return rattler
+
+
+def one_line(error: BaseException) -> str:
+    """The innermost cause: the client's errors are chains of half a dozen lines."""
+    cause = str(error).rsplit("Caused by:", 1)[-1]
+    return " ".join(cause.split())
+
+
+def parser() -> argparse.ArgumentParser:
+    main = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    main.add_argument("--lock", type=Path, default=LOCK, metavar="FILE", help=f"the lock file ({shown(LOCK)})")
+    mirror = argparse.ArgumentParser(add_help=False)
+    mirror.add_argument("--channel", metavar="URL", default=os.environ.get("ENVKIT_CONDA_CHANNEL") or CHANNEL)
+    commands = main.add_subparsers(dest="command", required=True)
+    commands.add_parser("lock", parents=[mirror], help="write the lock file")
+    command = commands.add_parser("fetch", parents=[mirror], help="download the locked files")
+    command.add_argument("folder", type=Path, nargs="?", default=FILES)
+    commands.add_parser("check", help="only say whether there is a usable lock")
+    command = commands.add_parser("manifest", help="print SHA-256 and name of the fetched files")
+    command.add_argument("folder", type=Path, nargs="?", default=FILES)
+    command = commands.add_parser("install", parents=[mirror], help="install the locked files into a prefix")
+    command.add_argument("prefix", type=Path)
+    command.add_argument("--from", dest="folder", type=Path, metavar="DIR", help="fetched files; nothing is downloaded")
+    command.add_argument("--final-prefix", metavar="PATH", help="where the prefix will be when it is used")
+    return main
+
+
+def run(arguments: argparse.Namespace) -> None:
+    if arguments.command == "lock":
+        lock(arguments.lock, arguments.channel)
+        return
+    locked = read_lock(arguments.lock)
+    if arguments.command == "check":
+        return
+    if arguments.command == "fetch":
+        fetch(locked, arguments.folder, arguments.channel)
+    elif arguments.command == "manifest":
+        manifest(locked, arguments.folder)
+    else:
+        folder = arguments.folder
+        if folder is None:
+            folder = FILES
+            fetch(locked, folder, arguments.channel)
+        install(locked, arguments.prefix, folder, arguments.final_prefix)
+        if (arguments.prefix.parent / "pyvenv.cfg").is_file():
+            write_providers(arguments.prefix.parent)
+        print(f"{arguments.prefix}: {len(locked.packages)} packages")
+
+
+def main() -> int:
+    try:
+        run(parser().parse_args())
+    except LibrariesError as error:
+        print(f"images/conda_libraries.py: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EDQUOT):
+            raise
+        print(f"images/conda_libraries.py: {error.filename or 'the disk'}: {error.strerror}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+#!/bin/sh
+# What an image is made of, for images/cpu/Dockerfile and Apptainerfile alike, so that the two cannot drift apart. It runs as
+# root in the image that is being built, in two stages: what only the first needs never reaches the image.
+#
+#   install.sh kit STAGED          first stage: make /opt/kit from the files that images/build staged; needs no network but
+#                                  Debian's mirror
+#   install.sh system LIBRARIES    last stage, which has /opt/kit: the system's packages, the user and the mount points;
+#                                  LIBRARIES says where the memory allocators come from: conda or debian
+set -eu
+umask 022 # the builder may have one that lets a group write
+
+kit=/opt/kit
+python=3.11 # what the wheels are for: Debian bookworm's
+
+die() {
+    echo "install.sh: $*" >&2
+    exit 1
+}
+
+apt_install() {
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -q || die "apt-get update failed: is Debian's mirror reachable from the build?"
+    apt-get install -q -y --no-install-recommends "$@" || die "apt-get install failed"
+    rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/apt/archives/*.deb /var/cache/debconf/*-old
+    rm -f /var/log/apt/* /var/log/dpkg.log /var/log/alternatives.log
+}
+
+make_kit() {
+    staged=$1
+    apt_install python3 python3-venv
+    found=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    [ "$found" = $python ] || die "the base image's Python is $found, and the wheels are for $python: use debian:bookworm-slim"
+    (cd "$staged/wheelhouse" && sha256sum --quiet --check SHA256SUMS) || die "a staged wheel differs from its SHA-256"
+
+    # pip works from an environment of its own, so that the image has none.
+    tools=$(mktemp -d)
+    python3 -m venv "$tools/venv"
+    python3 -m venv --without-pip "$kit"
+    "$tools/venv/bin/pip" --python "$kit/bin/python" --disable-pip-version-check --no-cache-dir --quiet \
+        install --no-index --find-links "$staged/wheelhouse" --require-hashes --no-deps \
+        -r "$staged/requirements.lock" -r "$staged/torch.lock" || die "pip could not install the staged wheels"
+    rm -rf "$tools"
+
+    [ ! -d "$staged/conda" ] || cp -R "$staged/conda" "$kit/conda"
+    cp "$staged/manifest.sha256" "$kit/manifest.sha256"
+    # Kept in the image: the last stage runs them from here, and they say how it was made.
+    mkdir -p "$kit/share/envkit"
+    cp "$staged/install.sh" "$staged/providers.py" "$kit/share/envkit/"
+    chmod -R go+rX "$kit"
+}
+
+make_system() {
+    case $1 in
+    conda) apt_install python3 numactl libomp5 libmimalloc2.0 ;;
+    debian) apt_install python3 numactl libomp5 libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4 ;;
+    *) die "LIBRARIES is '$1': conda or debian" ;;
+    esac
+    useradd --no-log-init --uid 1000 --user-group --create-home --shell /bin/bash kit
+    # Where the engines mount the code and the data. Apptainer without an overlay mounts only on what exists.
+    mkdir -p /kit/runner /data
+    "$kit/bin/python" "$kit/share/envkit/providers.py" >"$kit/providers.json"
+    "$kit/bin/python" "$kit/share/envkit/providers.py" --load || die "a library that the profiles preload does not load"
+}
+
+case ${1-} in
+kit) make_kit "$2" ;;
+system) make_system "$2" ;;
+*) die "usage: install.sh kit STAGED | install.sh system LIBRARIES" ;;
+esac
