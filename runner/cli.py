@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import signal
 import sys
 from types import FrameType
 
 from runner import __version__
-from runner.errors import BAD_INPUT, INTERRUPTED, InputError
+from runner.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
 
 COMMANDS = {
     "bench": "measure a profile against the baseline and report the speedup, with proof",
@@ -17,6 +18,7 @@ COMMANDS = {
     "doctor": "find what is wrong before you measure, with a profile or with a command of your own",
     "profiles": "list the profiles",
     "show": "show what a profile would set on this machine, and why",
+    "explain": "say what an environment variable does, who reads it and how it is verified",
     "report": "print the report of an earlier run again",
 }
 EXIT_STATUSES = "exit status: 0 done, 1 a worker failed or a profile was not in effect, 2 bad input, 130 interrupted"
@@ -29,10 +31,27 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
     try:
+        return _run(argv)
+    except InputError as error:
+        print(f"runner: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("runner: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _drop_output()  # the reader of the output has gone (`runner … | head`): nothing is left to say
+        return MEASURED
+    except OSError as error:
+        _drop_output()
+        print(f"runner: {error}", file=sys.stderr)
+        return BAD_INPUT
+
+
+def _run(argv: list[str] | None) -> int:
+    try:
         commands = {name: importlib.import_module(f"runner.commands.{name.replace('-', '_')}") for name in COMMANDS}
     except ModuleNotFoundError as error:
-        print(f"runner: the package '{error.name}' is missing; 'make setup' installs all of them", file=sys.stderr)
-        return BAD_INPUT
+        raise InputError(f"the package '{error.name}' is missing; 'make setup' installs all of them") from None
     parser = argparse.ArgumentParser(prog="runner", description=__doc__.splitlines()[0], epilog=EXIT_STATUSES)
     parser.add_argument("--version", action="version", version=f"runner {__version__}")
     choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -41,14 +60,11 @@ def main(argv: list[str] | None = None) -> int:
         commands[name].add_arguments(command)
     arguments = parser.parse_args(argv)
     signal.signal(signal.SIGTERM, _interrupt)  # a batch system's end of time is an interrupt like Ctrl-C
-    try:
-        return int(commands[arguments.command].run(arguments))
-    except InputError as error:
-        print(f"runner: {error}", file=sys.stderr)
-        return BAD_INPUT
-    except KeyboardInterrupt:
-        print("runner: interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of the output has gone (`runner … | head`): nothing is left to say
-        return 0
+    status = int(commands[arguments.command].run(arguments))
+    sys.stdout.flush()  # a disk that is full is to be noticed here
+    return status
+
+
+def _drop_output() -> None:
+    """Let what can't be written go, or Python would complain of it again when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

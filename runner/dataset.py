@@ -7,6 +7,7 @@ publisher's files over HTTPS, and, if none of these answers, a synthetic set tha
 from __future__ import annotations
 
 import gzip
+import http.client
 import os
 import shutil
 import subprocess
@@ -47,8 +48,10 @@ class DataSet:
 
 def cache_folder() -> Path:
     """Where decompressed files are kept between runs (XDG Base Directory Specification)."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "envkit" / "fashion-mnist"
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():  # the specification says to ignore it then
+        base = Path.home() / ".cache"
+    return base / "envkit" / "fashion-mnist"
 
 
 def find(named: str | None, say: Say) -> DataSet:
@@ -101,9 +104,7 @@ def _content(folder: Path, name: str) -> bytes:
 def _from_cache(cache: Path) -> DataSet:
     if not cache.is_dir():
         raise SourceError(f"{cache}: nothing there yet")
-    for name in SHA256:
-        _content(cache, name)
-    return DataSet(str(cache), f"cache {cache}")
+    return _from_folder(cache, cache, f"cache {cache}")
 
 
 def _from_folder(folder: Path, cache: Path, source: str) -> DataSet:
@@ -167,7 +168,9 @@ def _from_package(cache: Path) -> DataSet:
             own = ["-o", f"Dir::State::lists={folder}/lists", "-o", f"Dir::Cache={folder}/cache"]
             _run(["apt-get", "-q", *own, "-o", "APT::Sandbox::User=", "update"], folder)
             _run([download[0], *own, *download[1:]], folder)
-        package = next(folder.glob("*.deb"))
+        package = next(folder.glob("*.deb"), None)
+        if package is None:
+            raise SourceError(f"apt-get download {PACKAGE} left no package")
         _run(["dpkg-deb", "-x", str(package), "unpacked"], folder)
         unpacked = folder / "unpacked" / SYSTEM_FOLDER.relative_to("/")
         return _from_folder(unpacked, cache, f"Debian package {package.name.removesuffix('.deb')}")
@@ -180,6 +183,6 @@ def _from_publisher(cache: Path) -> DataSet:
             try:
                 with urllib.request.urlopen(url, timeout=DOWNLOAD_TIMEOUT_S) as response:
                     (Path(temporary) / f"{name}.gz").write_bytes(response.read())
-            except OSError as error:
+            except (OSError, http.client.HTTPException) as error:
                 raise SourceError(f"{url}: {error}") from None
         return _from_folder(Path(temporary), cache, f"publisher {PUBLISHER}")

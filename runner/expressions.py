@@ -29,6 +29,8 @@ def expand(text: str, facts: Mapping[str, int]) -> str:
     An expression has the names in ``facts``, whole numbers, ``+ - * // %``, parentheses, ``min`` and ``max``.
     Raises ExpressionError.
     """
+    if "${" in REFERENCE.sub("", text):
+        raise ExpressionError(f"'{text}' has a '${{' without its '}}'")
     return REFERENCE.sub(lambda match: str(_evaluate(match.group(1), facts)), text)
 
 
@@ -54,6 +56,8 @@ def _value(node: ast.expr, facts: Mapping[str, int]) -> int:
         return _OPERATORS[type(node.op)](_value(node.left, facts), _value(node.right, facts))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         raise ExpressionError("'/' gives fractions; use '//' for whole-number division")
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS and node.args:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS:
+        if len(node.args) < 2 or node.keywords:
+            raise ExpressionError(f"'{ast.unparse(node)}' is not allowed; {node.func.id} takes two or more numbers")
         return int(_FUNCTIONS[node.func.id](*[_value(argument, facts) for argument in node.args]))
     raise ExpressionError(f"'{ast.unparse(node)}' is not allowed; use host facts, whole numbers, + - * // %, min, max")

@@ -22,7 +22,11 @@ def inspect(engine: Engine, inherited: Mapping[str, str], commands: Iterable[str
         said = f": {printed[-1]}" if printed else ""
         needs = "; the worker needs Python 3.10 or later, with torch" if engine.name == "local" else ""
         raise InputError(f"{image}: the worker {outcome.failure}{said}{needs}")
-    inspection: dict[str, Any] = json.loads(outcome.stdout)
-    if inspection["packages"]["torch"] is None:
+    try:
+        inspection: dict[str, Any] = json.loads(outcome.stdout)
+        torch = inspection["packages"]["torch"]
+    except (ValueError, TypeError, KeyError):
+        raise InputError(f"{image}: printed no description of itself; is it a Python interpreter?") from None
+    if torch is None:
         raise InputError(f"{image}: has no torch; install it there, or name another interpreter with --python")
     return inspection

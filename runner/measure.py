@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ from runner.worker.fashion_mnist import SYNTHETIC
 # Why a run ended; the reasons that mean it was completed.
 PRECISE, BUDGET, COMPLETE = "precise enough", "budget used up", "complete"
 FAILED, NOT_IN_EFFECT, INTERRUPTED = "a worker failed", "not in effect", "interrupted"
+# What a worker's document must have to be a sample.
+SAMPLE_KEYS = {"seconds", "step_s", "losses", "digests", "usage", "evidence"}
 
 
 @dataclass(frozen=True)
@@ -57,10 +60,17 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
     """
     plan = job.plan
     spent = sum(event["worker_seconds"] for event in samples(events))
-    block = 0
-    while True:
+    for block in itertools.count():
+        recorded = {event["arm"] for event in samples(events) if event["block"] == block}
+        if block > 0 and not recorded:  # all blocks before are complete
+            if plan.epochs:
+                return COMPLETE
+            if _precise(plan, events):
+                return PRECISE
+            if spent + spent / block > plan.budget_s:
+                return BUDGET
         for arm in plan.order(block):
-            if any(event["block"] == block and event["arm"] == arm.name for event in samples(events)):
+            if arm.name in recorded:
                 continue
             progress.start(block, arm.name, max(0.0, plan.budget_s - spent))
             begin = time.monotonic()
@@ -76,13 +86,7 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
             checks = check(job.environments[arm.name], document["evidence"], job.kept)
             if not all(one.holds for one in checks):
                 return NOT_IN_EFFECT
-        block += 1
-        if plan.epochs:
-            return COMPLETE
-        if _precise(plan, events):
-            return PRECISE
-        if spent + spent / block > plan.budget_s:
-            return BUDGET
+    raise AssertionError("blocks are endless")
 
 
 def samples(events: Sequence[Event]) -> list[Event]:
@@ -112,6 +116,8 @@ def _understood(outcome: Outcome, earlier: Sequence[Event]) -> tuple[dict[str, A
         document: dict[str, Any] = json.loads(outcome.stdout)
     except ValueError:
         return None, "printed no JSON document"
+    if not isinstance(document, dict) or not document.keys() >= SAMPLE_KEYS:
+        return None, "printed no sample"
     for event in earlier:
         for name, digest in document["digests"].items():
             if event["digests"][name] != digest:

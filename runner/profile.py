@@ -134,7 +134,7 @@ def _validate(file: YamlFile) -> None:
     _validate_list(file, "prefix")
     for index, library in enumerate(data.get("preload", [])):
         if library not in FILE_NAMES:
-            known = f"{suggestion(library, FILE_NAMES)}; known are {', '.join(FILE_NAMES)}"
+            known = f"{suggestion(str(library), FILE_NAMES)}; known are {', '.join(FILE_NAMES)}"
             raise file.error(("preload", index), f"unknown library '{library}'{known}")
     _validate_env(file)
     _validate_expect(file)
@@ -189,6 +189,8 @@ def _validate_env(file: YamlFile) -> None:
         if isinstance(value, (dict, list)):
             _wrong_type(file, at, "a text or a number")
         if value is not None:
+            if "\0" in file.texts[at]:
+                raise file.error(at, f"'env.{name}' has a NUL character, which no variable can have; remove it")
             _check_expression(file, at, file.texts[at])
 
 

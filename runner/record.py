@@ -18,7 +18,11 @@ Event = dict[str, Any]
 
 
 class RecordFull(Exception):
-    """An event could not be written; the message names the file and why. What was written before is safe."""
+    """An event could not be written to the record in ``folder``. What was written before is safe."""
+
+    def __init__(self, folder: Path, reason: str | None) -> None:
+        super().__init__(f"{folder / FILE_NAME}: can't be written: {reason}")
+        self.folder = folder
 
 
 class Record:
@@ -73,7 +77,7 @@ class Record:
             os.fsync(self._descriptor)
         except OSError as error:
             os.ftruncate(self._descriptor, size)
-            raise RecordFull(f"{self.path}: can't be written: {error.strerror}") from None
+            raise RecordFull(self.path.parent, error.strerror) from None
         return document
 
     def __enter__(self) -> Record:
@@ -104,14 +108,19 @@ def read(folder: Path) -> list[Event]:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise InputError(f"{path}: can't be read: {error.strerror}; give the folder of a run") from None
-    events = []
+    events: list[Event] = []
     for number, line in enumerate(lines[:-1], start=1):  # what follows the last newline is empty or cut short
         try:
-            events.append(json.loads(line))
+            event = json.loads(line)
+            if not isinstance(event, dict) or (events and "event" not in event):
+                raise ValueError
+            events.append(event)
         except ValueError:
             raise InputError(f"{path}:{number}: damaged line; remove it to read the rest") from None
     if not events or events[0].get("event") != "run":
         raise InputError(f"{path}: is not the record of a run (its first line must be the event 'run')")
+    if not isinstance(events[0].get("schema"), int):
+        raise InputError(f"{path}: is not the record of a run (its first line has no schema)")
     if events[0]["schema"] > SCHEMA:
         raise InputError(
             f"{path}: was written by a later version (schema {events[0]['schema']}, this reads up to {SCHEMA}); update"

@@ -18,10 +18,17 @@ NOTABLE_CPUS = 0.1
 COLOURS = {"faster": "green", "slower": "red", "NOT IN EFFECT": "red", "failed": "red"}
 
 
+class _Console(Console):
+    """rich ends the program with status 1 when the reader of its output has gone; that is for the program to decide."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """The terminal, or plain text of a fixed width where the output goes to a file."""
-    plain = Console()
-    return plain if plain.is_terminal else Console(width=WIDTH)
+    plain = _Console()
+    return plain if plain.is_terminal else _Console(width=WIDTH)
 
 
 def show(summary: Summary, folder: str, out: Console) -> None:

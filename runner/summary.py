@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics as basic
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -133,7 +134,8 @@ def summarise(events: Sequence[Event]) -> Summary:
         for arm in plan.arms
         if (own := [event for event in samples(events) if event["arm"] == arm.name])
     }
-    ended = by_kind["end"][-1]["reason"] if "end" in by_kind else None
+    last = next((event for event in reversed(events) if event["event"] in ("end", "resume")), {"event": "run"})
+    ended = last["reason"] if last["event"] == "end" else None  # else it still runs, or was killed
     return Summary(
         plan=plan,
         engines=run["engines"],
@@ -214,7 +216,8 @@ def _losses(events: Sequence[Event], plan: Plan, arm: Arm) -> Losses:
     candidates = [event["losses"] for event in samples(events) if event["arm"] == arm.name]
 
     def difference(losses: Sequence[float]) -> float:
-        return float(max(abs(one - other) / abs(other) for one, other in zip(losses, reference, strict=True)))
+        shares = [abs(one - other) / abs(other) for one, other in zip(losses, reference, strict=True)]
+        return math.inf if any(map(math.isnan, shares)) else max(shares)
 
     furthest = max(candidates, key=difference)
     largest = difference(furthest)

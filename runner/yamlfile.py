@@ -11,6 +11,7 @@ import yaml
 from runner.errors import InputError
 
 Path_ = tuple[str | int, ...]
+DEEPEST = 8  # no profile has more levels
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,9 @@ def read(path: Path) -> YamlFile:
         ) from None
     except OSError as error:
         raise InputError(f"{path}: can't be read: {error.strerror}") from None
-    loader = yaml.SafeLoader(text)
+    loader = None
     try:
+        loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
             raise InputError(f"{path}:1: a profile is a mapping of keys to values, for example 'name: {path.stem}'")
@@ -51,21 +53,29 @@ def read(path: Path) -> YamlFile:
         return file
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        line = mark.line + 1 if mark else 1
+        position = getattr(error, "position", 0)  # of a character that YAML does not allow
+        line = mark.line + 1 if mark else text.count("\n", 0, position) + 1
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "can't be parsed"
         raise InputError(f"{path}:{line}: not valid YAML: {problem}") from None
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()
 
 
 def _convert(loader: yaml.SafeLoader, node: yaml.Node, at: Path_, file: YamlFile) -> Any:
-    file.lines.setdefault(at, node.start_mark.line + 1)
+    line = node.start_mark.line + 1
+    file.lines.setdefault(at, line)
+    if len(at) > DEEPEST:
+        raise InputError(f"{file.path}:{file.lines[at]}: not valid YAML: too deep; an anchor must not hold itself")
     if isinstance(node, yaml.MappingNode):
         return _convert_mapping(loader, node, at, file)
     if isinstance(node, yaml.SequenceNode):
         return [_convert(loader, item, (*at, index), file) for index, item in enumerate(node.value)]
     file.texts[at] = node.value
-    return loader.construct_object(node)
+    try:
+        return loader.construct_object(node)
+    except ValueError as error:  # a date that does not exist, for example
+        raise InputError(f"{file.path}:{line}: not valid YAML: '{node.value}': {error}; quote it") from None
 
 
 def _convert_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode, at: Path_, file: YamlFile) -> dict[str, Any]:

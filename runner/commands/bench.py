@@ -25,4 +25,6 @@ def run(arguments: argparse.Namespace) -> int:
     arms = [
         Arm(Path(name).stem, name, engine) for name in dict.fromkeys((REFERENCE_PROFILE, arguments.profile)) if name
     ]
+    if len({arm.name for arm in arms}) < len(arms):
+        raise InputError(f"{arguments.profile}: a profile of your own can't be called '{REFERENCE_PROFILE}'; rename it")
     return measuring.run(arguments, title, arms)

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from runner import catalogue, engines, profile, report
@@ -145,12 +144,10 @@ def _show(variable: Variable, document: Mapping[str, Any]) -> None:
 
 
 def _show_keys(variable: Variable, here: Mapping[str, Any]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("key", "values", "default", "here", "what it does"):
-        table.add_column(column, overflow="fold")
+    out = report.console()
     for key, kind in variable.kind.keys.items():
-        does = f"{kind.does} (since {kind.since})" if kind.since else kind.does
-        table.add_row(key, kind.allowed(), kind.default, str(here.get(key, "-")), does)
-    console = report.console()
-    console.print()
-    console.print(table)
+        found = f", here {here[key]}" if key in here else ""
+        since = f", since version {kind.since}" if kind.since else ""
+        out.print(Text(f"key      {key}: {kind.allowed()} (default {kind.default}{found}{since})"), soft_wrap=True)
+        if kind.does:
+            out.print(Text(f"         {kind.does}"), soft_wrap=True)

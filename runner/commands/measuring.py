@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from runner import __version__, dataset, engines, measure, profile, record, report
+from runner import __version__, catalogue, dataset, engines, measure, profile, record, report
 from runner.arguments import count, duration, share
 from runner.engines.base import PROJECT, Engine, EngineOptions
 from runner.environment import Environment, clean
@@ -47,7 +47,11 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
 
 
 def engine_options(arguments: argparse.Namespace) -> EngineOptions:
-    return EngineOptions(**{name: getattr(arguments, name) for name in EngineOptions.names()})
+    given = {name: getattr(arguments, name) for name in EngineOptions.names()}
+    for name in ("python", "sif"):  # workers start elsewhere, and a run may be resumed from elsewhere
+        if given[name] and os.sep in given[name]:
+            given[name] = str(Path.cwd() / given[name])  # not resolved: an environment's interpreter is a link
+    return EngineOptions(**given)
 
 
 def add_measuring_options(parser: argparse.ArgumentParser) -> None:
@@ -68,6 +72,8 @@ def add_measuring_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--keep-env", metavar="NAME", action="append",
                        help="let workers inherit this variable although it can change the outcome")  # fmt: skip
     group.add_argument("--force", action="store_true", help="measure although it is known to be worthless")
+    group.add_argument("--allow-unknown", action="store_true",
+                       help="let a profile set variables that nothing is known to read")  # fmt: skip
     group.add_argument("--output", metavar="DIR", type=Path, help="folder for the record (default: in results/)")
     group.add_argument("--json", action="store_true", help="print JSON for scripts instead of the report")
 
@@ -79,9 +85,11 @@ def run(arguments: argparse.Namespace, title: str, arms: Sequence[Arm]) -> int:
     """
     with machine_lock():
         engines.remove_leftovers()
-        if arguments.resume is not None:
-            return _resume(arguments)
-        return _start(arguments, title, arms)
+        try:
+            return _start(arguments, title, arms) if arguments.resume is None else _resume(arguments)
+        except record.RecordFull as error:
+            go_on = f"make room, then runner bench --resume {error.folder}"
+            raise InputError(f"{error}; what was recorded is safe: {go_on}") from None
 
 
 def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm]) -> int:
@@ -95,6 +103,8 @@ def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm]) -> in
     prefixes = [loaded.prefix[0] for loaded in profiles.values() if loaded.prefix]
     seen = _look(used, inherited, prefixes)
     environments = {arm.name: resolve(profiles[arm.profile], seen[arm.engine]["inspection"]) for arm in arms}
+    for arm in arms:
+        catalogue.require(environments[arm.name], seen[arm.engine]["inspection"], arguments.allow_unknown)
     findings = preflight([(environments[arm.name], seen[arm.engine]["inspection"]) for arm in arms], arguments.force)
     data = dataset.find(arguments.data, _say)
     workload = WORKLOADS[arguments.workload or "cnn"]
@@ -169,8 +179,6 @@ def _measure(job: Job, opened: Record, events: list[Event], as_json: bool) -> in
             reason = measure.measure(job, opened, events, progress)
     except KeyboardInterrupt:
         reason = measure.INTERRUPTED
-    except record.RecordFull as error:
-        raise InputError(f"{error}; what was recorded is safe: make room, then runner bench --resume {shown}") from None
     events.append(opened.append("end", reason=reason))
     summary = summarise(events)
     if as_json:
@@ -180,7 +188,7 @@ def _measure(job: Job, opened: Record, events: list[Event], as_json: bool) -> in
     if reason == measure.INTERRUPTED:
         print(f"runner: interrupted; go on with: runner bench --resume {shown}", file=sys.stderr)
         return INTERRUPTED
-    return FAILED if reason in (measure.FAILED, measure.NOT_IN_EFFECT) else MEASURED
+    return FAILED if reason == measure.FAILED or summary.not_in_effect else MEASURED
 
 
 def _check_unchanged(folder: Path, then: dict[str, Any], now: dict[str, Any]) -> None:

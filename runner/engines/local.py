@@ -35,7 +35,7 @@ class LocalEngine:
     def run(self, task: Task) -> Outcome:
         argv = self._argv(task)
         if task.arguments[0] == "train":
-            argv.append("--die-with-parent")
+            argv.append(f"--die-with-parent={os.getpid()}")
         try:
             return run_process(argv, {**task.inherited, **task.variables}, PROJECT, task.timeout_s)
         except (FileNotFoundError, PermissionError) as error:

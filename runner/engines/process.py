@@ -15,8 +15,10 @@ from typing import Any
 
 from runner.engines import owner
 from runner.engines.base import STDERR_TAIL_CHARACTERS, Outcome
+from runner.errors import InputError
 
 GRACE_S = 5.0
+LONGEST_S = 2**31 / 1000 - 1  # poll(2) takes its time limit in milliseconds, in 31 bits
 
 
 def run_process(command: Sequence[str], environment: Mapping[str, str], folder: Path, timeout_s: float) -> Outcome:
@@ -25,23 +27,43 @@ def run_process(command: Sequence[str], environment: Mapping[str, str], folder: 
     Raises FileNotFoundError or PermissionError if the command can't be started.
     """
     begin = time.monotonic()
-    process = subprocess.Popen(
-        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
-    )  # fmt: skip
-    failure = None
-    with _written_down(process.pid):
-        try:
-            stdout, stderr = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired:
+    failure = process = None
+    try:
+        with _interrupts_held_back():
+            process = subprocess.Popen(
+                command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
+            )  # fmt: skip
+        with _written_down(process.pid):
+            try:
+                stdout, stderr = process.communicate(timeout=min(timeout_s, LONGEST_S))
+            except subprocess.TimeoutExpired:
+                end(process)
+                stdout, stderr = process.communicate()
+                failure = timed_out(timeout_s)
+    except BaseException:
+        if process is not None:
             end(process)
-            stdout, stderr = process.communicate()
-            failure = timed_out(timeout_s)
-        except BaseException:
-            end(process)
-            raise
+        raise
     failure = failure or failure_of(process.returncode)
     return Outcome(stdout, stderr[-STDERR_TAIL_CHARACTERS:], time.monotonic() - begin, failure)
+
+
+@contextlib.contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Let an interrupt wait until the process that is being started is known, and so can be ended."""
+    waiting: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda number, frame: waiting.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if waiting:
+            os.kill(os.getpid(), waiting[0])
 
 
 def timed_out(timeout_s: float) -> str:
@@ -81,11 +103,18 @@ def _notes() -> Path:
     return Path(tempfile.gettempdir()) / f"envkit-workers-{os.getuid()}"
 
 
+def _is_mine(folder: Path) -> bool:
+    """Whether this user made the folder: what another one noted there must not be believed."""
+    return folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == os.getuid()
+
+
 @contextlib.contextmanager
 def _written_down(session: int) -> Iterator[None]:
     """Keep a note of the session while it runs, for whoever finds it after this runner was killed."""
     note = _notes() / str(session)
     note.parent.mkdir(mode=0o700, exist_ok=True)
+    if not _is_mine(note.parent):
+        raise InputError(f"{note.parent}: belongs to another user; remove it, or set TMPDIR to another folder")
     note.write_text(json.dumps({"owner": owner.me(), "started": owner.started(session)}))
     try:
         yield
@@ -99,6 +128,8 @@ def remove_leftovers() -> None:
     The number of a session is not used again while a process of it lives, so a living leader that started at another
     time means that all of the noted session has ended.
     """
+    if not _is_mine(_notes()):
+        return
     for note in _notes().glob("[0-9]*"):
         try:
             document = json.loads(note.read_text())

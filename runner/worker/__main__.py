@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--warmup-steps", type=int, default=0, help="untimed steps before the timed ones")
     train.add_argument("--steps", type=int, default=0, help="timed steps")
     train.add_argument("--epochs", type=int, default=0, help="train this many whole epochs instead, then test")
-    train.add_argument("--die-with-parent", action="store_true", help="be killed when the starting process dies")
+    train.add_argument("--die-with-parent", type=int, metavar="PID", help="be killed when the parent, PID, dies")
     return main
 
 
@@ -52,6 +52,8 @@ def main() -> int:
         if arguments.die_with_parent:
             # kill -9 of the runner must not leave a worker behind that spoils the next run's timing
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != arguments.die_with_parent:
+                return 1  # it was killed before we asked to be told
         from runner.worker.train import train
 
         result = train(arguments.workload, arguments.data, arguments.warmup_steps, arguments.steps, arguments.epochs)

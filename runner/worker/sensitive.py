@@ -6,7 +6,7 @@ PREFIXES = (
     # OpenMP runtimes and the math libraries that use them
     "OMP_", "KMP_", "GOMP_", "LIBOMP_", "MKL_", "OPENBLAS_", "BLIS_", "ONEDNN_", "DNNL_", "ATEN_",
     # allocators
-    "MALLOC_", "JEMALLOC_", "_RJEM_", "TCMALLOC_", "MIMALLOC_", "PYTHONMALLOC",
+    "MALLOC_", "JEMALLOC_", "_RJEM_", "TCMALLOC_", "MIMALLOC_", "mimalloc_", "PYTHONMALLOC", "THP_MEM_ALLOC",
     # frameworks and accelerators
     "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "NCCL_", "CUDA_", "CUBLAS_", "CUDNN_", "NVIDIA_TF32_",
     # the loader

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "compare-engines needs a PROFILE, for example baseline"),
+        (["baseline", "--engines", "local"], "--engines local: name two or more, for example local,docker,apptainer"),
+        (["baseline", "--engines", "local,local"], "--engines local,local: name two or more"),
+        (["baseline", "--engines", "local,dokcer"], "no engine 'dokcer'; there are: local, docker, "),
+        (["nothing", "--engines", "local,docker"], "no profile 'nothing' in "),
+        (["baseline", "--engines", "local,docker"], "the Docker daemon is not running ("),
+    ],
+)
+def test_bad_input(refused, tmp_path, arguments, words):
+    message = refused("compare-engines", *arguments, "--output", tmp_path / "run")
+    assert message.startswith(f"runner: {words}") or "Docker is not installed" in message
+    assert not (tmp_path / "run").exists()

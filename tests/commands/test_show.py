@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def show(cli, simulation):
+    """Show a profile as it would be set on the simulated machine (4 CPUs, 2 cores)."""
+    return lambda profile, *options: cli("show", profile, "--python", simulation.python, *options)
+
+
+def test_variables_as_they_would_be_set_and_why(show, write_profile):
+    path = write_profile(
+        "mine",
+        "preload: [jemalloc]\nenv:\n  OMP_NUM_THREADS: ${physical_cores}\nprefix: [env, -u, X]\n"
+        "expect:\n  openmp.max_threads: ${physical_cores}\nnumerics: may-differ\n",
+    )
+    result = show(path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [
+        "mine: A test",
+        "A test.",
+        "source   here",
+        "numerics may-differ",
+        "sets     OMP_NUM_THREADS=2",
+        "         LD_PRELOAD=/usr/lib/libjemalloc.so.2",
+        "expects  openmp.max_threads=2",
+        "prefix   env -u X",
+    ]
+
+
+def test_the_baseline_sets_nothing(show):
+    assert show("baseline").stdout.splitlines()[-1] == "sets     nothing"
+
+
+def test_json(show):
+    document = json.loads(show("jemalloc", "--json").stdout)
+    assert document["profile"] == "jemalloc"
+    assert document["variables"] == {"LD_PRELOAD": "/usr/lib/libjemalloc.so.2"}
+    assert document["preload"] == {"jemalloc": "/usr/lib/libjemalloc.so.2"}
+    assert document["reason"]
+    assert document["source"].startswith("https://")
+
+
+@pytest.mark.parametrize(
+    ("profile", "words"),
+    [
+        ("jemaloc", "(did you mean 'jemalloc'?)"),
+        (
+            "tcmalloc",
+            "profile 'tcmalloc' preloads tcmalloc, which is not installed (looked in /sim/lib, /usr/lib); get it",
+        ),
+        ("none.yaml", "none.yaml: no such profile file"),
+    ],
+)
+def test_bad_input(refused, simulation, profile, words):
+    assert words in refused("show", profile, "--python", simulation.python)
+
+
+def test_an_unknown_engine(refused):
+    message = refused("show", "baseline", "--engine", "lokal")
+    assert message.startswith("runner: no engine 'lokal'; there are: local, docker, podman, apptainer")

@@ -1,0 +1,177 @@
+"""What every test gets: a cache, a temporary folder and variables of its own, and the command line as a function."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from runner.cli import main
+from runner.worker.sensitive import is_sensitive
+from tests.simulation import Simulation
+
+PROJECT = Path(__file__).resolve().parent.parent
+CLI_TIMEOUT_S = 240
+
+Cli = Callable[..., "subprocess.CompletedProcess[str]"]
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture(autouse=True)
+def own_surroundings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep the user's cache, temporary folder (and so the machine's lock) and variables out of every test."""
+    folder = tmp_path_factory.mktemp("surroundings")
+    for name, inner in (("XDG_CACHE_HOME", "cache"), ("TMPDIR", "tmp")):
+        (folder / inner).mkdir()
+        monkeypatch.setenv(name, str(folder / inner))
+    monkeypatch.setattr(tempfile, "tempdir", None)  # tempfile remembers the folder it was first asked for
+    for name in [name for name in os.environ if is_sensitive(name)]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{folder}/no-daemon")  # tests/engines use the real one
+    return folder
+
+
+@pytest.fixture
+def cache(own_surroundings: Path) -> Path:
+    """Where the runner keeps the data set in this test; not there yet."""
+    return own_surroundings / "cache/envkit/fashion-mnist"
+
+
+def command_line(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "runner", *map(str, arguments)]
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Run ``runner ARGUMENTS`` in this process, which is several times as fast as starting one for each.
+
+    ``variables`` are set besides those that there are. An exception that gets out is a traceback, and fails the test.
+    """
+
+    def run(*arguments: object, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+        argv = ["runner", *map(str, arguments)]
+        stdout, stderr = io.StringIO(), io.StringIO()
+        handler = signal.getsignal(signal.SIGTERM)
+        with monkeypatch.context() as patch, redirect_stdout(stdout), redirect_stderr(stderr):
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            patch.setattr(tempfile, "tempdir", None)
+            patch.setattr(sys, "argv", argv)
+            if cwd is not None:
+                patch.chdir(cwd)
+            try:
+                status = main(argv[1:])
+            except SystemExit as end:  # argparse
+                status = int(end.code or 0)
+            finally:
+                signal.signal(signal.SIGTERM, handler)
+        return subprocess.CompletedProcess(argv, status, stdout.getvalue(), stderr.getvalue())
+
+    return run
+
+
+@pytest.fixture
+def cli_process(monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Run ``python -m runner ARGUMENTS`` as a user would. Whatever happens, a traceback is never an answer."""
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+
+    def run(*arguments: object, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+        result = subprocess.run(
+            command_line(*arguments), cwd=cwd, env={**os.environ, **variables}, capture_output=True, text=True,
+            timeout=CLI_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert "Traceback" not in result.stderr, result.stderr
+        return result
+
+    return run
+
+
+@pytest.fixture
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """Start ``runner ARGUMENTS`` and return while it runs. What still runs after the test is killed."""
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+    processes = []
+
+    def run(*arguments: object, **variables: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            command_line(*arguments), env={**os.environ, **variables}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        processes.append(process)
+        return process
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def refused(cli: Cli) -> Callable[..., str]:
+    """Run the command line, see that it ends as bad input does, and return its one line."""
+
+    def run(*arguments: object, **options: object) -> str:
+        result = cli(*arguments, **options)
+        lines = result.stderr.splitlines()
+        assert (result.returncode, result.stdout, len(lines)) == (2, "", 1), result
+        return lines[0]
+
+    return run
+
+
+@pytest.fixture
+def write_profile(tmp_path: Path) -> Callable[..., Path]:
+    """Make ``NAME.yaml`` of the obligatory keys and the lines given, which may override them."""
+
+    def write(name: str, text: str = "", folder: Path = tmp_path) -> Path:
+        path = folder / f"{name}.yaml"
+        path.write_text(f"name: {name}\ntitle: A test\nwhy:\n  reason: A test.\n  source: here\n{text}")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def run_folder(tmp_path: Path) -> Path:
+    """Where the runs of ``bench_arguments`` are recorded."""
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def bench_arguments(
+    simulation: Simulation, write_profile: Callable[..., Path], run_folder: Path
+) -> Callable[..., list]:
+    """The arguments that measure a profile, written as needed, whose workers behave as ``simulation`` has it."""
+
+    def arguments(profile: str, *options: object, text: str = "") -> list[object]:
+        path = write_profile(profile, f"{text}env:\n  SIMULATED: {profile}\n") if profile != "baseline" else profile
+        fixed = ["--python", simulation.python, "--data", "synthetic", "--seed", 7, "--steps", 3]
+        return ["bench", path, *fixed, "--output", run_folder, *options]
+
+    return arguments
+
+
+@pytest.fixture
+def bench(cli: Cli, bench_arguments: Callable[..., list]) -> Cli:
+    """Measure a profile with simulated workers."""
+
+    def run(profile: str, *options: object, text: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+        return cli(*bench_arguments(profile, *options, text=text), **variables)
+
+    return run
+
+
+@pytest.fixture
+def simulation(tmp_path: Path) -> Simulation:
+    """An interpreter for ``--python`` that answers as a worker would, quickly and as it is told to."""
+    folder = tmp_path / "simulation"
+    folder.mkdir()
+    return Simulation(folder)

@@ -1,0 +1,78 @@
+"""Real engines, and a skip with the reason where one is missing or does not answer."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from runner import dataset
+from runner.errors import InputError
+
+# What shows that an engine is there and answers; none of them needs an image or starts anything.
+PROBES = {"docker": ("docker", "info"), "podman": ("podman", "info"), "apptainer": ("apptainer", "version")}
+PROBE_TIMEOUT_S = 60
+USERS = {name: os.environ.get(name) for name in ("DOCKER_HOST", "XDG_CACHE_HOME")}
+
+
+@cache
+def _missing(engine: str) -> str | None:
+    command = PROBES[engine]
+    if shutil.which(command[0]) is None:
+        return f"{engine} is not installed"
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return f"{engine} does not answer: '{' '.join(command)}' did not end in {PROBE_TIMEOUT_S} s"
+    if result.returncode != 0:
+        last = (result.stderr.strip().splitlines() or ["no message"])[-1]
+        return f"{engine} does not answer: {last}"
+    return None
+
+
+@pytest.fixture(autouse=True)
+def real_docker(own_surroundings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's Docker daemon, which all other tests leave alone."""
+    monkeypatch.delenv("DOCKER_HOST")
+    if USERS["DOCKER_HOST"] is not None:
+        monkeypatch.setenv("DOCKER_HOST", USERS["DOCKER_HOST"])
+
+
+@pytest.fixture
+def cli(cli_process: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..., object]:
+    """Here the command line runs as a process of its own, from whatever copy of the project ``cwd`` names."""
+    return cli_process
+
+
+@pytest.fixture
+def requires(real_docker: None) -> Callable[[str], None]:
+    """``requires("docker")`` skips the test, and says why, where that engine can't be used."""
+
+    def check(engine: str) -> None:
+        reason = _missing(engine)
+        if reason:
+            pytest.skip(reason)
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def data_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What to give to ``--data``: the real data from the user's cache, the system or Debian, else synthetic.
+
+    What has to be unpacked goes into a cache of the test session's own.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if USERS["XDG_CACHE_HOME"] is None:
+            patch.delenv("XDG_CACHE_HOME", raising=False)
+        users = dataset.cache_folder()
+        try:
+            return dataset.find(str(users), lambda text: None).location
+        except InputError:
+            patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("data")))
+            return dataset.find(None, lambda text: None).location

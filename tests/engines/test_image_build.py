@@ -1,0 +1,225 @@
+"""Build the image for real, under Docker and Apptainer, and look inside.
+
+The wheels come from build/wheelhouse. The base image is debian:bookworm-slim, for Apptainer too, out of Docker.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.images.conda_channel import make_channel, served
+
+PROJECT = Path(__file__).resolve().parent.parent.parent
+# A name of its own: a user's envkit-cpu is left alone. `make image LIBRARIES=debian TAG=...` makes the same.
+IMAGE = "envkit-cpu:debian"
+SIF = PROJECT / "build/envkit-cpu-debian.sif"
+LIBRARIES = {"jemalloc", "tcmalloc", "mimalloc", "llvm-openmp", "intel-openmp"}
+Requires = Callable[[str], None]
+
+
+def run(
+    *command: object, check: bool = True, cwd: Path = PROJECT, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    result = subprocess.run(
+        [*map(str, command)], cwd=cwd, env={**os.environ, **variables}, capture_output=True, text=True, timeout=900,
+        stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+    assert not check or result.returncode == 0, result.stdout + result.stderr
+    return result
+
+
+@pytest.fixture
+def docker_image(requires: Requires) -> str:
+    requires("docker")
+    run("images/build", "oci", "--libraries", "debian", "--tag", IMAGE)
+    return IMAGE
+
+
+@pytest.fixture
+def sif(requires: Requires, sif_base: dict[str, str]) -> Path:
+    requires("apptainer")
+    run("images/build", "sif", "--libraries", "debian", "--output", SIF, **sif_base)
+    return SIF
+
+
+@pytest.fixture
+def sif_base(requires: Requires) -> dict[str, str]:
+    """Where Apptainer gets its base image: what the caller says, or out of Docker, or the registry."""
+    if "BASE" in os.environ or shutil.which("docker") is None:
+        return {}
+    archive = PROJECT / "build/debian-bookworm-slim.docker.tar"
+    if not archive.exists():
+        archive.parent.mkdir(exist_ok=True)
+        partial = archive.with_suffix(".partial")
+        if run("docker", "save", "--output", partial, "debian:bookworm-slim", check=False).returncode != 0:
+            return {}
+        partial.chmod(0o644)  # Apptainer may work as another user
+        partial.replace(archive)
+    return {"BOOTSTRAP": "docker-archive", "BASE": str(archive)}
+
+
+def inside(image: str, *command: str) -> str:
+    return run("docker", "run", "--rm", "--network", "none", image, *command).stdout
+
+
+def inside_sif(path: Path, *command: str) -> str:
+    return run("apptainer", "--silent", "exec", "--cleanenv", path, *command).stdout
+
+
+def labels(image: str) -> dict[str, str]:
+    labels: dict[str, str] = json.loads(
+        run("docker", "image", "inspect", "--format", "{{json .Config.Labels}}", image).stdout
+    )
+    return labels
+
+
+def test_an_ordinary_user_finds_everything_in_its_place(docker_image: str) -> None:
+    assert inside(docker_image, "id", "-un").strip() == "kit"
+    assert inside(docker_image, "id", "-u").strip() == "1000"
+    where = inside(docker_image, "python", "-c", "import sys, torch; print(sys.prefix, torch.__version__)")
+    assert where.split() == ["/opt/kit", "2.13.0+cpu"]
+    assert inside(docker_image, "find", "/kit", "/data").split() == ["/kit", "/kit/runner", "/data"]
+    assert "nodebind" in inside(docker_image, "numactl", "--show")
+
+
+def test_nothing_is_left_that_only_the_build_needed(docker_image: str) -> None:
+    tools = "for tool in pip pip3 gcc cc g++ make ld git curl; do command -v $tool; done"
+    files = "find /staged /tmp /var/lib/apt/lists /var/cache/apt -type f -size +0 2>/dev/null"
+    assert inside(docker_image, "sh", "-c", f"{tools}; {files}; true") == ""
+    packages = inside(docker_image, "dpkg-query", "--show", "--showformat", "${Package}\n").split()
+    assert not {"build-essential", "gcc", "python3-pip", "python3-venv", "python3-pip-whl"} & set(packages)
+    installed = inside(docker_image, "python", "-c", "import importlib.util as u; print(u.find_spec('pip'))")
+    assert installed.strip() == "None"
+
+
+def test_the_labels_say_what_the_image_is(docker_image: str) -> None:
+    found = labels(docker_image)
+    assert found["org.opencontainers.image.title"] == "envkit-cpu"
+    assert found["org.opencontainers.image.licenses"] == "Apache-2.0"
+    assert found["envkit.libraries"] == "debian"
+    for name in ("org.opencontainers.image.version", "org.opencontainers.image.revision"):
+        assert found[name] not in {"", "unknown"}
+    locks = [PROJECT / f"images/cpu/{name}.lock" for name in ("requirements", "torch")]
+    digest = subprocess.run(
+        ["sha256sum"], input=b"".join(lock.read_bytes() for lock in locks), capture_output=True, check=True
+    )
+    assert found["envkit.lock-digest"] == digest.stdout.split()[0].decode()
+
+
+def test_every_library_loads_and_has_a_provider(docker_image: str) -> None:
+    loaded = inside(docker_image, "python", "/opt/kit/share/envkit/providers.py", "--load")
+    assert {line.split(":")[0] for line in loaded.splitlines()} == LIBRARIES
+    providers = json.loads(inside(docker_image, "cat", "/opt/kit/providers.json"))["libraries"]
+    assert set(providers) == {*LIBRARIES, "gnu-openmp"}
+    assert providers["jemalloc"].startswith("Debian libjemalloc2 ")
+    assert providers["intel-openmp"] == "PyPI wheel intel-openmp 2026.2.0"
+
+
+def test_the_manifest_is_that_of_the_wheelhouse(docker_image: str) -> None:
+    lines = run("images/manifest", "docker", docker_image).stdout.splitlines()
+    assert lines == sorted(lines, key=lambda line: line.split()[1])
+    for line in lines:
+        digest, name = line.split()
+        actual = run("sha256sum", PROJECT / "build/wheelhouse" / name).stdout.split()[0]
+        assert actual == digest
+
+
+def test_a_second_build_does_nothing(docker_image: str) -> None:
+    identity = run("docker", "image", "inspect", "--format", "{{.Id}}", docker_image).stdout
+    begin = time.monotonic()
+    result = run("images/build", "oci", "--libraries", "debian", "--tag", docker_image)
+    assert time.monotonic() - begin < 5
+    assert "up to date" in result.stdout
+    assert run("docker", "image", "inspect", "--format", "{{.Id}}", docker_image).stdout == identity
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of what images/build needs of the project, to change, with the wheels that are here already."""
+    tree = tmp_path / "project"
+    shutil.copytree(PROJECT / "images", tree / "images")
+    shutil.copytree(PROJECT / "runner", tree / "runner", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(PROJECT / "Apptainerfile", tree)
+    (tree / ".venv").symlink_to(sys.prefix)
+    (tree / "build").mkdir()
+    (tree / "build/wheelhouse").symlink_to(PROJECT / "build/wheelhouse")
+    return tree
+
+
+def test_a_change_of_the_code_needs_no_new_image(docker_image: str, tree: Path) -> None:
+    (tree / "runner/worker/train.py").write_text("# other code\n")
+    result = run("images/build", "oci", "--libraries", "debian", "--tag", docker_image, cwd=tree)
+    assert "up to date" in result.stdout
+
+
+def test_a_change_of_a_lock_does(docker_image: str, tree: Path) -> None:
+    lock = tree / "images/cpu/requirements.lock"
+    # a hash that no wheel has: the build starts, and stops before it calls the builder
+    lock.write_text(lock.read_text().replace("mpmath==1.3.0", "mpmath==1.2.0"))
+    result = run("images/build", "oci", "--libraries", "debian", "--tag", docker_image, cwd=tree, check=False)
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert "up to date" not in result.stdout
+
+
+def test_conda_libraries_reach_the_image(requires: Requires, tree: Path, tmp_path: Path) -> None:
+    requires("docker")
+    pytest.importorskip("rattler", reason="py-rattler is missing: make dev")
+    tag = "envkit-cpu:test-conda"
+    with served(make_channel(tmp_path / "conda-forge")) as url:
+        run(
+            "images/conda_libraries.py",
+            "lock",
+            "--channel",
+            url,
+            cwd=tree,
+            PATH=f"{sys.prefix}/bin:{os.environ['PATH']}",
+        )
+        try:
+            run("images/build", "oci", "--libraries", "conda", "--tag", tag, cwd=tree, ENVKIT_CONDA_CHANNEL=url)
+            providers = json.loads(inside(tag, "cat", "/opt/kit/providers.json"))["libraries"]
+            assert providers["jemalloc"] == "conda-forge jemalloc 5.3.0 h0_0"
+            assert providers["tcmalloc"] == "conda-forge gperftools 5.3.0 h0_0"
+            assert inside(tag, "/opt/kit/conda/bin/jemalloc-config") == "/opt/kit/conda/lib\n"
+            assert "jemalloc-5.3.0-h0_0.tar.bz2" in run("images/manifest", "docker", tag).stdout
+            assert labels(tag)["envkit.libraries"] == "conda"
+        finally:
+            run("docker", "image", "rm", tag, check=False)
+
+
+def test_the_sif_is_made_of_the_same_files(docker_image: str, sif: Path) -> None:
+    manifest = run("images/manifest", "apptainer", sif).stdout
+    assert manifest == run("images/manifest", "docker", docker_image).stdout
+    assert "torch-2.13.0+cpu" in manifest
+    providers = "/opt/kit/providers.json"
+    assert json.loads(inside_sif(sif, "cat", providers)) == json.loads(inside(docker_image, "cat", providers))
+
+
+def test_every_library_loads_in_the_sif(sif: Path) -> None:
+    loaded = inside_sif(sif, "python", "/opt/kit/share/envkit/providers.py", "--load")
+    assert {line.split(":")[0] for line in loaded.splitlines()} == LIBRARIES
+    assert "envkit.libraries: debian" in run("apptainer", "inspect", sif).stdout
+
+
+def test_running_the_sif_starts_the_worker(sif: Path) -> None:
+    bind = f"{PROJECT}/runner:/kit/runner:ro"
+    result = run("apptainer", "--silent", "run", "--cleanenv", "--bind", bind, sif, "inspect")
+    assert json.loads(result.stdout)["python"]["prefix"] == "/opt/kit"
+
+
+def test_a_second_build_of_the_sif_does_nothing(sif: Path, sif_base: dict[str, str]) -> None:
+    before = sif.stat()
+    begin = time.monotonic()
+    result = run("images/build", "sif", "--libraries", "debian", "--output", sif, **sif_base)
+    assert time.monotonic() - begin < 5
+    assert "up to date" in result.stdout
+    assert sif.stat().st_mtime_ns == before.st_mtime_ns

@@ -1,0 +1,310 @@
+"""Real workers with torch, in the project's own environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner import profile, record
+from runner.effect import check as check_effect
+from runner.engines.base import PROJECT
+from runner.resolve import resolve
+from runner.worker.inspection import inspect
+from runner.worker.libraries import locate, search_folders
+from tests.processes import gone, until
+
+INSPECTION = inspect(())
+SHORT = ("--steps", "3", "--warmup-steps", "1")
+
+
+@pytest.fixture
+def train(data_folder):
+    """The document of one worker, after the Python statements ``before``; with ``check=False`` how it ended."""
+
+    def run(variables=None, before="", data=data_folder, check=True):
+        code = f"{before}\nimport runpy; runpy.run_module('runner.worker', run_name='__main__', alter_sys=True)"
+        result = subprocess.run(
+            [sys.executable, "-c", code, "train", "--workload", "cnn", "--data", data, *SHORT],
+            env={**os.environ, **(variables or {})}, cwd=PROJECT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if not check:
+            return result
+        assert result.returncode == 0, result.stderr
+        return json.loads(result.stdout)
+
+    return run
+
+
+@pytest.fixture
+def measured(cli, tmp_path, data_folder):
+    """Measure a profile for one block with real workers; the result, and the samples by arm."""
+
+    def run(name, *options):
+        folder = tmp_path / "run"
+        result = cli("bench", name, *SHORT, "--budget", "1s", "--data", data_folder, "--output", folder, *options)
+        events = record.read(folder) if (folder / record.FILE_NAME).exists() else []
+        return result, {event["arm"]: event for event in events if event["event"] == "sample"}
+
+    return run
+
+
+def needs(library):
+    """Skip where a profile's library is not installed."""
+    return pytest.mark.skipif(library not in INSPECTION["libraries"], reason=f"{library} is not installed here")
+
+
+def unmet(environment, document):
+    return [one.key for one in check_effect(environment, document["evidence"], {}) if not one.holds]
+
+
+# --- the workload ---
+
+
+def test_the_seed_fixes_the_losses_and_the_digests(train):
+    one, two = train(), train()
+    assert one["losses"] == two["losses"]
+    assert len(one["losses"]) == len(one["step_s"]) == 3
+    assert one["digests"] == two["digests"]
+    assert one["digests"].keys() == {"code", "data", "initial_weights"}
+
+
+def test_times_and_counters_are_plausible(train):
+    document = train()
+    assert sum(document["step_s"]) == pytest.approx(document["seconds"], rel=1e-3)
+    assert all(second > 0 for second in document["step_s"])
+    assert document["usage"]["user_s"] > 0
+    assert document["peak_memory_bytes"] > 100 * 2**20
+    assert document["accuracy"] is None
+    assert all(0 < loss < 10 for loss in document["losses"])
+
+
+def test_the_network_must_have_the_known_number_of_parameters(train):
+    result = train(before="from runner.worker.workloads import cnn; cnn.PARAMETERS += 1", check=False)
+    assert result.returncode != 0
+    assert "the network has 1,630,090 parameters, not 1,630,091" in result.stderr
+    assert result.stdout == ""
+
+
+def test_other_data_has_another_digest(train, data_folder):
+    other = train(data="synthetic")
+    if data_folder == "synthetic":
+        pytest.skip("there is only synthetic data here")
+    document = train()
+    assert other["digests"]["data"] != document["digests"]["data"]
+    assert other["digests"]["initial_weights"] == document["digests"]["initial_weights"]
+
+
+def test_only_the_document_is_printed_on_stdout(train):
+    document = train(before="import atexit; atexit.register(lambda: print('chatter')); print('chatter')", check=False)
+    lines = document.stdout.splitlines()
+    # what is printed before the worker begins is not its own; what comes later goes to stderr
+    assert json.loads(lines[1])["losses"]
+    assert len(lines) == 2
+    assert "chatter" in document.stderr
+
+
+def test_a_damaged_file_is_named(train, tmp_path, data_folder):
+    if data_folder == "synthetic":
+        pytest.skip("there is only synthetic data here")
+    folder = shutil.copytree(data_folder, tmp_path / "data")
+    labels = Path(folder) / "t10k-labels-idx1-ubyte"
+    labels.write_bytes(labels.read_bytes()[:-1])
+    result = train(data=str(folder), check=False)
+    assert result.returncode != 0
+    assert f"{labels}: not the published file" in result.stderr
+
+
+# --- profiles in effect ---
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "baseline",
+        "gnu-omp",
+        "glibc-malloc",
+        pytest.param("intel-omp", marks=needs("intel-openmp")),
+        pytest.param("jemalloc", marks=needs("jemalloc")),
+        pytest.param("jemalloc-retain", marks=needs("jemalloc")),
+        pytest.param("tcmalloc", marks=needs("tcmalloc")),
+    ],
+)
+def test_shipped_profiles_are_in_effect(train, name):
+    environment = resolve(profile.load(name), INSPECTION)
+    document = train(environment.variables)
+    assert unmet(environment, document) == []
+    assert "error" not in json.dumps(document["evidence"])
+
+
+def test_evidence_of_the_baseline(train):
+    evidence = train()["evidence"]
+    assert evidence["openmp"]["runtime"] == "gnu"
+    assert evidence["openmp"]["blocktime_ms"] is None
+    assert evidence["malloc"]["allocator"] == "glibc"
+    assert evidence["variables"] == {"sensitive": {}, "preloaded": {}}
+
+
+@needs("intel-openmp")
+def test_evidence_of_intel_openmp(train):
+    environment = resolve(profile.load("intel-omp"), INSPECTION)
+    evidence = train(environment.variables)["evidence"]
+    assert evidence["openmp"]["library"] == environment.preload["intel-openmp"]
+    assert evidence["openmp"]["settings"]["KMP_BLOCKTIME"].startswith("0")
+    assert evidence["variables"]["preloaded"] == {environment.preload["intel-openmp"]: "mapped"}
+    assert evidence["variables"]["sensitive"] == environment.variables
+
+
+def test_glibc_tunables_are_in_force(train):
+    evidence = train({"GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=1048576"})["evidence"]
+    assert evidence["malloc"]["settings"]["glibc.malloc.mmap_threshold"] == 1048576
+
+
+@needs("jemalloc")
+def test_a_misspelled_jemalloc_key_is_seen_to_be_unknown(train, write_profile):
+    path = write_profile(
+        "mine",
+        "preload: [jemalloc]\nenv:\n  MALLOC_CONF: dirty_decay_mss:5,muzzy_decay_ms:7\n"
+        "expect:\n  malloc.settings.dirty_decay_mss: 5\n  malloc.settings.muzzy_decay_ms: 7\n",
+    )
+    environment = resolve(profile.load(str(path)), INSPECTION)
+    assert unmet(environment, train(environment.variables)) == ["malloc.settings.dirty_decay_mss"]
+
+
+def test_thread_masks_show_what_the_process_is_bound_to(train):
+    cpu = min(os.sched_getaffinity(0))
+    threads = train(before=f"import os; os.sched_setaffinity(0, {{{cpu}}})")["evidence"]["threads"]
+    assert threads["masks"] == {str(cpu): threads["count"]}
+    assert threads["pinned_cpus"] == 1
+
+
+# --- the command line ---
+
+
+def test_bench_measures_with_real_workers(measured):
+    result, samples = measured("gnu-omp")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert samples.keys() == {"baseline", "gnu-omp"}
+    assert samples["baseline"]["digests"] == samples["gnu-omp"]["digests"]
+    assert "gnu-omp: in effect" in result.stdout
+
+
+def test_kmp_blocktime_does_nothing_without_intels_runtime(measured, write_profile):
+    path = write_profile("mine", "env:\n  KMP_BLOCKTIME: 0\nexpect:\n  openmp.blocktime_ms: 0\n")
+    result, _ = measured(str(path))
+    assert result.returncode == 1
+    assert "mine is NOT IN EFFECT: no speedup is worked out." in result.stdout
+    assert "openmp.blocktime_ms: expected 0, seen nothing" in result.stdout
+
+
+def test_a_variable_that_torch_or_python_sets_itself_does_not_count(train):
+    evidence = train(before="import os; os.environ['OMP_NUM_THREADS'] = '1'")["evidence"]
+    assert evidence["variables"]["sensitive"] == {}
+
+
+def test_a_preload_that_vanishes_is_not_in_effect(train, tmp_path):
+    """The loader only warns of a file that is not there; the evidence must not follow the variable."""
+    environment = resolve(profile.load("baseline"), INSPECTION)
+    path = str(tmp_path / "libjemalloc.so.2")
+    vanished = type(environment)(
+        **{**environment.to_json(), "prefix": (), "preload": {"jemalloc": path}, "variables": {"LD_PRELOAD": path}}
+    )
+    document = train(vanished.variables)
+    seen = document["evidence"]["variables"]["preloaded"][path]
+    assert seen.startswith("not mapped: cannot open shared object file")
+    assert unmet(vanished, document) == ["preload.jemalloc"]
+
+
+def test_a_library_that_is_not_installed(cli, tmp_path):
+    """jemalloc where it is missing: the search is told to find nothing by an interpreter of its own."""
+    python = tmp_path / "python"
+    hide = (
+        "import sys; from runner.worker import libraries; libraries.FILE_NAMES['jemalloc'] = ('not-there.so',); "
+        "import runpy; runpy.run_module('runner.worker', run_name='__main__', alter_sys=True)"
+    )
+    python.write_text(f'#!/bin/sh\nshift 2\nexec {sys.executable} -c "{hide}" "$@"\n')
+    python.chmod(0o755)
+    result = cli("bench", "jemalloc", "--python", python, "--data", "synthetic", "--output", tmp_path / "run")
+    assert result.returncode == 2
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(
+        f"runner: profile 'jemalloc' preloads jemalloc, which is not installed (looked in {sys.prefix}/lib, "
+    )
+    assert line.endswith("; get it with: apt-get install libjemalloc2, or conda install -c conda-forge jemalloc")
+    assert not (tmp_path / "run").exists()
+
+
+@needs("jemalloc")
+def test_jemalloc_in_effect_by_the_command_line(measured):
+    result, samples = measured("jemalloc")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert samples["jemalloc"]["evidence"]["malloc"]["allocator"] == "jemalloc"
+    assert "jemalloc: in effect" in result.stdout
+
+
+def test_the_command_by_hand_runs_in_a_shell(measured, monkeypatch):
+    result, samples = measured("gnu-omp")
+    commands = result.stdout.split("by hand  (one sample each)\n")[1].split("\n\n")[0].splitlines()
+    assert len(commands) == 2
+    (command,) = [line for line in commands if "GOMP_SPINCOUNT" in line]
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # the shell's own variables must not matter
+    by_hand = subprocess.run(["/bin/sh", "-c", command], cwd="/", capture_output=True, text=True, check=False)
+    assert by_hand.returncode == 0, by_hand.stderr
+    document = json.loads(by_hand.stdout)
+    assert document["losses"] == samples["gnu-omp"]["losses"]
+    assert document["evidence"]["variables"] == samples["gnu-omp"]["evidence"]["variables"]
+
+
+def test_the_worker_dies_with_the_runner(start, tmp_path, data_folder):
+    """kill -9 of the runner must not leave a worker that spoils the next run."""
+    runner = start(
+        "bench",
+        "baseline",
+        "--steps",
+        "100000",
+        "--data",
+        data_folder,
+        "--output",
+        tmp_path / "run",
+        "--timeout",
+        "120s",
+    )
+    workers = until(lambda: training_children(runner.pid))
+    runner.send_signal(signal.SIGKILL)
+    runner.wait()
+    until(lambda: all(gone(pid) for pid in workers))
+
+
+def training_children(parent):
+    """The workers of ``parent`` that have torch mapped, and so have set what ends them with it."""
+    pids = [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+    return [pid for pid in pids if "libtorch" in Path(f"/proc/{pid}/maps").read_text()]
+
+
+@pytest.mark.parametrize("name", ["intel-omp", "jemalloc-retain", "glibc-malloc"])
+def test_show_resolves_for_this_machine(cli, name):
+    if any(library not in locate(search_folders()) for library in profile.load(name).preload):
+        pytest.skip("its library is not installed here")
+    result = cli("show", name, "--json")
+    assert result.returncode == 0
+    environment = resolve(profile.load(name), INSPECTION)
+    assert json.loads(result.stdout)["variables"] == environment.variables
+
+
+def test_an_interpreter_without_torch_is_refused(cli, tmp_path):
+    """The system's Python, or any other that has no torch, is told apart before anything is measured."""
+    python = shutil.which("python3", path="/usr/bin:/bin")
+    if (
+        python is None
+        or subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode == 0
+    ):
+        pytest.skip("there is no Python without torch on this machine")
+    result = cli("bench", "baseline", "--python", python, "--output", tmp_path / "run")
+    assert result.returncode == 2
+    assert "has no torch; install it there, or name another interpreter with --python" in result.stderr

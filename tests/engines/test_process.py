@@ -1,0 +1,194 @@
+"""Commands as sessions of their own: limits, ends, and what a killed runner leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from runner.engines import owner, process
+from runner.engines.process import failure_of, remove_leftovers, run_process
+from tests.processes import gone, until
+
+SLEEP_S = 600
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """Run a shell script as a worker is run."""
+    return lambda script, timeout_s=60.0: run_process(["/bin/sh", "-c", script], os.environ, tmp_path, timeout_s)
+
+
+@pytest.fixture
+def sleeper():
+    """Start a session that sleeps, and end it in any case."""
+    started = []
+
+    def start():
+        started.append(subprocess.Popen(["/bin/sleep", str(SLEEP_S)], start_new_session=True))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.kill()
+        one.wait()
+
+
+def notes():
+    return Path(tempfile.gettempdir()) / f"envkit-workers-{os.getuid()}"
+
+
+def test_output_time_and_a_good_end(shell):
+    outcome = shell("echo out; echo err >&2; sleep 0.2")
+    assert (outcome.stdout, outcome.stderr_tail, outcome.failure) == ("out\n", "err\n", None)
+    assert outcome.seconds >= 0.2
+
+
+def test_much_output_does_not_block_and_only_the_tail_of_stderr_is_kept(shell):
+    outcome = shell("yes o | head -c 300000; { yes e | head -c 300000; echo; echo last; } >&2")
+    assert len(outcome.stdout) == 300_000
+    assert len(outcome.stderr_tail) == 2000
+    assert outcome.stderr_tail.endswith("last\n")
+
+
+def test_output_that_is_no_text(shell):
+    assert shell(r"printf 'a\377b'").stdout == "a\ufffdb"
+
+
+def test_it_runs_in_the_folder_with_the_environment_given(tmp_path):
+    outcome = run_process(["/bin/sh", "-c", "pwd; env | sort"], {"ONLY": "this"}, tmp_path, 60)
+    assert outcome.stdout.splitlines()[0] == str(tmp_path)
+    assert "ONLY=this" in outcome.stdout
+    assert "HOME=" not in outcome.stdout
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (0, None),
+        (3, "ended with exit status 3"),
+        (-9, "was killed by signal SIGKILL"),
+        (137, "was killed by signal SIGKILL"),
+        (139, "was killed by signal SIGSEGV"),
+        (250, "ended with exit status 250"),
+    ],
+)
+def test_what_an_exit_status_means(status, words):
+    assert failure_of(status) == words
+
+
+def test_a_command_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        run_process(["/no/such/command"], {}, tmp_path, 60)
+
+
+def test_after_the_time_limit_the_whole_group_is_ended(shell, tmp_path):
+    begin = time.monotonic()
+    outcome = shell(f"sleep {SLEEP_S} & echo $! > child; echo started; sleep {SLEEP_S}", timeout_s=0.5)
+    assert time.monotonic() - begin < 30
+    assert outcome.failure == "did not end within 0.5 s (--timeout) and was stopped"
+    assert outcome.stdout == "started\n"
+    until(lambda: gone(int((tmp_path / "child").read_text())))
+
+
+def test_what_ignores_sigterm_is_killed(shell, monkeypatch):
+    monkeypatch.setattr(process, "GRACE_S", 0.2)
+    outcome = shell(f"trap '' TERM; echo $$; sleep {SLEEP_S} & while :; do wait; done", timeout_s=0.5)
+    assert outcome.failure.startswith("did not end within 0.5 s")
+    assert gone(int(outcome.stdout))
+
+
+def test_an_interrupt_ends_the_group_too(shell, tmp_path):
+    previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            shell(f"echo $$ > pid; sleep {SLEEP_S}")
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+    assert gone(int((tmp_path / "pid").read_text()))
+
+
+def test_nothing_is_noted_when_all_has_ended(shell):
+    shell(f"ls {notes()} > noted; exit 1")
+    shell(f"sleep {SLEEP_S}", timeout_s=0.2)
+    assert list(notes().iterdir()) == []
+
+
+def test_a_session_is_noted_while_it_runs(shell, tmp_path):
+    outcome = shell(f"echo $$; ls {notes()}")
+    session, noted = outcome.stdout.split()
+    assert session == noted
+
+
+# --- what a runner that was killed has left behind ---
+
+
+def note(session, **fields):
+    document = {"owner": f"{os.uname().nodename}/{owner.boot_id()}/1/not-then", "started": owner.started(session)}
+    notes().mkdir(mode=0o700, exist_ok=True)
+    (notes() / str(session)).write_text(json.dumps({**document, **fields}))
+
+
+def test_leftovers_of_a_killed_runner_are_ended():
+    """The runner is killed while its worker runs; the worker does not die with it, as an Apptainer's would not."""
+    script = (
+        "import os, pathlib; from runner.engines.process import run_process\n"
+        f"run_process(['/bin/sleep', '{SLEEP_S}'], os.environ, pathlib.Path('/'), 60)"
+    )
+    runner = subprocess.Popen([sys.executable, "-c", script])
+    try:
+        until(lambda: any(noted.stat().st_size for noted in notes().glob("[0-9]*")))
+        session = int(next(notes().glob("[0-9]*")).name)
+        remove_leftovers()
+        assert not gone(session)  # its runner lives
+    finally:
+        runner.kill()
+        runner.wait()
+    remove_leftovers()
+    until(lambda: gone(session))
+    assert list(notes().iterdir()) == []
+
+
+def test_a_number_that_another_session_has_now_is_left_alone(sleeper):
+    other = sleeper()
+    note(other.pid, started="12345")
+    remove_leftovers()
+    assert other.poll() is None
+    assert list(notes().iterdir()) == []
+
+
+def test_another_machines_and_a_living_runners_notes_are_left_alone(sleeper):
+    one, two = sleeper(), sleeper()
+    note(one.pid, owner=f"elsewhere/{owner.boot_id()}/1/1")
+    note(two.pid, owner=owner.me())
+    remove_leftovers()
+    assert (one.poll(), two.poll()) == (None, None)
+    assert len(list(notes().iterdir())) == 2
+
+
+@pytest.mark.parametrize("content", ["", '{"owner": "x'])
+def test_a_note_cut_short_by_the_kill_is_removed(sleeper, content):
+    one = sleeper()
+    note(one.pid)
+    (notes() / str(one.pid)).write_text(content)
+    remove_leftovers()
+    assert one.poll() is None
+    assert list(notes().iterdir()) == []
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make another user's folder")
+def test_notes_in_a_folder_that_another_user_made_are_not_believed(sleeper):
+    """Anyone can make this folder in /tmp first, and would so have a user's own sessions ended."""
+    one = sleeper()
+    note(one.pid)
+    os.chown(notes(), 65534, 65534)
+    remove_leftovers()
+    assert one.poll() is None

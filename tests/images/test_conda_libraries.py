@@ -1,0 +1,197 @@
+"""Lock, fetch and install from a real, small conda channel on this machine."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.images.conda_channel import index, make_channel, make_package, served
+
+pytest.importorskip("rattler", reason="py-rattler is missing: make dev")
+pytestmark = pytest.mark.skipif(
+    (platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="the lock is for linux-64"
+)
+
+PROJECT = Path(__file__).resolve().parent.parent.parent
+COMMAND = [sys.executable, str(PROJECT / "images/conda_libraries.py")]
+
+
+@pytest.fixture
+def channel(tmp_path: Path) -> Path:
+    return make_channel(tmp_path / "conda-forge")
+
+
+@pytest.fixture
+def url(channel: Path) -> Iterator[str]:
+    with served(channel) as address:
+        yield address
+
+
+def run(lock: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [*COMMAND, "--lock", str(lock), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+def assert_one_clear_line(result: subprocess.CompletedProcess[str], *parts: str) -> None:
+    assert result.returncode == 2, result
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    for part in parts:
+        assert part in result.stderr
+
+
+@pytest.fixture
+def lock(tmp_path: Path, url: str) -> Path:
+    path = tmp_path / "conda.lock"
+    result = run(path, "lock", "--channel", url)
+    assert result.returncode == 0, result.stderr
+    return path
+
+
+def test_the_lock_names_every_file_with_its_hash(lock: Path, channel: Path) -> None:
+    packages = {package["name"]: package for package in json.loads(lock.read_text())["packages"]}
+    assert sorted(packages) == ["gperftools", "jemalloc", "libneeded"]
+    archive = channel / "linux-64/jemalloc-5.3.0-h0_0.tar.bz2"
+    assert packages["jemalloc"] == {
+        "name": "jemalloc",
+        "version": "5.3.0",
+        "build": "h0_0",
+        # the public address, although a mirror was asked
+        "url": "https://conda.anaconda.org/conda-forge/linux-64/jemalloc-5.3.0-h0_0.tar.bz2",
+        "sha256": hashlib.sha256(archive.read_bytes()).hexdigest(),
+    }
+
+
+def test_fetched_files_install_without_the_channel(lock: Path, url: str, channel: Path, tmp_path: Path) -> None:
+    files, prefix = tmp_path / "files", tmp_path / "prefix"
+    assert run(lock, "fetch", files, "--channel", url).returncode == 0
+    shutil.rmtree(channel)
+    for _ in range(2):  # a second time changes nothing
+        result = run(lock, "install", prefix, "--from", files, "--channel", "http://127.0.0.1:9/none")
+        assert result.returncode == 0, result.stderr
+    ctypes.CDLL(str(prefix / "lib/libjemalloc.so.2"))
+    config = subprocess.run([prefix / "bin/jemalloc-config"], capture_output=True, text=True, check=True)
+    assert config.stdout == f"{prefix}/lib\n"
+    record = json.loads((prefix / "conda-meta/jemalloc-5.3.0-h0_0.json").read_text())
+    assert record["url"].startswith("https://conda.anaconda.org/conda-forge/linux-64/")
+    assert sorted(path.name for path in files.iterdir()) == sorted(
+        package["url"].rsplit("/", 1)[1] for package in json.loads(lock.read_text())["packages"]
+    )
+
+
+def test_a_prefix_made_for_an_image_has_the_images_path_inside(lock: Path, url: str, tmp_path: Path) -> None:
+    files, prefix = tmp_path / "files", tmp_path / "prefix"
+    run(lock, "fetch", files, "--channel", url)
+    result = run(lock, "install", prefix, "--from", files, "--final-prefix", "/opt/kit/conda")
+    assert result.returncode == 0, result.stderr
+    assert (prefix / "bin/jemalloc-config").read_text().endswith("echo /opt/kit/conda/lib\n")
+    library = (prefix / "lib/libjemalloc.so.2").read_bytes()
+    assert b"/opt/kit/conda/etc\0" in library
+    assert str(prefix).encode() not in library
+
+
+def test_manifest_is_what_sha256sum_says(lock: Path, url: str, tmp_path: Path) -> None:
+    files = tmp_path / "files"
+    run(lock, "fetch", files, "--channel", url)
+    names = sorted(path.name for path in files.iterdir())
+    expected = subprocess.run(["sha256sum", *names], cwd=files, capture_output=True, text=True, check=True)
+    assert run(lock, "manifest", files).stdout == expected.stdout
+
+
+def test_libraries_of_a_virtual_environment_are_attributed(lock: Path, url: str, tmp_path: Path) -> None:
+    files, venv = tmp_path / "files", tmp_path / "venv"
+    venv.mkdir()
+    (venv / "pyvenv.cfg").touch()
+    (venv / "bin").mkdir()
+    (venv / "bin/python").symlink_to(sys.executable)
+    run(lock, "fetch", files, "--channel", url)
+    # the packages of this Python, as a real environment would have its own
+    site = venv / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+    site.parent.mkdir(parents=True)
+    site.symlink_to(Path(pytest.__file__).parent.parent)
+    home = Path(sys.base_prefix) / "bin"
+    (venv / "pyvenv.cfg").write_text(f"home = {home}\n")
+    result = run(lock, "install", venv / "conda", "--from", files)
+    assert result.returncode == 0, result.stderr
+    libraries = json.loads((venv / "providers.json").read_text())["libraries"]
+    assert libraries["jemalloc"] == "conda-forge jemalloc 5.3.0 h0_0"
+    assert libraries["tcmalloc"] == "conda-forge gperftools 5.3.0 h0_0"
+    assert libraries["gnu-openmp"].startswith("bundled in torch 2")
+
+
+def test_a_file_that_the_channel_replaced_is_refused(lock: Path, url: str, channel: Path, tmp_path: Path) -> None:
+    archive = make_package(channel, "jemalloc", "libm.so.6", "libjemalloc.so.2", ["libneeded"])
+    result = run(lock, "fetch", tmp_path / "files", "--channel", url)
+    assert_one_clear_line(result, f"{url}/linux-64/{archive.name}", "SHA-256", "use another mirror")
+    assert not list((tmp_path / "files").glob("jemalloc*"))
+
+
+def test_a_fetched_file_that_was_changed_stops_everything(lock: Path, url: str, tmp_path: Path) -> None:
+    files = tmp_path / "files"
+    run(lock, "fetch", files, "--channel", url)
+    changed = files / "jemalloc-5.3.0-h0_0.tar.bz2"
+    changed.write_bytes(changed.read_bytes() + b"\0")
+    for command in (("fetch", files, "--channel", url), ("manifest", files),
+                    ("install", tmp_path / "prefix", "--from", files)):  # fmt: skip
+        assert_one_clear_line(run(lock, *command), str(changed), "SHA-256", "remove the file and fetch again")
+    assert not (tmp_path / "prefix").exists()
+
+
+def test_a_fetched_file_that_is_missing_is_named(lock: Path, url: str, tmp_path: Path) -> None:
+    files = tmp_path / "files"
+    run(lock, "fetch", files, "--channel", url)
+    (files / "gperftools-5.3.0-h0_0.tar.bz2").unlink()
+    result = run(lock, "install", tmp_path / "prefix", "--from", files)
+    assert_one_clear_line(result, "gperftools-5.3.0-h0_0.tar.bz2", "missing", "fetch")
+
+
+@pytest.mark.parametrize("command", ["lock", "fetch"])
+def test_a_channel_that_does_not_answer(lock: Path, tmp_path: Path, command: str) -> None:
+    before = lock.read_bytes()
+    folder = [tmp_path / "files"] if command == "fetch" else []
+    result = run(lock, command, *folder, "--channel", "http://127.0.0.1:9/conda-forge")
+    assert_one_clear_line(result, "http://127.0.0.1:9/conda-forge", "does not answer", "LIBRARIES=debian")
+    assert lock.read_bytes() == before
+
+
+def test_a_channel_without_the_packages(lock: Path, url: str, channel: Path) -> None:
+    for archive in channel.glob("linux-64/jemalloc*"):
+        archive.unlink()
+    index(channel)
+    assert_one_clear_line(run(lock, "lock", "--channel", url), url, "jemalloc")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (None, "there is no lock"),
+        ("{", "not JSON"),
+        ("{}", "packages must be a list"),
+        ('{"packages": []}', "names no packages yet"),
+        ('{"packages": [{"url": "jemalloc.conda", "sha256": ""}]}', "packages[0].url"),
+        ('{"packages": [{"url": "https://a/b/linux-64/jemalloc-5.3.0-h0_0.conda"}]}', "packages[0].sha256"),
+    ],
+)
+def test_a_lock_that_is_not_one(tmp_path: Path, change: str | None, said: str) -> None:
+    path = tmp_path / "conda.lock"
+    if change is not None:
+        path.write_text(change)
+    assert_one_clear_line(run(path, "fetch", tmp_path / "files"), str(path), said)
+
+
+def test_a_lock_filled_in_by_hand_needs_only_url_and_hash(lock: Path, url: str, tmp_path: Path) -> None:
+    document = json.loads(lock.read_text())
+    document["packages"] = [{key: entry[key] for key in ("url", "sha256")} for entry in document["packages"]]
+    lock.write_text(json.dumps(document))
+    files, prefix = tmp_path / "files", tmp_path / "prefix"
+    assert run(lock, "fetch", files, "--channel", url).returncode == 0
+    assert run(lock, "install", prefix, "--from", files).returncode == 0
+    assert (prefix / "lib/libtcmalloc.so.4").is_file()

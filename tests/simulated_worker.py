@@ -1,0 +1,126 @@
+"""Answers like ``python -m runner.worker``, at once and as a JSON file tells it to.
+
+usage: simulated_worker.py CONFIG -m runner.worker inspect|train …
+
+CONFIG has, for each value that a profile gives to the variable SIMULATED (``baseline`` where it gives none), what that
+profile's workers do; see ``Simulation`` in simulation.py. Each start is logged beside it in ``starts.jsonl``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from runner.worker.sensitive import is_sensitive
+
+PR_SET_PDEATHSIG = 1
+DIGESTS = {"code": "c" * 64, "data": "d" * 64, "initial_weights": "e" * 64}
+
+
+def inspection(commands: list[str], replaced: dict) -> dict:
+    """The document of ``inspect``, which looks for ``commands`` as the real one does, with some fields replaced."""
+    libraries = {"jemalloc": {"path": "/usr/lib/libjemalloc.so.2", "sha256": "0" * 64}}
+    return {
+        "facts": {
+            "usable_cpus": 4, "physical_cores": 2, "numa_nodes": 1, "affinity_cpus": 4, "online_cpus": 4,
+            "cpu_quota": None, "smt": True,
+        },
+        "fingerprint": {
+            "cpu_model": "Simulated CPU", "architecture": "x86_64", "microcode": None, "caches": {"L1 Data": "32K"},
+            "memory_bytes": 2**33, "kernel": "6.1.0", "distribution": "Simulated Linux 1", "libc": "glibc 2.36",
+            "thp_enabled": "madvise", "thp_defrag": "madvise", "governor": None, "frequency_driver": None,
+            "hypervisor": None, "isa": ["avx2"],
+        },
+        "python": {"version": "3.11.7", "executable": "/sim/bin/python", "prefix": "/sim"},
+        "packages": {"torch": "2.13.0", "numpy": "2.4.6", "intel-openmp": None, "mkl": None},
+        "unverified_packages": None,
+        "libraries": libraries,
+        "library_folders": ["/sim/lib", "/usr/lib"],
+        "providers": {},
+        "commands": {command: shutil.which(command) for command in commands},
+        **replaced,
+    }  # fmt: skip
+
+
+def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:
+    """The document of one sample. ``seconds`` are the nth of those given, beginning again after the last."""
+    full = "--epochs" in arguments
+    steps = 3 if full else int(arguments[arguments.index("--steps") + 1])
+    seconds = behaviour["seconds"][nth % len(behaviour["seconds"])]
+    preload = [entry for entry in environment.get("LD_PRELOAD", "").split(":") if entry]
+    evidence = {
+        "openmp": {"runtime": "gnu", "max_threads": 2, "proc_bind": "false", "settings": {}},
+        "malloc": {"allocator": "jemalloc" if preload else "glibc", "settings": {}},
+        "threads": {"count": 2, "masks": {"0-3": 2}, "pinned_cpus": 0},
+        "torch": {"version": "2.13.0", "num_threads": 2, "interop_threads": 2},
+        "variables": {
+            "sensitive": {name: value for name, value in sorted(environment.items()) if is_sensitive(name)},
+            "preloaded": dict.fromkeys(preload, "mapped"),
+        },
+    }
+    for probe, found in behaviour.get("evidence", {}).items():
+        evidence[probe] |= found
+    return {
+        "seconds": seconds,
+        "step_s": [seconds / steps] * steps,
+        "losses": behaviour.get("losses") or [2.3 - step / 1000 for step in range(steps)],
+        "images_per_step": 64,
+        "accuracy": 0.84 if full else None,
+        "usage": {
+            "machine_busy_s": 1.25 * seconds, "machine_steal_s": 0.0, "machine_swapped_bytes": 0,
+            "user_s": seconds, "system_s": seconds / 4, "minor_faults": 100 * steps, "major_faults": 0,
+            "voluntary_switches": 5, "involuntary_switches": 5, "throttled_s": behaviour.get("throttled_s", 0.0),
+        },
+        "peak_memory_bytes": 2**29,
+        "digests": {**DIGESTS, **behaviour.get("digests", {})},
+        "evidence": {**evidence, "seconds": 0.01},
+    }  # fmt: skip
+
+
+def misbehave(behaviour: dict) -> None:
+    """What stands under ``does``: hang, die by a signal, exit with a status, or print something else."""
+    print(behaviour.get("stderr", "simulated trouble"), file=sys.stderr, flush=True)
+    match behaviour["does"]:
+        case "hang":
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            time.sleep(600)
+        case "signal":
+            os.kill(os.getpid(), behaviour["signal"])
+        case "exit":
+            sys.exit(behaviour["status"])
+        case "print":
+            print(behaviour["text"])
+            sys.exit(0)
+
+
+def main() -> None:
+    path = Path(sys.argv[1])
+    config = json.loads(path.read_text())
+    arguments = sys.argv[4:]  # after -m runner.worker
+    name = os.environ.get("SIMULATED", "baseline") if arguments[0] == "train" else "inspect"
+    log = path.with_name("starts.jsonl")
+    starts = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    start = {"name": name, "pid": os.getpid(), "arguments": arguments, "environment": dict(os.environ)}
+    with log.open("a") as file:
+        file.write(json.dumps(start) + "\n")
+    behaviour = config["workers"].get(name, {})
+    nth = sum(earlier["name"] == name for earlier in starts)
+    time.sleep(behaviour.get("delay", 0))
+    if "does" in behaviour and nth >= behaviour.get("from", 0):
+        misbehave(behaviour)
+    if name == "inspect":
+        print(json.dumps(inspection(arguments[2::2], config.get("inspect", {}))))
+    else:
+        print(json.dumps(sample(arguments, behaviour, nth, os.environ)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""Tells simulated workers what to do, and what they were started with."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+SCRIPT = Path(__file__).with_name("simulated_worker.py")
+# Seconds of a worker whose speed is that of the reference: a little noise, the same in every test.
+STEADY = (1.00, 1.01, 0.99, 1.02, 0.98, 1.005, 0.995)
+
+
+def times(factor: float) -> list[float]:
+    """Seconds of a worker that takes ``factor`` times as long as the reference; its noise is another one."""
+    return [second * factor for second in reversed(STEADY)]
+
+
+class Simulation:
+    """``python`` is what to give to ``--python``; what workers do is kept in a file beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.python = folder / "python"
+        # -I: nothing of the surroundings' Python settings; -S: no site packages, which starts much faster
+        self.python.write_text(f'#!/bin/sh\nexec {sys.executable} -IS {SCRIPT} {folder}/config.json "$@"\n')
+        self.python.chmod(0o755)
+        self._config: dict[str, Any] = {"workers": {"baseline": {"seconds": STEADY}}}
+        self._save()
+
+    def _save(self) -> None:
+        (self.folder / "config.json").write_text(json.dumps(self._config))
+
+    def worker(self, name: str, **behaviour: Any) -> None:
+        """Workers that a profile starts with SIMULATED=``name`` behave so.
+
+        ``seconds``: what they measure, in turn; ``delay``: how long they really take. ``does`` (hang, signal with
+        ``signal``, exit with ``status``, print with ``text``) counts ``from`` the nth start, the first being 0.
+        ``evidence``, ``digests``, ``losses`` and ``throttled_s`` replace what they would print.
+        """
+        self._config["workers"][name] = {"seconds": STEADY, **behaviour}
+        self._save()
+
+    def inspection(self, **fields: Any) -> None:
+        """Replace fields of what ``inspect`` prints."""
+        self._config["inspect"] = fields
+        self._save()
+
+    def starts(self) -> list[dict[str, Any]]:
+        """The workers that were started to train, in order: name, pid, arguments and environment."""
+        log = self.folder / "starts.jsonl"
+        lines = log.read_text().splitlines() if log.exists() else []
+        return [start for line in lines if (start := json.loads(line))["name"] != "inspect"]

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from runner.arguments import count, duration, share
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("60s", 60), ("4m", 240), ("1h", 3600), ("90", 90), ("0.5s", 0.5), (" 1.5m ", 90)]
+)
+def test_duration_in_seconds(text, seconds):
+    assert duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["0", "0s", "0.0m", "-5", "-5s", "", "s", "1d", "1 h", "4m30s", "soon", "1e3", "nan"])
+def test_duration_refuses_and_shows_examples(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a time above 0; write for example 60s, 4m or 1h"):
+        duration(text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("4%", 0.04), ("0.04", 0.04), ("12.5%", 0.125), ("99%", 0.99)])
+def test_share_as_a_fraction(text, value):
+    assert share(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["0", "0%", "1", "100%", "4", "-4%", "four", "", "%"])
+def test_share_refuses_and_shows_examples(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a share between 0 and 1; write for example 4% or"):
+        share(text)
+
+
+def test_count():
+    assert count("12") == 12
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "", "many", "1e3"])
+def test_count_refuses(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a whole number above 0"):
+        count(text)

@@ -1,0 +1,102 @@
+"""What holds for the command line as a whole."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from runner import __version__
+from tests.conftest import command_line
+from tests.simulation import times
+
+MEASURING = (
+    "--python", "--image", "--sif", "--cpus", "--cpuset-cpus", "--memory",
+    "--resume", "--workload", "--full", "--force", "--budget", "--precision", "--steps", "--warmup-steps", "--timeout",
+    "--seed", "--data", "--keep-env", "--output", "--json",
+)  # fmt: skip
+FLAGS = {
+    "bench": ("PROFILE", "--engine", *MEASURING),
+    "compare-engines": ("PROFILE", "--engines", *MEASURING),
+    "profiles": ("--json",),
+    "show": ("PROFILE", "--engine", "--python", "--json"),
+    "report": ("DIR", "--json"),
+}
+EXIT_STATUSES = ("exit status:", "0 done", "1 a worker failed", "2 bad input", "130 interrupted")
+
+
+@pytest.mark.parametrize("command", FLAGS)
+def test_help_of_a_command_is_enough_to_work_with(cli, command):
+    result = cli(command, "--help", COLUMNS="200")
+    assert (result.returncode, result.stderr) == (0, "")
+    for word in (*FLAGS[command], *EXIT_STATUSES):
+        assert word in result.stdout, word
+    # every flag says what it does
+    for line in result.stdout.splitlines():
+        if line.startswith("  --"):
+            assert len(line.split("  ")) > 2, line
+
+
+def test_help_lists_the_commands_and_the_exit_statuses(cli):
+    result = cli("--help", COLUMNS="200")
+    assert result.returncode == 0
+    for word in (*FLAGS, *EXIT_STATUSES):
+        assert word in result.stdout
+
+
+def test_version(cli_process):
+    assert cli_process("--version").stdout == f"runner {__version__}\n"
+
+
+def test_exit_statuses(cli_process, bench_arguments, simulation, run_folder):
+    """0, 1 and 2 of a real process; 130 is among the interrupts in commands/test_bench.py."""
+    simulation.worker("mine", does="exit", status=3)
+    failed = cli_process(*bench_arguments("mine"))
+    assert (failed.returncode, "FAILED   block 1, mine" in failed.stdout) == (1, True)
+    reported = cli_process("report", run_folder)
+    assert (reported.returncode, reported.stderr, reported.stdout) == (0, "", failed.stdout)
+    again = cli_process(*bench_arguments("mine"))
+    assert (again.returncode, again.stdout, len(again.stderr.splitlines())) == (2, "", 1)
+    assert cli_process("bench", "no-such-profile").returncode == 2
+
+
+@pytest.mark.parametrize("arguments", [[], ["bnech"], ["report"], ["show"], ["profiles", "extra"]])
+def test_wrong_usage(cli, arguments):
+    result = cli(*arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("usage: runner")
+
+
+def test_every_json_parses(cli, bench, simulation, run_folder):
+    simulation.worker("mine", seconds=times(0.5))
+    outputs = [
+        bench("mine", "--json"),
+        cli("report", run_folder, "--json"),
+        cli("profiles", "--json"),
+        cli("show", "jemalloc", "--python", simulation.python, "--json"),
+    ]
+    for result in outputs:
+        assert (result.returncode, result.stderr) == (0, "")
+        assert json.loads(result.stdout)
+    benched, reported = (json.loads(result.stdout) for result in outputs[:2])
+    assert benched.pop("record") == str(run_folder)
+    assert reported == benched
+
+
+@pytest.mark.parametrize("arguments", [["profiles"], ["profiles", "--json"], ["--help"]])
+def test_a_reader_that_has_gone_is_no_error(start, arguments):
+    process = start(*arguments)
+    process.stdout.close()
+    assert (process.stderr.read(), process.wait()) in (("", 0), ("", -signal.SIGPIPE))
+
+
+@pytest.mark.parametrize("arguments", [["profiles"], ["profiles", "--json"]])
+def test_output_that_cannot_be_written_is_an_error_in_one_line(arguments):
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(command_line(*arguments), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert result.returncode not in (0, 130)
+    assert "Traceback" not in result.stderr
+    assert "No space left on device" in result.stderr

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import pytest
+
+from runner.effect import Check, check, look_up
+from runner.environment import Environment
+
+EVIDENCE = {
+    "openmp": {"runtime": "gnu", "max_threads": 2, "settings": {"GOMP_SPINCOUNT": "0"}},
+    "malloc": {"allocator": "glibc", "settings": {"glibc.malloc.hugetlb": 1, "background_thread": True}},
+    "threads": {"error": "RuntimeError: boom"},
+    "variables": {"sensitive": {}, "preloaded": {}},
+}
+
+
+def environment(expect=None, preload=None, variables=None):
+    return Environment("p", "A test", variables or {}, preload or {}, (), expect or {}, "same")
+
+
+def unmet(environment, kept=None, **variables):
+    evidence = {**EVIDENCE, "variables": {"sensitive": {}, "preloaded": {}, **variables}}
+    return [one for one in check(environment, evidence, kept or {}) if not one.holds]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("openmp.runtime", "gnu"),
+        ("openmp.settings.GOMP_SPINCOUNT", "0"),
+        ("malloc.settings.glibc.malloc.hugetlb", 1),
+        ("openmp.settings.MISSING", None),
+        ("openmp.nothing", None),
+        ("torch.num_threads", None),
+        ("threads.pinned_cpus", None),
+    ],
+)
+def test_look_up(key, value):
+    assert look_up(EVIDENCE, key) == value
+
+
+@pytest.mark.parametrize(
+    ("expected", "seen", "holds"),
+    [
+        ("close", "CLOSE", True),
+        ("0", "0", True),
+        ("0", 0, False),
+        (0, "0", False),
+        (1, True, False),
+        (True, True, True),
+        (2, 2, True),
+        (2, 3, False),
+        ("gnu", None, False),
+    ],
+)
+def test_what_counts_as_the_same(expected, seen, holds):
+    assert Check("key", expected, seen).holds is holds
+
+
+def test_everything_met():
+    wanted = environment(
+        expect={"openmp.runtime": "gnu", "openmp.max_threads": 2},
+        preload={"jemalloc": "/lib/j.so"},
+        variables={"OMP_NUM_THREADS": "2", "OTHER": "x"},
+    )
+    assert unmet(wanted, preloaded={"/lib/j.so": "mapped"}, sensitive={"OMP_NUM_THREADS": "2"}) == []
+
+
+@pytest.mark.parametrize(
+    ("preloaded", "seen"),
+    [
+        ({}, "not asked for"),
+        ({"/elsewhere/j.so": "mapped"}, "not asked for"),
+        ({"/lib/j.so": "not mapped: invalid ELF header"}, "not mapped: invalid ELF header"),
+    ],
+)
+def test_a_library_that_is_not_mapped(preloaded, seen):
+    assert unmet(environment(preload={"jemalloc": "/lib/j.so"}), preloaded=preloaded) == [
+        Check("preload.jemalloc", "mapped", seen)
+    ]
+
+
+def test_an_expectation_that_is_not_met():
+    assert unmet(environment(expect={"openmp.runtime": "intel"})) == [Check("openmp.runtime", "intel", "gnu")]
+
+
+def test_a_probe_that_failed_is_not_seen():
+    assert unmet(environment(expect={"threads.pinned_cpus": 2})) == [Check("threads.pinned_cpus", 2, None)]
+
+
+@pytest.mark.parametrize(
+    ("set_", "given", "kept", "check_"),
+    [
+        ({"OMP_NUM_THREADS": "2"}, {}, {}, Check("variable OMP_NUM_THREADS", "2", "not set")),
+        ({"OMP_NUM_THREADS": "2"}, {"OMP_NUM_THREADS": "4"}, {}, Check("variable OMP_NUM_THREADS", "2", "4")),
+        ({}, {"KMP_BLOCKTIME": "0"}, {}, Check("variable KMP_BLOCKTIME", "not set", "0")),
+        ({}, {}, {"KMP_BLOCKTIME": "0"}, Check("variable KMP_BLOCKTIME", "0", "not set")),
+    ],
+)
+def test_the_worker_must_have_been_given_these_variables_and_no_other(set_, given, kept, check_):
+    assert unmet(environment(variables=set_), kept=kept, sensitive=given) == [check_]
+
+
+def test_a_kept_variable_counts_unless_the_profile_sets_it():
+    assert unmet(environment(), kept={"OMP_PLACES": "cores"}, sensitive={"OMP_PLACES": "cores"}) == []
+    wanted = environment(variables={"OMP_PLACES": "threads"})
+    assert unmet(wanted, kept={"OMP_PLACES": "cores"}, sensitive={"OMP_PLACES": "threads"}) == []
+
+
+def test_evidence_without_variables_is_not_met():
+    wanted = environment(preload={"jemalloc": "/lib/j.so"}, variables={"MALLOC_CONF": "a:b"})
+    checks = check(wanted, {**EVIDENCE, "variables": {"error": "OSError: no /proc"}}, {})
+    assert [one.key for one in checks if not one.holds] == ["preload.jemalloc", "variable MALLOC_CONF"]

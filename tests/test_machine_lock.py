@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from runner.errors import InputError
+from runner.machine_lock import machine_lock
+
+HOLD = "import runner.machine_lock as m\nwith m.machine_lock(): print('held', flush=True); input()"
+
+
+@pytest.fixture
+def holder():
+    """Another process that holds the machine."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )  # fmt: skip
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_held_by_another_process_which_is_named(holder):
+    with pytest.raises(InputError, match=rf"another measurement runs on this machine \(process {holder.pid}\); .*wait"):
+        machine_lock().__enter__()
+
+
+def test_free_again_when_the_holder_is_killed(holder):
+    holder.kill()
+    holder.wait()
+    with machine_lock():
+        pass
+
+
+def test_free_again_after_use_and_after_an_error():
+    with pytest.raises(RuntimeError), machine_lock():
+        raise RuntimeError
+    with machine_lock(), pytest.raises(InputError, match=f"process {os.getpid()}"):
+        machine_lock().__enter__()
+    with machine_lock():
+        pass
+
+
+def test_other_users_can_use_the_same_lock():
+    umask = os.umask(0o077)
+    try:
+        with machine_lock():
+            path = Path(tempfile.gettempdir()) / "envkit.lock"
+            assert stat.S_IMODE(path.stat().st_mode) == 0o666
+    finally:
+        os.umask(umask)
+
+
+def test_a_lock_that_cannot_be_opened():
+    (Path(tempfile.gettempdir()) / "envkit.lock").mkdir()
+    with pytest.raises(InputError, match=r"envkit.lock: can't be opened: Is a directory; remove it, or set TMPDIR"):
+        machine_lock().__enter__()

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from runner.plan import Arm, Plan
+
+
+@pytest.fixture
+def plan():
+    """A plan of three arms and the seed given."""
+
+    def make(seed=1, **fields):
+        arms = tuple(Arm(name, name, "local") for name in ("baseline", "a", "b"))
+        settings = {"workload": "cnn", "warmup_steps": 2, "steps": 5, "epochs": 0, "data": "synthetic",
+                    "budget_s": 60.0, "precision": 0.04, "timeout_s": 10.0}  # fmt: skip
+        return Plan(**{"arms": arms, "engine_options": {}, "seed": seed, **settings, **fields})
+
+    return make
+
+
+def test_every_block_has_every_arm_once(plan):
+    for block in range(20):
+        assert sorted(arm.name for arm in plan().order(block)) == ["a", "b", "baseline"]
+
+
+def test_one_seed_gives_one_order_and_another_another(plan):
+    def orders(seed):
+        return [plan(seed).order(block) for block in range(20)]
+
+    assert orders(1) == orders(1)
+    assert orders(1) != orders(2)
+
+
+def test_each_arm_comes_first_about_as_often(plan):
+    first = Counter(plan().order(block)[0].name for block in range(600))
+    assert all(150 < count < 250 for count in first.values())
+
+
+def test_first_arm_is_the_reference(plan):
+    assert plan().reference.name == "baseline"
+    assert [arm.name for arm in plan().compared] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("epochs", "length"),
+    [(0, ["--warmup-steps", "2", "--steps", "5"]), (10, ["--warmup-steps", "2", "--epochs", "10"])],
+)
+def test_worker_arguments(plan, epochs, length):
+    arguments = plan(epochs=epochs).worker_arguments()
+    assert arguments == ("train", "--workload", "cnn", "--data", "synthetic", *length)
+
+
+def test_json_round_trip_is_equal(plan):
+    assert Plan.from_json(json.loads(json.dumps(plan().to_json()))) == plan()

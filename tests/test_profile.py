@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import pytest
+
+from runner import profile
+from runner.errors import InputError
+from runner.profile import PROFILE_FOLDER
+
+SHIPPED = profile.names()
+
+
+@pytest.fixture
+def refusal(write_profile):
+    """The message with which a profile of the YAML lines given is refused, and where they begin (line 6)."""
+
+    def load(text: str) -> str:
+        with pytest.raises(InputError) as caught:
+            profile.load(str(write_profile("mine", text)))
+        message = str(caught.value)
+        assert "\n" not in message
+        return message
+
+    return load
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_profiles_are_valid(name):
+    loaded = profile.load(name)
+    assert loaded.name == name
+    assert loaded.reason
+    assert loaded.source.startswith("https://")
+
+
+def test_the_reference_sets_nothing():
+    loaded = profile.load("baseline")
+    assert (loaded.env, loaded.preload, loaded.prefix) == ({}, (), ())
+
+
+def test_all_keys(write_profile):
+    path = write_profile(
+        "mine",
+        "preload: [jemalloc, intel-openmp]\n"
+        "env:\n  A: 0x10\n  B: 1e3\n  C: ${usable_cpus - 1}\n  D: 'yes'\n"
+        "prefix: [numactl, --physcpubind, 0]\n"
+        "expect:\n  openmp.max_threads: 2\n  malloc.settings.background_thread: true\n"
+        "numerics: may-differ\n",
+    )
+    loaded = profile.load(str(path))
+    assert loaded.preload == ("jemalloc", "intel-openmp")
+    assert loaded.env == {"A": "0x10", "B": "1e3", "C": "${usable_cpus - 1}", "D": "yes"}
+    assert loaded.prefix == ("numactl", "--physcpubind", "0")
+    assert loaded.expect == {"openmp.max_threads": 2, "malloc.settings.background_thread": True}
+    assert loaded.numerics == "may-differ"
+    assert loaded.path == path
+
+
+def test_extending_merges_key_by_key_and_null_takes_away(write_profile):
+    write_profile(
+        "parent",
+        "preload: [jemalloc]\nenv: {A: 1, B: 2}\nprefix: [nice]\nexpect: {malloc.allocator: jemalloc}\n"
+        "numerics: may-differ\n",
+    )
+    path = write_profile("child", "extends: parent\nenv: {A: 5, B: ~, C: 3}\nexpect: {openmp.runtime: gnu}\n")
+    loaded = profile.load(str(path))
+    assert loaded.env == {"A": "5", "C": "3"}
+    assert loaded.preload == ("jemalloc",)
+    assert loaded.prefix == ("nice",)
+    assert loaded.expect == {"malloc.allocator": "jemalloc", "openmp.runtime": "gnu"}
+    assert loaded.numerics == "may-differ"
+
+
+def test_extending_replaces_lists_whole(write_profile):
+    write_profile("parent", "preload: [jemalloc]\nprefix: [nice]\n")
+    loaded = profile.load(str(write_profile("child", "extends: parent\npreload: [intel-openmp]\nprefix: []\n")))
+    assert (loaded.preload, loaded.prefix) == (("intel-openmp",), ())
+
+
+def test_what_is_extended_is_sought_beside_the_file_then_among_the_shipped(write_profile):
+    assert profile.load(str(write_profile("mine", "extends: jemalloc\n"))).preload == ("jemalloc",)
+    write_profile("jemalloc", "preload: [mimalloc]\n")
+    assert profile.load(str(write_profile("mine", "extends: jemalloc\n"))).preload == ("mimalloc",)
+
+
+def test_names_are_sorted_and_only_yaml(write_profile, tmp_path):
+    for name in ("zeta", "alpha"):
+        write_profile(name)
+    (tmp_path / "notes.txt").write_text("x")
+    assert profile.names(tmp_path) == ["alpha", "zeta"]
+
+
+def test_unknown_profile_suggests_the_nearest_and_lists_all():
+    with pytest.raises(InputError) as caught:
+        profile.load("inetl-omp")
+    message = str(caught.value)
+    assert message.startswith(f"no profile 'inetl-omp' in {PROFILE_FOLDER} (did you mean 'intel-omp'?); there are: ")
+    assert all(name in message for name in SHIPPED)
+
+
+def test_unknown_profile_file(tmp_path):
+    with pytest.raises(InputError, match=f"{tmp_path}/none.yaml: no such profile file"):
+        profile.load(f"{tmp_path}/none.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        # keys
+        ("evn:\n  A: 1\n", 6, "unknown key 'evn' (did you mean 'env'?); allowed are name, title, why, extends, "),
+        ("zzz: 1\n", 6, "unknown key 'zzz'; allowed are"),
+        ("env: {A: 1}\nenv: {B: 2}\n", 7, "key 'env' stands twice (first on line 6); remove one"),
+        ("env:\n  A: 1\n  A: 2\n", 8, "key 'A' stands twice (first on line 7); remove one"),
+        # variables
+        ("env: [A, B]\n", 6, "'env' must be a mapping of variables to values, not a list"),
+        ("env:\n", 6, "'env' must be a mapping of variables to values, not nothing"),
+        ("env:\n  A: {x: 1}\n", 7, "'env.A' must be a text or a number, not a mapping"),
+        ("env:\n  A: [1]\n", 7, "'env.A' must be a text or a number, not a list"),
+        ("env:\n  1A: x\n", 7, "'1A' is not a variable's name (letters, digits and _)"),
+        ("env:\n  A B: x\n", 7, "'A B' is not a variable's name"),
+        ("env:\n  LD_PRELOAD: x.so\n", 7, "LD_PRELOAD is made from 'preload'; name the library there"),
+        ("env:\n  A: 1\n  B: on\n", 8, "'env.B' is a YAML boolean; quote it to pass the text on: \"on\""),
+        ("env:\n  A: ${cores}\n", 7, "unknown host fact 'cores'; known are numa_nodes, physical_cores, usable_cpus"),
+        ("env:\n  A: ${usable_cpus / 2}\n", 7, "'/' gives fractions; use '//' for whole-number division"),
+        ("env:\n  A: ${usable_cpus +}\n", 7, "is not an expression; write for example ${usable_cpus}"),
+        ('env:\n  A: "x\\0y"\n', 7, "'env.A'"),
+        # libraries and prefix
+        ("preload: jemalloc\n", 6, "'preload' must be a list, for example [a, b], not a text"),
+        ("preload: [jemaloc]\n", 6, "unknown library 'jemaloc' (did you mean 'jemalloc'?); known are intel-openmp, "),
+        ("preload:\n  - jemalloc\n  - [x]\n", 8, "'preload.1' must be a text, not a list"),
+        ("preload:\n  - true\n", 7, "'preload.0' must be a text, not bool True"),
+        ("preload: [5]\n", 6, "unknown library '5'"),
+        ("prefix: numactl\n", 6, "'prefix' must be a list"),
+        ("prefix: [numactl, '${nodes}']\n", 6, "unknown host fact 'nodes'"),
+        # expectations
+        ("expect: gnu\n", 6, "'expect' must be a mapping of evidence to values, not a text"),
+        ("expect:\n  openmp.runtim: gnu\n", 7, "nothing called 'openmp.runtim' is observed (did you mean 'openmp.run"),
+        ("expect:\n  openmp.max_threads: 1.5\n", 7, "'expect.openmp.max_threads' must be a text, a whole number or "),
+        ("expect:\n  openmp.max_threads: ${cores}\n", 7, "unknown host fact 'cores'"),
+        # the rest
+        ("numerics: maybe\n", 6, "numerics is 'same' or 'may-differ', not 'maybe'"),
+        ("extends: [a]\n", 6, "'extends' must be a text, not a list"),
+        ("extends: intel-opm\n", 6, "extends 'intel-opm', which is not a profile (did you mean 'intel-omp'?)"),
+        ("extends: mine\n", 6, "'extends' goes in a circle (mine -> mine); remove one link"),
+    ],
+)
+def test_refused_with_file_line_and_mend(refusal, tmp_path, text, line, problem):
+    message = refusal(text)
+    assert message.startswith(f"{tmp_path}/mine.yaml:{line}: ")
+    assert problem in message
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        ("title: x\nwhy: {reason: r, source: s}\n", 1, "key 'name' is missing; add a line 'name: …'"),
+        ("name: mine\nwhy: {reason: r, source: s}\n", 1, "key 'title' is missing; add a line 'title: …'"),
+        ("name: mine\ntitle: x\n", 1, "key 'why' is missing; add a line 'why: …'"),
+        ("title: x\nname: other\nwhy: {reason: r, source: s}\n", 2, "name 'other' must be the file's name, 'mine'"),
+        ("name: mine\ntitle: 5\nwhy: {reason: r, source: s}\n", 2, "'title' must be a text, not int 5"),
+        ("name: mine\ntitle: x\nwhy: because\n", 3, "'why' must be a mapping of 'reason' (a sentence) and 'source' "),
+        ("name: mine\ntitle: x\nwhy:\n  reason: r\n", 3, "'why.source' is missing or not a text; add it"),
+        ("name: mine\ntitle: x\nwhy:\n  reason: 1\n  source: s\n", 3, "'why.reason' is missing or not a text; add it"),
+        (
+            "name: mine\ntitle: x\nwhy:\n  reason: r\n  sauce: s\n",
+            5,
+            "unknown key 'why.sauce' (did you mean 'source'?)",
+        ),
+    ],
+)
+def test_what_every_profile_must_have(tmp_path, text, line, problem):
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        profile.load(str(path))
+    assert str(caught.value).startswith(f"{path}:{line}: {problem}")
+
+
+def test_a_longer_circle_is_shown_whole(write_profile):
+    write_profile("a", "extends: b\n")
+    write_profile("b", "extends: c\n")
+    path = write_profile("c", "extends: a\n")
+    with pytest.raises(InputError, match=r"b.yaml:6: 'extends' goes in a circle \(c -> a -> b -> c\); remove one link"):
+        profile.load(str(path))
+
+
+def test_an_error_in_what_is_extended_names_that_file(write_profile):
+    write_profile("parent", "evn: {}\n")
+    with pytest.raises(InputError, match=r"parent.yaml:6: unknown key 'evn'"):
+        profile.load(str(write_profile("child", "extends: parent\n")))
+
+
+def test_division_by_a_fact_is_left_to_the_machine(write_profile):
+    assert profile.load(str(write_profile("mine", "env: {A: '${8 // (numa_nodes - 1)}'}\n"))).env

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+
+from runner import profile
+from runner.errors import InputError
+from runner.resolve import GET, resolve
+from runner.worker.libraries import FILE_NAMES
+
+INSPECTION = {
+    "facts": {"physical_cores": 4, "usable_cpus": 6, "numa_nodes": 1, "cpu_quota": 6.0},
+    "libraries": {
+        "intel-openmp": {"path": "/venv/lib/libiomp5.so", "sha256": "0"},
+        "jemalloc": {"path": "/usr/lib/libjemalloc.so.2", "sha256": "1"},
+    },
+    "library_folders": ["/venv/lib", "/usr/lib"],
+    "commands": {"numactl": "/usr/bin/numactl", "missing": None},
+}
+
+
+@pytest.fixture
+def resolved(write_profile):
+    """A profile of the YAML lines given, resolved for the machine above."""
+    return lambda text: resolve(profile.load(str(write_profile("some", text))), INSPECTION)
+
+
+def test_values_for_this_machine(resolved):
+    environment = resolved(
+        "preload: [jemalloc, intel-openmp]\n"
+        "env:\n  OMP_NUM_THREADS: ${physical_cores}\n  MALLOC_CONF: a:${usable_cpus // 4}\n  X: 0x10\n"
+        "prefix:\n  - numactl\n  - --physcpubind=0-${physical_cores - 1}\n"
+        "expect:\n  openmp.max_threads: ${physical_cores}\n  openmp.settings.X: '4'\n  openmp.runtime: gnu\n"
+    )
+    assert environment.variables == {
+        "OMP_NUM_THREADS": "4",
+        "MALLOC_CONF": "a:1",
+        "X": "0x10",
+        "LD_PRELOAD": "/usr/lib/libjemalloc.so.2:/venv/lib/libiomp5.so",
+    }
+    assert list(environment.preload) == ["jemalloc", "intel-openmp"]
+    assert environment.prefix == ("numactl", "--physcpubind=0-3")
+    assert environment.expect == {"openmp.max_threads": 4, "openmp.settings.X": "4", "openmp.runtime": "gnu"}
+
+
+def test_nothing_preloaded_sets_no_ld_preload(resolved):
+    assert resolved("").variables == {}
+
+
+def test_a_missing_library_says_which_where_it_was_sought_and_how_to_get_it(resolved):
+    with pytest.raises(InputError) as caught:
+        resolved("preload: [tcmalloc]\n")
+    assert str(caught.value) == (
+        "profile 'some' preloads tcmalloc, which is not installed (looked in /venv/lib, /usr/lib); "
+        "get it with: apt-get install libtcmalloc-minimal4, or conda install -c conda-forge gperftools"
+    )
+
+
+def test_every_library_that_can_be_asked_for_says_how_to_get_it():
+    assert GET.keys() == FILE_NAMES.keys()
+
+
+def test_arithmetic_without_a_value_here(resolved):
+    with pytest.raises(InputError, match=r"some.yaml: .*divides by zero on this machine"):
+        resolved("env:\n  X: ${usable_cpus // (numa_nodes - 1)}\n")
+
+
+def test_a_missing_prefix_command(resolved):
+    with pytest.raises(InputError, match="profile 'some' starts workers with 'missing', which is not installed"):
+        resolved("prefix: [missing, -x]\n")

@@ -1,0 +1,115 @@
+"""What runtimes print of themselves, taken from real ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.worker.evidence.malloc import allocator_of, parse_tunables
+from runner.worker.evidence.openmp import named_like_runtime, parse_display
+
+GNU = """
+libgomp: Invalid value for environment variable OMP_PLACES
+
+OPENMP DISPLAY ENVIRONMENT BEGIN
+  _OPENMP = '201511'
+  [host] OMP_DYNAMIC = 'FALSE'
+  [host] OMP_NUM_THREADS = '2'
+  [all] OMP_SCHEDULE = 'DYNAMIC'
+  [host] OMP_PLACES = '{0},{1}'
+  [host] OMP_STACKSIZE = '0'
+  [host] GOMP_SPINCOUNT = '300000'
+  [host] OMP_TOOL_LIBRARIES = ''
+OPENMP DISPLAY ENVIRONMENT END
+"""
+INTEL = """
+OPENMP DISPLAY ENVIRONMENT BEGIN
+   _OPENMP='201611'
+  [host] KMP_AFFINITY='noverbose,warnings,respect,granularity=thread,compact,1,0'
+  [host] KMP_BLOCKTIME='0ms'
+  [host] OMP_NUM_THREADS='2'
+  [host] KMP_AFFINITY_X: value is not defined
+OPENMP DISPLAY ENVIRONMENT END
+"""
+TUNABLES = """glibc.rtld.nns: 0x4 (min: 0x1, max: 0x10)
+glibc.malloc.trim_threshold: 0x100000000 (min: 0x0, max: 0xffffffffffffffff)
+glibc.malloc.mxfast: 0x0 (min: 0x0, max: 0xffffffffffffffff)
+glibc.malloc.hugetlb: 1 (min: 0, max: 18446744073709551615)
+glibc.elision.skip_lock_busy: 3 (min: 0, max: 2147483647)
+glibc.malloc.perturb: -1 (min: -2, max: 255)
+glibc.cpu.hwcaps: some,words (min: 0, max: 0)
+glibc.mem.tagging: (no value)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            GNU,
+            {
+                "_OPENMP": "201511",
+                "OMP_DYNAMIC": "FALSE",
+                "OMP_NUM_THREADS": "2",
+                "OMP_SCHEDULE": "DYNAMIC",
+                "OMP_PLACES": "{0},{1}",
+                "OMP_STACKSIZE": "0",
+                "GOMP_SPINCOUNT": "300000",
+                "OMP_TOOL_LIBRARIES": "",
+            },
+        ),
+        (
+            INTEL,
+            {
+                "_OPENMP": "201611",
+                "KMP_AFFINITY": "noverbose,warnings,respect,granularity=thread,compact,1,0",
+                "KMP_BLOCKTIME": "0ms",
+                "OMP_NUM_THREADS": "2",
+            },
+        ),
+        ("", {}),
+    ],
+)
+def test_parse_display(text, expected):
+    assert parse_display(text) == expected
+
+
+def test_parse_tunables():
+    assert parse_tunables(TUNABLES) == {
+        "glibc.rtld.nns": 4,
+        "glibc.malloc.trim_threshold": 2**32,
+        "glibc.malloc.mxfast": 0,
+        "glibc.malloc.hugetlb": 1,
+        "glibc.elision.skip_lock_busy": 3,
+        "glibc.malloc.perturb": -1,
+        "glibc.cpu.hwcaps": "some,words",
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("/venv/lib/libiomp5.so", True),
+        ("/torch/lib/libgomp-a34b3233.so.1", True),
+        ("/usr/lib/libgomp.so.1.0.0", True),
+        ("/usr/lib/llvm-14/lib/libomp.so.5", True),
+        ("/usr/lib/libompd.so", False),
+        ("/usr/lib/libm.so.6", False),
+    ],
+)
+def test_named_like_runtime(path, named):
+    assert named_like_runtime(path) is named
+
+
+@pytest.mark.parametrize(
+    ("path", "allocator"),
+    [
+        ("/usr/lib/libjemalloc.so.2", "jemalloc"),
+        ("/usr/lib/libtcmalloc_minimal.so.4.5.10", "tcmalloc"),
+        ("/usr/lib/libmimalloc-secure.so.2", "mimalloc"),
+        ("/lib/x86_64-linux-gnu/libc.so.6", "glibc"),
+        ("/lib/libc-2.31.so", "glibc"),
+        ("/usr/lib/libasan.so.8", "unknown"),
+    ],
+)
+def test_allocator_of(path, allocator):
+    assert allocator_of(path) == allocator

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import os
+import threading
+
+from runner.worker.evidence import threads
+
+
+def test_a_thread_that_is_bound_to_one_cpu_is_counted():
+    cpu = max(os.sched_getaffinity(0))
+    bound, leave = threading.Event(), threading.Event()
+
+    def bind():
+        os.sched_setaffinity(0, {cpu})  # 0 is the calling thread
+        bound.set()
+        leave.wait()
+
+    before = threads.probe()
+    thread = threading.Thread(target=bind)
+    thread.start()
+    try:
+        bound.wait()
+        after = threads.probe()
+    finally:
+        leave.set()
+        thread.join()
+    assert after["count"] == before["count"] + 1
+    assert after["masks"][str(cpu)] == before["masks"].get(str(cpu), 0) + 1
+    assert after["pinned_cpus"] == max(1, before["pinned_cpus"])

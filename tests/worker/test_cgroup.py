@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import pytest
+
+from runner.worker.cgroup import cpu_quota, throttled_seconds
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A root folder with this process's memberships and the control files given (path below sys/fs/cgroup: text)."""
+
+    def make(memberships, files):
+        for path, text in {
+            "proc/self/cgroup": memberships,
+            **{f"sys/fs/cgroup/{k}": v for k, v in files.items()},
+        }.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(text)
+        return tmp_path
+
+    return make
+
+
+V1 = "12:pids:/job\n4:cpu,cpuacct:{0}\n1:name=systemd:/job\n"
+HYBRID = "4:cpu,cpuacct:/a\n0::/b\n"
+
+
+@pytest.mark.parametrize(
+    ("memberships", "files", "quota"),
+    [
+        # version 2
+        ("0::/\n", {"cpu.max": "150000 100000\n"}, 1.5),
+        ("0::/\n", {"cpu.max": "max 100000\n"}, None),
+        ("0::/\n", {}, None),
+        ("0::/job/step\n", {"job/step/cpu.max": "50000 100000\n"}, 0.5),
+        # a limit on any level holds, and the least of them decides
+        ("0::/job/step\n", {"job/cpu.max": "200000 100000\n", "job/step/cpu.max": "max 100000\n"}, 2),
+        ("0::/job/step\n", {"job/cpu.max": "200000 100000\n", "job/step/cpu.max": "300000 100000\n"}, 2),
+        ("0::/job/step\n", {"cpu.max": "100000 50000\n", "job/step/cpu.max": "25000 100000\n"}, 0.25),
+        ("0::/job\n", {"other/cpu.max": "1000 100000\n"}, None),
+        # in a container: the path is the host's, and only the mount's own top is there
+        ("0::/docker/0123abc\n", {"cpu.max": "75000 50000\n"}, 1.5),
+        ("0::/../../other\n", {"cpu.max": "75000 50000\n"}, 1.5),
+        # version 1
+        (V1.format("/"), {"cpu/cpu.cfs_quota_us": "50000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 0.5),
+        (V1.format("/"), {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, None),
+        (V1.format("/"), {"cpu,cpuacct/cpu.cfs_quota_us": "7000", "cpu,cpuacct/cpu.cfs_period_us": "10000"}, 0.7),
+        (
+            V1.format("/docker/abc"),
+            {
+                "cpu/docker/cpu.cfs_quota_us": "300000\n",
+                "cpu/docker/cpu.cfs_period_us": "100000\n",
+                "cpu/docker/abc/cpu.cfs_quota_us": "-1\n",
+                "cpu/docker/abc/cpu.cfs_period_us": "100000\n",
+            },
+            3,
+        ),
+        # the controller's name is compared whole
+        ("4:cpuset:/\n", {"cpu/cpu.cfs_quota_us": "50000\n", "cpu/cpu.cfs_period_us": "100000\n"}, None),
+        # both versions mounted
+        (HYBRID, {"cpu/a/cpu.cfs_quota_us": "50000", "cpu/a/cpu.cfs_period_us": "100000"}, 0.5),
+        (HYBRID, {"unified/b/cpu.max": "250000 100000\n"}, 2.5),
+    ],
+)  # fmt: skip
+def test_cpu_quota(root, memberships, files, quota):
+    assert cpu_quota(root(memberships, files)) == quota
+
+
+@pytest.mark.parametrize(
+    ("memberships", "files", "seconds"),
+    [
+        ("0::/job\n", {"job/cpu.stat": "usage_usec 9\nnr_throttled 3\nthrottled_usec 1500000\n"}, 1.5),
+        (V1.format("/job"), {"cpu/job/cpu.stat": "nr_periods 5\nthrottled_time 2500000000\n"}, 2.5),
+        # the innermost group that tells is this process's own
+        ("0::/job/step\n", {"cpu.stat": "throttled_usec 9000000\n", "job/cpu.stat": "throttled_usec 1000000\n"}, 1.0),
+        ("0::/\n", {"cpu.stat": "usage_usec 9\n"}, None),
+        ("0::/\n", {}, None),
+    ],
+)
+def test_throttled_seconds(root, memberships, files, seconds):
+    assert throttled_seconds(root(memberships, files)) == seconds
+
+
+def test_a_system_without_control_groups(tmp_path):
+    assert cpu_quota(tmp_path) is None
+    assert throttled_seconds(tmp_path) is None
+
+
+def test_this_machine_answers_without_error():
+    assert cpu_quota() is None or cpu_quota() > 0

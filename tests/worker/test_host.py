@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from runner.worker.host import cpu_facts, expand_cpu_list, fingerprint
+
+
+def write(root, files):
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """Facts of a machine whose CPUs are given as (package, core), with this process's mask and CPU quota."""
+
+    def facts(cpus, mask=None, quota=None, nodes=1, online=None):
+        system = {"online": online or f"0-{len(cpus) - 1}\n"}
+        for number, (package, core) in enumerate(cpus):
+            system[f"cpu{number}/topology/physical_package_id"] = f"{package}\n"
+            system[f"cpu{number}/topology/core_id"] = f"{core}\n"
+        if len(set(cpus)) < len(cpus):
+            system["smt/active"] = "1\n"
+        files = {f"sys/devices/system/cpu/{path}": text for path, text in system.items()}
+        files |= {f"sys/devices/system/node/node{node}/cpulist": "\n" for node in range(nodes)}
+        files |= {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": f"{quota or 'max'} 100000\n"}
+        write(tmp_path, files)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid: mask or set(range(len(cpus))))
+        return cpu_facts(tmp_path)
+
+    return facts
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [("0", {0}), ("0-3", {0, 1, 2, 3}), ("0-1,8,10-11", {0, 1, 8, 10, 11}), ("", set()), ("2-2\n", {2})],
+)
+def test_expand_cpu_list(text, cpus):
+    assert expand_cpu_list(text) == cpus
+
+
+SMT = [(0, 0), (0, 1), (0, 0), (0, 1)]  # CPUs 2 and 3 are the second threads of the two cores
+TWO_PACKAGES = [(0, 0), (0, 1), (1, 0), (1, 1)]  # core numbers begin anew in each package
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usable", "cores"),
+    [
+        ({"cpus": SMT}, 4, 2),
+        ({"cpus": TWO_PACKAGES}, 4, 4),
+        ({"cpus": [(0, 0)]}, 1, 1),
+        # the mask
+        ({"cpus": SMT, "mask": {0, 2}}, 2, 1),
+        ({"cpus": SMT, "mask": {0, 1}}, 2, 2),
+        ({"cpus": TWO_PACKAGES, "mask": {0, 2}}, 2, 2),
+        ({"cpus": TWO_PACKAGES, "mask": {3}}, 1, 1),
+        # the quota, rounded down but at least 1, and never more cores than usable CPUs
+        ({"cpus": SMT, "quota": 350_000}, 3, 2),
+        ({"cpus": TWO_PACKAGES, "quota": 150_000}, 1, 1),
+        ({"cpus": SMT, "quota": 50_000}, 1, 1),
+        ({"cpus": SMT, "quota": 900_000}, 4, 2),
+        ({"cpus": TWO_PACKAGES, "quota": 300_000, "mask": {0, 1}}, 2, 2),
+        # CPUs of the mask that are offline do not count
+        ({"cpus": TWO_PACKAGES, "online": "0,2-3\n"}, 3, 3),
+    ],
+)
+def test_usable_cpus_and_physical_cores(machine, arguments, usable, cores):
+    facts = machine(**arguments)
+    assert (facts["usable_cpus"], facts["physical_cores"]) == (usable, cores)
+
+
+def test_what_the_counts_were_worked_out_from(machine):
+    facts = machine(SMT, mask={0, 1, 2}, quota=250_000, nodes=2)
+    assert facts == {
+        "usable_cpus": 2,
+        "physical_cores": 2,
+        "numa_nodes": 2,
+        "affinity_cpus": 3,
+        "online_cpus": 4,
+        "cpu_quota": 2.5,
+        "smt": True,
+    }
+
+
+def test_a_machine_that_tells_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2})
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    facts = cpu_facts(tmp_path)
+    assert (facts["usable_cpus"], facts["physical_cores"], facts["numa_nodes"], facts["smt"]) == (3, 3, 1, False)
+
+
+def test_fingerprint(tmp_path):
+    cpu0 = "sys/devices/system/cpu/cpu0"
+    files = {
+        "proc/cpuinfo": "processor\t: 0\nmodel name\t: Some CPU @ 2GHz\nmicrocode\t: 0x5\n"
+        "flags\t\t: avx2 hypervisor amx_bf16\n\nprocessor\t: 1\nmodel name\t: Another CPU\n",
+        "proc/meminfo": "MemFree: 5 kB\nMemTotal:       2048 kB\n",
+        "etc/os-release": 'NAME="x"\nPRETTY_NAME="Some Linux 12"\n',
+        "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+        "sys/class/dmi/id/sys_vendor": "Some Vendor\n",
+        "sys/class/dmi/id/product_name": "Some Machine\n",
+        f"{cpu0}/cpufreq/scaling_governor": "powersave\n",
+        f"{cpu0}/cache/index0/level": "1\n",
+        f"{cpu0}/cache/index0/type": "Data\n",
+        f"{cpu0}/cache/index0/size": "32K\n",
+    }
+    write(tmp_path, files)
+    found = fingerprint(tmp_path)
+    expected = {
+        "cpu_model": "Some CPU @ 2GHz",
+        "microcode": "0x5",
+        "isa": ["avx2", "amx_bf16"],
+        "memory_bytes": 2048 * 1024,
+        "distribution": "Some Linux 12",
+        "thp_enabled": "madvise",
+        "thp_defrag": None,
+        "governor": "powersave",
+        "hypervisor": "Some Vendor Some Machine",
+        "caches": {"L1 Data": "32K"},
+    }
+    assert {name: found[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(("flags", "hypervisor"), [("avx2", None), ("hypervisor", "a virtual machine of unknown make")])
+def test_hypervisor(tmp_path, flags, hypervisor):
+    write(tmp_path, {"proc/cpuinfo": f"flags : {flags}\n"})
+    assert fingerprint(tmp_path)["hypervisor"] == hypervisor
