@@ -12,10 +12,15 @@ from pathlib import Path
 import pytest
 
 from runner import dataset
+from runner.engines.base import PROJECT
 from runner.errors import InputError
 
 # What shows that an engine is there and answers; none of them needs an image or starts anything.
 PROBES = {"docker": ("docker", "info"), "podman": ("podman", "info"), "apptainer": ("apptainer", "version")}
+IMAGE = "envkit-cpu:debian"
+SIF = PROJECT / "build/envkit-cpu-debian.sif"
+Requires = Callable[[str], None]
+BuiltImage = Callable[[str], str]
 PROBE_TIMEOUT_S = 60
 USERS = {name: os.environ.get(name) for name in ("DOCKER_HOST", "XDG_CACHE_HOME")}
 
@@ -59,6 +64,52 @@ def requires(real_docker: None) -> Callable[[str], None]:
             pytest.skip(reason)
 
     return check
+
+
+def run(
+    *command: object, check: bool = True, cwd: Path = PROJECT, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in the project's folder; its output if it fails and must not."""
+    result = subprocess.run(
+        [*map(str, command)], cwd=cwd, env={**os.environ, **variables}, capture_output=True, text=True, timeout=900,
+        stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+    assert not check or result.returncode == 0, result.stdout + result.stderr
+    return result
+
+
+@pytest.fixture
+def sif_base() -> dict[str, str]:
+    """Where Apptainer gets the base image: what the caller says, or out of Docker, or the registry."""
+    if "BASE" in os.environ or _missing("docker"):
+        return {}
+    archive = PROJECT / "build/debian-bookworm-slim.docker.tar"
+    if not archive.exists():
+        archive.parent.mkdir(exist_ok=True)
+        partial = archive.with_suffix(".partial")
+        if run("docker", "save", "--output", partial, "debian:bookworm-slim", check=False).returncode != 0:
+            return {}
+        partial.chmod(0o644)  # Apptainer may work as another user
+        partial.replace(archive)
+    return {"BOOTSTRAP": "docker-archive", "BASE": str(archive)}
+
+
+@pytest.fixture
+def built_image(requires: Requires, sif_base: dict[str, str]) -> BuiltImage:
+    """``built_image("docker")`` builds the image, if it is not there yet, and returns its name; a SIF's is its path.
+
+    Names of the tests' own: a user's envkit-cpu is left alone.
+    """
+
+    def build(engine: str) -> str:
+        requires(engine)
+        if engine == "apptainer":
+            run("images/build", "sif", "--libraries", "debian", "--output", SIF, **sif_base)
+            return str(SIF)
+        run("images/build", "oci", "--engine", engine, "--libraries", "debian", "--tag", IMAGE)
+        return IMAGE
+
+    return build
 
 
 @pytest.fixture(scope="session")

@@ -48,14 +48,6 @@ def project(open_folder):
 
 
 @pytest.fixture
-def built_images(open_folder):
-    def f(engine):
-        return str(PROJECT / "build/envkit-cpu.sif") if engine == "apptainer" else "envkit-cpu"
-
-    return f
-
-
-@pytest.fixture
 def surroundings(open_folder, project):
     return {
         "XDG_CACHE_HOME": str(open_folder / "cache"),
@@ -65,12 +57,27 @@ def surroundings(open_folder, project):
 
 
 @pytest.fixture
-def engine_options(requires, built_images):
-    """The options that choose an engine and the image that was built for it; skips where the engine is missing."""
+def image_of(built_image, open_folder):
+    """The image that was built for an engine; a SIF where an ordinary user may read it."""
+
+    def image(engine):
+        built = built_image(engine)
+        if engine != "apptainer":
+            return built
+        copy = open_folder / "test.sif"
+        if not copy.exists():
+            shutil.copy(built, copy)
+        return str(copy)
+
+    return image
+
+
+@pytest.fixture
+def engine_options(image_of):
+    """The options that choose an engine and its image; skips where the engine is missing."""
 
     def options(engine):
-        requires(engine)
-        return ["--engine", engine, "--sif" if engine == "apptainer" else "--image", built_images(engine)]
+        return ["--engine", engine, "--sif" if engine == "apptainer" else "--image", image_of(engine)]
 
     return options
 
@@ -134,7 +141,7 @@ def containers(engine):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
-def nothing_remains(engine, sif):
+def nothing_remains(engine, image):
     """No container, process or mount of ours."""
     end = time.monotonic() + 10
     while time.monotonic() < end and (workers("train") or (engine in OCI and containers(engine))):
@@ -143,8 +150,8 @@ def nothing_remains(engine, sif):
         assert containers(engine) == []
     assert workers("train") == []
     names = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
-    assert not [name for name in names if b"Apptainer runtime" in name and Path(sif).name.encode() in name]
-    assert Path(sif).name not in Path("/proc/mounts").read_text()
+    assert not [name for name in names if b"Apptainer runtime" in name and Path(image).name.encode() in name]
+    assert Path(image).name not in Path("/proc/mounts").read_text()
 
 
 def samples(events):
@@ -209,34 +216,34 @@ def test_the_memory_limit_is_named_when_it_kills(measured, engine, words):
 
 
 @pytest.mark.parametrize("engine", ALL)
-def test_a_worker_that_hangs_is_stopped_and_removed(measured, engine, built_images):
+def test_a_worker_that_hangs_is_stopped_and_removed(measured, engine, image_of):
     result, events = measured(engine, "baseline", *ENDLESS, "--timeout", "8s")
     assert result.returncode == 1
     assert [event["problem"] for event in events if event["event"] == "failure"] == [
         "did not end within 8 s (--timeout) and was stopped"
     ]
-    nothing_remains(engine, built_images("apptainer") if engine == "apptainer" else "none")
+    nothing_remains(engine, image_of(engine))
 
 
 @pytest.mark.parametrize("engine", ALL)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_removes_the_worker(endless, engine, number, built_images):
+def test_an_interrupt_removes_the_worker(endless, engine, number, image_of):
     process = endless(engine)
     process.send_signal(number)
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    nothing_remains(engine, built_images("apptainer") if engine == "apptainer" else "none")
+    nothing_remains(engine, image_of(engine))
 
 
 @pytest.mark.parametrize("engine", ALL)
-def test_after_kill_9_the_next_command_removes_what_remains(endless, engine, built_images, cli, surroundings, project):
+def test_after_kill_9_the_next_command_removes_what_remains(endless, engine, image_of, cli, surroundings, project):
     process = endless(engine)
     process.kill()
     process.communicate()
     assert workers("train")  # the runner had no chance to stop it
     result = cli("bench", "no-such-profile", cwd=project, **surroundings)
     assert result.returncode == 2
-    nothing_remains(engine, built_images("apptainer") if engine == "apptainer" else "none")
+    nothing_remains(engine, image_of(engine))
 
 
 def test_another_runners_containers_are_left_alone(endless, cli, surroundings, project, tmp_path):
@@ -248,12 +255,12 @@ def test_another_runners_containers_are_left_alone(endless, cli, surroundings, p
     assert containers("docker") == running
 
 
-def test_engines_are_compared(cli, engine_options, built_images, surroundings, project, tmp_path):
+def test_engines_are_compared(cli, engine_options, image_of, surroundings, project, tmp_path):
     engine_options("docker")
     engine_options("apptainer")
     folder = tmp_path / "run"
     result = cli(
-        "compare-engines", "baseline", *SHORT, "--image", built_images("docker"), "--sif", built_images("apptainer"),
+        "compare-engines", "baseline", *SHORT, "--image", image_of("docker"), "--sif", image_of("apptainer"),
         "--output", folder, cwd=project, **surroundings,
     )  # fmt: skip
     assert result.returncode == 0, result

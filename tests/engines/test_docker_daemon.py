@@ -32,7 +32,8 @@ def daemon(requires, monkeypatch):
     folder = Path(tempfile.mkdtemp(prefix="envkit-dockerd-", dir="/var/tmp"))  # short: a socket's path must be
     address = f"unix://{folder}/socket"
     process = subprocess.Popen(
-        ["dockerd", "--host", address, "--data-root", folder / "data", "--exec-root", folder / "exec",
+        # in a network namespace of its own: without a bridge it would remove that of the machine's daemon
+        ["unshare", "--net", "dockerd", "--host", address, "--data-root", folder / "data", "--exec-root", folder / "exec",
          "--pidfile", folder / "pid", "--bridge", "none", "--iptables=false", "--ip-forward=false",
          "--storage-driver", "vfs"],
         stdout=(folder / "log").open("w"), stderr=subprocess.STDOUT,

@@ -11,60 +11,25 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from runner.engines.base import PROJECT
+from tests.engines.conftest import BuiltImage, Requires, run
 from tests.images.conda_channel import make_channel, served
 
-PROJECT = Path(__file__).resolve().parent.parent.parent
-# A name of its own: a user's envkit-cpu is left alone. `make image LIBRARIES=debian TAG=...` makes the same.
-IMAGE = "envkit-cpu:debian"
-SIF = PROJECT / "build/envkit-cpu-debian.sif"
 LIBRARIES = {"jemalloc", "tcmalloc", "mimalloc", "llvm-openmp", "intel-openmp"}
-Requires = Callable[[str], None]
-
-
-def run(
-    *command: object, check: bool = True, cwd: Path = PROJECT, **variables: str
-) -> subprocess.CompletedProcess[str]:
-    result = subprocess.run(
-        [*map(str, command)], cwd=cwd, env={**os.environ, **variables}, capture_output=True, text=True, timeout=900,
-        stdin=subprocess.DEVNULL, check=False,
-    )  # fmt: skip
-    assert not check or result.returncode == 0, result.stdout + result.stderr
-    return result
 
 
 @pytest.fixture
-def docker_image(requires: Requires) -> str:
-    requires("docker")
-    run("images/build", "oci", "--libraries", "debian", "--tag", IMAGE)
-    return IMAGE
+def docker_image(built_image: BuiltImage) -> str:
+    return built_image("docker")
 
 
 @pytest.fixture
-def sif(requires: Requires, sif_base: dict[str, str]) -> Path:
-    requires("apptainer")
-    run("images/build", "sif", "--libraries", "debian", "--output", SIF, **sif_base)
-    return SIF
-
-
-@pytest.fixture
-def sif_base(requires: Requires) -> dict[str, str]:
-    """Where Apptainer gets its base image: what the caller says, or out of Docker, or the registry."""
-    if "BASE" in os.environ or shutil.which("docker") is None:
-        return {}
-    archive = PROJECT / "build/debian-bookworm-slim.docker.tar"
-    if not archive.exists():
-        archive.parent.mkdir(exist_ok=True)
-        partial = archive.with_suffix(".partial")
-        if run("docker", "save", "--output", partial, "debian:bookworm-slim", check=False).returncode != 0:
-            return {}
-        partial.chmod(0o644)  # Apptainer may work as another user
-        partial.replace(archive)
-    return {"BOOTSTRAP": "docker-archive", "BASE": str(archive)}
+def sif(built_image: BuiltImage) -> Path:
+    return Path(built_image("apptainer"))
 
 
 def inside(image: str, *command: str) -> str:
