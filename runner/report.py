@@ -11,10 +11,12 @@ from runner.statistics import CONFIDENCE, MIN_BLOCKS, Speedup
 from runner.summary import Comparison, Measured, Summary
 
 WIDTH = 80
+LABEL_WIDTH = 9
 # The published figures for this workload's full training: seconds, test accuracy.
 BOOK = {"baseline": (148, 0.8399), "intel-omp": (106, 0.8325)}
-# What others may use during a sample, in CPUs, before the report says so.
+# What others may use during a sample (in CPUs), and how long a quota may hold it back, before the report says so.
 NOTABLE_CPUS = 0.1
+NOTABLE_S = 0.1
 COLOURS = {"faster": "green", "slower": "red", "NOT IN EFFECT": "red", "failed": "red"}
 
 
@@ -46,6 +48,15 @@ def show(summary: Summary, folder: str, out: Console) -> None:
     out.print(Text(f"record   {folder}  (print again: runner report {folder})"), soft_wrap=True)
 
 
+def item(out: Console, label: str, text: str, style: str = "") -> None:
+    """A label in a column of its own, so that a long text goes on below itself."""
+    grid = Table.grid()
+    grid.add_column(width=LABEL_WIDTH)
+    grid.add_column(overflow="fold")
+    grid.add_row(label, Text(text, style))
+    out.print(grid)
+
+
 def _heading(summary: Summary, out: Console) -> None:
     plan = summary.plan
     host = summary.inspection(plan.reference)
@@ -69,7 +80,7 @@ def _heading(summary: Summary, out: Console) -> None:
     rows.append(("workload", f"{plan.workload}, {length}, each sample a fresh process"))
     rows.append(("data", summary.data_source))
     for name, text in rows:
-        out.print(Text(f"{name:<9}{text}"))
+        item(out, name, text)
     if summary.synthetic:
         out.print(Text("SYNTHETIC DATA: this is not Fashion-MNIST. Losses and accuracy mean nothing.", "bold red"))
     out.print()
@@ -102,18 +113,18 @@ def _table(summary: Summary, out: Console) -> None:
 def _verdict(summary: Summary, comparison: Comparison, out: Console) -> None:
     verdict, reference = comparison.verdict, summary.plan.reference.name
     style = f"bold {COLOURS.get(verdict, 'default')}"
-    label = f"speedup  {comparison.arm}: " if len(summary.comparisons) > 1 else "speedup  "
+    whose = f"{comparison.arm}: " if len(summary.comparisons) > 1 else ""
     if comparison.speedup is not None:
         found = comparison.speedup
         interval = f"{CONFIDENCE:.0%} interval {found.low:.3f} to {found.high:.3f}, {found.blocks} blocks"
-        out.print(Text(f"{label}{found.ratio:.3f} ({interval}): {verdict.upper()}", style))
-        out.print(Text(f"         {_meaning(comparison.arm, found, reference)}"))
+        item(out, "speedup", f"{whose}{found.ratio:.3f} ({interval}): {verdict.upper()}", style)
+        item(out, "", _meaning(comparison.arm, found, reference))
     elif comparison.single_ratio is not None:
-        out.print(Text(f"{label}{comparison.single_ratio:.3f}, from one run each: no interval, no verdict"))
+        item(out, "ratio", f"{whose}{comparison.single_ratio:.3f}, from one run each: no interval, no verdict")
     elif verdict == "too few samples":
-        out.print(Text(f"{label}not worked out: an interval needs {MIN_BLOCKS} complete blocks (raise --budget)"))
+        item(out, "speedup", f"{whose}not worked out: an interval needs {MIN_BLOCKS} complete blocks (raise --budget)")
     else:
-        out.print(Text(f"{label}not worked out: {verdict}", style))
+        item(out, "speedup", f"{whose}not worked out: {verdict}", style)
     if comparison.losses is not None:
         losses = comparison.losses
         same = (
@@ -122,9 +133,9 @@ def _verdict(summary: Summary, comparison: Comparison, out: Console) -> None:
             else f"largest relative difference at a step {losses.largest_difference:.1e}"
         )
         final = f"final {losses.reference_final:.6f} and {losses.final:.6f}"
-        out.print(Text(f"losses   {final}; {same} over {losses.steps} steps"))
+        item(out, "losses", f"{final}; {same} over {losses.steps} steps")
         if not losses.agree and summary.environments[comparison.arm].numerics == "same":
-            out.print(Text("         LOSSES DIFFER by more than rounding: it changes what is learnt", "bold red"))
+            item(out, "", "LOSSES DIFFER by more than rounding: it changes what is learnt", "bold red")
     out.print()
 
 
@@ -176,16 +187,16 @@ def _notes(summary: Summary, out: Console) -> None:
     _noise(summary, out)
     for seen in summary.engines.values():
         if seen["inspection"]["unverified_packages"]:
-            text = f"note     UNVERIFIED package: {seen['inspection']['unverified_packages']}"
-            out.print(Text(text, "bold yellow"))
+            text = f"UNVERIFIED package: {seen['inspection']['unverified_packages']}"
+            item(out, "note", text, "bold yellow")
     for arm in summary.plan.compared:
         for name, here, there in _differences(summary, arm):
-            out.print(Text(f"note     {name} is {here} in {summary.plan.reference.name} and {there} in {arm.name}"))
+            item(out, "note", f"{name} is {here} in {summary.plan.reference.name} and {there} in {arm.name}")
     if summary.removed_variables:
-        out.print(Text(f"note     not passed on from your environment: {', '.join(summary.removed_variables)}"))
+        item(out, "note", f"not passed on from your environment: {', '.join(summary.removed_variables)}")
     if summary.kept_variables:
-        out.print(Text(f"note     kept from your environment: {', '.join(summary.kept_variables)}"))
-    out.print(Text(f"ended    {summary.ended or 'not yet, or killed: continue with --resume'}"))
+        item(out, "note", f"kept from your environment: {', '.join(summary.kept_variables)}")
+    item(out, "ended", summary.ended or "not yet, or killed: continue with --resume")
     out.print(Text("by hand  (one sample each)"))
     for measured in summary.measured:
         out.print(Text(f"  {summary.commands[measured.arm]}"), soft_wrap=True)
@@ -194,15 +205,13 @@ def _notes(summary: Summary, out: Console) -> None:
 def _noise(summary: Summary, out: Console) -> None:
     """What may have spoilt the timings: findings from before the run, and what happened meanwhile."""
     for finding in summary.findings:
-        out.print(Text(f"{finding['severity']:<9}{finding['seen']}: {finding['why']}"))
+        item(out, finding["severity"], f"{finding['seen']}: {finding['why']}")
     for one in summary.measured:
         if one.others_cpus > NOTABLE_CPUS or one.steal_cpus > NOTABLE_CPUS:
             held = f", and its hypervisor withheld {one.steal_cpus:.2f}" if one.steal_cpus > NOTABLE_CPUS else ""
-            out.print(
-                Text(f"note     while {one.arm} was measured, others used {max(0.0, one.others_cpus):.2f} CPUs{held}")
-            )
-        if one.throttled_s > 0:
-            out.print(Text(f"note     {one.arm} was held back by its CPU quota for {one.throttled_s:.1f} s"))
+            item(out, "note", f"while {one.arm} was measured, others used {max(0.0, one.others_cpus):.2f} CPUs{held}")
+        if one.throttled_s > NOTABLE_S:
+            item(out, "note", f"{one.arm} was held back by its CPU quota for {one.throttled_s:.1f} s")
 
 
 def _differences(summary: Summary, arm: Arm) -> list[tuple[str, str, str]]:

@@ -108,8 +108,8 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
 def _show(findings: Sequence[Finding]) -> None:
     out = report.console()
     for finding in findings:
-        out.print(Text(f"{finding.severity:<5}", COLOURS[finding.severity]) + Text(f"{finding.code}: {finding.seen}"))
-        out.print(Text(f"      why   {finding.why}"))
-        out.print(Text(f"      mend  {finding.mend}"))
+        report.item(out, finding.severity, f"{finding.code}: {finding.seen}", COLOURS[finding.severity])
+        report.item(out, "  why", finding.why)
+        report.item(out, "  mend", finding.mend)
     if not findings:
         out.print(Text("nothing found"))

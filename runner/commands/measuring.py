@@ -112,7 +112,8 @@ def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm]) -> in
         arms=arms,
         engine_options=options.to_json(),
         workload=arguments.workload or "cnn",
-        warmup_steps=arguments.warmup_steps or workload.warmup_steps,
+        # the full training begins with its first step, as one's own would
+        warmup_steps=arguments.warmup_steps or (0 if arguments.full else workload.warmup_steps),
         steps=arguments.steps or workload.steps,
         epochs=workload.epochs if arguments.full else 0,
         data=data.location,
