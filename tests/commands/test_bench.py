@@ -23,7 +23,9 @@ def samples(run_folder):
     """What is recorded of each sample so far."""
 
     def read():
-        return measure.samples(record.read(run_folder)) if (run_folder / record.FILE_NAME).exists() else []
+        path = run_folder / record.FILE_NAME
+        begun = path.exists() and b"\n" in path.read_bytes()
+        return measure.samples(record.read(run_folder)) if begun else []
 
     return read
 
