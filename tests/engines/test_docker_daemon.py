@@ -33,9 +33,9 @@ def daemon(requires, monkeypatch):
     address = f"unix://{folder}/socket"
     process = subprocess.Popen(
         # in a network namespace of its own: without a bridge it would remove that of the machine's daemon
-        ["unshare", "--net", "dockerd", "--host", address, "--data-root", folder / "data", "--exec-root", folder / "exec",
-         "--pidfile", folder / "pid", "--bridge", "none", "--iptables=false", "--ip-forward=false",
-         "--storage-driver", "vfs"],
+        ["unshare", "--net", "dockerd", "--host", address, "--data-root", folder / "data",
+         "--exec-root", folder / "exec", "--pidfile", folder / "pid", "--storage-driver", "vfs",
+         "--bridge", "none", "--iptables=false", "--ip-forward=false"],
         stdout=(folder / "log").open("w"), stderr=subprocess.STDOUT,
     )  # fmt: skip
     monkeypatch.setenv("DOCKER_HOST", address)
