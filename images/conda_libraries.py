@@ -55,6 +55,10 @@ class LibrariesError(Exception):
     """One line for the user: what is wrong, where, and the mend."""
 
 
+class NoLockError(LibrariesError):
+    """There is no lock yet."""
+
+
 @dataclass(frozen=True)
 class Package:
     """One entry of the lock."""
@@ -90,7 +94,7 @@ def read_lock(path: Path) -> Lock:
     """The lock file. Raises LibrariesError if it is absent, empty or not of the form that ``write_lock`` gives it."""
     missing = "run images/conda_libraries.py lock where the channel can be reached, or use LIBRARIES=debian"
     if not path.is_file():
-        raise LibrariesError(f"{shown(path)}: there is no lock of the conda libraries: {missing}")
+        raise NoLockError(f"{shown(path)}: there is no lock of the conda libraries: {missing}")
     try:
         document = json.loads(path.read_text())
     except ValueError as error:
@@ -98,7 +102,7 @@ def read_lock(path: Path) -> Lock:
     if not isinstance(document, dict) or not isinstance(document.get("packages"), list):
         raise LibrariesError(f"{shown(path)}: packages must be a list: mend it, or {missing}")
     if not document["packages"]:
-        raise LibrariesError(f"{shown(path)}: it names no packages yet: {missing}")
+        raise NoLockError(f"{shown(path)}: it names no packages yet: {missing}")
     packages = tuple(_entry(path, number, entry) for number, entry in enumerate(document["packages"]))
     absent = [name for name in PACKAGES if name not in {package.name for package in packages}]
     if absent:
@@ -288,7 +292,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("lock", parents=[mirror], help="write the lock file")
     command = commands.add_parser("fetch", parents=[mirror], help="download the locked files")
     command.add_argument("folder", type=Path, nargs="?", default=FILES)
-    commands.add_parser("check", help="only say whether there is a usable lock")
+    commands.add_parser("check", parents=[mirror], help="only see that there is a usable lock")
     command = commands.add_parser("manifest", help="print SHA-256 and name of the fetched files")
     command.add_argument("folder", type=Path, nargs="?", default=FILES)
     command = commands.add_parser("install", parents=[mirror], help="install the locked files into a prefix")
@@ -302,7 +306,13 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.command == "lock":
         lock(arguments.lock, arguments.channel)
         return
-    locked = read_lock(arguments.lock)
+    try:
+        locked = read_lock(arguments.lock)
+    except NoLockError:
+        lock(arguments.lock, arguments.channel)
+        # It has to be said: until somebody looks at it and commits it, the channel is simply trusted.
+        print(f"{shown(arguments.lock)}: NEW: it names what {arguments.channel} has today; check and commit it")
+        locked = read_lock(arguments.lock)
     if arguments.command == "check":
         return
     if arguments.command == "fetch":

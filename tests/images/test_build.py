@@ -83,10 +83,11 @@ def test_help_names_every_option() -> None:
         assert word in result.stdout
 
 
-def test_without_a_conda_lock_the_way_on_is_said(tree: Path) -> None:
+def test_without_a_conda_lock_and_channel_the_way_on_is_said(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tree / "images/cpu/conda.lock").unlink(missing_ok=True)
+    monkeypatch.setenv("ENVKIT_CONDA_CHANNEL", "http://127.0.0.1:9/conda-forge")
     result = build("oci", "--libraries", "conda", tree=tree)
-    assert_one_clear_line(result, 2, "images/cpu/conda.lock", "LIBRARIES=debian")
+    assert_one_clear_line(result, 2, "http://127.0.0.1:9/conda-forge does not answer", "LIBRARIES=debian")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk to fill")

@@ -172,19 +172,33 @@ def test_a_channel_without_the_packages(lock: Path, url: str, channel: Path) -> 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (None, "there is no lock"),
         ("{", "not JSON"),
         ("{}", "packages must be a list"),
-        ('{"packages": []}', "names no packages yet"),
         ('{"packages": [{"url": "jemalloc.conda", "sha256": ""}]}', "packages[0].url"),
         ('{"packages": [{"url": "https://a/b/linux-64/jemalloc-5.3.0-h0_0.conda"}]}', "packages[0].sha256"),
     ],
 )
-def test_a_lock_that_is_not_one(tmp_path: Path, change: str | None, said: str) -> None:
+def test_a_lock_that_is_not_one(tmp_path: Path, change: str, said: str) -> None:
     path = tmp_path / "conda.lock"
-    if change is not None:
-        path.write_text(change)
+    path.write_text(change)
     assert_one_clear_line(run(path, "fetch", tmp_path / "files"), str(path), said)
+
+
+@pytest.mark.parametrize("content", [None, '{"packages": []}'])
+def test_a_lock_that_is_missing_is_made_and_that_is_said(tmp_path: Path, content: str | None, url: str) -> None:
+    path = tmp_path / "conda.lock"
+    if content is not None:
+        path.write_text(content)
+    result = run(path, "fetch", tmp_path / "files", "--channel", url)
+    assert result.returncode == 0, result.stderr
+    assert f"NEW: it names what {url} has today; check and commit it" in result.stdout
+    assert {entry["name"] for entry in json.loads(path.read_text())["packages"]} >= {"jemalloc", "gperftools"}
+
+
+def test_a_lock_that_is_missing_where_no_channel_answers(tmp_path: Path) -> None:
+    nobody = "http://127.0.0.1:9/conda-forge"
+    result = run(tmp_path / "conda.lock", "fetch", tmp_path / "files", "--channel", nobody)
+    assert_one_clear_line(result, nobody, "does not answer", "LIBRARIES=debian")
 
 
 def test_a_lock_filled_in_by_hand_needs_only_url_and_hash(lock: Path, url: str, tmp_path: Path) -> None:
