@@ -61,9 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     chosen = profile.load(arguments.profile or REFERENCE_PROFILE)
-    name = arguments.engine or "local"
-    inherited, _ = clean(os.environ, keep=())
-    engine = engines.get_all([name], measuring.engine_options(arguments))[name]
+    engine, inherited = measuring.one_engine(arguments)
     inspection = inspect(engine, inherited, chosen.prefix[:1])
     environment = resolve(chosen, inspection)
     load = watch_machine(LOAD_S)

@@ -16,7 +16,6 @@ from runner.catalogue import Variable
 from runner.commands import measuring
 from runner.effect import look_up
 from runner.engines.base import Engine, Task
-from runner.environment import clean
 from runner.errors import MEASURED, InputError
 from runner.inspect_image import inspect
 from runner.machine_lock import machine_lock
@@ -49,9 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         near = catalogue.nearest(arguments.name)
         meant = f" (did you mean '{near}'?)" if near else ""
         raise InputError(f"no variable '{arguments.name}' in the catalogue{meant}")
-    inherited, _ = clean(os.environ, keep=())
-    name = arguments.engine or "local"
-    engine = engines.get_all([name], measuring.engine_options(arguments))[name]
+    engine, inherited = measuring.one_engine(arguments)
     inspection = inspect(engine, inherited)
     present = catalogue.readers(inspection)
     document = {

@@ -54,6 +54,13 @@ def engine_options(arguments: argparse.Namespace) -> EngineOptions:
     return EngineOptions(**given)
 
 
+def one_engine(arguments: argparse.Namespace) -> tuple[Engine, dict[str, str]]:
+    """The engine that a command is to look into (--engine, or local), and the variables that its worker may inherit."""
+    name = arguments.engine or "local"
+    inherited, _ = clean(os.environ, keep=())
+    return engines.get_all([name], engine_options(arguments))[name], inherited
+
+
 def add_measuring_options(parser: argparse.ArgumentParser) -> None:
     add_engine_options(parser)
     group = parser.add_argument_group("measuring")

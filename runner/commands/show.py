@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 
 from rich.text import Text
 
 from runner import engines, profile, report
 from runner.commands import measuring
-from runner.environment import clean
 from runner.errors import MEASURED
 from runner.inspect_image import inspect
 from runner.resolve import resolve
@@ -25,9 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     chosen = profile.load(arguments.profile)
-    inherited, _ = clean(os.environ, keep=())
-    name = arguments.engine or "local"
-    engine = engines.get_all([name], measuring.engine_options(arguments))[name]
+    engine, inherited = measuring.one_engine(arguments)
     inspection = inspect(engine, inherited, chosen.prefix[:1])
     environment = resolve(chosen, inspection)
     if arguments.json:
