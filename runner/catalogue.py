@@ -224,6 +224,15 @@ def check(variables: Mapping[str, str], readers: Collection[str], versions: Mapp
     return problems
 
 
+def settings(variable: Variable, value: str) -> list[tuple[str, Kind, str]]:
+    """The known keys in a variable's value with their kinds and values; the key of one that has none is empty."""
+    kind = variable.kind
+    if not kind.keys:
+        return [("", kind, value)]
+    pairs = (entry.strip().partition(kind.assign) for entry in value.split(kind.separator))
+    return [(key, kind.keys[key], setting) for key, _, setting in pairs if key in kind.keys]
+
+
 def nearest(name: str) -> str | None:
     """The known variable that ``name`` most likely stands for."""
     upper = name.upper()

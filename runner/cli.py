@@ -59,9 +59,12 @@ def _run(argv: list[str] | None) -> int:
         command = choices.add_parser(name, help=text, description=text, epilog=EXIT_STATUSES)
         commands[name].add_arguments(command)
     arguments = parser.parse_args(argv)
-    signal.signal(signal.SIGTERM, _interrupt)  # a batch system's end of time is an interrupt like Ctrl-C
+    for number in (signal.SIGTERM, signal.SIGHUP):  # a batch system's end of time, a terminal that has gone
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, _interrupt)
     status = int(commands[arguments.command].run(arguments))
-    sys.stdout.flush()  # a disk that is full is to be noticed here
+    if sys.stdout:  # None where it was closed
+        sys.stdout.flush()  # a disk that is full is to be noticed here
     return status
 
 

@@ -123,6 +123,7 @@ def _store(contents: Iterable[tuple[str, bytes]], cache: Path) -> None:
     """Put all files into the cache, or none: each is written under another name and renamed when complete."""
     try:
         cache.mkdir(parents=True, exist_ok=True)
+        cache.chmod(0o755)  # whatever the umask
         for name, content in contents:
             with tempfile.NamedTemporaryFile(dir=cache, delete=False) as file:
                 try:

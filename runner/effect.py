@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runner import catalogue
 from runner.environment import Environment
+from runner.values import number_or_boolean
 from runner.worker.sensitive import is_sensitive
+
+# What libraries print when they ignore a setting or can't do what they were told to: the dynamic loader, libgomp,
+# Intel's and LLVM's OpenMP, jemalloc and libnuma. Intel's "Info" lines tell of nothing that is wrong.
+COMPLAINT = re.compile(
+    r"^(ERROR: ld\.so: |libgomp: |OMP: (Warning|Error) #|<jemalloc>: \S+ conf |libnuma: Warning: ).*$", re.MULTILINE
+)
+# OpenMP runtimes by what the evidence calls them, and the libraries that read variables only where they are the one
+# that runs.
+RUNTIMES = {"gnu": "gnu-openmp", "intel": "intel-openmp", "llvm": "llvm-openmp"}
+ONE_RUNS = {*RUNTIMES.values(), "jemalloc", "tcmalloc", "mimalloc"}
 
 
 @dataclass(frozen=True)
@@ -30,11 +43,15 @@ def _same(expected: Any, seen: Any) -> bool:
     return type(expected) is type(seen) and bool(expected == seen)
 
 
-def check(environment: Environment, evidence: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
+def check(
+    environment: Environment, evidence: Mapping[str, Any], kept: Mapping[str, str], printed: str = ""
+) -> list[Check]:
     """Everything that must hold, in the order to read it: preloads, the profile's `expect`, then the variables.
 
     Of the variables that can change the outcome, the worker must have been given the profile's and those that the
-    user chose to keep (``kept``), and no other. Variables that agree are not listed.
+    user chose to keep (``kept``), and no other. What the profile sets must be read by a library that runs, have the
+    value that it was given, and be refused by no library in what the worker ``printed`` to stderr. Of all this only
+    what does not hold is listed.
     """
     preloaded = evidence["variables"].get("preloaded", {})
     checks = [
@@ -48,7 +65,37 @@ def check(environment: Environment, evidence: Mapping[str, Any], kept: Mapping[s
         Check(f"variable {name}", wanted.get(name, "not set"), given.get(name, "not set"))
         for name in sorted(wanted.keys() | given.keys())
     ]
+    variables += [
+        *_implied(environment.expect, environment.variables.items() & given.items(), evidence),
+        *_complaints(printed),
+    ]
     return checks + [variable for variable in variables if not variable.holds]
+
+
+def _implied(
+    expect: Mapping[str, Any], given: Iterable[tuple[str, str]], evidence: Mapping[str, Any]
+) -> Iterator[Check]:
+    """What a profile need not expect in words: a library that reads each variable runs, and it has the value given."""
+    runs = {RUNTIMES.get(look_up(evidence, "openmp.runtime")), look_up(evidence, "malloc.allocator")}
+    for name, value in sorted(given):
+        variable = catalogue.load().get(name)
+        if variable is None:
+            continue
+        if variable.read_by.keys() <= ONE_RUNS and not runs & variable.read_by.keys():
+            running = " and ".join(sorted(one for one in runs if one)) or "nothing known"
+            yield Check(f"variable {name}", f"read by {' or '.join(variable.read_by)}", f"{running} running")
+        if variable.verified_by is not None:
+            for key, kind, text in catalogue.settings(variable, value):
+                at = variable.verified_by + key
+                wanted, seen = number_or_boolean(kind, text), look_up(evidence, at)
+                # a runtime may spell a text in its own way, and where nothing is seen nothing can be said
+                if at not in expect and wanted is not None and type(seen) is type(wanted):
+                    yield Check(at, wanted, seen)
+
+
+def _complaints(printed: str) -> Iterator[Check]:
+    for line in dict.fromkeys(match.group().strip() for match in COMPLAINT.finditer(printed)):
+        yield Check("stderr", "no complaint of a library", line)
 
 
 def look_up(evidence: Mapping[str, Any], key: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,22 +15,28 @@ from runner.errors import InputError
 
 @contextlib.contextmanager
 def machine_lock() -> Iterator[None]:
-    """Hold the machine for this process. Raises InputError, naming the process, while another measurement runs."""
+    """Hold the machine for this process. Raises InputError, naming the process, while another measurement runs.
+
+    Only those that have the same TMPDIR see each other.
+    """
     path = Path(tempfile.gettempdir()) / "envkit.lock"
-    flags = os.O_RDWR | os.O_CLOEXEC
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW  # the folder is everybody's: a link may lead anywhere
     try:
         # An existing file is opened without O_CREAT: in a sticky folder the kernel refuses that for another user's
         # file (sysctl fs.protected_regular).
-        descriptor = os.open(path, flags) if path.exists() else os.open(path, flags | os.O_CREAT, 0o666)
+        descriptor = os.open(path, flags) if os.path.lexists(path) else os.open(path, flags | os.O_CREAT, 0o666)
     except OSError as error:
         raise InputError(f"{path}: can't be opened: {error.strerror}; remove it, or set TMPDIR") from None
     try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+            raise InputError(f"{path}: is not a lock file; remove it, or set TMPDIR")
         with contextlib.suppress(PermissionError):
             os.fchmod(descriptor, 0o666)  # other users measure here too, whatever this one's umask
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            holder = os.pread(descriptor, 20, 0).decode().strip() or "unknown"
+            holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
             raise InputError(
                 f"another measurement runs on this machine (process {holder}); both would be spoilt: wait for it"
             ) from None

@@ -30,7 +30,7 @@ class _Console(Console):
 def console() -> Console:
     """The terminal, or plain text of a fixed width where the output goes to a file."""
     plain = _Console()
-    return plain if plain.is_terminal else _Console(width=WIDTH)
+    return plain if plain.is_terminal and plain.width >= WIDTH else _Console(width=WIDTH)
 
 
 def show(summary: Summary, folder: str, out: Console) -> None:
@@ -77,6 +77,9 @@ def _heading(summary: Summary, out: Console) -> None:
         versions = f"Python {inside['python']['version']}, torch {inside['packages']['torch']}"
         digest = f" ({engine['digest'][:19]}…)" if "digest" in engine else ""
         rows.append(("engine", f"{name} {engine['version']}: {engine['image']}{digest}, {versions}"))
+    if plan.engine_options:
+        options = (f"--{name.replace('_', '-')} {value}" for name, value in plan.engine_options.items())
+        rows.append(("options", ", ".join(options)))
     rows.append(("workload", f"{plan.workload}, {length}, each sample a fresh process"))
     rows.append(("data", summary.data_source))
     for name, text in rows:
@@ -167,7 +170,7 @@ def _evidence(summary: Summary, measured: Measured, out: Console) -> None:
         table.add_column(column, overflow="fold")
     for check in measured.checks:
         mark = Text("ok", "green") if check.holds else Text("NOT MET", "bold red")
-        table.add_row(check.key, _shown(check.expected), _shown(check.seen), mark)
+        table.add_row(Text(check.key), Text(_shown(check.expected)), Text(_shown(check.seen)), mark)
     out.print(table)
     for name, value in summary.environments[measured.arm].variables.items():
         out.print(Text(f"  {name}={value}"), soft_wrap=True)
@@ -208,17 +211,25 @@ def _noise(summary: Summary, out: Console) -> None:
         item(out, finding["severity"], f"{finding['seen']}: {finding['why']}")
     for one in summary.measured:
         if one.others_cpus > NOTABLE_CPUS or one.steal_cpus > NOTABLE_CPUS:
-            held = f", and its hypervisor withheld {one.steal_cpus:.2f}" if one.steal_cpus > NOTABLE_CPUS else ""
-            item(out, "note", f"while {one.arm} was measured, others used {max(0.0, one.others_cpus):.2f} CPUs{held}")
+            held = f", and its hypervisor withheld up to {one.steal_cpus:.2f}" if one.steal_cpus > NOTABLE_CPUS else ""
+            item(
+                out,
+                "note",
+                f"while {one.arm} was measured, others used up to {max(0.0, one.others_cpus):.2f} CPUs{held}",
+            )
         if one.throttled_s > NOTABLE_S:
             item(out, "note", f"{one.arm} was held back by its CPU quota for {one.throttled_s:.1f} s")
 
 
 def _differences(summary: Summary, arm: Arm) -> list[tuple[str, str, str]]:
-    """What two images have in different versions, and so does not come from the engines alone."""
-    ours, theirs = summary.inspection(summary.plan.reference), summary.inspection(arm)
-    versions = [{"Python": seen["python"]["version"], "libc": seen["fingerprint"]["libc"], **seen["packages"]}
-                for seen in (ours, theirs)]  # fmt: skip
-    return [
-        (name, str(here), str(versions[1][name])) for name, here in versions[0].items() if here != versions[1][name]
-    ]
+    """What differs between two images and the limits they run in, and so does not come from the engines alone."""
+    ours, theirs = (
+        {
+            "Python": seen["python"]["version"],
+            "libc": seen["fingerprint"]["libc"],
+            **seen["packages"],
+            **{name.replace("_", " "): seen["facts"][name] for name in ("usable_cpus", "physical_cores", "cpu_quota")},
+        }
+        for seen in (summary.inspection(summary.plan.reference), summary.inspection(arm))
+    )
+    return [(name, str(here), str(theirs[name])) for name, here in ours.items() if here != theirs[name]]

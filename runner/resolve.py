@@ -37,6 +37,11 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
                 f"profile '{profile.name}' preloads {library}, which is not installed "
                 f"(looked in {folders}); get it with: {GET[library]}"
             )
+        if re.search(r"[\s:]", found["path"]):
+            raise InputError(
+                f"{found['path']}: can't be preloaded, as the loader splits LD_PRELOAD at blanks and colons; "
+                "move the project to a folder without them"
+            )
         preload[library] = found["path"]
     try:
         variables = {name: expand(value, facts) for name, value in profile.env.items()}

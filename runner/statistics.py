@@ -48,7 +48,8 @@ def speedup(reference_s: Sequence[float], profile_s: Sequence[float]) -> Speedup
     """Ratio of medians with a 95% percentile bootstrap interval, or None with fewer than MIN_BLOCKS blocks.
 
     Both sequences hold one time (seconds) per block, in the same order. Blocks are resampled as pairs, because what
-    slows a whole block (another process, a warmer machine) slows both of its samples. The resampling is seeded, so a
+    slows a whole block (another process, a warmer machine) slows both of its samples; a ratio of medians does not
+    cancel that, so the interval is then rather too wide than too narrow. The resampling is seeded, so a
     record always gives the same interval. scipy gives NaN for the interval where all samples are equal: there the
     ratio is the interval.
     """

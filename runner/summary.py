@@ -26,8 +26,8 @@ LOSS_TOLERANCE = 1e-3
 class Measured:
     """One arm's samples. Times are medians over samples, in seconds; counts are medians per timed step.
 
-    ``others_cpus`` is what the rest of the machine used during the timed steps, and ``steal_cpus`` what its hypervisor
-    withheld, in CPUs.
+    ``others_cpus`` is the most that the rest of the machine used during a sample's timed steps, and ``steal_cpus`` the
+    most that its hypervisor withheld, in CPUs: one noisy sample must not hide behind many quiet ones.
     """
 
     arm: str
@@ -108,7 +108,7 @@ class Summary:
         """What a script needs."""
         return {
             "reference": self.plan.reference.name,
-            "comparisons": [asdict(one) for one in self.comparisons],
+            "comparisons": [_finite(asdict(one)) for one in self.comparisons],
             "measured": [{**asdict(one), "in_effect": one.in_effect} for one in self.measured],
             "synthetic_data": self.synthetic,
             "data_source": self.data_source,
@@ -118,6 +118,13 @@ class Summary:
             "plan": self.plan.to_json(),
             "engines": self.engines,
         }
+
+
+def _finite(value: Any) -> Any:
+    """The same without numbers that JSON does not have (NaN, infinity): None in their place."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def summarise(events: Sequence[Event]) -> Summary:
@@ -186,7 +193,7 @@ def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Seq
     steps = len(own[0]["step_s"])
     seconds = basic.median(event["seconds"] for event in own)
     usage = [event["usage"] for event in own]
-    checked = [check(environment, event["evidence"], kept) for event in own]
+    checked = [check(environment, event["evidence"], kept, event["stderr"]) for event in own]
     # of several samples the one that is least in effect is shown
     worst = max(checked, key=lambda checks: sum(not one.holds for one in checks))
     return Measured(
@@ -198,12 +205,12 @@ def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Seq
         faults_per_step=basic.median(one["minor_faults"] for one in usage) / steps,
         peak_memory_bytes=basic.median(event["peak_memory_bytes"] for event in own),
         throttled_s=sum(one["throttled_s"] for one in usage),
-        others_cpus=basic.median(
+        others_cpus=max(
             (event["usage"]["machine_busy_s"] - event["usage"]["user_s"] - event["usage"]["system_s"])
             / event["seconds"]
             for event in own
         ),
-        steal_cpus=basic.median(event["usage"]["machine_steal_s"] / event["seconds"] for event in own),
+        steal_cpus=max(event["usage"]["machine_steal_s"] / event["seconds"] for event in own),
         training_s=seconds,
         accuracy=basic.median(event["accuracy"] for event in own) if own[0]["accuracy"] is not None else None,
         checks=worst,

@@ -226,6 +226,14 @@ def _settings(kind: Kind, value: str, version: str | None) -> None:
             raise SettingsError(f"{key}'s value '{setting}' {refused}", f"write {inner.allowed()}")
 
 
+def number_or_boolean(kind: Kind, value: str) -> int | bool | None:
+    """What a library makes of a value that it accepts, or None where that is neither a number nor a boolean."""
+    text = value.partition(",")[0].strip()
+    if kind.type in ("integer", "integers") and re.fullmatch(r"[-+]?\d+|0[xX][0-9a-fA-F]+", text, re.ASCII):
+        return int(text, 16 if text[:2].lower() == "0x" else 10)
+    return text == "true" if kind.type == "boolean" and text in ("true", "false") else None
+
+
 def _no_check(kind: Kind, value: str) -> str | None:
     raise AssertionError("settings are checked by refusal()")
 

@@ -153,7 +153,8 @@ def bench_arguments(
 
     def arguments(profile: str, *options: object, text: str = "") -> list[object]:
         path = write_profile(profile, f"{text}env:\n  SIMULATED: {profile}\n") if profile != "baseline" else profile
-        fixed = ["--python", simulation.python, "--data", "synthetic", "--seed", 7, "--steps", 3]
+        fixed = ["--python", simulation.python, "--data", "synthetic", "--seed", 7]
+        fixed += [] if "--full" in options else ["--steps", 3]
         return ["bench", path, *fixed, "--output", run_folder, *options]
 
     return arguments

@@ -110,3 +110,84 @@ def test_evidence_without_variables_is_not_met():
     wanted = environment(preload={"jemalloc": "/lib/j.so"}, variables={"MALLOC_CONF": "a:b"})
     checks = check(wanted, {**EVIDENCE, "variables": {"error": "OSError: no /proc"}}, {})
     assert [one.key for one in checks if not one.holds] == ["preload.jemalloc", "variable MALLOC_CONF"]
+
+
+# --- what holds without being expected in words ---
+
+
+def seen(variables, evidence=None, expect=None, printed=""):
+    """What is not met for a worker that was given just these variables."""
+    wanted = environment(expect, variables=variables)
+    document = {**EVIDENCE, **(evidence or {}), "variables": {"sensitive": variables, "preloaded": {}}}
+    return [(one.key, one.expected, one.seen) for one in check(wanted, document, {}, printed) if not one.holds]
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"KMP_BLOCKTIME": "0"}, "read by intel-openmp or llvm-openmp"),
+        ({"MALLOC_CONF": "dirty_decay_ms:-1"}, "read by jemalloc"),
+        ({"TCMALLOC_RELEASE_RATE": "0"}, "read by tcmalloc"),
+        ({"MIMALLOC_VERBOSE": "1"}, "read by mimalloc"),
+    ],
+)
+def test_a_variable_must_be_read_by_a_library_that_runs(variables, expected):
+    (name,) = variables
+    assert seen(variables) == [(f"variable {name}", expected, "glibc and gnu-openmp running")]
+
+
+def test_gnus_variables_under_intels_runtime():
+    openmp = {"openmp": {"runtime": "intel", "max_threads": 2}}
+    assert seen({"GOMP_SPINCOUNT": "0"}, openmp) == [
+        ("variable GOMP_SPINCOUNT", "read by gnu-openmp", "glibc and intel-openmp running")
+    ]
+    assert seen({"KMP_BLOCKTIME": "0"}, openmp) == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "evidence", "unmet"),
+    [
+        ({"OMP_NUM_THREADS": "2"}, {}, []),
+        ({"OMP_NUM_THREADS": "2,1"}, {}, []),
+        ({"OMP_NUM_THREADS": "4"}, {}, [("openmp.max_threads", 4, 2)]),
+        ({"OMP_NUM_THREADS": "4"}, {"openmp": {"error": "OSError: no"}}, []),  # nothing tells
+        ({"GLIBC_TUNABLES": "glibc.malloc.hugetlb=0x1"}, {}, []),
+        ({"GLIBC_TUNABLES": "glibc.malloc.hugetlb=2"}, {}, [("malloc.settings.glibc.malloc.hugetlb", 2, 1)]),
+        (
+            {"MALLOC_CONF": "background_thread:false,dirty_decay_ms:-1,thp:always"},
+            {"malloc": {"allocator": "jemalloc",
+                        "settings": {"background_thread": True, "dirty_decay_ms": -1, "thp": "always"}}},
+            [("malloc.settings.background_thread", False, True)],
+        ),
+        ({"OMP_UNKNOWN": "4"}, {}, []),
+    ],
+)  # fmt: skip
+def test_a_number_or_boolean_must_be_in_force(variables, evidence, unmet):
+    assert seen(variables, evidence) == unmet
+
+
+def test_what_is_expected_in_words_is_not_said_twice():
+    assert seen({"OMP_NUM_THREADS": "4"}, expect={"openmp.max_threads": 4}) == [("openmp.max_threads", 4, 2)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ERROR: ld.so: object '/x.so' from LD_PRELOAD cannot be preloaded (invalid ELF header): ignored.",
+        "libgomp: Invalid value for environment variable OMP_PLACES",
+        'OMP: Warning #58: KMP_AFFINITY: parameter invalid, ignoring "compackt".',
+        "<jemalloc>: Invalid conf pair: dirty_decay_mss:-1",
+        "<jemalloc>: Out-of-range conf value: narenas:0",
+        "libnuma: Warning: node argument 7 is out of range",
+    ],
+)
+def test_a_library_that_complains(line):
+    assert seen({}, printed=f"chatter\n{line}\n{line}\n") == [("stderr", "no complaint of a library", line)]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "chatter about libgomp: all is well", "OMP: Info #276: omp_set_nested routine deprecated",
+             "<jemalloc>: -- Set conf value: thp:always"],
+)  # fmt: skip
+def test_other_output_is_no_complaint(text):
+    assert seen({}, printed=text) == []

@@ -62,3 +62,14 @@ def test_a_lock_that_cannot_be_opened():
     (Path(tempfile.gettempdir()) / "envkit.lock").mkdir()
     with pytest.raises(InputError, match=r"envkit.lock: can't be opened: Is a directory; remove it, or set TMPDIR"):
         machine_lock().__enter__()
+
+
+def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path, monkeypatch):
+    precious = tmp_path / "precious"
+    precious.write_text("content")
+    (tmp_path / "envkit.lock").symlink_to(precious)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with pytest.raises(InputError, match=r"envkit\.lock"), machine_lock():
+        pass
+    assert precious.read_text() == "content"

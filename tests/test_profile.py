@@ -190,3 +190,13 @@ def test_an_error_in_what_is_extended_names_that_file(write_profile):
 
 def test_division_by_a_fact_is_left_to_the_machine(write_profile):
     assert profile.load(str(write_profile("mine", "env: {A: '${8 // (numa_nodes - 1)}'}\n"))).env
+
+
+def test_the_readmes_example_is_a_profile(tmp_path):
+    readme = (PROFILE_FOLDER.parent / "README.md").read_text()
+    example = readme.split("```yaml\n")[1].split("```")[0]
+    (tmp_path / "mine.yaml").write_text(example)
+    loaded = profile.load(str(tmp_path / "mine.yaml"))
+    assert loaded.env.keys() == {"OMP_NUM_THREADS", "KMP_AFFINITY"}
+    assert loaded.expect.keys() == {"openmp.runtime", "openmp.max_threads"}
+    assert loaded.prefix == ("numactl", "--interleave=all")

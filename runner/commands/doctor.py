@@ -12,7 +12,7 @@ from dataclasses import asdict
 
 from rich.text import Text
 
-from runner import engines, profile, report
+from runner import catalogue, engines, profile, report
 from runner.arguments import duration
 from runner.commands import measuring
 from runner.doctor import diagnose
@@ -24,12 +24,14 @@ from runner.engines.process import end
 from runner.environment import clean
 from runner.errors import FAILED, MEASURED, InputError
 from runner.inspect_image import inspect
+from runner.machine_lock import machine_lock
 from runner.plan import REFERENCE_PROFILE
 from runner.resolve import resolve
 from runner.worker.machine_load import watch as watch_machine
 
 LOAD_S = 3.0
 WATCH_S = 10.0
+SHORTEST_S = 2.0
 # Enough for every library to have started its threads.
 TRIAL = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "3")
 COLOURS = {"stop": "bold red", "warn": "bold yellow", "note": "bold"}
@@ -49,7 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if "--" in sys.argv:
         command = sys.argv[sys.argv.index("--") + 1 :]
+        if len(arguments.own_command) + (arguments.profile is not None) != len(command):
+            raise InputError("doctor: give a PROFILE, or a command after --, and not both")
         findings = _of_command(command, arguments.watch)
+    elif arguments.own_command:
+        raise InputError(f"doctor: '{arguments.own_command[0]}': a command to watch comes after --")
     else:
         findings = _of_profile(arguments)
     if arguments.json:
@@ -64,14 +70,24 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     engine, inherited = measuring.one_engine(arguments)
     inspection = inspect(engine, inherited, chosen.prefix[:1])
     environment = resolve(chosen, inspection)
-    load = watch_machine(LOAD_S)
-    outcome = engine.run(Task(TRIAL, environment.variables, inherited, environment.prefix))
+    wrong = [
+        Finding("would-be-ignored", "stop", f"{one.variable}: {one.wrong}", "the profile would be measured without it",
+                one.mend)
+        for one in catalogue.check(
+            environment.variables, catalogue.readers(inspection), catalogue.versions(inspection)
+        )
+    ]  # fmt: skip
+    if wrong:
+        return wrong  # some of these hang a library or bring it down
+    with machine_lock():
+        load = watch_machine(LOAD_S)
+        outcome = engine.run(Task(TRIAL, environment.variables, inherited, environment.prefix))
     if outcome.failure is not None:
         last = (outcome.stderr_tail.strip().splitlines() or ["it printed nothing"])[-1]
         failed = Finding("worker-failed", "stop", f"a worker {outcome.failure}", last, "see the message")
         return [failed, *diagnose(Situation(inspection["facts"], inspection["fingerprint"], environment, None, load))]
     evidence = json.loads(outcome.stdout)["evidence"]
-    unmet = [one for one in check(environment, evidence, {}) if not one.holds]
+    unmet = [one for one in check(environment, evidence, {}, outcome.stderr_tail) if not one.holds]
     return [
         Finding(
             "not-in-effect", "stop", f"{one.key}: expected {one.expected}, seen {one.seen}",
@@ -99,7 +115,12 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
     if ended is None:
         print(f"runner: stopped '{command[0]}' after {seconds:g} s of watching (--watch)", file=sys.stderr)
     elif ended != 0:
-        raise InputError(f"doctor -- {command[0]}: it ended with status {ended} before it could be watched")
+        raise InputError(f"doctor -- {command[0]}: it ended with status {ended}; it must run for a while to be watched")
+    elif evidence["usage"]["seconds"] < SHORTEST_S:
+        print(
+            f"runner: '{command[0]}' ended after {evidence['usage']['seconds']:.1f} s: too short to see much",
+            file=sys.stderr,
+        )
     return diagnose(Situation(inspection["facts"], inspection["fingerprint"], None, evidence, None))
 
 

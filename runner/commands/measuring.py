@@ -100,9 +100,15 @@ def run(arguments: argparse.Namespace, title: str, arms: Sequence[Arm]) -> int:
 
 
 def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm]) -> int:
+    for name in ("steps", "budget", "precision"):
+        if arguments.full and getattr(arguments, name) is not None:
+            raise InputError(f"--{name} means nothing with --full, which trains whole epochs; leave it out")
     profiles = {arm.profile: profile.load(arm.profile) for arm in arms}
     arms = tuple(Arm(arm.name, profiles[arm.profile].name, arm.engine) for arm in arms)
     profiles = {loaded.name: loaded for loaded in profiles.values()}
+    for name in arguments.keep_env or ():
+        if name not in os.environ:
+            raise InputError(f"--keep-env {name}: it is not set in your environment; set it, or leave it out")
     inherited, removed = clean(os.environ, arguments.keep_env or ())
     kept = {name: inherited[name] for name in arguments.keep_env or () if name in inherited}
     options = engine_options(arguments)

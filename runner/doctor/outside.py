@@ -77,7 +77,7 @@ def _threads(pid: int) -> Iterator[tuple[str, str, str]]:
     for task in Path(f"/proc/{pid}/task").glob("*/status"):
         try:
             fields = dict(line.split(":", 1) for line in task.read_text().splitlines() if ":" in line)
-        except (FileNotFoundError, ProcessLookupError):
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue
         yield task.parent.name, fields["State"].split()[0], fields["Cpus_allowed_list"].strip()
 

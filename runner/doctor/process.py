@@ -83,7 +83,7 @@ def two_runtimes(situation: Situation) -> Finding | None:
 def pinned_to_one_core(situation: Situation) -> Finding | None:
     masks, threads = situation.seen("threads", "masks") or {}, situation.seen("openmp", "max_threads")
     usable = situation.facts["usable_cpus"]
-    if len(masks) != 1 or usable < 2 or (threads is not None and threads < 2):
+    if sum(masks.values()) < 2 or len(masks) != 1 or usable < 2 or (threads is not None and threads < 2):
         return None
     cpus = expand_cpu_list(next(iter(masks)))
     if len(cpus) != 1:

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 from runner.doctor.finding import Finding, Situation
+from runner.worker.host import expand_cpu_list
 
 GPU_VARIABLES = ("NCCL_", "CUDA_", "CUBLAS_", "CUDNN_", "NVIDIA_")
+# What must be in /proc/cpuinfo for a part of an instruction set's name, and for a floating-point mode one of these, to
+# change anything (oneDNN developer guide, "CPU Dispatcher Control" and "Floating-point Math Mode").
+ISA_NEEDS = {"avx2": "avx2", "avx512": "avx512f", "bf16": "avx512_bf16", "fp16": "avx512_fp16", "avx10": "avx512_fp16",
+             "amx": "amx_bf16", "amx_fp16": "amx_fp16", "amx_2": "amx_fp16"}  # fmt: skip
+FPMATH_NEEDS = {"bf16": ("avx512_bf16", "amx_bf16"), "f16": ("avx512_fp16", "amx_fp16"), "tf32": ("amx_tf32",)}
+# numactl(8): the options that take nodes, where they are numbers
+NUMA_NODES = re.compile(
+    r"(?:--(?:cpunodebind|membind|interleave|weighted-interleave|preferred|preferred-many)=|-[NmiwpP])([\d,-]+)"
+)
 GPU_DEVICES = (Path("/dev/nvidiactl"), Path("/dev/kfd"))
 BINDING = ("KMP_AFFINITY", "OMP_PLACES", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY")
 
 
 def asks_for_too_many_threads(situation: Situation) -> Finding | None:
-    asked, usable = situation.variable("OMP_NUM_THREADS"), situation.facts["usable_cpus"]
-    if situation.evidence is not None or asked is None or not asked.isdigit() or int(asked) <= usable:
+    # a list has a number for each level of nesting
+    asked = (situation.variable("OMP_NUM_THREADS") or "").partition(",")[0]
+    usable = situation.facts["usable_cpus"]
+    if situation.evidence is not None or not asked.isdigit() or int(asked) <= usable:
         return None
     return Finding(
         "too-many-threads", "stop",
@@ -52,6 +65,56 @@ def no_gpu(situation: Situation) -> Finding | None:
     )  # fmt: skip
 
 
+def isa_above_cpu(situation: Situation) -> Finding | None:
+    for name in ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"):
+        value = (situation.variable(name) or "").lower()
+        needed = dict.fromkeys(flag for word, flag in ISA_NEEDS.items() if word in value)
+        missing = [flag for flag in needed if flag not in situation.fingerprint["isa"]]
+        if missing and situation.fingerprint["architecture"] == "x86_64":
+            return Finding(
+                "isa-above-cpu", "warn",
+                f"{name}={value}, and this CPU has no {missing[0]}",
+                "oneDNN takes the best that the CPU has, as it would without the variable",
+                "remove it, or name an instruction set below the CPU's best",
+            )  # fmt: skip
+    return None
+
+
+def fpmath_above_cpu(situation: Situation) -> Finding | None:
+    for name in ("ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE"):
+        value = (situation.variable(name) or "").lower()
+        needed = FPMATH_NEEDS.get(value, ())
+        if not needed or situation.fingerprint["architecture"] != "x86_64":
+            continue
+        if not any(flag in situation.fingerprint["isa"] for flag in needed):
+            lacks = f"neither {' nor '.join(needed)}" if len(needed) > 1 else f"no {needed[0]}"
+            return Finding(
+                "fpmath-above-cpu", "warn",
+                f"{name}={value}, and this CPU has {lacks}",
+                "oneDNN goes on computing in float32, as it would without the variable",
+                "remove it, or choose a mode that the CPU computes in",
+            )  # fmt: skip
+    return None
+
+
+def numa_node_missing(situation: Situation) -> Finding | None:
+    """Nodes are numbered from 0 on all but a few machines; there numactl itself ends with an error."""
+    prefix = situation.environment.prefix if situation.environment else ()
+    if not prefix or Path(prefix[0]).name != "numactl":
+        return None
+    for option in prefix[1:]:
+        match = NUMA_NODES.fullmatch(option)
+        missing = [node for node in expand_cpu_list(match[1]) if node >= situation.facts["numa_nodes"]] if match else []
+        if missing:
+            return Finding(
+                "numa-node-missing", "stop",
+                f"numactl {option}: this machine has no NUMA node {missing[0]}",
+                "numactl refuses to start training",
+                f"name nodes from 0 to {situation.facts['numa_nodes'] - 1}",
+            )  # fmt: skip
+    return None
+
+
 def hidden_topology(situation: Situation) -> Finding | None:
     binds = any(situation.variable(name) for name in BINDING)
     if not binds or situation.fingerprint["hypervisor"] is None or situation.facts["smt"]:
@@ -65,5 +128,6 @@ def hidden_topology(situation: Situation) -> Finding | None:
 
 
 PROFILE_CHECKS: tuple[Callable[[Situation], Finding | None], ...] = (
-    asks_for_too_many_threads, huge_pages_off, no_gpu, hidden_topology,
+    asks_for_too_many_threads, huge_pages_off, no_gpu, isa_above_cpu, fpmath_above_cpu,
+    numa_node_missing, hidden_topology,
 )  # fmt: skip

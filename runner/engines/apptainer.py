@@ -16,6 +16,8 @@ from runner.engines.process import run_process
 from runner.errors import InputError
 
 SIF = PROJECT / "build" / "envkit-cpu.sif"
+# The caller's variables that put others, or folders, into a container.
+REACH_INSIDE = ("APPTAINERENV_", "SINGULARITYENV_", "APPTAINER_BIND", "SINGULARITY_BIND")
 # Words of Apptainer's messages, and what to do about them.
 MENDS = {
     "failed to open /dev/fuse": "/dev/fuse must be readable and writable: sudo chmod 666 /dev/fuse",
@@ -62,7 +64,9 @@ class ApptainerEngine:
         ]  # fmt: skip
 
     def run(self, task: Task) -> Outcome:
-        outcome = run_process(self.command(task), task.inherited or os.environ, PROJECT, task.timeout_s)
+        caller = task.inherited or os.environ
+        environment = {name: value for name, value in caller.items() if not name.startswith(REACH_INSIDE)}
+        outcome = run_process(self.command(task), environment, PROJECT, task.timeout_s)
         mend = next((mend for words, mend in MENDS.items() if words in outcome.stderr_tail), None)
         if outcome.failure and mend:
             return replace(outcome, failure=f"was not started ({mend})")

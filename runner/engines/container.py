@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from runner.engines.base import PROJECT, EngineOptions, Outcome, Task
+from runner.errors import InputError
 
 INTERPRETER = "/opt/kit/bin/python"
 FOLDER = "/kit"
@@ -23,8 +24,11 @@ def argv(task: Task) -> list[str]:
 
 
 def mounts(task: Task) -> dict[str, str]:
-    """Host folder -> folder inside. All are mounted read-only."""
-    return {str(PROJECT / "runner"): CODE} | ({task.data: DATA} if task.data else {})
+    """Host folder -> folder inside. All are mounted read-only. Raises InputError for code that is closed to others."""
+    code = PROJECT / "runner"
+    if code.stat().st_mode & 0o005 != 0o005:
+        raise InputError(f"{code}: a container's ordinary user can't read it: chmod -R go+rX {code}")
+    return {str(code): CODE} | ({task.data: DATA} if task.data else {})
 
 
 def limits(options: EngineOptions) -> list[str]:
@@ -37,7 +41,10 @@ def run_options(task: Task, options: EngineOptions) -> list[str]:
     """The options of ``docker run`` and ``podman run``."""
     volumes = [part for host, inside in mounts(task).items() for part in ("--volume", f"{host}:{inside}:ro")]
     variables = [part for name, value in task.variables.items() for part in ("--env", f"{name}={value}")]
-    return ["--network", "none", "--shm-size", SHM, "--workdir", FOLDER, *limits(options), *volumes, *variables]
+    # swap counts too: a worker that swaps would be measured as a slow one
+    swap = ["--memory-swap", options.memory] if options.memory else []
+    fixed = ["--network", "none", "--shm-size", SHM, "--workdir", FOLDER]
+    return [*fixed, *limits(options), *swap, *volumes, *variables]
 
 
 def out_of_memory(options: EngineOptions) -> str:

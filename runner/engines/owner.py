@@ -20,7 +20,7 @@ def stat_fields(pid: int) -> list[str] | None:
     """The fields of /proc/PID/stat from the third on (the second, a name in brackets, may hold blanks)."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
 
 
@@ -31,12 +31,18 @@ def boot_id() -> str:
 
 def me() -> str:
     """This runner, as one word. A process number alone would be used again by another process."""
-    return f"{platform.node()}/{boot_id()}/{os.getpid()}/{started(os.getpid())}"
+    return f"{platform.node()}/{os.getuid()}/{boot_id()}/{os.getpid()}/{started(os.getpid())}"
 
 
 def is_gone(owner: str) -> bool:
-    """Whether ``owner`` was a runner of this machine that runs no more."""
-    host, boot, pid, start = owner.split("/")
-    if host != platform.node():
-        return False  # another machine's, on an engine that both use
+    """Whether ``owner`` was a runner of this user on this machine that runs no more.
+
+    Of another user's it can't be told where /proc hides other users' processes.
+    """
+    try:
+        host, user, boot, pid, start = owner.split("/")
+    except ValueError:
+        return False
+    if (host, user) != (platform.node(), str(os.getuid())):
+        return False
     return boot != boot_id() or started(int(pid)) != start

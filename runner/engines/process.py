@@ -55,7 +55,8 @@ def _interrupts_held_back() -> Iterator[None]:
     waiting: list[int] = []
     handlers = {
         number: signal.signal(number, lambda number, frame: waiting.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) != signal.SIG_IGN
     }
     try:
         yield

@@ -87,17 +87,15 @@ def pids_free(root: Path = Path("/")) -> int | None:
 
 
 def throttled_seconds(root: Path = Path("/")) -> float | None:
-    """How long this process's group has been held back by its quota, in seconds, or None where nothing tells.
+    """How long this process's group, or one around it, has been held back by a quota, in seconds; None: nothing tells.
 
     Version 2 counts ``throttled_usec`` and version 1 ``throttled_time`` (nanoseconds) in ``cpu.stat``.
     """
+    found = []
     for folder in _own_folders(root, "cpu", ("cpu", "cpu,cpuacct")):
-        stat = _read(folder / "cpu.stat")
-        if stat is None:
-            continue
-        fields = dict(line.split()[:2] for line in stat.splitlines() if line)
+        fields = dict(line.split()[:2] for line in (_read(folder / "cpu.stat") or "").splitlines() if line)
         if "throttled_usec" in fields:
-            return int(fields["throttled_usec"]) / 1e6
-        if "throttled_time" in fields:
-            return int(fields["throttled_time"]) / 1e9
-    return None
+            found.append(int(fields["throttled_usec"]) / 1e6)
+        elif "throttled_time" in fields:
+            found.append(int(fields["throttled_time"]) / 1e9)
+    return max(found, default=None)

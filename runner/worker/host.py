@@ -10,6 +10,9 @@ from typing import Any
 
 from runner.worker.cgroup import cpu_quota
 
+# The instruction sets that decide what oneDNN can do, as /proc/cpuinfo calls them.
+ISA = ("avx2", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_fp16", "amx_tf32")
+
 
 def _read(path: Path) -> str | None:
     try:
@@ -117,7 +120,7 @@ def fingerprint(root: Path = Path("/")) -> dict[str, Any]:
         "governor": _read(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "frequency_driver": _read(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"),
         "hypervisor": _hypervisor(flags, _read(dmi / "sys_vendor"), _read(dmi / "product_name")),
-        "isa": [name for name in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if name in flags],
+        "isa": [name for name in ISA if name in flags],
     }
 
 

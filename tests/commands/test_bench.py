@@ -324,8 +324,7 @@ def test_a_preload_of_the_caller_is_removed(bench, simulation):
 
 def test_kept_variables_reach_every_worker_and_are_listed(bench, simulation):
     simulation.worker("mine", seconds=times(0.5))
-    options = ["--keep-env", "OMP_NUM_THREADS", "--keep-env", "KMP_UNSET"]
-    result = bench("mine", *options, OMP_NUM_THREADS="1", KMP_BLOCKTIME="7")
+    result = bench("mine", "--keep-env", "OMP_NUM_THREADS", OMP_NUM_THREADS="1", KMP_BLOCKTIME="7")
     assert result.returncode == 0
     assert "note     kept from your environment: OMP_NUM_THREADS\n" in result.stdout
     assert "note     not passed on from your environment: KMP_BLOCKTIME\n" in result.stdout
@@ -413,3 +412,13 @@ def test_a_users_profile_that_is_called_like_the_reference_is_not_taken_for_it(
 def test_synthetic_data_is_said_loudly(bench, simulation):
     simulation.worker("mine", does="exit", status=3)
     assert "SYNTHETIC DATA: this is not Fashion-MNIST. Losses and accuracy mean nothing." in bench("mine").stdout
+
+
+def test_keeping_a_variable_that_is_not_set_is_refused(refused, bench_arguments):
+    line = refused(*bench_arguments("mine", "--keep-env", "OMP_NUM_TREADS"))
+    assert "--keep-env OMP_NUM_TREADS: it is not set in your environment" in line
+
+
+@pytest.mark.parametrize("option", [("--steps", 5), ("--budget", "10s"), ("--precision", "1%")])
+def test_what_means_nothing_to_a_full_training_is_refused(refused, bench_arguments, option):
+    assert f"{option[0]} means nothing with --full" in refused(*bench_arguments("mine", "--full", *option))

@@ -47,7 +47,7 @@ def _processes_free() -> int | None:
 def _threads_if_mine(status: Path) -> int:
     try:
         fields = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
-    except (FileNotFoundError, ProcessLookupError):
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
         return 0
     return int(fields["Threads"]) if int(fields["Uid"].split()[0]) == os.getuid() else 0
 

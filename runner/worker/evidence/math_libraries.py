@@ -14,7 +14,7 @@ from runner.worker.evidence.capture import printed
 
 ISA = re.compile(r"info,cpu,isa:(.*)")
 EXECUTED = re.compile(r"primitive,exec,cpu,convolution,([^,]*)")
-FPMATH = re.compile(r"attr-fpmath:(\w+)")
+FPMATH = re.compile(r"primitive,exec,cpu,convolution,.*attr-fpmath:(\w+)")
 MKL = re.compile(r"(?:Math Kernel Library|oneMKL).* Version (\d[\d.]*)")
 MKL_THREADS = re.compile(r"mkl_get_max_threads\(\) : (\d+)")
 

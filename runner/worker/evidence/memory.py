@@ -32,7 +32,7 @@ def probe() -> dict[str, Any]:
         "thp_defrag": _selected(_text(THP / "defrag")),
         "numa_policy": policies.most_common(1)[0][0] if policies else None,
         "pages_per_node": dict(sorted(pages.items())),
-        "remote_share": remote_share(pages, _nodes_of(os.sched_getaffinity(0))),
+        "remote_share": remote_share(pages, _nodes_of(_cpus_of_all_threads())),
     }
 
 
@@ -52,6 +52,11 @@ def remote_share(pages: Counter[str], near: set[str]) -> float | None:
     """The share of the pages that is on other nodes than ``near``; None where no page is known."""
     total = sum(pages.values())
     return round(sum(count for node, count in pages.items() if node not in near) / total, 3) if total else None
+
+
+def _cpus_of_all_threads() -> set[int]:
+    """The CPUs that any thread may run on: the first one alone may be bound to a single one by now."""
+    return set().union(*(os.sched_getaffinity(int(task.name)) for task in Path("/proc/self/task").iterdir()))
 
 
 def _nodes_of(cpus: set[int]) -> set[str]:

@@ -22,6 +22,9 @@ RUNTIME_FILES = ("libgomp", "libiomp5", "libomp")
 INTEL = b"Intel(R) OMP"
 # omp_proc_bind_t of the OpenMP specification; 5 is Intel's own value while KMP_AFFINITY decides.
 PROC_BIND = {0: "false", 1: "true", 2: "primary", 3: "close", 4: "spread", 5: "intel"}
+# The CPUs that the process might run on before a runtime was loaded, which may bind the first thread.
+STARTED_ON = os.sched_getaffinity(0)
+DISPLAY = "import ctypes, os, sys; os.sched_setaffinity(0, map(int, sys.argv[2:])); ctypes.CDLL(sys.argv[1])"
 SETTING = re.compile(r"^\s*(?:\[\w+\]\s*)?(\w+)\s*=\s*'?(.*?)'?\s*$")
 
 
@@ -66,12 +69,12 @@ def _display(library: str) -> str:
     """What the runtime itself prints of its settings (OpenMP's OMP_DISPLAY_ENV).
 
     Runtimes with OpenMP 5.1's ``omp_display_env`` are asked in this process. Older ones print only when they are
-    loaded, so a child with the same environment loads the same file.
+    loaded, so a child with the same environment, and with the CPUs that this process began with, loads the same file.
     """
     if origin("omp_display_env") == library:
         return printed(2, lambda: function("omp_display_env")(1))
     child = subprocess.run(
-        [sys.executable, "-S", "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])", library],
+        [sys.executable, "-S", "-c", DISPLAY, library, *map(str, sorted(STARTED_ON))],
         env={**os.environ, "OMP_DISPLAY_ENV": "VERBOSE"}, capture_output=True, text=True, timeout=20,
         check=False,
     )  # fmt: skip
