@@ -10,7 +10,7 @@ VENV    := .venv
 RUNNER  := $(VENV)/bin/runner
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench compare-engines doctor profiles image sif libraries dev test lint lock clean
+.PHONY: help setup bench compare-engines doctor profiles image sif libraries dev test unit faults lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,12 @@ dev: setup
 
 test: dev  ## run all tests (a missing engine skips its tests and says so)
 	@$(VENV)/bin/pytest
+
+unit: dev  ## run the tests that need no engine and no real training, in about a minute
+	@$(VENV)/bin/pytest --ignore tests/engines --ignore tests/images --ignore tests/faults
+
+faults: dev  ## plant every known fault, print what is said of it, and write docs/faults.md
+	@$(VENV)/bin/python -m tests.faults --docs
 
 lint: dev  ## check style, types, the Dockerfile and shell scripts
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy

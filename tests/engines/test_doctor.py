@@ -1,0 +1,134 @@
+"""``runner doctor``: what it finds in a profile's worker and in a command of one's own, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import pytest
+
+# Enough for all of them to want to run at a time, on any machine.
+THREADS = max(8, 4 * len(os.sched_getaffinity(0)))
+OVERSUBSCRIBED = f"""
+import torch
+torch.set_num_threads({THREADS})
+matrix = torch.rand(600, 600)
+while True:
+    matrix = torch.tanh(matrix @ matrix)
+"""
+WATCH = "12s"  # on a busy machine torch alone takes half of this to be imported
+QUIET = "import time; time.sleep(60)"
+# What others do on this machine while the tests run, which no test can prevent.
+FROM_OUTSIDE = {"other-load", "steal"}
+
+
+@pytest.fixture
+def cli(cli_process):
+    """A process of its own: a watched command writes to its real stderr."""
+    return cli_process
+
+
+@pytest.fixture
+def watched(tmp_path, cli):
+    """Watch a Python script; the findings, and how ``doctor`` ended."""
+
+    def run(script, *options, watch="4s"):
+        path = tmp_path / "script.py"
+        path.write_text(script)
+        return cli("doctor", "--watch", watch, *options, "--", sys.executable, path)
+
+    return run
+
+
+def codes(result):
+    return [finding["code"] for finding in json.loads(result.stdout)]
+
+
+# --- a command of one's own ---
+
+
+def test_an_oversubscribed_script_is_found(watched):
+    result = watched(OVERSUBSCRIBED, watch=WATCH)
+    assert result.returncode == 1, result
+    said = " ".join(result.stdout.split())
+    assert f"threads want to run at a time, on {len(os.sched_getaffinity(0))} usable CPUs why " in said
+    assert "stop too-many-threads: typically" in said
+    assert "mend OMP_NUM_THREADS=" in said
+    assert "s of watching (--watch)" in result.stderr
+
+
+def test_nothing_is_found_in_a_quiet_script_and_it_is_stopped(watched, tmp_path):
+    result = watched(f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); {QUIET}", watch="2s")
+    assert (result.returncode, result.stdout) == (0, "nothing found\n")
+    pid = int((tmp_path / "pid").read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_what_the_script_prints_stays_out_of_the_findings(watched):
+    result = watched("print('a line of its own')", "--json")
+    assert (result.returncode, json.loads(result.stdout)) == (0, [])
+    assert "a line of its own" in result.stderr
+
+
+def test_a_command_that_does_not_exist(refused):
+    assert refused("doctor", "--", "/no/such/command") == (
+        "runner: doctor -- /no/such/command: can't be started: No such file or directory"
+    )
+
+
+def test_a_command_that_ends_at_once_with_a_failure(watched):
+    result = watched("raise SystemExit(1)")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"doctor -- {sys.executable}: it ended with status 1; it must run for a while to be watched" in result.stderr
+
+
+def test_no_command(refused):
+    assert "doctor --: name the command to watch" in refused("doctor", "--")
+
+
+# --- a profile ---
+
+
+def test_a_clean_baseline(cli):
+    """A real worker. The machine may be busy with other tests or other virtual machines: that is no false alarm."""
+    result = cli("doctor", "baseline", "--json")
+    assert result.returncode == 0, result
+    assert set(codes(result)) <= FROM_OUTSIDE
+
+
+def test_a_profile_that_asks_for_too_many_threads(cli, write_profile):
+    result = cli("doctor", write_profile("mine", "env:\n  OMP_NUM_THREADS: ${usable_cpus + 1}\n"), "--json")
+    assert result.returncode == 1, result
+    findings = json.loads(result.stdout)
+    assert all(finding.keys() == {"code", "severity", "seen", "why", "mend"} for finding in findings)
+    # with MKL, PyTorch has no more threads than cores whatever it was told: then the variable is not in effect
+    assert (findings[0]["code"], findings[0]["severity"]) in {("too-many-threads", "stop"), ("not-in-effect", "stop")}
+
+
+def test_a_profile_that_is_not_in_effect(cli, write_profile):
+    profile = write_profile("mine", "expect:\n  openmp.runtime: intel\n")
+    result = cli("doctor", profile)
+    assert result.returncode == 1, result
+    said = " ".join(result.stdout.split())
+    assert "stop not-in-effect: openmp.runtime: expected intel, seen gnu" in said
+
+
+def test_a_worker_that_fails_is_a_finding(cli, simulation):
+    simulation.worker("baseline", does="exit", status=3)
+    result = cli("doctor", "baseline", "--python", simulation.python)
+    assert result.returncode == 1, result
+    said = " ".join(result.stdout.split())
+    assert "stop worker-failed: a worker ended with exit status 3 why simulated trouble" in said
+
+
+def test_a_profile_that_does_not_exist(refused):
+    assert refused("doctor", "basline").startswith("runner: no profile 'basline'")
+
+
+@pytest.mark.parametrize("option", [("--watch", "soon"), ("--engine", "lxc")])
+def test_options_that_are_wrong(cli, option):
+    result = cli("doctor", "baseline", *option)
+    assert result.returncode == 2
+    assert option[1] in result.stderr

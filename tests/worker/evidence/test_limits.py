@@ -1,0 +1,52 @@
+"""What a process is held to, as it sees it itself."""
+
+from __future__ import annotations
+
+import os
+import resource
+
+import pytest
+
+from runner.worker.evidence import limits
+
+ORDINARY_USER = 65534
+
+
+def test_this_process():
+    found = limits.probe()
+    assert found["user_id"] == os.getuid()
+    assert found["affinity_cpus"] == len(os.sched_getaffinity(0))
+    assert found["peak_memory_bytes"] == pytest.approx(
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, rel=0.1
+    )
+    assert found["numa_calls"] in (True, False, None)
+    assert found["seccomp"] in ("off", "strict", "filter")
+
+
+@pytest.mark.parametrize("free", [None, 7])
+def test_root_is_held_by_the_group_alone(monkeypatch, free):
+    monkeypatch.setattr(limits, "pids_free", lambda: free)
+    monkeypatch.setattr(limits.os, "getuid", lambda: 0)
+    monkeypatch.setattr(limits.resource, "getrlimit", lambda which: (100, 100))
+    assert limits._processes_free() == free
+
+
+@pytest.mark.parametrize(
+    ("limit", "free", "expected"), [(1000, None, 990), (1000, 5, 5), (12, 500, 2), (-1, None, None)]
+)
+def test_the_least_of_the_users_and_the_groups_limit_counts(monkeypatch, limit, free, expected):
+    monkeypatch.setattr(limits, "pids_free", lambda: free)
+    monkeypatch.setattr(limits.os, "getuid", lambda: ORDINARY_USER)
+    monkeypatch.setattr(limits.resource, "getrlimit", lambda which: (limit, limit))
+    counted = iter([10])  # the threads that are mine are in one process
+    monkeypatch.setattr(limits, "_threads_if_mine", lambda path: next(counted, 0))
+    assert limits._processes_free() == expected
+
+
+def test_threads_of_other_users_do_not_count(tmp_path):
+    mine, other = tmp_path / "mine", tmp_path / "other"
+    mine.write_text(f"Name:\tx\nUid:\t{os.getuid()}\t0\t0\t0\nThreads:\t12\n")
+    other.write_text(f"Name:\tx\nUid:\t{os.getuid() + 1}\t0\t0\t0\nThreads:\t12\n")
+    assert limits._threads_if_mine(mine) == 12
+    assert limits._threads_if_mine(other) == 0
+    assert limits._threads_if_mine(tmp_path / "ended") == 0

@@ -1,0 +1,70 @@
+"""What oneDNN and MKL print of themselves, taken from real ones."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from runner.worker.evidence.math_libraries import mkl, onednn, parse_verbose
+
+HEAD = """\
+onednn_verbose,v1,info,oneDNN v3.12.0 (commit 80afa71049cd69a3df32adcccb623b12cd7baa22)
+onednn_verbose,v1,info,cpu,runtime:OpenMP,nthr:2
+onednn_verbose,v1,info,cpu,isa:Intel AVX-512 with Intel DL Boost and bfloat16 support
+onednn_verbose,v1,info,gpu,runtime:none
+onednn_verbose,v1,primitive,info,template:operation,engine,primitive,implementation,prop_kind,memory_descriptors
+"""
+REORDER = "onednn_verbose,v1,primitive,exec,cpu,reorder,jit:blk,undef,src:f32::blocked:abcd::f0,attr-fpmath:f16,,1\n"
+CONVOLUTION = (
+    "onednn_verbose,v1,primitive,exec,cpu,convolution,jit:avx512_core,forward_training,src:f32:a:blocked:aBcd16b::f0 "
+    "wei:f32:a:blocked:ABcd16b16a::f0,attr-scratchpad:user{},alg:convolution_direct,mb16_ic32oc32_ih14oh12kh3,2.89087\n"
+)
+ISA = "Intel AVX-512 with Intel DL Boost and bfloat16 support"
+PARALLEL = """ATen/Parallel:
+\tat::get_num_threads() : 2
+OpenMP 201511 (a.k.a. OpenMP 4.5)
+\tomp_get_max_threads() : 2
+Intel(R) oneAPI Math Kernel Library Version 2024.2-Product Build 20240605 for Intel(R) 64 architecture applications
+\tmkl_get_max_threads() : 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "isa", "implementation", "fpmath"),
+    [
+        (HEAD + CONVOLUTION.format(""), ISA, "jit:avx512_core", "strict"),
+        (HEAD + CONVOLUTION.format(" attr-fpmath:bf16"), ISA, "jit:avx512_core", "bf16"),
+        (HEAD, ISA, None, None),
+        (CONVOLUTION.format(""), None, "jit:avx512_core", "strict"),  # the head is printed once in a process
+        ("", None, None, None),
+    ],
+)
+def test_parse_verbose(text, isa, implementation, fpmath):
+    assert parse_verbose(text) == {"isa": isa, "implementation": implementation, "fpmath": fpmath}
+
+
+def test_the_mode_of_another_primitive_does_not_count():
+    assert parse_verbose(HEAD + REORDER + CONVOLUTION.format(""))["fpmath"] == "strict"
+
+
+def torch_with(parallel_info="", mkl_there=True, mkldnn_there=True):
+    def there(answer):
+        return SimpleNamespace(is_available=lambda: answer)
+
+    return SimpleNamespace(
+        __config__=SimpleNamespace(parallel_info=lambda: parallel_info),
+        backends=SimpleNamespace(mkl=there(mkl_there), mkldnn=there(mkldnn_there)),
+    )
+
+
+def test_mkl(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", torch_with(PARALLEL))
+    assert mkl() == {"available": True, "version": "2024.2", "max_threads": 2}
+
+
+def test_a_build_without_them(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", torch_with(mkl_there=False, mkldnn_there=False))
+    assert mkl() == {"available": False, "version": None, "max_threads": None}
+    assert onednn() == {"available": False}

@@ -1,0 +1,96 @@
+"""Where a function really comes from, in interpreters of both kinds."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.worker.evidence import symbols
+from runner.worker.libraries import locate, search_folders
+from tests.conftest import PROJECT
+
+SYSTEM_PYTHON = Path("/usr/bin/python3")
+# e_type in the header of an ELF file (elf(5)): an executable at a fixed address; others are position-independent.
+ELF_TYPE, FIXED_ADDRESS = slice(16, 18), b"\x02\x00"
+ORIGIN = (
+    "import json; from runner.worker.evidence.symbols import origin; print(json.dumps([origin({!r}), origin({!r})]))"
+)
+
+
+def at_fixed_address(python):
+    return python.is_file() and python.read_bytes()[ELF_TYPE] == FIXED_ADDRESS
+
+
+def origins(python, *names, **variables):
+    names = (*names, "no_such_function")[:2]
+    result = subprocess.run(
+        [python, "-S", "-c", ORIGIN.format(*names)], env={"PYTHONPATH": str(PROJECT), **variables}, cwd="/",
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return json.loads(result.stdout)
+
+
+def pythons():
+    fixed = pytest.mark.skipif(
+        not at_fixed_address(SYSTEM_PYTHON), reason=f"{SYSTEM_PYTHON} is no executable at a fixed address"
+    )
+    return [pytest.param(sys.executable, id="own"), pytest.param(str(SYSTEM_PYTHON), id="fixed-address", marks=fixed)]
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_malloc_is_the_c_librarys(python):
+    """An executable at a fixed address has entries of its own for malloc, which are not where it is."""
+    malloc, nothing = origins(python, "malloc")
+    assert Path(malloc).name.startswith(("libc.so", "libc-", "ld-musl"))
+    assert nothing is None
+
+
+@pytest.mark.parametrize("python", pythons())
+@pytest.mark.parametrize("library", ["jemalloc", "tcmalloc"])
+def test_malloc_is_a_preloaded_allocators(python, library):
+    found = locate(search_folders()).get(library)
+    if found is None:
+        pytest.skip(f"{library} is not installed here")
+    malloc, _ = origins(python, "malloc", LD_PRELOAD=found["path"])
+    assert os.path.realpath(malloc) == os.path.realpath(found["path"])
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_the_first_of_two_allocators_wins(python):
+    found = [locate(search_folders()).get(name) for name in ("tcmalloc", "jemalloc")]
+    if None in found:
+        pytest.skip("jemalloc and tcmalloc are not both installed here")
+    paths = [one["path"] for one in found]
+    malloc, _ = origins(python, "malloc", LD_PRELOAD=":".join(paths))
+    assert os.path.realpath(malloc) == os.path.realpath(paths[0])
+
+
+def test_functions_of_this_process():
+    assert symbols.function("malloc") is not None
+    assert symbols.function("no_such_function") is None
+    assert symbols.origin("no_such_function") is None
+
+
+def test_a_librarys_private_function_is_not_in_the_global_scope():
+    """ctypes loads with RTLD_LOCAL: what only such a library defines runs for nobody else."""
+    found = locate(search_folders()).get("intel-openmp")
+    if found is None:
+        pytest.skip("intel-openmp is not installed here")
+    code = f"import ctypes; ctypes.CDLL({found['path']!r}); "
+    result = subprocess.run(
+        [sys.executable, "-S", "-c", code + ORIGIN.format("kmp_get_blocktime", "malloc")],
+        env={"PYTHONPATH": str(PROJECT)}, cwd="/", capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert json.loads(result.stdout)[0] is None
+
+
+def test_mapped_files_are_libraries_that_exist():
+    files = symbols.mapped_files()
+    assert any(Path(path).name.startswith("libc") for path in files)
+    assert all(".so" in path for path in files)
+    assert len(files) == len(set(files))
