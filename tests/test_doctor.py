@@ -248,3 +248,21 @@ def test_a_process_is_diagnosed_by_its_evidence_alone():
     spoilt = situation(evidence, load(busy=4.0), **wants_huge_pages("never"))
     assert {one.code for one in diagnose(spoilt)} == {"process-limit", "small-shm", "other-load", "huge-pages-off"}
     assert [one.code for one in diagnose_process(spoilt)] == ["process-limit"]
+
+
+@pytest.mark.parametrize(("others", "found"), [(["/usr/lib/libjemalloc.so.2"], ["mixed-versions"]), ([], [])])
+def test_two_versions_of_what_is_preloaded(others, found):
+    libraries = {
+        "jemalloc": {"path": "/kit/libjemalloc.so.2", "others": others},
+        "tcmalloc": {"path": "/kit/libtcmalloc.so.4", "others": ["/usr/lib/libtcmalloc.so.4"]},  # not preloaded
+    }
+    wanted = environment(preload={"jemalloc": "/kit/libjemalloc.so.2"})
+    seen = Situation(FACTS, FINGERPRINT, wanted, libraries=libraries)
+    assert [finding.code for finding in diagnose(seen)] == found
+
+
+@pytest.mark.parametrize(("children", "usable", "found"), [(2, 4, True), (1, 4, False), (2, 1, False)])
+def test_loader_workers_on_one_core(children, usable, found):
+    evidence = {"children": {"on_one_cpu": children}}
+    codes = [finding.code for finding in diagnose(situation(evidence, facts={"usable_cpus": usable}))]
+    assert ("workers-on-one-core" in codes) is found

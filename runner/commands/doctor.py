@@ -82,10 +82,11 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     with machine_lock():
         load = watch_machine(LOAD_S)
         outcome = engine.run(Task(TRIAL, environment.variables, inherited, environment.prefix))
+    facts, fingerprint, libraries = (inspection[part] for part in ("facts", "fingerprint", "libraries"))
     if outcome.failure is not None:
         last = (outcome.stderr_tail.strip().splitlines() or ["it printed nothing"])[-1]
         failed = Finding("worker-failed", "stop", f"a worker {outcome.failure}", last, "see the message")
-        return [failed, *diagnose(Situation(inspection["facts"], inspection["fingerprint"], environment, None, load))]
+        return [failed, *diagnose(Situation(facts, fingerprint, environment, None, load, libraries))]
     evidence = json.loads(outcome.stdout)["evidence"]
     unmet = [one for one in check(environment, evidence, {}, outcome.stderr_tail) if not one.holds]
     return [
@@ -94,7 +95,7 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
             "the profile would be measured without it", "see runner show, and what the profile preloads",
         )
         for one in unmet
-    ] + diagnose(Situation(inspection["facts"], inspection["fingerprint"], environment, evidence, load))  # fmt: skip
+    ] + diagnose(Situation(facts, fingerprint, environment, evidence, load, libraries))  # fmt: skip
 
 
 def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:

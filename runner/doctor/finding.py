@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from runner.environment import Environment
@@ -29,8 +29,8 @@ class Finding:
 class Situation:
     """What is known; None where it was not looked at.
 
-    ``facts`` and ``fingerprint`` are those of an inspection; ``evidence`` is a worker's, or a part of it that was seen
-    from outside; ``load`` is what the rest of the machine did meanwhile.
+    ``facts``, ``fingerprint`` and ``libraries`` are those of an inspection; ``evidence`` is a worker's, or a part of
+    it that was seen from outside; ``load`` is what the rest of the machine did meanwhile.
     """
 
     facts: Mapping[str, Any]
@@ -38,6 +38,7 @@ class Situation:
     environment: Environment | None = None
     evidence: Mapping[str, Any] | None = None
     load: Load | None = None
+    libraries: Mapping[str, Any] = field(default_factory=dict)
 
     def seen(self, probe: str, key: str) -> Any:
         """One item of the evidence, or None."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from runner.engines.owner import stat_fields
 from runner.worker.evidence.openmp import named_like_runtime
+from runner.worker.host import expand_cpu_list
 
 INTERVAL_S = 0.1
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -28,6 +29,7 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
     seen: dict[str, str] = {}
     mapped: dict[str, None] = {}
     usage: dict[int, tuple[float, float, int]] = {}
+    alone: dict[int, str] = {}  # children that may run on one CPU only
     end = time.monotonic() + seconds
     begin = time.monotonic()
     while time.monotonic() < end and stat_fields(pid) is not None:
@@ -38,7 +40,11 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
                 continue
             usage[process] = (int(fields[11]) / TICKS_PER_S, int(fields[12]) / TICKS_PER_S, int(fields[7]))
             mapped.update(dict.fromkeys(_runtimes(process)))
-            for thread, state, mask in _threads(process):
+            threads = list(_threads(process))
+            own = {mask for _, _, mask in threads}
+            if process != pid and len(own) == 1 and len(expand_cpu_list(*own)) == 1:
+                alone[process] = own.pop()
+            for thread, state, mask in threads:
                 if state == "R":
                     running += 1
                     seen[f"{process}/{thread}"] = mask
@@ -50,6 +56,7 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
     return {
         "openmp": {"mapped": list(mapped)},
         "threads": {"runnable": round(statistics.median(busy)) if busy else 0, "masks": dict(sorted(masks.items()))},
+        "children": {"on_one_cpu": max(Counter(alone.values()).values(), default=0)},
         "usage": {
             "seconds": time.monotonic() - begin,
             "system_share": system / (user + system) if user + system else 0.0,

@@ -96,6 +96,18 @@ def pinned_to_one_core(situation: Situation) -> Finding | None:
     )  # fmt: skip
 
 
+def children_on_one_core(situation: Situation) -> Finding | None:
+    children, usable = situation.seen("children", "on_one_cpu"), situation.facts["usable_cpus"]
+    if children is None or children < 2 or usable < 2:
+        return None
+    return Finding(
+        "workers-on-one-core", "stop",
+        f"{children} processes that it started may run on one and the same CPU only, and {usable} are usable",
+        "DataLoader workers inherit the mask of the thread that starts them, and then take turns on one core",
+        "start them before OpenMP binds its threads, or give them back their CPUs in worker_init_fn",
+    )  # fmt: skip
+
+
 def few_processes(situation: Situation) -> Finding | None:
     free = situation.seen("limits", "processes_free")
     if free is None or free >= SPARE_PROCESSES + situation.facts["usable_cpus"]:
@@ -145,6 +157,6 @@ def near_memory_limit(situation: Situation) -> Finding | None:
 
 
 PROCESS_CHECKS: tuple[Callable[[Situation], Finding | None], ...] = (
-    too_many_threads, too_many_runnable, pinned_to_one_core, two_runtimes, few_processes, remote_memory,
-    numa_calls_refused, near_memory_limit, siblings_as_cores, page_faults,
+    too_many_threads, too_many_runnable, pinned_to_one_core, children_on_one_core, two_runtimes, few_processes,
+    remote_memory, numa_calls_refused, near_memory_limit, siblings_as_cores, page_faults,
 )  # fmt: skip

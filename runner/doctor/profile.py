@@ -115,6 +115,19 @@ def numa_node_missing(situation: Situation) -> Finding | None:
     return None
 
 
+def mixed_versions(situation: Situation) -> Finding | None:
+    for name in situation.environment.preload if situation.environment else ():
+        library = situation.libraries.get(name)
+        if library and library.get("others"):
+            return Finding(
+                "mixed-versions", "note",
+                f"{library['path']} is preloaded, and {', '.join(library['others'])} is another version of it",
+                "a program that finds the other one runs with other code than what was measured",
+                "remove one of them",
+            )  # fmt: skip
+    return None
+
+
 def hidden_topology(situation: Situation) -> Finding | None:
     binds = any(situation.variable(name) for name in BINDING)
     if not binds or situation.fingerprint["hypervisor"] is None or situation.facts["smt"]:
@@ -129,5 +142,5 @@ def hidden_topology(situation: Situation) -> Finding | None:
 
 PROFILE_CHECKS: tuple[Callable[[Situation], Finding | None], ...] = (
     asks_for_too_many_threads, huge_pages_off, no_gpu, isa_above_cpu, fpmath_above_cpu,
-    numa_node_missing, hidden_topology,
+    numa_node_missing, mixed_versions, hidden_topology,
 )  # fmt: skip

@@ -7,6 +7,7 @@ import platform
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 # Logical name -> file names, the preferred one first.
 FILE_NAMES: dict[str, tuple[str, ...]] = {
@@ -32,12 +33,18 @@ def search_folders() -> list[Path]:
     ]
 
 
-def locate(folders: Sequence[Path]) -> dict[str, dict[str, str]]:
-    """Logical name -> ``{"path", "sha256"}`` of each library that was found."""
-    found = {}
+def locate(folders: Sequence[Path]) -> dict[str, dict[str, Any]]:
+    """Logical name -> ``{"path", "sha256", "others"}`` of each library that was found.
+
+    ``others`` are files that are called the same, further down the search, and have another content.
+    """
+    found: dict[str, dict[str, Any]] = {}
     for name, file_names in FILE_NAMES.items():
-        candidates = (folder / file_name for file_name in file_names for folder in folders)
-        path = next((candidate for candidate in candidates if candidate.is_file()), None)
-        if path is not None:
-            found[name] = {"path": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+        candidates = [folder / file_name for file_name in file_names for folder in folders]
+        paths = [candidate for candidate in candidates if candidate.is_file()]
+        if paths:
+            digests = {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+            mine = digests[paths[0]]
+            others = [str(path) for path in paths if digests[path] != mine and path.name == paths[0].name]
+            found[name] = {"path": str(paths[0]), "sha256": mine, "others": others}
     return found

@@ -132,3 +132,21 @@ def test_options_that_are_wrong(cli, option):
     result = cli("doctor", "baseline", *option)
     assert result.returncode == 2
     assert option[1] in result.stderr
+
+
+def test_data_loader_workers_on_one_core_are_found(watched):
+    """The trap of an affinity that was meant for OpenMP: the loader's workers inherit the first thread's mask."""
+    script = """
+import os
+from torch.utils.data import DataLoader
+
+class Endless:
+    def __len__(self): return 10**9
+    def __getitem__(self, index): return sum(range(1000))
+
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+for batch in DataLoader(Endless(), num_workers=2): pass
+"""
+    result = watched(script, "--json", watch=WATCH)
+    assert result.returncode == 1, result
+    assert "workers-on-one-core" in codes(result)

@@ -26,7 +26,6 @@ def folders(tmp_path):
 @pytest.mark.parametrize(
     ("files", "found"),
     [
-        (["two/libjemalloc.so.2", "one/libjemalloc.so.2"], "one/libjemalloc.so.2"),
         (["two/libjemalloc.so.2"], "two/libjemalloc.so.2"),
         # the preferred file name comes before the order of folders
         (["one/libtcmalloc_minimal.so.4", "two/libtcmalloc.so.4"], "two/libtcmalloc.so.4"),
@@ -34,8 +33,20 @@ def folders(tmp_path):
     ],
 )
 def test_the_first_that_is_preferred(folders, tmp_path, files, found):
-    expected = {"path": str(tmp_path / found), "sha256": hashlib.sha256(found.encode()).hexdigest()}
+    expected = {"path": str(tmp_path / found), "sha256": hashlib.sha256(found.encode()).hexdigest(), "others": []}
     assert list(locate(folders(*files)).values()) == [expected]
+
+
+def test_another_version_further_down_is_named(folders, tmp_path):
+    found = locate(folders("one/libjemalloc.so.2", "two/libjemalloc.so.2"))["jemalloc"]
+    assert found["path"] == str(tmp_path / "one/libjemalloc.so.2")
+    assert found["others"] == [str(tmp_path / "two/libjemalloc.so.2")]
+
+
+def test_the_same_content_twice_is_one_version(folders, tmp_path):
+    found = folders("one/libjemalloc.so.2", "two/libjemalloc.so.2")
+    (tmp_path / "two/libjemalloc.so.2").write_text("one/libjemalloc.so.2")
+    assert locate(found)["jemalloc"]["others"] == []
 
 
 def test_what_is_not_there_is_left_out(folders):
