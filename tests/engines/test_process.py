@@ -132,7 +132,8 @@ def test_a_session_is_noted_while_it_runs(shell, tmp_path):
 
 
 def note(session, **fields):
-    document = {"owner": f"{os.uname().nodename}/{owner.boot_id()}/1/not-then", "started": owner.started(session)}
+    gone_runner = f"{os.uname().nodename}/{os.getuid()}/{owner.boot_id()}/1/not-then"
+    document = {"owner": gone_runner, "started": owner.started(session)}
     notes().mkdir(mode=0o700, exist_ok=True)
     (notes() / str(session)).write_text(json.dumps({**document, **fields}))
 
@@ -167,7 +168,7 @@ def test_a_number_that_another_session_has_now_is_left_alone(sleeper):
 
 def test_another_machines_and_a_living_runners_notes_are_left_alone(sleeper):
     one, two = sleeper(), sleeper()
-    note(one.pid, owner=f"elsewhere/{owner.boot_id()}/1/1")
+    note(one.pid, owner=f"elsewhere/{os.getuid()}/{owner.boot_id()}/1/1")
     note(two.pid, owner=owner.me())
     remove_leftovers()
     assert (one.poll(), two.poll()) == (None, None)
