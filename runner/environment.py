@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -33,11 +31,6 @@ class Environment:
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Environment:
         return Environment(**{**document, "prefix": tuple(document["prefix"])})
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the content, to tell whether two runs used the same."""
-        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()
 
 
 def clean(caller: Mapping[str, str], keep: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:

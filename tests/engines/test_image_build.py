@@ -136,8 +136,11 @@ def test_a_change_of_a_lock_does(docker_image: str, tree: Path) -> None:
     assert "up to date" not in result.stdout
 
 
-def test_conda_libraries_reach_the_image(requires: Requires, tree: Path, tmp_path: Path) -> None:
+def test_conda_libraries_reach_both_images(
+    requires: Requires, tree: Path, tmp_path: Path, sif_base: dict[str, str]
+) -> None:
     requires("docker")
+    sif = PROJECT / "build/test-conda/conda.sif"  # where Apptainer may read, whoever it works as
     pytest.importorskip("rattler", reason="py-rattler is missing: make dev")
     tag = "envkit-cpu:test-conda"
     with served(make_channel(tmp_path / "conda-forge")) as url:
@@ -155,10 +158,18 @@ def test_conda_libraries_reach_the_image(requires: Requires, tree: Path, tmp_pat
             assert providers["jemalloc"] == "conda-forge jemalloc 5.3.0 h0_0"
             assert providers["tcmalloc"] == "conda-forge gperftools 5.3.0 h0_0"
             assert inside(tag, "/opt/kit/conda/bin/jemalloc-config") == "/opt/kit/conda/lib\n"
-            assert "jemalloc-5.3.0-h0_0.tar.bz2" in run("images/manifest", "docker", tag).stdout
+            manifest = run("images/manifest", "docker", tag).stdout
+            assert "jemalloc-5.3.0-h0_0.tar.bz2" in manifest
             assert labels(tag)["envkit.libraries"] == "conda"
+            requires("apptainer")
+            sif.parent.mkdir(parents=True)
+            (sif.parent / "wheelhouse").symlink_to(PROJECT / "build/wheelhouse")
+            build = ("images/build", "sif", "--libraries", "conda", "--output", sif)
+            run(*build, cwd=tree, ENVKIT_CONDA_CHANNEL=url, KIT_BUILD_DIR=str(sif.parent), **sif_base)
+            assert run("images/manifest", "apptainer", sif).stdout == manifest
         finally:
             run("docker", "image", "rm", tag, check=False)
+            shutil.rmtree(sif.parent, ignore_errors=True)
 
 
 def test_the_sif_is_made_of_the_same_files(docker_image: str, sif: Path) -> None:
