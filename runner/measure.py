@@ -15,7 +15,7 @@ from runner.environment import Environment
 from runner.plan import Arm, Plan
 from runner.progress import Progress
 from runner.record import Event, Record
-from runner.statistics import speedup
+from runner.statistics.interval import speedup
 from runner.worker.fashion_mnist import SYNTHETIC
 
 # Why a run ended; the reasons that mean it was completed.

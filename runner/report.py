@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.plan import Arm
-from runner.statistics import CONFIDENCE, MIN_BLOCKS, Speedup
+from runner.statistics.interval import CONFIDENCE, MIN_BLOCKS, Speedup
 from runner.summary import Comparison, Measured, Summary
 
 WIDTH = 80

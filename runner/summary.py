@@ -15,7 +15,7 @@ from runner.environment import Environment
 from runner.measure import FAILED, block_times, samples
 from runner.plan import Arm, Plan
 from runner.record import Event
-from runner.statistics import Speedup, speedup
+from runner.statistics.interval import Speedup, speedup
 from runner.worker.fashion_mnist import SYNTHETIC
 
 # Losses that differ by more than this share are not the rounding of another thread count or order.

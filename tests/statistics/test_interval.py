@@ -5,7 +5,7 @@ import math
 import numpy
 import pytest
 
-from runner.statistics import CONFIDENCE, MIN_BLOCKS, Speedup, speedup
+from runner.statistics.interval import CONFIDENCE, MIN_BLOCKS, Speedup, speedup
 
 
 def noisy(generator, blocks, block_noise=0.1, noise=0.03):
