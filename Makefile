@@ -10,7 +10,7 @@ VENV    := .venv
 RUNNER  := $(VENV)/bin/runner
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench compare-engines doctor profiles image sif libraries dev test unit faults lint lock clean
+.PHONY: help setup bench compare-engines doctor profiles image sif libraries dev test unit faults reliability simulated rivals padding same lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,10 +46,25 @@ test: dev  ## run all tests (a missing engine skips its tests and says so)
 	@$(VENV)/bin/pytest
 
 unit: dev  ## run the tests that need no engine and no real training, in about a minute
-	@$(VENV)/bin/pytest --ignore tests/engines --ignore tests/images --ignore tests/faults
+	@$(VENV)/bin/pytest --ignore tests/engines --ignore tests/images --ignore tests/faults --ignore tests/reliability
 
 faults: dev  ## plant every known fault, print what is said of it, and write docs/faults.md
 	@$(VENV)/bin/python -m tests.faults --docs
+
+reliability: dev  ## kill, fill the disk and more, print what a run survives, and write docs/reliability.md
+	@$(VENV)/bin/python -m tests.reliability --docs
+
+simulated: dev  ## are intervals and verdicts right? 2,000 simulated runs a line (20 minutes; writes docs/simulated.md)
+	@$(VENV)/bin/python -m benchmarks.simulated $(ARGS)
+
+rivals: dev  ## this kit, hyperfine and pyperf on the same commands (an hour; writes docs/rivals.md)
+	@$(VENV)/bin/python -m benchmarks.rivals $(ARGS)
+
+padding: dev  ## what the size of the environment alone is worth (10 minutes; writes docs/padding.md)
+	@$(VENV)/bin/python -m benchmarks.padding --aslr-off $(ARGS)
+
+same: dev  ## the baseline against itself, 20 times (40 minutes; writes docs/same.md)
+	@$(VENV)/bin/python -m benchmarks.same $(ARGS)
 
 lint: dev  ## check style, types, the Dockerfile and shell scripts
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy

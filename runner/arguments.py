@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
+from datetime import datetime, timedelta
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
+_HOURS = {"h": 1, "d": 24, "w": 168}
 
 
 def duration(text: str) -> float:
@@ -30,3 +32,14 @@ def count(text: str) -> int:
     if not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number above 0")
     return int(text)
+
+
+def moment(text: str) -> datetime:
+    """``2026-11-01`` as the beginning of that day, ``12h``, ``7d`` or ``4w`` as so long ago; in local time."""
+    match = re.fullmatch(r"(\d{1,5})([hdw])", text.strip())
+    try:
+        if match:
+            return datetime.now() - timedelta(hours=int(match.group(1)) * _HOURS[match.group(2)])
+        return datetime.strptime(text.strip(), "%Y-%m-%d")
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"'{text}' is no date; write for example 2026-11-01, 12h, 7d or 4w") from None

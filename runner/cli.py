@@ -13,13 +13,18 @@ from runner import __version__
 from runner.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
 
 COMMANDS = {
-    "bench": "measure a profile against the baseline and report the speedup, with proof",
+    "bench": "measure profiles against the baseline and report the speedup, with proof",
+    "plan": "measure the noise for a minute and say how long it takes to find a difference here",
+    "calibrate": "measure the baseline against itself: how small a difference can be seen here",
     "compare-engines": "measure one profile under several engines: what a container costs",
     "doctor": "find what is wrong before you measure, with a profile or with a command of your own",
     "profiles": "list the profiles",
     "show": "show what a profile would set on this machine, and why",
     "explain": "say what an environment variable does, who reads it and how it is verified",
     "report": "print the report of an earlier run again",
+    "baseline": "save a run as a baseline, hold later runs against it, say what differs",
+    "history": "list the runs that were recorded, and what they found",
+    "export-results": "write what was recorded for other tools: csv, json, parquet or openmetrics",
 }
 EXIT_STATUSES = "exit status: 0 done, 1 a worker failed or a profile was not in effect, 2 bad input, 130 interrupted"
 

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import itertools
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runner.blocks import block_ratios, recorded_design, samples, step_curves
 from runner.effect import check
 from runner.engines.base import Engine, Outcome, Task
 from runner.environment import Environment
 from runner.plan import Arm, Plan
 from runner.progress import Progress
 from runner.record import Event, Record
-from runner.statistics.interval import speedup
+from runner.statistics.sequential import Design, at_look, design, may_stop
+from runner.statistics.steady import steady
 from runner.worker.fashion_mnist import SYNTHETIC
 
 # Why a run ended; the reasons that mean it was completed.
 PRECISE, BUDGET, COMPLETE = "precise enough", "budget used up", "complete"
 FAILED, NOT_IN_EFFECT, INTERRUPTED = "a worker failed", "not in effect", "interrupted"
-# What a worker's document must have to be a sample.
+# What a worker's document must have to be a sample, or a reading of the yardstick.
 SAMPLE_KEYS = {"seconds", "step_s", "losses", "digests", "usage", "evidence"}
+YARDSTICK_KEYS = {"seconds", "digest"}
+YARDSTICK_TIMEOUT_S = 60.0
+# After so many blocks it is known how many fit into the budget.
+DESIGN_BLOCKS = 2
+PADDING = "ENVKIT_PADDING"
 
 
 @dataclass(frozen=True)
@@ -39,17 +45,101 @@ class Job:
     inherited: dict[str, str]
     kept: dict[str, str]
 
-    def task(self, arm: Arm) -> Task:
-        """The start of one worker of ``arm``."""
+    def task(self, arm: Arm, arguments: tuple[str, ...], padding: int = 0) -> Task:
+        """The start of one worker of ``arm``, its environment made larger by ``padding`` bytes."""
         environment = self.environments[arm.name]
         return Task(
-            arguments=self.plan.worker_arguments(),
-            variables={**self.kept, **environment.variables},
+            arguments=arguments,
+            variables={**self.kept, **environment.variables, **({PADDING: "x" * padding} if padding else {})},
             inherited=self.inherited,
             prefix=environment.prefix,
             data=None if self.plan.data == SYNTHETIC else self.plan.data,
             timeout_s=self.plan.timeout_s,
         )
+
+
+@dataclass
+class _Failure(Exception):
+    """A worker failed: what is to be recorded of it."""
+
+    arm: str
+    problem: str
+    outcome: Outcome
+
+
+class _Run:
+    """One run in progress: its job, its record, and what has happened so far (of an interrupted run too)."""
+
+    def __init__(self, job: Job, record: Record, events: list[Event], progress: Progress) -> None:
+        self.job = job
+        self.plan = job.plan
+        self.events = events
+        self._record = record
+        self._progress = progress
+
+    @property
+    def spent_s(self) -> float:
+        """What counts towards the budget: all workers so far, those of an interrupted run too."""
+        return float(sum(event.get("worker_seconds", 0) for event in self.events))
+
+    @property
+    def design(self) -> Design | None:
+        return recorded_design(self.events, self.plan)
+
+    def append(self, event: str, **fields: Any) -> None:
+        self.events.append(self._record.append(event, **fields))
+
+    def has(self, event: str, **fields: Any) -> bool:
+        return any(
+            one["event"] == event and all(one[name] == value for name, value in fields.items()) for one in self.events
+        )
+
+    def warm(self) -> None:
+        """Start each arm once, unmeasured: its files are then in the page cache as they are for all later samples."""
+        for arm in self.plan.arms:
+            self._progress.start("warming up", arm.name, self._left_s())
+            outcome = self._start(arm, self.job.task(arm, self.plan.shortest_arguments()), " (warming up)")
+            self.append("warmed", arm=arm.name, worker_seconds=round(outcome.seconds, 3))
+
+    def yardstick(self, block: int) -> None:
+        """Time the fixed piece of work that other days' runs are held against, outside of any profile."""
+        arm = self.plan.reference
+        task = Task(("yardstick",), inherited=self.job.inherited, timeout_s=YARDSTICK_TIMEOUT_S)
+        self._progress.start(f"block {block + 1}", "yardstick", self._left_s())
+        outcome = self._start(arm, task, " (yardstick)")
+        document, problem = _document(outcome, YARDSTICK_KEYS)
+        if document is None:
+            raise _Failure(arm.name, f"{problem} (yardstick)", outcome)
+        self.append("yardstick", block=block, worker_seconds=round(outcome.seconds, 3), **document)
+
+    def sample(self, block: int, arm: Arm) -> bool:
+        """Measure one sample; returns whether the profile was in effect."""
+        self._progress.start(f"block {block + 1}", arm.name, self._left_s())
+        padding = self.plan.padding(block, arm)
+        outcome = self._start(arm, self.job.task(arm, self.plan.worker_arguments(), padding))
+        document, problem = _understood(outcome, samples(self.events))
+        if document is None:
+            raise _Failure(arm.name, problem or "", outcome)
+        where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
+        self.append("sample", **where, padding_bytes=padding, **document, stderr=outcome.stderr_tail)
+        self._progress.finish(f"block {block + 1}", arm.name, document["seconds"] / len(document["step_s"]))
+        checks = check(self.job.environments[arm.name], document["evidence"], self.job.kept, outcome.stderr_tail)
+        return all(one.holds for one in checks)
+
+    def failed(self, block: int, failure: _Failure) -> None:
+        """Record a failure; its worker's time counts like that of others."""
+        outcome = failure.outcome
+        where = {"block": block, "arm": failure.arm, "worker_seconds": round(outcome.seconds, 3)}
+        self.append("failure", **where, problem=failure.problem, stderr=outcome.stderr_tail)
+
+    def _start(self, arm: Arm, task: Task, stage: str = "") -> Outcome:
+        outcome = self.job.engines[arm.engine].run(task)
+        if outcome.failure is not None:
+            raise _Failure(arm.name, f"{outcome.failure}{stage}", outcome)
+        return outcome
+
+    def _left_s(self) -> float:
+        return max(0.0, self.plan.budget_s - self.spent_s)
 
 
 def measure(job: Job, record: Record, events: list[Event], progress: Progress) -> str:
@@ -58,76 +148,95 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
     ``events`` holds what an earlier, interrupted run recorded: samples that are there are not measured again, and
     their time counts towards the budget.
     """
-    plan = job.plan
-    spent = sum(event["worker_seconds"] for event in samples(events))
+    run = _Run(job, record, events, progress)
+    measured = {(event["block"], event["arm"]) for event in samples(events)}
+    warmed = job.plan.epochs > 0  # the full training begins as one's own would
     for block in itertools.count():
-        recorded = {event["arm"] for event in samples(events) if event["block"] == block}
-        if block > 0 and not recorded:  # all blocks before are complete
-            if plan.epochs:
-                return COMPLETE
-            if _precise(plan, events):
-                return PRECISE
-            if spent + spent / block > plan.budget_s:
-                return BUDGET
-        for arm in plan.order(block):
-            if arm.name in recorded:
-                continue
-            progress.start(block, arm.name, max(0.0, plan.budget_s - spent))
-            begin = time.monotonic()
-            outcome = job.engines[arm.engine].run(job.task(arm))
-            spent += time.monotonic() - begin
-            document, problem = _understood(outcome, samples(events))
-            where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
-            if document is None:
-                events.append(record.append("failure", **where, problem=problem, stderr=outcome.stderr_tail))
-                return FAILED
-            events.append(record.append("sample", **where, **document, stderr=outcome.stderr_tail))
-            progress.finish(block, arm.name, document["seconds"] / len(document["step_s"]))
-            checks = check(job.environments[arm.name], document["evidence"], job.kept, outcome.stderr_tail)
-            if not all(one.holds for one in checks):
+        missing = [arm for arm in job.plan.order(block) if (block, arm.name) not in measured]
+        if not missing:
+            continue
+        if len(missing) == len(job.plan.arms):
+            reason = _reason_to_end(run, block)
+            if reason is not None:
+                return reason
+        try:
+            if not warmed:
+                run.warm()
+                warmed = True
+            if job.plan.epochs == 0 and not run.has("yardstick", block=block):
+                run.yardstick(block)
+            if not all(run.sample(block, arm) for arm in missing):
                 return NOT_IN_EFFECT
+        except _Failure as failure:
+            run.failed(block, failure)
+            return FAILED
     raise AssertionError("blocks are endless")
 
 
-def samples(events: Sequence[Event]) -> list[Event]:
-    return [event for event in events if event["event"] == "sample"]
+def precise_enough(events: Sequence[Event], plan: Plan, fixed: Design) -> bool:
+    """Whether all comparisons are decided, each by an interval that is narrow enough."""
+    ratios = [block_ratios(events, plan, arm) for arm in plan.compared]
+    return all(may_stop(at_look(fixed, of_arm, plan.margin), plan.precision) for of_arm in ratios)
 
 
-def block_times(events: Sequence[Event], plan: Plan, arm: Arm) -> tuple[list[float], list[float]]:
-    """The times (seconds) of the reference and of ``arm`` in each block that has both, in the order of the blocks."""
-    times: dict[int, dict[str, float]] = {}
-    for event in samples(events):
-        times.setdefault(event["block"], {})[event["arm"]] = event["seconds"]
-    reference = plan.reference.name
-    complete = [block for _, block in sorted(times.items()) if reference in block and arm.name in block]
-    return [block[reference] for block in complete], [block[arm.name] for block in complete]
+def _reason_to_end(run: _Run, blocks: int) -> str | None:
+    """Why to end after ``blocks`` complete blocks, or None to go on."""
+    plan = run.plan
+    if blocks == 0:
+        return None
+    if plan.epochs:
+        return COMPLETE
+    if blocks >= DESIGN_BLOCKS and not run.has("design"):
+        _fix_design(run, blocks)
+    fixed = run.design
+    if fixed is not None and blocks in fixed.looks[:-1] and precise_enough(run.events, plan, fixed):
+        return PRECISE
+    if plan.blocks:
+        return COMPLETE if blocks >= plan.blocks else None
+    used_up = run.spent_s + _block_s(run, blocks) > plan.budget_s
+    return BUDGET if used_up or (fixed is not None and blocks >= fixed.planned) else None
 
 
-def _precise(plan: Plan, events: Sequence[Event]) -> bool:
-    """Whether each interval is narrow enough, and was so a block ago.
+def _block_s(run: _Run, blocks: int) -> float:
+    """What a block took so far; warming comes only once."""
+    once = sum(event["worker_seconds"] for event in run.events if event["event"] == "warmed")
+    return float(run.spent_s - once) / blocks
 
-    One look after each block would stop on intervals that are narrow by luck: in simulations with independent noise
-    of 5% they then covered the true ratio 90% of the time, and 94.5% where two looks in a row must agree.
+
+def _fix_design(run: _Run, blocks: int) -> None:
+    """Record, before any look, how many blocks there will be and which steps of a sample count.
+
+    The blocks are as many as the budget has room for. Steps in which any arm still warms up count in none of them.
     """
+    plan = run.plan
+    if plan.blocks:
+        fixed = Design(plan.blocks, (plan.blocks,), max(1, len(plan.compared)))
+    else:
+        planned = blocks + int((plan.budget_s - run.spent_s) / _block_s(run, blocks))
+        fixed = design(planned, max(1, len(plan.compared)))
+    curves = {arm.name: steady(step_curves(run.events, arm)) for arm in plan.arms}
+    warm_up = {name: found.steps for name, found in curves.items() if found is not None}
+    unsteady = [name for name, found in curves.items() if found is not None and not found.reached]
+    skipped = max(0, max(warm_up.values(), default=0) - plan.warmup_steps)
+    run.append("design", planned_blocks=fixed.planned, looks=fixed.looks, warm_up=warm_up, skipped_steps=skipped, unsteady=unsteady)
 
-    def narrow(reference_s: list[float], arm_s: list[float]) -> bool:
-        found = speedup(reference_s, arm_s)
-        return found is not None and found.half_width <= plan.precision
 
-    times = [block_times(events, plan, arm) for arm in plan.compared]
-    return bool(times) and all(narrow(*both) and narrow(both[0][:-1], both[1][:-1]) for both in times)
-
-
-def _understood(outcome: Outcome, earlier: Sequence[Event]) -> tuple[dict[str, Any] | None, str | None]:
-    """The worker's document, or what is wrong: it failed, printed no document, or ran other code, data or weights."""
-    if outcome.failure is not None:
-        return None, outcome.failure
+def _document(outcome: Outcome, keys: set[str]) -> tuple[dict[str, Any] | None, str | None]:
+    """What a worker printed, or what is wrong with it."""
     try:
         document: dict[str, Any] = json.loads(outcome.stdout)
     except ValueError:
         return None, "printed no JSON document"
-    if not isinstance(document, dict) or not document.keys() >= SAMPLE_KEYS:
-        return None, "printed no sample"
+    if not isinstance(document, dict) or not document.keys() >= keys:
+        return None, "printed another document than was asked for"
+    return document, None
+
+
+def _understood(outcome: Outcome, earlier: Sequence[Event]) -> tuple[dict[str, Any] | None, str | None]:
+    """A sample, or what is wrong: the worker printed none, or ran other code, data or weights than those before."""
+    document, problem = _document(outcome, SAMPLE_KEYS)
+    if document is None:
+        return None, problem
     for event in earlier:
         for name, digest in document["digests"].items():
             if event["digests"][name] != digest:

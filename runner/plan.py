@@ -8,6 +8,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 REFERENCE_PROFILE = "baseline"
+# The smallest difference that matters, unless the user says otherwise.
+MARGIN = 0.02
+# A page: by then every alignment of the stack that there is has come up.
+MOST_PADDING = 4096
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,9 @@ class Arm:
 
 @dataclass(frozen=True)
 class Plan:
-    """Times are in seconds; ``precision`` is the wanted half-width of the interval as a share of the ratio.
+    """Times are in seconds; ``precision`` is the wanted half-width of the interval as a share of the ratio, ``margin``
+    the smallest difference that matters as a share. ``blocks`` above 0 is how many blocks to measure, however long
+    they take; else it is until the budget is used up or the answer precise enough.
 
     The first of ``arms`` is the reference that the others are compared with. ``epochs`` above 0 is the full training:
     one block, no time limit but each worker's own. ``engine_options`` are those of EngineOptions that were given.
@@ -35,7 +41,9 @@ class Plan:
     epochs: int
     data: str
     budget_s: float
+    blocks: int
     precision: float
+    margin: float
     timeout_s: float
     seed: int
 
@@ -54,15 +62,29 @@ class Plan:
         random.Random(f"{self.seed}:{block}").shuffle(shuffled)
         return shuffled
 
+    def padding(self, block: int, arm: Arm) -> int:
+        """How many bytes to add to the environment of this sample's process, from 0 up to MOST_PADDING.
+
+        A profile's variables change the size of the environment, which moves the stack, which alone can change how fast
+        code runs (Mytkowicz, Diwan, Hauswirth, Sweeney: Producing wrong data without doing anything obviously wrong,
+        ASPLOS 2009). With a size that is drawn for each sample this is noise, and no longer takes one profile's side.
+        """
+        return random.Random(f"{self.seed}:{block}:{arm.name}").randrange(MOST_PADDING + 1)
+
     def worker_arguments(self) -> tuple[str, ...]:
         """What follows ``python -m runner.worker``."""
         length = ("--epochs", str(self.epochs)) if self.epochs else ("--steps", str(self.steps))
         warmup = ("--warmup-steps", str(self.warmup_steps))
         return ("train", "--workload", self.workload, "--data", self.data, *warmup, *length)
 
+    def shortest_arguments(self) -> tuple[str, ...]:
+        """The same training for one step only."""
+        return ("train", "--workload", self.workload, "--data", self.data, "--steps", "1")
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Plan:
+        document = {"margin": MARGIN, "blocks": 0, **document}  # the first records had neither
         return Plan(**{**document, "arms": tuple(Arm(**arm) for arm in document["arms"])})

@@ -37,15 +37,15 @@ class Progress:
         if self._bar:
             self._bar.stop()
 
-    def start(self, block: int, arm: str, left_s: float) -> None:
+    def start(self, stage: str, arm: str, left_s: float) -> None:
         """A worker is about to start; at most ``left_s`` seconds of the budget are left."""
         if self._bar:
             left = f"at most {left_s // 60:.0f}:{left_s % 60:02.0f} left" if self._budget_s else ""
             done = self._budget_s - left_s
-            self._bar.update(self._task, description=f"block {block + 1}, {arm}", completed=done, left=left)
+            self._bar.update(self._task, description=f"{stage}, {arm}", completed=done, left=left)
             self._bar.refresh()
 
-    def finish(self, block: int, arm: str, step_s: float) -> None:
+    def finish(self, stage: str, arm: str, step_s: float) -> None:
         """A worker ended; its mean step took ``step_s`` seconds."""
         if self._bar is None and not self._quiet:
-            print(f"block {block + 1}, {arm}: {step_s * 1000:.2f} ms per step", file=sys.stderr, flush=True)
+            print(f"{stage}, {arm}: {step_s * 1000:.2f} ms per step", file=sys.stderr, flush=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 from runner.errors import InputError
 
 FILE_NAME = "record.jsonl"
-SCHEMA = 1
+SCHEMA = 2
 Event = dict[str, Any]
 
 
@@ -34,20 +36,25 @@ class Record:
 
     @staticmethod
     def create(folder: Path) -> Record:
-        """Make ``folder`` and an empty record in it. Raises InputError if there is one already, or no permission."""
+        """Make ``folder`` and an empty record in it. Raises InputError if there is one already, or no permission.
+
+        A record without a whole line is that of a run that was killed before it began, and is begun anew.
+        """
         path = folder / FILE_NAME
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        except FileExistsError:
-            raise InputError(
-                f"{path}: holds a run already; continue it with --resume {folder}, or give another folder"
-            ) from None
+            descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise InputError(
                 f"{folder}: results can't be written there: {error.strerror}; give another folder with --output"
             ) from None
-        return Record(path, _locked(descriptor, path))
+        record = Record(path, _locked(descriptor, path))
+        if b"\n" in path.read_bytes():
+            os.close(descriptor)
+            raise InputError(f"{path}: holds a run already; continue it with --resume {folder}, or give another folder")
+        os.ftruncate(descriptor, 0)
+        _flush_names(folder)
+        return record
 
     @staticmethod
     def reopen(folder: Path) -> Record:
@@ -98,26 +105,49 @@ def _locked(descriptor: int, path: Path) -> int:
     return descriptor
 
 
+def _flush_names(folder: Path) -> None:
+    """Have the name of a new file on disk too: flushing the file alone need not write its folder's entry."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def read(folder: Path) -> list[Event]:
     """The events of a record in order. A last line that a kill cut short is left out.
 
-    Raises InputError for a folder without a record, a damaged line, or a record of a later version.
+    Raises InputError for a folder without a record, a damaged line, or a record of a later version. Events of a kind
+    that is not known are among those returned: readers pick the kinds that they know.
     """
+    return _read(folder, whole=True)
+
+
+def first(folder: Path) -> Event:
+    """The event that a record begins with. Raises InputError as ``read`` does, but looks at the first line only."""
+    return _read(folder, whole=False)[0]
+
+
+def _read(folder: Path, whole: bool) -> list[Event]:
     path = folder / FILE_NAME
     try:
-        lines = path.read_bytes().split(b"\n")
+        with path.open("rb") as file:
+            content = file.read() if whole else file.readline()
     except OSError as error:
         raise InputError(f"{path}: can't be read: {error.strerror}; give the folder of a run") from None
+    lines = content.split(b"\n")[:-1]  # what follows the last newline is empty or cut short
+    if not lines:
+        raise InputError(f"{path}: is not the record of a run: it has no whole line; start the run again")
     events: list[Event] = []
-    for number, line in enumerate(lines[:-1], start=1):  # what follows the last newline is empty or cut short
+    for number, line in enumerate(lines, start=1):
         try:
             event = json.loads(line)
-            if not isinstance(event, dict) or (events and "event" not in event):
-                raise ValueError
-            events.append(event)
-        except ValueError:
-            raise InputError(f"{path}:{number}: damaged line; remove it to read the rest") from None
-    if not events or events[0].get("event") != "run":
+        except (ValueError, RecursionError):
+            event = None
+        if not isinstance(event, dict) or (events and not isinstance(event.get("event"), str)):
+            raise InputError(f"{path}:{number}: damaged line; remove it to read the rest")
+        events.append(event)
+    if events[0].get("event") != "run":
         raise InputError(f"{path}: is not the record of a run (its first line must be the event 'run')")
     if not isinstance(events[0].get("schema"), int):
         raise InputError(f"{path}: is not the record of a run (its first line has no schema)")
@@ -126,3 +156,14 @@ def read(folder: Path) -> list[Event]:
             f"{path}: was written by a later version (schema {events[0]['schema']}, this reads up to {SCHEMA}); update"
         )
     return events
+
+
+@contextlib.contextmanager
+def understood(folder: Path) -> Iterator[None]:
+    """Raise InputError where the record in ``folder`` lacks what is looked for in it, or has something else there."""
+    try:
+        yield
+    except KeyError as error:
+        raise InputError(f"{folder / FILE_NAME}: an event lacks {error}; the record can't be used") from error
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, StopIteration) as error:
+        raise InputError(f"{folder / FILE_NAME}: is not understood ({error}); the record can't be used") from error

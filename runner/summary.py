@@ -8,14 +8,19 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from runner.blocks import block_ratios, complete_blocks, recorded_design, samples, skipped_steps, timed_steps
 from runner.doctor import diagnose_process
 from runner.doctor.finding import Situation
 from runner.effect import Check, check
 from runner.environment import Environment
-from runner.measure import FAILED, block_times, samples
+from runner.measure import FAILED, PRECISE
+from runner.noise import marked_blocks, marks
 from runner.plan import Arm, Plan
 from runner.record import Event
-from runner.statistics.interval import Speedup, speedup
+from runner.statistics.bootstrap import Bootstrap, bootstrap
+from runner.statistics.drift import Drift, drift
+from runner.statistics.interval import Speedup
+from runner.statistics.sequential import Design, at_end, design
 from runner.worker.fashion_mnist import SYNTHETIC
 
 # Losses that differ by more than this share are not the rounding of another thread count or order.
@@ -24,11 +29,7 @@ LOSS_TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class Measured:
-    """One arm's samples. Times are medians over samples, in seconds; counts are medians per timed step.
-
-    ``others_cpus`` is the most that the rest of the machine used during a sample's timed steps, and ``steal_cpus`` the
-    most that its hypervisor withheld, in CPUs: one noisy sample must not hide behind many quiet ones.
-    """
+    """One arm's samples. Times are medians over samples, in seconds; counts are medians per timed step."""
 
     arm: str
     samples: int
@@ -38,8 +39,6 @@ class Measured:
     faults_per_step: float
     peak_memory_bytes: float
     throttled_s: float
-    others_cpus: float
-    steal_cpus: float
     training_s: float
     accuracy: float | None
     checks: list[Check]
@@ -64,20 +63,51 @@ class Losses:
 class Comparison:
     """One arm against the reference.
 
-    ``verdict`` is one of: faster, slower, no difference found, NOT IN EFFECT, failed, too few samples, one run each
-    (then ``single_ratio`` is there, and no ``speedup``).
+    ``verdict`` is one of: faster, slower, no difference larger than the margin, no difference found, NOT IN EFFECT,
+    failed, too few samples, one run each (then ``single_ratio`` is there, and no ``speedup``). ``unmarked`` is the
+    speedup without the blocks that are marked as noisy, where some are and enough others are left. ``deviation`` is the
+    standard deviation of a block's log ratio; ``drift`` how that ratio changed in the course of the run.
     """
 
     arm: str
     verdict: str
-    speedup: Speedup | None
-    single_ratio: float | None
-    losses: Losses | None
+    speedup: Speedup | None = None
+    single_ratio: float | None = None
+    losses: Losses | None = None
+    unmarked: Speedup | None = None
+    bootstrap: Bootstrap | None = None
+    deviation: float | None = None
+    drift: Drift | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sample for pictures and tables: ``began_s`` in seconds since the run did, and per timed step its seconds.
+
+    ``marks`` say what disturbed it from outside.
+    """
+
+    arm: str
+    block: int
+    began_s: float
+    step_s: list[float]
+    marks: list[str]
+    padding_bytes: int | None
+
+    @property
+    def mean_step_s(self) -> float:
+        return sum(self.step_s) / len(self.step_s)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """``engines`` has, by name, what each engine said of itself (``engine``) and of its image (``inspection``)."""
+    """``engines`` has, by name, what each engine said of itself (``engine``) and of its image (``inspection``).
+
+    ``marked`` has, by block, what disturbed it from outside; ``warm_up``, by arm, after how many steps training was
+    steady, and ``skipped_steps`` how many timed steps of each sample are left out for that; ``reference_drift`` is how
+    the reference's own time changed; ``seconds_per_block`` counts the starts of the workers too.
+    ``calibration`` is what an earlier run of the baseline against itself showed here (``runner.calibration``).
+    """
 
     plan: Plan
     engines: dict[str, dict[str, Any]]
@@ -86,6 +116,15 @@ class Summary:
     commands: dict[str, str]
     measured: list[Measured]
     comparisons: list[Comparison]
+    samples: list[Sample]
+    marked: dict[int, list[str]]
+    design: Design | None
+    warm_up: dict[str, int]
+    unsteady: list[str]
+    skipped_steps: int
+    reference_drift: Drift | None
+    seconds_per_block: float
+    calibration: dict[str, Any] | None
     findings: list[dict[str, str]]
     failures: list[Event]
     removed_variables: dict[str, str]
@@ -109,6 +148,13 @@ class Summary:
         return {
             "reference": self.plan.reference.name,
             "comparisons": [_finite(asdict(one)) for one in self.comparisons],
+            "marked_blocks": self.marked,
+            "design": self.design and asdict(self.design),
+            "warm_up_steps": self.warm_up,
+            "unsteady": self.unsteady,
+            "skipped_steps": self.skipped_steps,
+            "reference_drift": self.reference_drift and asdict(self.reference_drift),
+            "calibration": self.calibration,
             "measured": [{**asdict(one), "in_effect": one.in_effect} for one in self.measured],
             "synthetic_data": self.synthetic,
             "data_source": self.data_source,
@@ -136,13 +182,16 @@ def summarise(events: Sequence[Event]) -> Summary:
     plan = Plan.from_json(run["plan"])
     kept = run["kept_variables"]
     environments = {name: Environment.from_json(document) for name, document in run["environments"].items()}
+    skipped = skipped_steps(events)
     measured = {
-        arm.name: _measured(arm, environments[arm.name], kept, own)
+        arm.name: _measured(arm, environments[arm.name], kept, own, skipped)
         for arm in plan.arms
-        if (own := [event for event in samples(events) if event["arm"] == arm.name])
+        if (own := samples(events, arm))
     }
     last = next((event for event in reversed(events) if event["event"] in ("end", "resume")), {"event": "run"})
     ended = last["reason"] if last["event"] == "end" else None  # else it still runs, or was killed
+    marked = marked_blocks(events)
+    fixed = next(iter(by_kind.get("design", [])), {})
     return Summary(
         plan=plan,
         engines=run["engines"],
@@ -150,7 +199,16 @@ def summarise(events: Sequence[Event]) -> Summary:
         environments=environments,
         commands=run["commands"],
         measured=list(measured.values()),
-        comparisons=[_comparison(events, plan, arm, measured, failed=ended == FAILED) for arm in plan.compared],
+        comparisons=[_comparison(events, plan, arm, measured, marked, ended) for arm in plan.compared],
+        samples=_samples(events, run["time"], skipped),
+        marked=marked,
+        design=recorded_design(events, plan),
+        warm_up=fixed.get("warm_up", {}),
+        unsteady=fixed.get("unsteady", []),
+        skipped_steps=skipped,
+        reference_drift=drift([sum(steps) for steps in timed_steps(events, plan.reference)]),
+        seconds_per_block=_seconds_per_block(events),
+        calibration=run.get("calibration"),
         findings=[*run["findings"], *_findings(events, plan, run["engines"], environments)],
         failures=by_kind.get("failure", []),
         removed_variables=run["removed_variables"],
@@ -159,13 +217,20 @@ def summarise(events: Sequence[Event]) -> Summary:
     )
 
 
+def _seconds_per_block(events: Sequence[Event]) -> float:
+    """How long a block takes, with the starts of its workers; 0 where none is complete."""
+    in_blocks = [event for event in events if event["event"] in ("sample", "yardstick")]
+    blocks = len({event["block"] for event in in_blocks})
+    return sum(event["worker_seconds"] for event in in_blocks) / blocks if blocks else 0.0
+
+
 def _findings(
     events: Sequence[Event], plan: Plan, engines: dict[str, Any], environments: dict[str, Environment]
 ) -> list[dict[str, str]]:
     """What the evidence of each arm's first sample shows to be wrong."""
     found = []
     for arm in plan.arms:
-        evidence = next((event["evidence"] for event in samples(events) if event["arm"] == arm.name), None)
+        evidence = next((event["evidence"] for event in samples(events, arm)), None)
         if evidence is not None:
             inside = engines[arm.engine]["inspection"]
             situation = Situation(inside["facts"], inside["fingerprint"], environments[arm.name], evidence)
@@ -174,24 +239,55 @@ def _findings(
 
 
 def _comparison(
-    events: Sequence[Event], plan: Plan, arm: Arm, measured: dict[str, Measured], failed: bool
+    events: Sequence[Event],
+    plan: Plan,
+    arm: Arm,
+    measured: dict[str, Measured],
+    marked: dict[int, Any],
+    ended: str | None,
 ) -> Comparison:
     both = [measured[name] for name in (plan.reference.name, arm.name) if name in measured]
     if not all(one.in_effect for one in both):
-        return Comparison(arm.name, "NOT IN EFFECT", None, None, None)
-    reference_s, arm_s = block_times(events, plan, arm)
+        return Comparison(arm.name, "NOT IN EFFECT")
     losses = _losses(events, plan, arm) if len(both) == 2 else None
-    if failed:
-        return Comparison(arm.name, "failed", None, None, losses)
-    if plan.epochs and reference_s:
-        return Comparison(arm.name, "one run each", None, reference_s[0] / arm_s[0], losses)
-    found = speedup(reference_s, arm_s)
-    return Comparison(arm.name, found.verdict if found else "too few samples", found, None, losses)
+    ratios = block_ratios(events, plan, arm)
+    if ended == FAILED:
+        return Comparison(arm.name, "failed", losses=losses)
+    if plan.epochs and ratios:
+        return Comparison(arm.name, "one run each", single_ratio=math.exp(ratios[0]), losses=losses)
+    planned = recorded_design(events, plan) or design(len(ratios), len(plan.compared))
+    found = at_end(planned, ratios, plan.margin, stopped_early=ended == PRECISE)
+    quiet = block_ratios(events, plan, arm, without=marked)
+    blocks = set(complete_blocks(events, plan, arm))
+    return Comparison(
+        arm.name,
+        verdict=found.verdict if found else "too few samples",
+        speedup=found,
+        losses=losses,
+        unmarked=at_end(planned, quiet, plan.margin, ended == PRECISE) if blocks & marked.keys() else None,
+        bootstrap=bootstrap(*(timed_steps(events, one, blocks) for one in (plan.reference, arm))),
+        deviation=basic.stdev(ratios) if len(ratios) > 1 else None,
+        drift=drift([math.exp(ratio) for ratio in ratios]),
+    )
 
 
-def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Sequence[Event]) -> Measured:
+def _samples(events: Sequence[Event], began: float, skipped: int) -> list[Sample]:
+    return [
+        Sample(
+            arm=event["arm"],
+            block=event["block"],
+            began_s=event["time"] - event["worker_seconds"] - began,
+            step_s=event["step_s"][skipped:],
+            marks=marks(event),
+            padding_bytes=event.get("padding_bytes"),
+        )
+        for event in samples(events)
+    ]
+
+
+def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Sequence[Event], skipped: int) -> Measured:
     steps = len(own[0]["step_s"])
-    seconds = basic.median(event["seconds"] for event in own)
+    step_s = basic.median(basic.fmean(event["step_s"][skipped:]) for event in own)
     usage = [event["usage"] for event in own]
     checked = [check(environment, event["evidence"], kept, event["stderr"]) for event in own]
     # of several samples the one that is least in effect is shown
@@ -199,19 +295,13 @@ def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Seq
     return Measured(
         arm=arm.name,
         samples=len(own),
-        step_s=seconds / steps,
-        images_per_s=own[0]["images_per_step"] * steps / seconds,
+        step_s=step_s,
+        images_per_s=own[0]["images_per_step"] / step_s,
         system_share=basic.median(one["system_s"] / (one["system_s"] + one["user_s"]) for one in usage),
         faults_per_step=basic.median(one["minor_faults"] for one in usage) / steps,
         peak_memory_bytes=basic.median(event["peak_memory_bytes"] for event in own),
         throttled_s=sum(one["throttled_s"] for one in usage),
-        others_cpus=max(
-            (event["usage"]["machine_busy_s"] - event["usage"]["user_s"] - event["usage"]["system_s"])
-            / event["seconds"]
-            for event in own
-        ),
-        steal_cpus=max(event["usage"]["machine_steal_s"] / event["seconds"] for event in own),
-        training_s=seconds,
+        training_s=basic.median(event["seconds"] for event in own),
         accuracy=basic.median(event["accuracy"] for event in own) if own[0]["accuracy"] is not None else None,
         checks=worst,
     )
@@ -219,8 +309,8 @@ def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Seq
 
 def _losses(events: Sequence[Event], plan: Plan, arm: Arm) -> Losses:
     """The worst agreement of any of the arm's samples with the reference's first."""
-    reference = next(event["losses"] for event in samples(events) if event["arm"] == plan.reference.name)
-    candidates = [event["losses"] for event in samples(events) if event["arm"] == arm.name]
+    reference = samples(events, plan.reference)[0]["losses"]
+    candidates = [event["losses"] for event in samples(events, arm)]
 
     def difference(losses: Sequence[float]) -> float:
         shares = [abs(one - other) / abs(other) for one, other in zip(losses, reference, strict=True)]

@@ -13,13 +13,21 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
+from runner import engines
 from runner.cli import main
+from runner.commands import measuring
 from runner.worker.sensitive import is_sensitive
+from tests.instant_engine import InstantEngine
 from tests.simulation import Simulation
 
 PROJECT = Path(__file__).resolve().parent.parent
 CLI_TIMEOUT_S = 240
+
+# The same examples in every run, whatever the machine's speed, and nothing left behind.
+settings.register_profile("project", derandomize=True, deadline=None, database=None)
+settings.load_profile("project")
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -27,7 +35,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture(autouse=True)
 def own_surroundings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the user's cache, temporary folder (and so the machine's lock) and variables out of every test."""
+    """Keep the user's cache, results, temporary folder (and so the machine's lock) and variables out of every test."""
     folder = tmp_path_factory.mktemp("surroundings")
     for name, inner in (("XDG_CACHE_HOME", "cache"), ("TMPDIR", "tmp")):
         (folder / inner).mkdir()
@@ -35,6 +43,7 @@ def own_surroundings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     monkeypatch.setattr(tempfile, "tempdir", None)  # tempfile remembers the folder it was first asked for
     for name in [name for name in os.environ if is_sensitive(name)]:
         monkeypatch.delenv(name)
+    monkeypatch.setattr(measuring, "RESULTS", folder / "results")
     monkeypatch.setenv("DOCKER_HOST", f"unix://{folder}/no-daemon")  # tests/engines use the real one
     return folder
 
@@ -155,6 +164,8 @@ def bench_arguments(
         path = write_profile(profile, f"{text}env:\n  SIMULATED: {profile}\n") if profile != "baseline" else profile
         fixed = ["--python", simulation.python, "--data", "synthetic", "--seed", 7]
         fixed += [] if "--full" in options else ["--steps", 3]
+        # as few blocks as give an interval: by default there are as many as fit into four minutes
+        fixed += [] if {"--full", "--budget", "--blocks"} & set(options) else ["--blocks", 6]
         return ["bench", path, *fixed, "--output", run_folder, *options]
 
     return arguments
@@ -176,3 +187,11 @@ def simulation(tmp_path: Path) -> Simulation:
     folder = tmp_path / "simulation"
     folder.mkdir()
     return Simulation(folder)
+
+
+@pytest.fixture
+def instant(simulation: Simulation, monkeypatch: pytest.MonkeyPatch) -> InstantEngine:
+    """Have the simulation's workers answer in this process, each after exactly one second as far as is recorded."""
+    engine = InstantEngine(simulation)
+    monkeypatch.setitem(engines.ENGINES, "local", engine)
+    return engine

@@ -1,9 +1,11 @@
 """Answers like ``python -m runner.worker``, at once and as a JSON file tells it to.
 
-usage: simulated_worker.py CONFIG -m runner.worker inspect|train …
+usage: simulated_worker.py CONFIG -m runner.worker inspect|train|yardstick …
 
 CONFIG has, for each value that a profile gives to the variable SIMULATED (``baseline`` where it gives none), what that
-profile's workers do; see ``Simulation`` in simulation.py. Each start is logged beside it in ``starts.jsonl``.
+profile's workers do, for that value with `` warming`` behind it what those do that are started unmeasured, and for
+``yardstick`` what that worker does; see ``Simulation`` in simulation.py. Each start is logged beside it in
+``starts.jsonl``.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ def inspection(commands: list[str], replaced: dict) -> dict:
             "cpu_model": "Simulated CPU", "architecture": "x86_64", "microcode": None, "caches": {"L1 Data": "32K"},
             "memory_bytes": 2**33, "kernel": "6.1.0", "distribution": "Simulated Linux 1", "libc": "glibc 2.36",
             "thp_enabled": "madvise", "thp_defrag": "madvise", "governor": None, "frequency_driver": None,
-            "hypervisor": None, "isa": ["avx2"],
+            "hypervisor": None, "isa": ["avx2"], "aslr": "full",
         },
         "python": {"version": "3.11.7", "executable": "/sim/bin/python", "prefix": "/sim"},
         "packages": {"torch": "2.13.0", "numpy": "2.4.6", "intel-openmp": None, "mkl": None},
@@ -54,6 +56,7 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
     """The document of one sample. ``seconds`` are the nth of those given, beginning again after the last."""
     full = "--epochs" in arguments
     steps = 3 if full else int(arguments[arguments.index("--steps") + 1])
+    warmup_steps = int(arguments[arguments.index("--warmup-steps") + 1]) if "--warmup-steps" in arguments else 0
     seconds = behaviour["seconds"][nth % len(behaviour["seconds"])]
     preload = [entry for entry in environment.get("LD_PRELOAD", "").split(":") if entry]
     evidence = {
@@ -71,6 +74,7 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
     return {
         "seconds": seconds,
         "step_s": [seconds / steps] * steps,
+        "warmup_step_s": [seconds / steps] * warmup_steps,
         "losses": behaviour.get("losses") or [2.3 - step / 1000 for step in range(steps)],
         "images_per_step": 64,
         "accuracy": 0.84 if full else None,
@@ -78,6 +82,8 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
             "machine_busy_s": 1.25 * seconds, "machine_steal_s": 0.0, "machine_swapped_bytes": 0,
             "user_s": seconds, "system_s": seconds / 4, "minor_faults": 100 * steps, "major_faults": 0,
             "voluntary_switches": 5, "involuntary_switches": 5, "throttled_s": behaviour.get("throttled_s", 0.0),
+            "worker_cpus": 4, "worker_cpus_busy_s": 1.25 * seconds, "worker_cpus_steal_s": 0.0,
+            "throttle_events": None, "cpu_pressure_s": 0.0, "frequency_mhz": None, **behaviour.get("usage", {}),
         },
         "peak_memory_bytes": 2**29,
         "digests": {**DIGESTS, **behaviour.get("digests", {})},
@@ -101,25 +107,45 @@ def misbehave(behaviour: dict) -> None:
             sys.exit(0)
 
 
+def name_of(arguments: list[str], environment: Mapping[str, str]) -> str:
+    """Under which name CONFIG says what this worker does."""
+    if arguments[0] != "train":
+        return arguments[0]
+    name = environment.get("SIMULATED", "baseline")
+    return name if "--warmup-steps" in arguments else f"{name} warming"
+
+
+def answer(name: str, arguments: list[str], config: dict, nth: int, environment: Mapping[str, str]) -> dict:
+    """The document that the worker prints as its nth answer, the first being 0."""
+    behaviour = config["workers"].get(name, {})
+    if name == "inspect":
+        return inspection(arguments[2::2], config.get("inspect", {}))
+    if name == "yardstick":
+        seconds = behaviour.get("seconds", [0.1])
+        return {"seconds": seconds[nth % len(seconds)], "digest": behaviour.get("digest", "f" * 64)}
+    return sample(arguments, {"seconds": [1.0], **behaviour}, nth, environment)
+
+
+def log_start(log: Path, name: str, arguments: list[str], environment: Mapping[str, str]) -> int:
+    """Note the start; returns how many of that name there were before."""
+    starts = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    start = {"name": name, "pid": os.getpid(), "arguments": arguments, "environment": dict(environment)}
+    with log.open("a") as file:
+        file.write(json.dumps(start) + "\n")
+    return sum(earlier["name"] == name for earlier in starts)
+
+
 def main() -> None:
     path = Path(sys.argv[1])
     config = json.loads(path.read_text())
     arguments = sys.argv[4:]  # after -m runner.worker
-    name = os.environ.get("SIMULATED", "baseline") if arguments[0] == "train" else "inspect"
-    log = path.with_name("starts.jsonl")
-    starts = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-    start = {"name": name, "pid": os.getpid(), "arguments": arguments, "environment": dict(os.environ)}
-    with log.open("a") as file:
-        file.write(json.dumps(start) + "\n")
+    name = name_of(arguments, os.environ)
+    nth = log_start(path.with_name("starts.jsonl"), name, arguments, os.environ)
     behaviour = config["workers"].get(name, {})
-    nth = sum(earlier["name"] == name for earlier in starts)
     time.sleep(behaviour.get("delay", 0))
     if "does" in behaviour and nth >= behaviour.get("from", 0):
         misbehave(behaviour)
-    if name == "inspect":
-        print(json.dumps(inspection(arguments[2::2], config.get("inspect", {}))))
-    else:
-        print(json.dumps(sample(arguments, behaviour, nth, os.environ)))
+    print(json.dumps(answer(name, arguments, config, nth, os.environ)))
 
 
 if __name__ == "__main__":

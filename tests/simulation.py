@@ -35,9 +35,11 @@ class Simulation:
     def worker(self, name: str, **behaviour: Any) -> None:
         """Workers that a profile starts with SIMULATED=``name`` behave so.
 
+        ``name`` may also be "yardstick", or "mine warming": the unmeasured starts of that profile.
+
         ``seconds``: what they measure, in turn; ``delay``: how long they really take. ``does`` (hang, signal with
         ``signal``, exit with ``status``, print with ``text``) counts ``from`` the nth start, the first being 0.
-        ``evidence``, ``digests``, ``losses`` and ``throttled_s`` replace what they would print.
+        ``evidence``, ``digests``, ``losses``, ``throttled_s`` and ``usage`` replace what they would print.
         """
         self._config["workers"][name] = {"seconds": STEADY, **behaviour}
         self._save()
@@ -47,8 +49,12 @@ class Simulation:
         self._config["inspect"] = fields
         self._save()
 
-    def starts(self) -> list[dict[str, Any]]:
-        """The workers that were started to train, in order: name, pid, arguments and environment."""
+    def starts(self, all: bool = False) -> list[dict[str, Any]]:
+        """The workers that were started to be measured, in order: name, pid, arguments and environment.
+
+        With ``all`` also those that inspect, warm up ("mine warming") or are the yardstick ("yardstick").
+        """
         log = self.folder / "starts.jsonl"
         lines = log.read_text().splitlines() if log.exists() else []
-        return [start for line in lines if (start := json.loads(line))["name"] != "inspect"]
+        starts = [json.loads(line) for line in lines]
+        return [start for start in starts if all or "--warmup-steps" in start["arguments"]]

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import argparse
+from datetime import datetime, timedelta
 
 import pytest
 
-from runner.arguments import count, duration, share
+from runner.arguments import count, duration, moment, share
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,19 @@ def test_count():
 def test_count_refuses(text):
     with pytest.raises(argparse.ArgumentTypeError, match="is not a whole number above 0"):
         count(text)
+
+
+def test_moment_is_the_beginning_of_a_day():
+    assert moment("2026-11-01") == datetime(2026, 11, 1)
+
+
+@pytest.mark.parametrize(("text", "hours"), [("12h", 12), ("7d", 168), (" 2w ", 336)])
+def test_moment_is_so_long_ago(text, hours):
+    before = datetime.now()
+    assert before <= moment(text) + timedelta(hours=hours) <= datetime.now()
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01", "01.11.2026", "-7d", "7", "7m", "999999h"])
+def test_moment_refuses_and_shows_examples(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is no date; write for example 2026-11-01, 12h, 7d or 4w"):
+        moment(text)

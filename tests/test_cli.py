@@ -23,7 +23,7 @@ FLAGS = {
     "compare-engines": ("PROFILE", "--engines", *MEASURING),
     "profiles": ("--json",),
     "show": ("PROFILE", "--engine", "--python", "--json"),
-    "report": ("DIR", "--json"),
+    "report": ("DIR", "--json", "--html", "--png", "--markdown"),
 }
 EXIT_STATUSES = ("exit status:", "0 done", "1 a worker failed", "2 bad input", "130 interrupted")
 

@@ -173,6 +173,11 @@ CASES = [
          {"fingerprint": {"governor": "powersave", "frequency_driver": "intel_pstate"}},
          {"fingerprint": {"governor": "powersave", "frequency_driver": "amd-pstate-epp"}}],
     ),
+    (
+        "fixed-addresses", "warn", {"fingerprint": {"aslr": "off"}},
+        [{"fingerprint": {"aslr": "full"}}, {"fingerprint": {"aslr": "partial"}}, {"fingerprint": {"aslr": None}}],
+    ),
+    ("fixed-addresses", "warn", {"fingerprint": {"aslr": "off for this process"}}, [{}]),
     ("small-shm", "note", sees("limits", shm_bytes=512 * MIB - 1), [sees("limits", shm_bytes=512 * MIB)]),
 ]  # fmt: skip
 
@@ -266,3 +271,10 @@ def test_loader_workers_on_one_core(children, usable, found):
     evidence = {"children": {"on_one_cpu": children}}
     codes = [finding.code for finding in diagnose(situation(evidence, facts={"usable_cpus": usable}))]
     assert ("workers-on-one-core" in codes) is found
+
+
+@pytest.mark.parametrize(("aslr", "mend"), [("off", "sudo sysctl"), ("off for this process", "without setarch -R")])
+def test_fixed_addresses_are_mended_where_they_were_fixed(aslr, mend):
+    (finding,) = diagnose(situation(fingerprint={"aslr": aslr}))
+    assert finding.seen == f"address space randomisation is {aslr}"
+    assert mend in finding.mend

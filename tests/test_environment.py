@@ -14,13 +14,15 @@ ENVIRONMENT = Environment("p", "A test", {"A": "1"}, {"jemalloc": "/lib/j.so"}, 
     "name",
     ["OMP_NUM_THREADS", "KMP_AFFINITY", "GOMP_SPINCOUNT", "MKL_NUM_THREADS", "MALLOC_CONF", "MALLOC_ARENA_MAX",
      "LD_PRELOAD", "GLIBC_TUNABLES", "TORCH_COMPILE", "PYTORCH_CUDA_ALLOC_CONF", "NCCL_ALGO", "CUDA_VISIBLE_DEVICES",
-     "PYTHONMALLOC", "OPENBLAS_CORETYPE"],
+     "PYTHONMALLOC", "PYTHONHASHSEED", "OPENBLAS_CORETYPE"],
 )  # fmt: skip
 def test_variables_that_can_change_the_outcome_are_removed(name):
     assert clean({name: "1", "HOME": "/root"}, keep=()) == ({"HOME": "/root"}, {name: "1"})
 
 
-@pytest.mark.parametrize("name", ["PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "MY_OMP_THING", "http_proxy"])
+@pytest.mark.parametrize(
+    "name", ["PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "MY_OMP_THING", "http_proxy", "ENVKIT_PADDING"]
+)
 def test_other_variables_are_inherited(name):
     assert clean({name: "x"}, keep=()) == ({name: "x"}, {})
     assert not is_sensitive(name)

@@ -1,62 +1,73 @@
-"""The measuring loop, run by the command line with simulated workers."""
+"""The measuring loop, run by the command line with simulated workers: really started ones, or instant ones."""
 
 from __future__ import annotations
 
 import json
 import signal
 import time
-from dataclasses import dataclass, field
 
 import pytest
 
-from runner import measure, record
-from runner.engines.base import Outcome
-from runner.environment import Environment
-from runner.measure import Job
-from runner.plan import Arm, Plan
-from runner.progress import Progress
+from runner import record
+from runner.blocks import samples as recorded_samples
+from tests import records
 from tests.processes import gone
-from tests.simulated_worker import sample
 from tests.simulation import STEADY, times
 
 
 @pytest.fixture
 def samples(run_folder):
     """The (block, arm) of each recorded sample, in order."""
-    return lambda folder=run_folder: [(one["block"], one["arm"]) for one in measure.samples(record.read(folder))]
+    return lambda folder=run_folder: [(one["block"], one["arm"]) for one in recorded_samples(record.read(folder))]
 
 
-@pytest.mark.parametrize(("factor", "verdict"), [(0.5, "faster"), (1.25, "slower"), (1.0, "no difference found")])
-def test_verdict_on_a_profile_of_known_speed(bench, simulation, factor, verdict):
+@pytest.fixture
+def events(run_folder):
+    """What is recorded, of some kinds only if they are named."""
+
+    def read(*kinds):
+        return [event for event in record.read(run_folder) if not kinds or event["event"] in kinds]
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("factor", "margin", "verdict"),
+    [
+        (0.5, "2%", "faster"),
+        (1.25, "2%", "slower"),
+        (1.0, "0.5%", "no difference found"),
+        (1.0, "2.5%", "no difference larger than 2.5%"),
+    ],
+)
+def test_verdict_on_a_profile_of_known_speed(bench, simulation, instant, factor, margin, verdict):
     simulation.worker("mine", seconds=times(factor))
-    result = bench("mine", "--json")
+    result = bench("mine", "--json", "--margin", margin)
     document = json.loads(result.stdout)
     (found,) = document["comparisons"]
     assert (result.returncode, result.stderr) == (0, "")
     assert (found["arm"], found["verdict"]) == ("mine", verdict)
     assert found["speedup"]["low"] <= 1 / factor <= found["speedup"]["high"]
-    assert document["ended"] == "precise enough"
-    # every worker that was started is a sample in the record
-    assert [one["samples"] for one in document["measured"]] == [found["speedup"]["blocks"]] * 2
-    assert len(simulation.starts()) == 2 * found["speedup"]["blocks"]
+    # every worker that was started to be measured is a sample in the record
+    assert [one["samples"] for one in document["measured"]] == [found["speedup"]["blocks"]] * 2 == [6, 6]
+    assert len(simulation.starts()) == 12
 
 
-def test_every_sample_is_recorded_with_what_was_measured(bench, simulation, run_folder, samples):
+def test_what_happens_is_recorded_in_order(bench, simulation, instant, events, samples):
     simulation.worker("mine", seconds=times(0.5))
     assert bench("mine").returncode == 0
-    events = record.read(run_folder)
-    assert [event["event"] for event in events[:2]] == ["run", "sample"]
-    assert events[-1]["event"] == "end"
+    block = ["yardstick", "sample", "sample"]
+    kinds = ["run", "warmed", "warmed", *block * 2, "design", *block * 4, "end"]
+    assert [event["event"] for event in events()] == kinds
     assert [start["name"] for start in simulation.starts()] == [arm for _, arm in samples()]
-    baseline = [event["seconds"] for event in measure.samples(events) if event["arm"] == "baseline"]
-    assert baseline == list(STEADY[: len(baseline)])
+    baseline = [event["seconds"] for event in events("sample") if event["arm"] == "baseline"]
+    assert baseline == list(STEADY[:6])
     # each block is complete before the next one begins
-    assert [block for block, _ in samples()] == [block for block in range(len(baseline)) for _ in range(2)]
-    assert len(set(samples())) == len(samples())
+    assert [block for block, _ in samples()] == [block for block in range(6) for _ in range(2)]
+    assert len(set(samples())) == 12
 
 
-def test_order_within_blocks_is_random_and_repeats_with_the_seed(bench, simulation, samples, tmp_path):
-    simulation.worker("mine", seconds=times(0.5))
+def test_order_within_blocks_is_random_and_repeats_with_the_seed(bench, simulation, instant, samples, tmp_path):
     orders = []
     for name, seed in (("one", 3), ("two", 3), ("three", 4)):
         assert bench("mine", "--seed", seed, "--output", tmp_path / name).returncode == 0
@@ -68,20 +79,93 @@ def test_order_within_blocks_is_random_and_repeats_with_the_seed(bench, simulati
 
 
 def test_workers_get_the_plans_arguments_and_the_profiles_variables(bench, simulation):
-    simulation.worker("mine", evidence={"openmp": {"runtime": "intel"}})
-    bench("mine", "--warmup-steps", 4, text="expect: {openmp.runtime: gnu}\nprefix: [env, PREFIXED=1]\n")
-    starts = {start["name"]: start for start in simulation.starts()}
+    bench("mine", "--warmup-steps", 4, "--blocks", 1, text="prefix: [env, PREFIXED=1]\n")
+    starts = {start["name"]: start for start in simulation.starts(all=True)}
     expected = ["train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "4", "--steps", "3"]
-    assert all(start["arguments"][: len(expected)] == expected for start in starts.values())
-    assert starts["mine"]["environment"]["PREFIXED"] == "1"
-    assert "PREFIXED" not in starts.get("baseline", {"environment": {}})["environment"]
+    for name in ("baseline", "mine"):
+        assert starts[name]["arguments"][: len(expected)] == expected
+    prefixed = {name for name, start in starts.items() if "PREFIXED" in start["environment"]}
+    assert prefixed == {"mine", "mine warming"}
 
 
-def test_not_in_effect_ends_the_run_without_a_speedup(bench, simulation, samples):
+# --- the same conditions for all: warming, the yardstick, padding ---
+
+
+def test_each_arm_is_started_once_unmeasured_before_the_first_block(bench, simulation, instant, events):
+    assert bench("mine", "--blocks", 2).returncode == 0
+    starts = simulation.starts(all=True)
+    assert [one["name"] for one in starts[:4]] == ["inspect", "baseline warming", "mine warming", "yardstick"]
+    assert starts[1]["arguments"] == ["train", "--workload", "cnn", "--data", "synthetic", "--steps", "1"]
+    assert starts[2]["environment"]["SIMULATED"] == "mine"
+    assert len([one for one in starts if one["name"].endswith("warming")]) == 2
+    assert [(one["arm"], one["worker_seconds"]) for one in events("warmed")] == [("baseline", 1.0), ("mine", 1.0)]
+
+
+def test_each_block_begins_with_the_yardstick_outside_of_any_profile(bench, simulation, events):
+    simulation.worker("yardstick", seconds=[0.2, 0.3, 0.4])
+    assert bench("mine", "--blocks", 3).returncode == 0
+    readings = events("yardstick")
+    assert [(one["block"], one["seconds"], one["digest"]) for one in readings] == [
+        (0, 0.2, "f" * 64), (1, 0.3, "f" * 64), (2, 0.4, "f" * 64)
+    ]  # fmt: skip
+    assert all(one["worker_seconds"] > 0 for one in readings)
+    starts = simulation.starts(all=True)[3:]
+    assert [start["name"] == "yardstick" for start in starts] == [True, False, False] * 3
+    for start in starts[::3]:
+        assert start["arguments"][:1] == ["yardstick"]
+        assert start["environment"].keys().isdisjoint({"SIMULATED", "ENVKIT_PADDING"})
+
+
+def test_each_samples_environment_is_padded_by_what_is_recorded(bench, simulation, events):
+    assert bench("mine", "--blocks", 3).returncode == 0
+    recorded = [event["padding_bytes"] for event in events("sample")]
+    assert recorded == [len(start["environment"].get("ENVKIT_PADDING", "")) for start in simulation.starts()]
+    assert len(set(recorded)) == 6
+    warming = [start for start in simulation.starts(all=True) if start not in simulation.starts()]
+    assert not any("ENVKIT_PADDING" in start["environment"] for start in warming)
+
+
+def test_padding_repeats_with_the_seed(bench, instant, tmp_path):
+    def padding(name, seed):
+        assert bench("mine", "--seed", seed, "--output", tmp_path / name).returncode == 0
+        return {
+            (one["block"], one["arm"]): one["padding_bytes"] for one in recorded_samples(record.read(tmp_path / name))
+        }
+
+    first = padding("one", 3)
+    assert padding("two", 3) == first
+    assert padding("three", 4) != first
+
+
+@pytest.mark.parametrize(("name", "stage"), [("yardstick", "yardstick"), ("mine warming", "warming up")])
+def test_a_yardstick_or_a_warming_start_that_fails_is_reported(bench, simulation, instant, events, name, stage):
+    simulation.worker(name, does="exit", status=3)
+    result = bench("mine")
+    assert result.returncode == 1
+    arm = "mine" if name.startswith("mine") else "baseline"
+    assert f"FAILED   block 1, {arm}: the worker ended with exit status 3 ({stage})" in result.stdout
+    assert "mine     not worked out: failed" in result.stdout
+    assert [event["block"] for event in events("failure")] == [0]
+    assert simulation.starts() == []
+
+
+@pytest.mark.parametrize("printed", ["nothing", "{}", '{"seconds": 1}'])
+def test_a_yardstick_without_a_reading_is_reported(bench, simulation, instant, printed):
+    simulation.worker("yardstick", does="print", text=printed, **{"from": 1})
+    result = bench("mine")
+    assert result.returncode == 1
+    assert "FAILED   block 2, baseline: the worker printed " in result.stdout
+    assert "(yardstick)" in result.stdout
+
+
+# --- what workers do wrong ---
+
+
+def test_not_in_effect_ends_the_run_without_a_speedup(bench, simulation, instant, samples):
     simulation.worker("mine", seconds=times(0.5), evidence={"openmp": {"runtime": "gnu"}})
     result = bench("mine", text="expect: {openmp.runtime: intel}\n")
     assert result.returncode == 1
-    assert "mine is NOT IN EFFECT: no speedup is worked out." in result.stdout
+    assert "effect   mine is NOT IN EFFECT: no speedup is worked out" in result.stdout
     assert "openmp.runtime: expected intel, seen gnu" in result.stdout
     assert "less time" not in result.stdout
     assert "interval" not in result.stdout
@@ -90,7 +174,7 @@ def test_not_in_effect_ends_the_run_without_a_speedup(bench, simulation, samples
     assert len(samples()) <= 2
 
 
-def test_not_in_effect_later_on_takes_back_the_speedup(bench, simulation, cli, run_folder):
+def test_not_in_effect_later_on_takes_back_the_speedup(bench, simulation, instant, cli, run_folder):
     """A profile that is in effect in all samples but one is not in effect."""
     simulation.worker("mine", seconds=times(0.5))
     assert bench("mine", text="expect: {openmp.runtime: gnu}\n").returncode == 0
@@ -103,7 +187,7 @@ def test_not_in_effect_later_on_takes_back_the_speedup(bench, simulation, cli, r
     assert (found["verdict"], found["speedup"]) == ("NOT IN EFFECT", None)
 
 
-def test_a_variable_that_the_worker_was_not_given_is_not_in_effect(bench, simulation):
+def test_a_variable_that_the_worker_was_not_given_is_not_in_effect(bench, simulation, instant):
     simulation.worker("mine", evidence={"variables": {"sensitive": {"OMP_NUM_THREADS": "2", "KMP_BLOCKTIME": "0"}}})
     result = bench("mine")
     assert result.returncode == 1
@@ -119,81 +203,126 @@ def test_a_variable_that_the_worker_was_not_given_is_not_in_effect(bench, simula
         ({"does": "print", "text": "Segmentation fault"}, "printed no JSON document"),
         ({"does": "print", "text": '{"seconds": 1.0, "step_s"'}, "printed no JSON document"),
         ({"does": "print", "text": ""}, "printed no JSON document"),
-        ({"does": "print", "text": "[1, 2]"}, "printed no"),
-        ({"does": "print", "text": "{}"}, "printed no"),
+        ({"does": "print", "text": "[1, 2]"}, "printed another document"),
+        ({"does": "print", "text": "{}"}, "printed another document"),
     ],
 )
-def test_a_worker_that_fails_is_recorded_and_reported(bench, simulation, run_folder, behaviour, problem):
+def test_a_worker_that_fails_is_recorded_and_reported(bench, simulation, events, behaviour, problem):
     """The second of the profile's workers fails: the run ends there, with status 1 and no speedup."""
     simulation.worker("mine", **{"from": 1, "stderr": "first line\nthe last words", **behaviour})
     result = bench("mine")
     assert result.returncode == 1
-    (failure,) = [event for event in record.read(run_folder) if event["event"] == "failure"]
+    (failure,) = events("failure")
     assert (failure["block"], failure["arm"]) == (1, "mine")
     assert problem in failure["problem"]
+    assert failure["worker_seconds"] > 0
     assert f"FAILED   block 2, mine: the worker {problem}" in result.stdout
     assert "         | the last words" in result.stdout
-    assert "speedup  not worked out: failed" in result.stdout
-    assert "ended    a worker failed" in result.stdout
-    assert len(simulation.starts()) == len(record.read(run_folder)) - 2  # without the events run and end
+    assert "mine     not worked out: failed" in result.stdout
+    assert len(simulation.starts()) == len(events("sample", "failure"))
+    assert events()[-1]["reason"] == "a worker failed"
 
 
 @pytest.mark.parametrize("name", ["code", "data", "initial_weights"])
-def test_workers_must_run_the_same_code_data_and_weights(bench, simulation, run_folder, name):
+def test_workers_must_run_the_same_code_data_and_weights(bench, simulation, instant, events, name):
     simulation.worker("mine", digests={name: "f" * 64})
     result = bench("mine")
     assert result.returncode == 1
-    (failure,) = [event for event in record.read(run_folder) if event["event"] == "failure"]
+    (failure,) = events("failure")
     assert failure["problem"].startswith(f"its {name.replace('_', ' ')} differs from that of earlier samples (")
     assert failure["block"] == 0
-    assert "speedup  not worked out: failed" in result.stdout
+    assert "mine     not worked out: failed" in result.stdout
 
 
-def test_a_worker_that_hangs_is_stopped_and_recorded(bench, simulation, run_folder):
+def test_a_worker_that_hangs_is_stopped_and_recorded(bench, simulation, events):
     simulation.worker("mine", does="hang")
     begin = time.monotonic()
-    result = bench("mine", "--timeout", "0.5s")
+    result = bench("mine", "--timeout", "1s")
     assert time.monotonic() - begin < 30
     assert result.returncode == 1
-    assert "the worker did not end within 0.5 s (--timeout) and was stopped" in " ".join(result.stdout.split())
-    (failure,) = [event for event in record.read(run_folder) if event["event"] == "failure"]
-    assert failure["worker_seconds"] >= 0.5
+    assert "the worker did not end within 1 s (--timeout) and was stopped" in " ".join(result.stdout.split())
+    (failure,) = events("failure")
+    assert failure["worker_seconds"] >= 1
     assert "simulated trouble" in failure["stderr"]
     assert gone(simulation.starts()[-1]["pid"])
 
 
-def test_a_long_timeout_is_not_an_error(bench, simulation):
-    simulation.worker("mine", seconds=times(0.5))
-    assert bench("mine", "--timeout", "1000h").returncode == 0
+def test_a_long_timeout_is_not_an_error(bench):
+    assert bench("mine", "--timeout", "1000h", "--blocks", 1).returncode == 0
 
 
-def test_the_budget_ends_a_run_that_is_not_precise(bench, simulation, run_folder):
+# --- how long a run is ---
+
+
+def spent(events):
+    return sum(event.get("worker_seconds", 0) for event in events)
+
+
+def test_the_budget_ends_a_run_that_is_not_precise(bench, simulation, instant, events):
+    """Warming takes 2 s and each block 3 s: 20 of them fit into 62 s."""
     simulation.worker("baseline", seconds=[1.0, 3.0])
     simulation.worker("mine", seconds=[1.0, 1.0, 3.0])
-    result = bench("mine", "--budget", "2s")
+    result = bench("mine", "--budget", "62s")
     assert result.returncode == 0
-    assert "ended    budget used up" in result.stdout
-    assert sum(one["worker_seconds"] for one in measure.samples(record.read(run_folder))) <= 2
+    assert "sure     20 blocks (budget used up)." in result.stdout
+    assert spent(events()) == 62
+    (fixed,) = events("design")
+    assert (fixed["planned_blocks"], fixed["looks"]) == (20, [8, 12, 16, 20])
 
 
-def test_too_small_a_budget_measures_one_block_and_says_what_is_missing(bench, simulation, samples):
-    simulation.worker("mine", delay=0.1)
+def test_too_small_a_budget_measures_one_block_and_says_what_is_missing(bench, instant, samples, events):
     result = bench("mine", "--budget", "0.01s")
     assert result.returncode == 0
-    assert "speedup  not worked out: an interval needs 6 complete blocks (raise --budget)" in result.stdout
+    assert "mine     not worked out: an interval needs 6 complete blocks (raise --budget)" in result.stdout
     assert len(samples()) == 2
+    assert events("design") == []
 
 
-def test_the_reference_alone(bench, simulation, samples):
-    result = bench("baseline", "--budget", "1s", "--json")
+@pytest.mark.parametrize(("seconds", "blocks"), [(times(0.5), 12), (times(1), 12), ([1.0, 1.3, 0.8], 20)])
+def test_a_run_stops_early_at_a_look_only_and_only_when_it_is_decided(
+    bench, simulation, instant, events, samples, seconds, blocks
+):
+    """A large difference could be seen after 6 blocks; the looks are after 8, where the rate is too strict, and 12."""
+    simulation.worker("mine", seconds=seconds)
+    document = json.loads(bench("mine", "--budget", "62s", "--json").stdout)
+    (fixed,) = events("design")
+    assert fixed["looks"] == [8, 12, 16, 20]
+    assert max(block for block, _ in samples()) + 1 == blocks == document["comparisons"][0]["speedup"]["blocks"]
+    assert document["ended"] == ("precise enough" if blocks < 20 else "budget used up")
+    assert document["design"] == {"planned": 20, "looks": [8, 12, 16, 20], "comparisons": 1}
+
+
+def test_a_difference_that_is_found_but_not_precise_enough_is_measured_on(bench, simulation, instant, samples):
+    simulation.worker("mine", seconds=times(0.5))
+    result = bench("mine", "--budget", "62s", "--precision", "0.1%")
+    assert "sure     20 blocks (budget used up)." in result.stdout
+    assert len(samples()) == 40
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3, 9])
+def test_a_number_of_blocks_is_measured_however_long_they_take(bench, simulation, instant, samples, events, blocks):
+    instant.takes_s = 1000.0
+    simulation.worker("mine", seconds=times(0.5))
+    document = json.loads(bench("mine", "--blocks", blocks, "--json").stdout)
+    assert len(samples()) == 2 * blocks
+    assert document["ended"] == "complete"
+    assert [one["looks"] for one in events("design")] == [[blocks]] * (blocks >= 2)
+
+
+def test_too_few_blocks_for_an_interval_name_the_option(bench, instant):
+    assert "an interval needs 6 complete blocks (raise --blocks)" in bench("mine", "--blocks", 5).stdout
+
+
+def test_the_reference_alone(bench, instant, samples):
+    result = bench("baseline", "--budget", "30s", "--json")
     assert result.returncode == 0
     document = json.loads(result.stdout)
     assert document["comparisons"] == []
     assert [one["arm"] for one in document["measured"]] == ["baseline"]
-    assert {arm for _, arm in samples()} == {"baseline"}
+    assert samples() == [(block, "baseline") for block in range(14)]
 
 
-def test_full_training_once_each(bench, simulation, samples):
+def test_full_training_once_each(bench, simulation, samples, events):
     simulation.worker("mine", seconds=times(0.5))
     result = bench("mine", "--full")
     assert result.returncode == 0
@@ -202,52 +331,82 @@ def test_full_training_once_each(bench, simulation, samples):
     assert "84.00%" in result.stdout
     assert "the book's baseline" in result.stdout
     assert simulation.starts()[0]["arguments"][-3:-1] == ["--epochs", "10"]
+    # it begins as one's own training would
+    assert events("warmed", "yardstick", "design") == []
+    assert len(simulation.starts(all=True)) == 3
 
 
 def test_progress_goes_to_stderr_and_the_report_to_stdout(bench, simulation):
-    simulation.worker("mine", seconds=times(0.5))
-    result = bench("mine")
+    result = bench("mine", "--blocks", 2)
     lines = result.stderr.splitlines()
-    assert len(lines) == len(simulation.starts())
+    assert len(lines) == len(simulation.starts()) == 4
     assert "block 1, " in lines[0]
     assert "ms per step" in lines[0]
-    assert max(len(line) for line in result.stdout.split("\nby hand")[0].splitlines()) <= 120
     assert "record   " in result.stdout
 
 
-@dataclass
-class FakeEngine:
-    """Answers at once, until it is interrupted at the start of the third worker."""
-
-    starts: list = field(default_factory=list)
-
-    def run(self, task):
-        self.starts.append(task)
-        if len(self.starts) > 2:
-            raise KeyboardInterrupt
-        return Outcome(
-            json.dumps(sample(list(task.arguments), {"seconds": STEADY}, len(self.starts), {})), "", 10.0, None
-        )
+# --- going on with an interrupted run ---
 
 
-def test_a_resumed_run_uses_the_budget_that_is_left(tmp_path):
-    """Ten blocks of 20 s are recorded: of 240 s there is room for another."""
-    arms = (Arm("baseline", "baseline", "fake"), Arm("mine", "mine", "fake"))
-    plan = Plan(arms, {}, "cnn", 1, 3, 0, "synthetic", 240.0, 1e-9, 60.0, 1)
-    environments = {arm.name: Environment(arm.name, "", {}, {}, (), {}, "same") for arm in arms}
-    engine = FakeEngine()
-    job = Job(plan, environments, {"fake": engine}, {}, {})
-    seconds = [1.0, 1.3, 0.8, 1.1, 0.9, 1.2, 1.05, 0.95, 1.15, 0.85]
-    arguments = list(plan.worker_arguments())
-    events = [
-        {"event": "sample", "block": block, "arm": arm.name, "worker_seconds": 10.0, "stderr": "",
-         **sample(arguments, {"seconds": seconds}, block * (1 + number), {})}
-        for block in range(10) for number, arm in enumerate(arms)
-    ]  # fmt: skip
-    with (
-        record.Record.create(tmp_path) as opened,
-        Progress(240.0, quiet=True) as progress,
-        pytest.raises(KeyboardInterrupt),
-    ):
-        measure.measure(job, opened, events, progress)
-    assert [(event["block"], event["arm"]) for event in events[20:]] == [(10, arm.name) for arm in plan.order(10)]
+def interrupted(bench, simulation, name, *options, after=0):
+    """Measure, and be interrupted by Ctrl-C at the start of a worker; how it behaved before is restored."""
+    simulation.worker(name, does="interrupt", seconds=times(0.5), **{"from": after})
+    assert bench("mine", *options).returncode == 130
+    simulation.worker(name, seconds=times(0.5))
+
+
+@pytest.mark.parametrize("name", ["mine warming", "yardstick", "mine"])
+def test_interrupted_at_its_beginning_and_resumed(bench, simulation, instant, cli, run_folder, samples, events, name):
+    interrupted(bench, simulation, name)
+    assert events()[-1]["reason"] == "interrupted"
+    assert cli("bench", "--resume", run_folder).returncode == 0
+    assert sorted(samples()) == [(block, arm) for block in range(6) for arm in ("baseline", "mine")]
+    assert [one["block"] for one in events("yardstick")] == list(range(6))
+
+
+def test_a_resumed_run_warms_again_but_keeps_its_yardstick_and_its_looks(
+    bench, simulation, instant, cli, run_folder, samples, events
+):
+    interrupted(bench, simulation, "mine", "--budget", "62s", after=3)
+    before, (fixed,) = samples(), events("design")
+    assert before[-1][0] in (2, 3)
+    instant.takes_s = 0.5
+    assert cli("bench", "--resume", run_folder).returncode == 0
+    assert events("design") == [fixed]
+    assert [one["arm"] for one in events("warmed")] == ["baseline", "mine"] * 2
+    blocks = [block for block, _ in samples()]
+    assert [one["block"] for one in events("yardstick")] == sorted(set(blocks))
+    assert samples()[: len(before)] == before
+    assert len(set(samples())) == len(samples())
+    assert len(set(blocks)) in fixed["looks"]
+
+
+def test_what_was_spent_before_an_interruption_counts(bench, simulation, instant, cli, run_folder, events):
+    simulation.worker("baseline", seconds=[1.0, 3.0])
+    interrupted(bench, simulation, "mine", "--budget", "62s", after=10)
+    simulation.worker("mine", seconds=[1.0, 1.0, 3.0], does="exit", status=3, **{"from": 15})
+    assert cli("bench", "--resume", run_folder).returncode == 1
+    simulation.worker("mine", seconds=[1.0, 1.0, 3.0])
+    assert "(budget used up)" in cli("bench", "--resume", run_folder).stdout
+    assert [event["worker_seconds"] for event in events("failure")] == [1.0]
+    assert 62 - 4 < spent(events()) <= 62
+
+
+def test_resuming_a_complete_run_starts_nothing(bench, simulation, instant, cli, run_folder, events):
+    assert bench("mine").returncode == 0
+    before = events()
+    simulation.worker("mine warming", does="exit", status=3)
+    simulation.worker("mine", does="exit", status=3)
+    assert cli("bench", "--resume", run_folder).returncode == 0
+    assert [event["event"] for event in events()[len(before) :]] == ["resume", "end"]
+
+
+def test_a_record_of_the_first_version_is_gone_on_with(simulation, instant, cli, run_folder, samples, events):
+    """It has neither a design nor yardsticks; those are not taken for blocks that were measured long ago."""
+    arms = (records.arm("baseline"), records.arm("mine"))
+    records.write(run_folder, records.run_events(*arms, blocks=7, ended=None, budget_s=62.0))
+    result = cli("bench", "--resume", run_folder)
+    assert result.returncode == 0, result.stderr
+    assert samples()[-1][0] > 7
+    assert [one["block"] for one in events("yardstick")] == list(range(7, samples()[-1][0] + 1))
+    assert len(events("design")) == 1

@@ -15,7 +15,7 @@ def plan():
     def make(seed=1, **fields):
         arms = tuple(Arm(name, name, "local") for name in ("baseline", "a", "b"))
         settings = {"workload": "cnn", "warmup_steps": 2, "steps": 5, "epochs": 0, "data": "synthetic",
-                    "budget_s": 60.0, "precision": 0.04, "timeout_s": 10.0}  # fmt: skip
+                    "budget_s": 60.0, "blocks": 0, "precision": 0.04, "margin": 0.02, "timeout_s": 10.0}  # fmt: skip
         return Plan(**{"arms": arms, "engine_options": {}, "seed": seed, **settings, **fields})
 
     return make
@@ -53,5 +53,29 @@ def test_worker_arguments(plan, epochs, length):
     assert arguments == ("train", "--workload", "cnn", "--data", "synthetic", *length)
 
 
+def test_a_warming_start_is_one_step_of_the_same_training(plan):
+    assert plan().shortest_arguments() == ("train", "--workload", "cnn", "--data", "synthetic", "--steps", "1")
+
+
+def test_padding_is_spread_over_a_page_and_repeats_with_the_seed(plan):
+    def sizes(seed, name="a"):
+        return [plan(seed).padding(block, Arm(name, name, "local")) for block in range(1000)]
+
+    assert sizes(1) == sizes(1)
+    assert sizes(1) != sizes(2)
+    assert sizes(1) != sizes(1, "b")
+    assert min(sizes(1)) >= 0
+    assert max(sizes(1)) <= 4096
+    quarters = Counter(size // 1025 for size in sizes(1))
+    assert all(200 < quarters[quarter] < 300 for quarter in range(4))
+
+
+def test_a_plan_of_the_first_version_has_the_usual_margin_and_no_number_of_blocks(plan):
+    document = plan().to_json()
+    del document["margin"], document["blocks"]
+    assert Plan.from_json(document) == plan(margin=0.02, blocks=0)
+
+
 def test_json_round_trip_is_equal(plan):
-    assert Plan.from_json(json.loads(json.dumps(plan().to_json()))) == plan()
+    made = plan(blocks=9, margin=0.05)
+    assert Plan.from_json(json.loads(json.dumps(made.to_json()))) == made

@@ -1,58 +1,16 @@
-"""What a record says, from events as simulated workers leave them, and how it is printed."""
+"""What a record says, from events as simulated workers leave them; how it is worded is in test_wording.py."""
 
 from __future__ import annotations
 
-import io
 import json
 
+import numpy
 import pytest
-from rich.console import Console
 
-from runner import report
-from runner.environment import Environment
-from runner.plan import Arm, Plan
 from runner.summary import summarise
-from tests.simulated_worker import inspection, sample
-from tests.simulation import STEADY, times
-
-
-def events_of(blocks=7, numerics="same", mine=None, ended="precise enough", epochs=0, **run):
-    """The events of a run of ``blocks`` blocks, in which the workers of the profile ``mine`` behave as given."""
-    arms = (Arm("baseline", "baseline", "local"), Arm("mine", "mine", "local"))
-    plan = Plan(arms, {}, "cnn", 1, 3, epochs, "/data", 240.0, 0.04, 60.0, 1)
-    environments = {
-        arm.name: Environment(arm.name, "A test", {}, {}, (), {"openmp.runtime": "gnu"}, numerics) for arm in arms
-    }
-    behaviours = {"baseline": {"seconds": STEADY}, "mine": {"seconds": times(0.5), **(mine or {})}}
-    first = {
-        "event": "run",
-        "plan": plan.to_json(),
-        "engines": {
-            "local": {
-                "engine": {"name": "local", "version": "6.1", "image": "/sim/bin/python"},
-                "inspection": inspection([], {}),
-            }
-        },
-        "data_source": "folder /data",
-        "environments": {name: environment.to_json() for name, environment in environments.items()},
-        "commands": {arm.name: f"env -i {arm.name}" for arm in arms},
-        "findings": [],
-        "removed_variables": {},
-        "kept_variables": {},
-        **run,
-    }
-    measured = [
-        {"event": "sample", "block": block, "arm": arm.name, "worker_seconds": 1.0, "stderr": "",
-         **sample(list(plan.worker_arguments()), behaviours[arm.name], block, {})}
-        for block in range(blocks) for arm in arms
-    ]  # fmt: skip
-    return [first, *measured, *([{"event": "end", "reason": ended}] if ended else [])]
-
-
-def printed(events):
-    out = io.StringIO()
-    report.show(summarise(events), "some/folder", Console(file=out, width=80))
-    return out.getvalue()
+from tests import records
+from tests.reports import details, events_of, printed
+from tests.simulation import times
 
 
 def test_medians_per_arm():
@@ -94,8 +52,8 @@ def test_losses_that_are_no_numbers_do_not_agree(step):
 
 def test_one_sample_with_other_losses_is_enough():
     events = events_of()
-    events[8]["losses"] = [3.0, 3.0, 3.0]
-    assert events[8]["arm"] == "mine"
+    last = [event for event in events if event.get("arm") == "mine" and event["event"] == "sample"][-1]
+    last["losses"] = [3.0, 3.0, 3.0]
     assert summarise(events).comparisons[0].losses.agree is False
 
 
@@ -104,90 +62,168 @@ def test_a_profile_that_may_change_numerics_is_not_blamed():
 
 
 def test_not_in_effect_has_neither_speedup_nor_losses():
-    events = events_of(mine={"evidence": {"openmp": {"runtime": "intel"}}})
-    (comparison,) = summarise(events).comparisons
+    (comparison,) = summarise(events_of(mine={"evidence": {"openmp": {"runtime": "intel"}}})).comparisons
     assert (comparison.verdict, comparison.speedup, comparison.losses) == ("NOT IN EFFECT", None, None)
-    text = printed(events)
-    assert "mine is NOT IN EFFECT: no speedup is worked out." in text
-    assert "openmp.runtime: expected gnu, seen intel" in text
-    assert "interval" not in text
 
 
 def test_a_reference_that_is_not_in_effect_takes_the_speedup_too():
-    events = events_of()
-    for event in events:
-        if event.get("arm") == "baseline":
-            event["evidence"]["openmp"]["runtime"] = "intel"
+    events = events_of(baseline={"evidence": {"openmp": {"runtime": "intel"}}})
     assert summarise(events).comparisons[0].verdict == "NOT IN EFFECT"
 
 
-@pytest.mark.parametrize(("blocks", "verdict"), [(0, "too few samples"), (5, "too few samples"), (6, "faster")])
+@pytest.mark.parametrize(
+    ("blocks", "verdict"), [(0, "too few samples"), (1, "too few samples"), (5, "too few samples"), (6, "faster")]
+)
 def test_verdict_by_the_number_of_blocks(blocks, verdict):
     assert summarise(events_of(blocks)).comparisons[0].verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("factor", "verdict"), [(0.97, "faster"), (1.03, "slower"), (1, "no difference larger than 2%")]
+)
+def test_verdict_by_the_margin_of_the_run(factor, verdict):
+    events = events_of(mine={"seconds": times(factor)})
+    assert summarise(events).comparisons[0].verdict == verdict
+    events = events_of(mine={"seconds": times(factor)}, plan={"margin": 0.001})
+    assert summarise(events).comparisons[0].verdict == (verdict if factor != 1 else "no difference found")
+
+
 def test_a_block_without_both_samples_does_not_count():
-    events = [event for event in events_of(7) if (event.get("block"), event.get("arm")) != (6, "mine")]
+    events = [
+        event
+        for event in events_of(7)
+        if (event["event"], event.get("block"), event.get("arm")) != ("sample", 6, "mine")
+    ]
     assert summarise(events).comparisons[0].speedup.blocks == 6
 
 
+def test_a_run_that_stopped_early_reports_the_plain_interval():
+    """At 40 of 50 blocks, the fourth look; one whose time was used up there pays for its looks."""
+    seconds = numpy.random.default_rng(1).lognormal(0, 0.05, 40).tolist()
+    early, late, plain = (
+        summarise(events_of(40, mine={"seconds": seconds}, looks=looks, ended=ended)).comparisons[0].speedup
+        for looks, ended in (
+            ((10, 20, 30, 40, 50), "precise enough"), ((10, 20, 30, 40, 50), "budget used up"), ((40,), "complete")
+        )
+    )  # fmt: skip
+    assert (early.low, early.high) == (plain.low, plain.high)
+    assert late.low < early.low < early.high < late.high
+
+
 def test_a_failure_takes_the_speedup_until_the_run_has_gone_on():
-    failure = {
-        "event": "failure",
-        "block": 6,
-        "arm": "mine",
-        "problem": "was killed",
-        "stderr": "",
-        "worker_seconds": 1,
-    }
-    events = [*events_of(ended=None), failure, {"event": "end", "reason": "a worker failed"}]
+    failure = {"event": "failure", "time": 0, "block": 6, "arm": "mine", "problem": "was killed", "stderr": "",
+               "worker_seconds": 1}  # fmt: skip
+    events = [*events_of(ended=None), failure, {"event": "end", "time": 0, "reason": "a worker failed"}]
     (comparison,) = summarise(events).comparisons
     assert (comparison.verdict, comparison.speedup) == ("failed", None)
-    events += [{"event": "resume"}, {"event": "end", "reason": "precise enough"}]
+    events += [{"event": "resume", "time": 0}, {"event": "end", "time": 0, "reason": "complete"}]
     assert summarise(events).comparisons[0].verdict == "faster"
     assert "FAILED   block 7, mine: the worker was killed" in printed(events)
 
 
 def test_how_a_run_ended_before_it_was_resumed_does_not_count():
     """Interrupted, resumed, and then killed: it has not ended."""
-    events = [*events_of(ended="interrupted"), {"event": "resume"}]
+    events = [*events_of(ended="interrupted"), {"event": "resume", "time": 0}]
     assert summarise(events).ended is None
-    assert "ended    not yet, or killed: continue with --resume" in printed(events)
+    assert "ended    not yet, or killed: continue with --resume" in details(events)
 
 
 def test_full_training_compares_one_run_each():
-    (comparison,) = summarise(events_of(1, epochs=10, ended="complete")).comparisons
+    events = events_of(1, plan={"epochs": 10})
+    (comparison,) = summarise(events).comparisons
     assert (comparison.verdict, comparison.speedup) == ("one run each", None)
     assert comparison.single_ratio == pytest.approx(1 / 0.4975)
 
 
-def test_notes():
-    events = events_of(
-        mine={"throttled_s": 0.5},
-        removed_variables={"OMP_NUM_THREADS": "1"},
-        kept_variables={"KMP_BLOCKTIME": "7"},
-    )
-    events[0]["engines"]["local"]["inspection"]["unverified_packages"] = (
-        "torch.whl was installed without being verified"
-    )
-    for event in events[1:-1]:
-        event["evidence"]["variables"]["sensitive"] = {"KMP_BLOCKTIME": "7"}
-    text = printed(events)
-    assert "note     mine was held back by its CPU quota for 3.5 s" in text
-    assert "note     UNVERIFIED package: torch.whl" in text
-    assert "note     not passed on from your environment: OMP_NUM_THREADS" in text
-    assert "note     kept from your environment: KMP_BLOCKTIME" in text
+def test_warming_and_yardstick_are_no_samples():
+    summary = summarise(events_of(7))
+    assert [one.samples for one in summary.measured] == [7, 7]
+    assert summary.seconds_per_block == pytest.approx(4.5)  # two workers of 2 s and a yardstick of 0.5 s
 
 
-def test_the_report_fits_80_columns_but_for_what_is_to_be_copied():
-    for line in printed(events_of()).splitlines():
-        assert len(line) <= 80, line
+def test_samples_in_the_order_of_the_run():
+    summary = summarise(events_of(3))
+    assert [(one.block, one.arm) for one in summary.samples] == [
+        (block, arm.name) for block in range(3) for arm in summary.plan.order(block)
+    ]
+    # warming both takes 4 s and a yardstick 0.5 s; the next sample begins when the first has ended
+    assert [one.began_s for one in summary.samples[:3]] == [4.5, 6.5, 9.0]
+    baseline = next(one for one in summary.samples if one.arm == "baseline")
+    assert baseline.mean_step_s == pytest.approx(1 / 3)
+    assert baseline.padding_bytes == summary.plan.padding(0, summary.plan.reference)
+
+
+def disturbed(events, *blocks, arm="baseline"):
+    """The same, with another program that took the CPUs in some blocks."""
+    for event in events:
+        if (event["event"], event.get("arm")) == ("sample", arm) and event["block"] in blocks:
+            event["usage"] |= {"worker_cpus": 4, "worker_cpus_busy_s": event["usage"]["user_s"] + 3 * event["seconds"]}
+            event["step_s"] = [3 * step for step in event["step_s"]]
+    return events
+
+
+def test_the_result_is_given_with_and_without_disturbed_blocks():
+    summary = summarise(disturbed(events_of(12), 2, 5, 6, 9))
+    assert list(summary.marked) == [2, 5, 6, 9]
+    (comparison,) = summary.comparisons
+    assert (comparison.speedup.blocks, comparison.unmarked.blocks) == (12, 8)
+    assert comparison.unmarked.high == pytest.approx(2, rel=0.05)
+    assert comparison.speedup.high > 3
+    marks = {(one.block, one.arm) for one in summary.samples if one.marks}
+    assert marks == {(block, "baseline") for block in (2, 5, 6, 9)}
+
+
+def test_nothing_is_said_without_disturbed_blocks_where_none_is_or_too_few_are_left():
+    assert summarise(events_of(12)).comparisons[0].unmarked is None
+    (comparison,) = summarise(disturbed(events_of(8), 0, 1, 2)).comparisons
+    assert (comparison.unmarked, comparison.speedup.blocks) == (None, 8)
+
+
+def test_all_blocks_disturbed():
+    assert summarise(disturbed(events_of(7), *range(7))).comparisons[0].unmarked is None
+
+
+def test_a_drift_of_the_machine_is_told_from_one_of_the_speedup():
+    slowing = [1 + 0.02 * block for block in range(12)]
+    half = [second / 2 for second in slowing]
+    together = summarise(events_of(12, baseline={"seconds": slowing}, mine={"seconds": half}))
+    assert together.reference_drift.change == pytest.approx(0.22, rel=0.1)
+    assert together.reference_drift.p_value < 0.001
+    assert together.comparisons[0].drift.p_value > 0.1
+    alone = summarise(events_of(12, baseline={"seconds": slowing}, mine={"seconds": [0.5]}))
+    assert alone.comparisons[0].drift.change == pytest.approx(0.22, rel=0.1)
+    assert alone.comparisons[0].drift.p_value < 0.001
+
+
+def test_steps_that_still_warm_up_are_left_out_of_all_numbers():
+    events = events_of(7)
+    design = next(event for event in events if event["event"] == "design")
+    design |= {"skipped_steps": 1, "warm_up": {"baseline": 2, "mine": 0}}
+    for event in events:
+        if event["event"] == "sample":
+            event["step_s"][0] *= 10
+    summary = summarise(events)
+    assert (summary.skipped_steps, summary.warm_up) == (1, {"baseline": 2, "mine": 0})
+    assert summary.measured[0].step_s == pytest.approx(1 / 3)
+    assert summary.comparisons[0].speedup.ratio == pytest.approx(2)
+    assert {len(one.step_s) for one in summary.samples} == {2}
 
 
 def test_json_is_what_a_script_can_read():
-    events = events_of()
-    document = json.loads(json.dumps(summarise(events).to_json()), parse_constant=pytest.fail)
+    document = json.loads(json.dumps(summarise(events_of(8, looks=(8, 12))).to_json()), parse_constant=pytest.fail)
     assert document["reference"] == "baseline"
-    assert document["comparisons"][0]["speedup"]["blocks"] == 7
+    assert document["comparisons"][0]["speedup"]["blocks"] == 8
     assert document["measured"][1]["in_effect"] is True
     assert document["synthetic_data"] is False
+    assert document["design"] == {"planned": 12, "looks": [8, 12], "comparisons": 1}
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 2, 7])
+def test_a_record_of_the_first_version_is_understood(blocks):
+    """It has no yardstick, design, padding, warm-up steps or margin."""
+    summary = summarise(records.run_events(blocks=blocks))
+    assert summary.comparisons[0].verdict == ("faster" if blocks == 7 else "too few samples")
+    assert (summary.design, summary.calibration, summary.warm_up, summary.skipped_steps) == (None, None, {}, 0)
+    assert summary.plan.margin == 0.02
+    assert {one.padding_bytes for one in summary.samples} <= {None}
+    json.dumps(summary.to_json(), allow_nan=False)

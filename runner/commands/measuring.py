@@ -9,11 +9,11 @@ import secrets
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner import __version__, catalogue, dataset, engines, measure, profile, record, report
+from runner import __version__, calibration, catalogue, dataset, engines, measure, profile, record, report
 from runner.arguments import count, duration, share
 from runner.engines.base import PROJECT, Engine, EngineOptions
 from runner.environment import Environment, clean
@@ -21,7 +21,7 @@ from runner.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from runner.inspect_image import inspect
 from runner.machine_lock import machine_lock
 from runner.measure import Job
-from runner.plan import Arm, Plan
+from runner.plan import MARGIN, Arm, Plan
 from runner.preflight import preflight
 from runner.progress import Progress
 from runner.record import Event, Record
@@ -33,6 +33,8 @@ BUDGET_S = 240.0
 PRECISION = 0.04
 TIMEOUT_S = 300.0
 FULL_TIMEOUT_S = 7200.0
+RESULTS = PROJECT / "results"
+Then = Callable[[Path], int]
 
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
@@ -61,15 +63,21 @@ def one_engine(arguments: argparse.Namespace) -> tuple[Engine, dict[str, str]]:
     return engines.get_all([name], engine_options(arguments))[name], inherited
 
 
-def add_measuring_options(parser: argparse.ArgumentParser) -> None:
+def add_measuring_options(parser: argparse.ArgumentParser, budget: str = "4m") -> None:
+    """``budget`` is what the help names as the command's default."""
     add_engine_options(parser)
     group = parser.add_argument_group("measuring")
     group.add_argument("--resume", metavar="DIR", type=Path, help="go on with the interrupted run in this folder")
     group.add_argument("--workload", choices=sorted(WORKLOADS), help="the training job (default: cnn)")
     group.add_argument("--full", action="store_true", help="train all epochs once each and report time and accuracy")
-    group.add_argument("--budget", metavar="TIME", type=duration, help="stop after this long, e.g. 60s (default: 4m)")
+    group.add_argument(
+        "--budget", metavar="TIME", type=duration, help=f"stop after this long, e.g. 60s (default: {budget})"
+    )
+    group.add_argument("--margin", metavar="SHARE", type=share,
+                       help="the smallest difference that matters to you (default: 2%%)")  # fmt: skip
     group.add_argument("--precision", metavar="SHARE", type=share,
-                       help="stop when the interval's half-width is below this (default: 4%%)")  # fmt: skip
+                       help="stop early only when the interval's half-width is below this (default: 4%%)")  # fmt: skip
+    group.add_argument("--blocks", metavar="N", type=count, help="measure so many blocks, however long they take")
     group.add_argument("--steps", metavar="N", type=count, help="timed steps per sample (default: the workload's)")
     group.add_argument("--warmup-steps", metavar="N", type=count, help="untimed steps before them")
     group.add_argument("--timeout", metavar="TIME", type=duration,
@@ -85,22 +93,23 @@ def add_measuring_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--json", action="store_true", help="print JSON for scripts instead of the report")
 
 
-def run(arguments: argparse.Namespace, title: str, arms: Sequence[Arm]) -> int:
+def run(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then: Then | None = None) -> int:
     """Measure ``arms`` (the first is the reference), or resume; returns the exit status.
 
-    ``title`` becomes a part of the result folder's name.
+    ``title`` becomes a part of the result folder's name. ``then`` is given the folder of a run that was completed, and
+    says what it means in the report's place.
     """
     with machine_lock():
         engines.remove_leftovers()
         try:
-            return _start(arguments, title, arms) if arguments.resume is None else _resume(arguments)
+            return _start(arguments, title, arms, then) if arguments.resume is None else _resume(arguments, then)
         except record.RecordFull as error:
             go_on = f"make room, then runner bench --resume {error.folder}"
             raise InputError(f"{error}; what was recorded is safe: {go_on}") from None
 
 
-def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm]) -> int:
-    for name in ("steps", "budget", "precision"):
+def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then: Then | None) -> int:
+    for name in ("steps", "budget", "precision", "blocks"):
         if arguments.full and getattr(arguments, name) is not None:
             raise InputError(f"--{name} means nothing with --full, which trains whole epochs; leave it out")
     profiles = {arm.profile: profile.load(arm.profile) for arm in arms}
@@ -131,7 +140,9 @@ def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm]) -> in
         epochs=workload.epochs if arguments.full else 0,
         data=data.location,
         budget_s=arguments.budget or BUDGET_S,
+        blocks=arguments.blocks or 0,
         precision=arguments.precision or PRECISION,
+        margin=arguments.margin or MARGIN,
         timeout_s=arguments.timeout or (FULL_TIMEOUT_S if arguments.full else TIMEOUT_S),
         seed=arguments.seed or secrets.randbelow(2**31),
     )
@@ -146,34 +157,39 @@ def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm]) -> in
             engines=seen,
             data_source=data.source,
             environments={name: environment.to_json() for name, environment in environments.items()},
-            commands={arm.name: shlex.join(used[arm.engine].command(job.task(arm))) for arm in arms},
+            commands={
+                arm.name: shlex.join(used[arm.engine].command(job.task(arm, plan.worker_arguments()))) for arm in arms
+            },
             findings=findings,
+            calibration=calibration.find(RESULTS, plan, seen),
             removed_variables=removed,
             kept_variables=kept,
         )
-        return _measure(job, opened, [first], arguments.json)
+        return _measure(job, opened, [first], arguments.json, then)
 
 
-def _resume(arguments: argparse.Namespace) -> int:
+def _resume(arguments: argparse.Namespace, then: Then | None) -> int:
     for name, value in vars(arguments).items():
-        if name not in ("command", "resume", "json") and value not in (None, False):
+        if name not in ("command", "resume", "json") and value not in (None, False, []):
             given = "PROFILE" if name == "profile" else f"--{name.replace('_', '-')}"
             raise InputError(f"{given} can't be given with --resume: the run keeps the settings it was started with")
     events = record.read(arguments.resume)
     first = events[0]
-    plan = Plan.from_json(first["plan"])
-    kept = first["kept_variables"]
+    with record.understood(arguments.resume):
+        plan = Plan.from_json(first["plan"])
+        kept = first["kept_variables"]
+        environments = {name: Environment.from_json(document) for name, document in first["environments"].items()}
     inherited, _ = clean(os.environ, kept)
     inherited |= kept
     used = engines.get_all([arm.engine for arm in plan.arms], EngineOptions(**plan.engine_options))
     seen = _look(used, inherited, ())
-    for name, before in first["engines"].items():
-        _check_unchanged(arguments.resume, before, seen[name])
-    environments = {name: Environment.from_json(document) for name, document in first["environments"].items()}
+    with record.understood(arguments.resume):
+        for name, before in first["engines"].items():
+            _check_unchanged(arguments.resume, before, seen[name])
     with Record.reopen(arguments.resume) as opened:
         events = record.read(arguments.resume)  # again, now that nobody else can be writing
         events.append(opened.append("resume", command=sys.argv))
-        return _measure(Job(plan, environments, used, inherited, kept), opened, events, arguments.json)
+        return _measure(Job(plan, environments, used, inherited, kept), opened, events, arguments.json, then)
 
 
 def _look(used: dict[str, Engine], inherited: dict[str, str], commands: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -184,7 +200,7 @@ def _look(used: dict[str, Engine], inherited: dict[str, str], commands: Sequence
     }
 
 
-def _measure(job: Job, opened: Record, events: list[Event], as_json: bool) -> int:
+def _measure(job: Job, opened: Record, events: list[Event], as_json: bool, then: Then | None) -> int:
     """Measure, record how it ended, report, and return the exit status."""
     folder = opened.path.parent
     shown = folder.relative_to(Path.cwd()) if folder.is_absolute() and folder.is_relative_to(Path.cwd()) else folder
@@ -195,6 +211,9 @@ def _measure(job: Job, opened: Record, events: list[Event], as_json: bool) -> in
         reason = measure.INTERRUPTED
     events.append(opened.append("end", reason=reason))
     summary = summarise(events)
+    status = FAILED if reason == measure.FAILED or summary.not_in_effect else MEASURED
+    if then is not None and reason != measure.INTERRUPTED and status == MEASURED:
+        return then(folder)
     if as_json:
         print(json.dumps({**summary.to_json(), "record": str(folder)}))
     else:
@@ -202,7 +221,7 @@ def _measure(job: Job, opened: Record, events: list[Event], as_json: bool) -> in
     if reason == measure.INTERRUPTED:
         print(f"runner: interrupted; go on with: runner bench --resume {shown}", file=sys.stderr)
         return INTERRUPTED
-    return FAILED if reason == measure.FAILED or summary.not_in_effect else MEASURED
+    return status
 
 
 def _check_unchanged(folder: Path, then: dict[str, Any], now: dict[str, Any]) -> None:
@@ -222,7 +241,7 @@ def _check_unchanged(folder: Path, then: dict[str, Any], now: dict[str, Any]) ->
 
 
 def _new_folder(title: str) -> Path:
-    return PROJECT / "results" / f"{time.strftime('%Y%m%d-%H%M%S')}-{title}"
+    return RESULTS / f"{time.strftime('%Y%m%d-%H%M%S')}-{title}"
 
 
 def _say(text: str) -> None:

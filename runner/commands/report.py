@@ -1,25 +1,68 @@
-"""``runner report DIR``: the report of a run, from its record alone."""
+"""``runner report DIR``: the report of a run, from its record alone: terminal, page, pictures or Markdown."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
-from runner import record, report
-from runner.errors import MEASURED
-from runner.summary import summarise
+from runner import atomic, details, record, report
+from runner.errors import MEASURED, InputError
+from runner.record import Event
+from runner.summary import Summary, summarise
+
+STANDARD_OUTPUT = Path("-")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", type=Path, help="folder of a run, for example results/…-intel-omp")
+    parser.add_argument("--details", action="store_true", help="with machine, settings, evidence and commands")
     parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+    group = parser.add_argument_group("instead of printing it")
+    group.add_argument("--html", metavar="FILE", type=Path, help="write one page with pictures, for a browser")
+    group.add_argument("--png", metavar="FILE", type=Path, help="write the pictures, for a paper")
+    group.add_argument("--markdown", metavar="FILE", type=Path, nargs="?", const=STANDARD_OUTPUT,
+                       help="write tables for a pull request; without FILE, print them")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
-    summary = summarise(record.read(arguments.folder))
+    prints_markdown = arguments.markdown == STANDARD_OUTPUT
+    if prints_markdown and (arguments.json or arguments.details):
+        raise InputError("--markdown prints in the place of --json and --details: leave them out, or give it a FILE")
+    events = record.read(arguments.folder)
+    with record.understood(arguments.folder):
+        summary = summarise(events)
+        contents = _contents(arguments, events, summary)
+    for path, content in contents.items():
+        if path == STANDARD_OUTPUT:
+            sys.stdout.write(content.decode())
+        else:
+            atomic.write(path, content)
+            print(f"runner: written: {path}", file=sys.stderr)
     if arguments.json:
         print(json.dumps(summary.to_json()))
-    else:
-        report.show(summary, str(arguments.folder), report.console())
+    elif arguments.details or not contents:
+        show = details.show if arguments.details else report.show
+        show(summary, str(arguments.folder), report.console())
     return MEASURED
+
+
+def _contents(arguments: argparse.Namespace, events: list[Event], summary: Summary) -> dict[Path, bytes]:
+    """What goes where. The modules are imported only when asked for: drawing takes a second to load."""
+    found = {}
+    if arguments.html:
+        from runner import html
+
+        found[arguments.html] = html.page(arguments.folder, events, summary).encode()
+    if arguments.png:
+        from runner import pictures
+
+        if not summary.samples:
+            raise InputError(f"--png {arguments.png}: nothing can be drawn: no sample was measured")
+        found[arguments.png] = pictures.png(summary)
+    if arguments.markdown:
+        from runner import markdown_report
+
+        found[arguments.markdown] = markdown_report.document(arguments.folder, events, summary).encode()
+    return found

@@ -75,4 +75,20 @@ def small_shm(situation: Situation) -> Finding | None:
     )  # fmt: skip
 
 
-MACHINE_CHECKS: tuple[Callable[[Situation], Finding | None], ...] = (other_load, steal, swapping, governor, small_shm)
+def fixed_addresses(situation: Situation) -> Finding | None:
+    """Source: T. Mytkowicz and others: Producing wrong data without doing anything obviously wrong! ASPLOS 2009."""
+    aslr = situation.fingerprint.get("aslr") or ""
+    if not aslr.startswith("off"):
+        return None
+    mend = "sudo sysctl kernel.randomize_va_space=2" if aslr == "off" else "start it without setarch -R or a debugger"
+    return Finding(
+        "fixed-addresses", "warn",
+        f"address space randomisation is {aslr}",
+        "every sample has the same memory layout: a lucky or unlucky one looks like an effect of the profile",
+        mend,
+    )  # fmt: skip
+
+
+MACHINE_CHECKS: tuple[Callable[[Situation], Finding | None], ...] = (
+    other_load, steal, swapping, governor, small_shm, fixed_addresses,
+)  # fmt: skip

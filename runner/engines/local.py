@@ -35,7 +35,7 @@ class LocalEngine:
     def run(self, task: Task) -> Outcome:
         argv = self._argv(task)
         # a prefix may start the worker as a child of its own, which then has another parent
-        if task.arguments[0] == "train" and not task.prefix:
+        if task.arguments[0] in ("train", "yardstick") and not task.prefix:
             argv.append(f"--die-with-parent={os.getpid()}")
         try:
             return run_process(argv, {**task.inherited, **task.variables}, PROJECT, task.timeout_s)

@@ -1,4 +1,4 @@
-"""The worker's command line: ``inspect`` describes the machine, ``train`` measures one sample."""
+"""The worker's command line: ``inspect`` describes the machine, ``train`` measures a sample, ``yardstick`` its pace."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--warmup-steps", type=int, default=0, help="untimed steps before the timed ones")
     train.add_argument("--steps", type=int, default=0, help="timed steps")
     train.add_argument("--epochs", type=int, default=0, help="train this many whole epochs instead, then test")
-    train.add_argument("--die-with-parent", type=int, metavar="PID", help="be killed when the parent, PID, dies")
+    fixed = commands.add_parser("yardstick", help="time a fixed piece of work that no profile touches")
+    for command in (train, fixed):
+        command.add_argument("--die-with-parent", type=int, metavar="PID", help="be killed when the parent, PID, dies")
     return main
 
 
@@ -54,9 +56,16 @@ def main() -> int:
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != arguments.die_with_parent:
                 return 1  # it was killed before we asked to be told
-        from runner.worker.train import train
+        if arguments.command == "yardstick":
+            from runner.worker.yardstick import yardstick
 
-        result = train(arguments.workload, arguments.data, arguments.warmup_steps, arguments.steps, arguments.epochs)
+            result = yardstick()
+        else:
+            from runner.worker.train import train
+
+            result = train(
+                arguments.workload, arguments.data, arguments.warmup_steps, arguments.steps, arguments.epochs
+            )
     with os.fdopen(document, "w") as out:
         json.dump(result, out)
         out.write("\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import platform
@@ -12,6 +13,11 @@ from runner.worker.cgroup import cpu_quota
 
 # The instruction sets that decide what oneDNN can do, as /proc/cpuinfo calls them.
 ISA = ("avx2", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_fp16", "amx_tf32")
+
+# How the kernel places stack, libraries and heap (kernel documentation, admin-guide/sysctl/kernel, randomize_va_space):
+# at 1 the heap alone stays where it is.
+ASLR = {"0": "off", "1": "partial", "2": "full"}
+ADDR_NO_RANDOMIZE, ASK_ONLY = 0x0040000, 0xFFFFFFFF  # linux/personality.h and personality(2)
 
 
 def _read(path: Path) -> str | None:
@@ -121,7 +127,19 @@ def fingerprint(root: Path = Path("/")) -> dict[str, Any]:
         "frequency_driver": _read(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"),
         "hypervisor": _hypervisor(flags, _read(dmi / "sys_vendor"), _read(dmi / "product_name")),
         "isa": [name for name in ISA if name in flags],
+        "aslr": _aslr(_read(root / "proc/sys/kernel/randomize_va_space")),
     }
+
+
+def _aslr(kernel: str | None) -> str | None:
+    """Whether addresses are random in new processes: full, partial, off, or off for this process and those it starts.
+
+    A process is exempted by its personality, which ``setarch -R`` and debuggers set and which its children inherit.
+    """
+    mode = None if kernel is None else ASLR.get(kernel, kernel)
+    persona = ctypes.CDLL(None).personality(ctypes.c_ulong(ASK_ONLY))
+    exempt = persona != -1 and persona & ADDR_NO_RANDOMIZE
+    return "off for this process" if exempt and mode != "off" else mode
 
 
 def _hypervisor(flags: list[str], vendor: str | None, product: str | None) -> str | None:

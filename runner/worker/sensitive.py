@@ -11,6 +11,8 @@ PREFIXES = (
     "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "NCCL_", "CUDA_", "CUBLAS_", "CUDNN_", "NVIDIA_TF32_",
     # the loader
     "LD_PRELOAD", "LD_AUDIT", "LD_BIND_NOW", "GLIBC_TUNABLES",
+    # a fixed seed would give all samples one layout of Python's dictionaries: lucky or unlucky, it looks like an effect
+    "PYTHONHASHSEED",
 )  # fmt: skip
 
 

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import resource
 import time
+from collections.abc import Callable, Collection
 from typing import Any
 
-from runner.worker import machine_load
+from runner.worker import machine_load, processor
 from runner.worker.cgroup import throttled_seconds
 from runner.worker.evidence import collect
 from runner.worker.workloads import WORKLOADS
 
 
-def _usage() -> dict[str, float]:
-    """Counters of this process since its start, and of the whole machine since its boot (times in seconds)."""
+def counters(cpus: Collection[int]) -> dict[str, float | None]:
+    """What is counted since this process began, or since the machine did; times in seconds.
+
+    ``machine_`` is the whole machine, ``worker_cpus_`` the CPUs given; None is what the kernel does not tell.
+    """
     usage = resource.getrusage(resource.RUSAGE_SELF)
     machine = machine_load.read()
+    own = [machine.cpus[cpu] for cpu in cpus if cpu in machine.cpus]
+    told = len(own) == len(cpus)
     return {
         "machine_busy_s": machine.busy_s,
         "machine_steal_s": machine.steal_s,
         "machine_swapped_bytes": machine.swapped_bytes,
+        "worker_cpus_busy_s": sum(cpu.programs_s for cpu in own) if told else None,
+        "worker_cpus_steal_s": sum(cpu.steal_s for cpu in own) if told else None,
         "user_s": usage.ru_utime,
         "system_s": usage.ru_stime,
         "minor_faults": usage.ru_minflt,
@@ -27,35 +37,57 @@ def _usage() -> dict[str, float]:
         "voluntary_switches": usage.ru_nvcsw,
         "involuntary_switches": usage.ru_nivcsw,
         "throttled_s": throttled_seconds() or 0.0,
+        "throttle_events": processor.throttle_events(cpus),
+        "cpu_pressure_s": machine.pressure_s,
     }
+
+
+def increase(before: dict[str, float | None], after: dict[str, float | None]) -> dict[str, float | None]:
+    """How much each counter grew; None where it is not known before or after."""
+    return {
+        name: None if now is None or (then := before[name]) is None else round(now - then, 6)
+        for name, now in after.items()
+    }
+
+
+def timed(step: Callable[[], float], steps: int) -> tuple[list[float], list[float]]:
+    """Take ``steps`` steps; the losses, and the time at the start and after each step (seconds, perf_counter)."""
+    losses = []
+    times = [time.perf_counter()]
+    for _ in range(steps):
+        losses.append(step())
+        times.append(time.perf_counter())
+    return losses, times
+
+
+def step_seconds(times: list[float]) -> list[float]:
+    return [round(end - begin, 7) for begin, end in itertools.pairwise(times)]
 
 
 def train(workload: str, data: str, warmup_steps: int, steps: int, epochs: int) -> dict[str, Any]:
     """Train and return one sample: step times in seconds, losses, resource use, digests and evidence.
 
     With ``epochs`` above 0 it trains that many whole epochs and tests the accuracy; ``steps`` is then not used.
+    ``usage`` is that of the timed steps, with two readings that are no counters: ``worker_cpus``, how many CPUs the
+    worker could run on when it started, and ``frequency_mhz``, how fast these ran at the end.
     """
+    cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
     training = WORKLOADS[workload].prepare(data)
     if epochs:
         steps = epochs * training.steps_per_epoch
-    for _ in range(warmup_steps):
-        training.step()
-    ends = []
-    losses = []
-    before = _usage()
-    start = time.perf_counter()
-    for _ in range(steps):
-        losses.append(training.step())
-        ends.append(time.perf_counter())
-    after = _usage()
-    step_times = [end - begin for begin, end in zip([start, *ends], ends, strict=False)]
+    _, warmup_times = timed(training.step, warmup_steps)
+    before = counters(cpus)
+    losses, times = timed(training.step, steps)
+    after = counters(cpus)
+    frequency = processor.frequency_mhz(cpus)
     return {
-        "seconds": ends[-1] - start,
-        "step_s": [round(seconds, 7) for seconds in step_times],
+        "seconds": times[-1] - times[0],
+        "step_s": step_seconds(times),
+        "warmup_step_s": step_seconds(warmup_times),
         "losses": losses,
         "images_per_step": training.images_per_step,
         "accuracy": training.accuracy() if epochs else None,
-        "usage": {name: round(after[name] - before[name], 6) for name in before},
+        "usage": {**increase(before, after), "worker_cpus": len(cpus), "frequency_mhz": frequency},
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "digests": training.digests,
         "evidence": collect(),

@@ -79,7 +79,11 @@ def test_times_and_counters_are_plausible(train):
     document = train()
     assert sum(document["step_s"]) == pytest.approx(document["seconds"], rel=1e-3)
     assert all(second > 0 for second in document["step_s"])
+    assert len(document["warmup_step_s"]) == 1
+    assert document["warmup_step_s"][0] > 0
     assert document["usage"]["user_s"] > 0
+    assert document["usage"]["worker_cpus"] == len(os.sched_getaffinity(0))
+    assert document["usage"]["worker_cpus_busy_s"] >= 0
     assert document["peak_memory_bytes"] > 100 * 2**20
     assert document["accuracy"] is None
     assert all(0 < loss < 10 for loss in document["losses"])

@@ -226,8 +226,13 @@ MACHINE = (
     ),
     Fault(
         "noisy-neighbour", "Another program begins to compute in the middle of the measurement",
-        ("noisy-neighbour was measured, others used up to",), 0,
+        ("blocks disturbed from outside, for example", "others used"), 0,
         options=("--steps", "20", "--budget", "24s"), plant=planting.neighbour,
+    ),
+    Fault(
+        "fixed-addresses", "The caller's setarch -R turns address space randomisation off",
+        ("fixed-addresses: address space randomisation is off",), 0,
+        command="doctor", plant=planting.under("setarch", "-R"),
     ),
     Fault(
         "process-limit", "A control group allows few processes",

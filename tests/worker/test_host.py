@@ -1,10 +1,16 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import sys
+from types import SimpleNamespace
 
 import pytest
 
-from runner.worker.host import cpu_facts, expand_cpu_list, fingerprint
+from runner.worker import host
+from runner.worker.host import ADDR_NO_RANDOMIZE, cpu_facts, expand_cpu_list, fingerprint
+from tests.conftest import PROJECT
 
 
 def write(root, files):
@@ -128,3 +134,46 @@ def test_fingerprint(tmp_path):
 def test_hypervisor(tmp_path, flags, hypervisor):
     write(tmp_path, {"proc/cpuinfo": f"flags : {flags}\n"})
     assert fingerprint(tmp_path)["hypervisor"] == hypervisor
+
+
+@pytest.fixture
+def personality(monkeypatch):
+    """Let the kernel say this when it is asked for the process's personality."""
+
+    def answer(persona):
+        monkeypatch.setattr(host.ctypes, "CDLL", lambda name: SimpleNamespace(personality=lambda asked: persona))
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("kernel", "persona", "aslr"),
+    [
+        ("2", 0, "full"),
+        ("1", 0, "partial"),
+        ("0", 0, "off"),
+        (None, 0, None),
+        ("2", ADDR_NO_RANDOMIZE, "off for this process"),
+        ("1", ADDR_NO_RANDOMIZE | 0x8, "off for this process"),
+        (None, ADDR_NO_RANDOMIZE, "off for this process"),
+        ("0", ADDR_NO_RANDOMIZE, "off"),
+        ("2", 0x8, "full"),
+        ("2", -1, "full"),  # a filter of system calls refuses to tell
+        ("7", 0, "7"),
+    ],
+)
+def test_address_space_randomisation(tmp_path, personality, kernel, persona, aslr):
+    if kernel is not None:
+        write(tmp_path, {"proc/sys/kernel/randomize_va_space": f"{kernel}\n"})
+    personality(persona)
+    assert fingerprint(tmp_path)["aslr"] == aslr
+
+
+@pytest.mark.skipif(shutil.which("setarch") is None, reason="setarch is not installed")
+def test_a_process_without_random_addresses_says_so():
+    ask = "from runner.worker.host import fingerprint; print(fingerprint()['aslr'])"
+    command = ["setarch", "-R", sys.executable, "-S", "-c", ask]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=PROJECT)
+    if result.returncode:
+        pytest.skip(f"the personality can't be set here: {result.stderr.strip()}")
+    assert result.stdout.startswith("off")

@@ -37,6 +37,11 @@ def test_what_the_process_sets_itself_later_does_not_count(probed):
     assert probed(before="import os; os.environ['OMP_NUM_THREADS'] = '1'")["sensitive"] == {}
 
 
+def test_a_padded_environment_is_read_to_its_end(probed):
+    found = probed(ENVKIT_PADDING="x" * 8192, ZZZ="1", TORCH_LAST="2")
+    assert found["sensitive"] == {"TORCH_LAST": "2"}
+
+
 @pytest.mark.parametrize(
     "tunables",
     ["glibc.malloc.hugetlb=1", "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.hugetlb=1"],

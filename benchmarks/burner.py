@@ -1,0 +1,86 @@
+"""A command that burns a fixed amount of CPU time in one thread, about 0.25 s, times the variable WORK (1 if not set).
+
+``python burner.py`` is the command. ``python burner.py -m runner.worker …`` does the same work, but answers as the
+kit's worker does, for ``runner bench --python``: it is that worker, with this work in the place of the training job.
+Only the standard library is needed, so ``python -I -S`` starts it fastest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+STEPS = 20
+# Pieces of work in a step; enough for WORK=1.001 to be told from 1.
+UNITS = 1750
+BLOCK = bytes(4096)
+# What inspect says in the place of torch's version: there is none, and the runner wants one.
+NO_TORCH = "none (burner)"
+
+
+def step(work: float) -> None:
+    """One step: half of its time in a library's code, half in the interpreter's."""
+    for _ in range(round(UNITS * work)):
+        hashlib.blake2b(BLOCK).digest()
+        total = 0
+        for number in range(150):
+            total += number
+
+
+class Training:
+    """The work in the shape of a training job, as in ``runner.worker.workloads``."""
+
+    images_per_step = 1
+    steps_per_epoch = STEPS
+
+    def __init__(self, work: float) -> None:
+        self._work = work
+        self.digests = dict.fromkeys(("code", "data", "initial_weights"), _digest())
+
+    def step(self) -> float:
+        step(self._work)
+        return 1.0
+
+    def accuracy(self) -> float:
+        return 1.0
+
+
+def worker(arguments: list[str], work: float) -> int:
+    """Answer as ``python -m runner.worker``."""
+    if arguments[0] == "yardstick":
+        # The real one takes a second, for samples of several; beside samples of 0.25 s its share is to be as small.
+        begin = time.perf_counter()
+        step(1.0)
+        print(json.dumps({"seconds": time.perf_counter() - begin, "digest": _digest()}))
+        return 0
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    from runner.worker import __main__ as real
+    from runner.worker import inspection, workloads
+
+    workloads.WORKLOADS["cnn"] = replace(workloads.WORKLOADS["cnn"], prepare=lambda data: Training(work))
+    inspect = inspection.inspect
+    inspection.inspect = lambda commands: {**inspect(commands), "packages": {"torch": NO_TORCH}}
+    sys.argv = ["runner.worker", *arguments]
+    return real.main()
+
+
+def _digest() -> str:
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+
+
+def main() -> int:
+    work = float(os.environ.get("WORK", "1"))
+    if sys.argv[1:3] == ["-m", "runner.worker"]:
+        return worker(sys.argv[3:], work)
+    for _ in range(STEPS):
+        step(work)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""What a benchmark has measured so far: a file of JSON lines that an interrupted benchmark goes on with."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from runner.engines.base import PROJECT
+from runner.errors import InputError
+
+FOLDER = PROJECT / "results" / "benchmarks"
+Line = dict[str, Any]
+
+
+class Results:
+    """The lines of ``path``: first the settings, which must stay the same, then what was measured under them."""
+
+    def __init__(self, path: Path, settings: Line) -> None:
+        self.path = path
+        self.lines: list[Line] = []
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            self._read(settings)
+        if not self.lines:
+            path.write_text("")
+            self.append("settings", **settings)
+
+    def _read(self, settings: Line) -> None:
+        whole = self.path.read_bytes().rpartition(b"\n")[0]  # a kill may have left half a line
+        try:
+            self.lines = [json.loads(line) for line in whole.splitlines()]
+            before = {key: self.lines[0][key] for key in settings} if self.lines else {}
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{self.path}: is not what this benchmark writes; give another file") from None
+        now = json.loads(json.dumps(settings))
+        for key, value in before.items():
+            if value != now[key]:
+                raise InputError(
+                    f"{self.path}: was measured with {key} {value}, and now it is {now[key]}; "
+                    "move the file away, or give another with --results"
+                )
+        if self.lines:
+            self.path.write_bytes(whole + b"\n")
+
+    def append(self, kind: str, **fields: Any) -> None:
+        """Write one line, with the time (seconds since 1970)."""
+        line = {"kind": kind, "time": round(time.time(), 1), **fields}
+        with self.path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        self.lines.append(line)
+
+    def of(self, kind: str, **fields: Any) -> list[Line]:
+        """The lines of one kind that have these values."""
+        return [
+            line
+            for line in self.lines
+            if line["kind"] == kind and all(line[name] == value for name, value in fields.items())
+        ]

@@ -1,0 +1,287 @@
+"""This kit, hyperfine and pyperf on the same two commands, with the same time and a neighbour that comes and goes.
+
+The commands do the same work, or one does a known share more. Whoever says otherwise is wrong; this counts how often.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks import burner, neighbour, page, script, tools
+from benchmarks.results import Line, Results
+from runner.arguments import count, duration
+from runner.statistics.interval import FASTER, SLOWER
+
+BUDGET_S = 12.0
+TRIALS = 20
+SCENARIOS = {"on": "a neighbour that comes and goes", "off": "no neighbour"}
+NONE_LARGER = "no difference larger than "
+# What a verdict can be worth. The last two are right where there is nothing to find.
+WRONG, MISSED, FOUND, EXCLUDED, QUIET = "wrong", "missed", "found", "excluded", "quiet"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One trial of one tool. ``truth`` is the percentage of work that the second command does more."""
+
+    trial: int
+    neighbour: str
+    truth: float
+    tool: str
+
+
+def percentages(text: str) -> list[float]:
+    """``0,3`` as [0.0, 3.0]."""
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or not all(0 <= one <= 100 for one in found):
+        raise argparse.ArgumentTypeError(f"'{text}' are not percentages from 0 to 100; write for example 0,3")
+    return found
+
+
+def cells(trials: int, neighbours: Sequence[str], truths: Sequence[float], seed: int) -> Iterator[Cell]:
+    """All trials to make; each round has every combination once, in random order."""
+    for trial in range(trials):
+        once = [Cell(trial, where, truth, tool) for where in neighbours for truth in truths for tool in tools.TOOLS]
+        random.Random(f"{seed}:{trial}").shuffle(once)
+        yield from once
+
+
+def outcome(verdict: str, truth: float) -> str:
+    """What a verdict is worth, given by how much (percent) the second command is really slower.
+
+    To exclude a difference that is there is as wrong as to find one that is not.
+    """
+    excluded = verdict.startswith(NONE_LARGER)
+    if truth == 0:
+        return WRONG if verdict in (FASTER, SLOWER) else EXCLUDED if excluded else QUIET
+    if verdict == SLOWER:
+        return FOUND
+    margin = float(verdict.removeprefix(NONE_LARGER).rstrip("%")) if excluded else truth
+    return WRONG if verdict == FASTER or margin < truth else MISSED
+
+
+def main() -> int:
+    parser = script.parser("rivals", __doc__)
+    parser.add_argument("--trials", metavar="N", type=count, default=TRIALS,
+                        help=f"of each tool, truth and scenario (default: {TRIALS})")  # fmt: skip
+    parser.add_argument("--budget", metavar="TIME", type=duration, default=BUDGET_S,
+                        help=f"of each tool and trial (default: {BUDGET_S:g}s)")  # fmt: skip
+    parser.add_argument("--truths", metavar="PERCENT,…", type=percentages, default=[0.0, 3.0],
+                        help="how much more work the second command does (default: 0,3)")  # fmt: skip
+    parser.add_argument("--neighbour", choices=("on", "off", "both"), default="both", help="(default: both)")
+    parser.add_argument("--seed", metavar="N", type=int, default=1, help="of the order and the neighbour (default: 1)")
+    arguments = parser.parse_args()
+    tools.require()
+    settings = {
+        "machine": page.machine(), "budget_s": arguments.budget, "seed": arguments.seed,
+        "burner_units": burner.UNITS, "versions": tools.versions(),
+    }  # fmt: skip
+    results = Results(arguments.results, settings)
+    neighbours = list(SCENARIOS) if arguments.neighbour == "both" else [arguments.neighbour]
+    planned = list(cells(arguments.trials, neighbours, arguments.truths, arguments.seed))
+    for number, cell in enumerate(planned, start=1):
+        if not results.of("trial", **asdict(cell)):
+            if not results.of("look", neighbour=cell.neighbour):
+                _look(results, cell.neighbour, arguments)
+            _try(results, cell, arguments)
+            print(f"{number}/{len(planned)}  {_told(results.lines[-1])}", flush=True)
+    wanted = {tuple(asdict(cell).values()) for cell in planned}
+    measured = [line for line in results.of("trial") if tuple(line[key] for key in Cell.__annotations__) in wanted]
+    page.write(arguments.page, _page(measured, results, arguments))
+    return 0
+
+
+def _noise(where: str, seed: str, budget_s: float) -> AbstractContextManager[object]:
+    return neighbour.running(seed, tools.patience_s(budget_s)) if where == "on" else nullcontext()
+
+
+def _look(results: Results, where: str, arguments: argparse.Namespace) -> None:
+    """Learn what a run takes in this scenario, so that the number of runs can be fitted to the budget."""
+    with tempfile.TemporaryDirectory(prefix="rivals-") as folder, _noise(where, "look", arguments.budget):
+        results.append("look", neighbour=where, **asdict(tools.look(Path(folder), arguments.budget)))
+
+
+def _try(results: Results, cell: Cell, arguments: argparse.Namespace) -> None:
+    seen = results.of("look", neighbour=cell.neighbour)[0]
+    cost = tools.Cost(seen["run_s"], seen["pyperf_process_s"])
+    # the same times of the neighbour for each tool: none is to have the bad luck
+    noise = _noise(cell.neighbour, f"{arguments.seed}:{cell.trial}:{cell.truth}", arguments.budget)
+    with tempfile.TemporaryDirectory(prefix="rivals-") as folder, noise:
+        begin = time.monotonic()
+        answer: Line
+        try:
+            asked = tools.Question(Path(folder), cell.truth / 100, arguments.budget, cost)
+            answer = {"failure": None, **tools.TOOLS[cell.tool](asked).to_json()}
+        except tools.ToolFailed as error:
+            answer = {"failure": str(error), "readings": [], "times": []}
+        results.append("trial", **asdict(cell), seconds=round(time.monotonic() - begin, 2), **answer)
+
+
+def _told(line: Line) -> str:
+    said = line["failure"] or "; ".join(f"{one['name']}: {one['verdict']}" for one in line["readings"])
+    return f"neighbour {line['neighbour']}, {line['truth']:g}% more work, {line['seconds']:.1f} s: {said}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """All trials of one reading of one tool. ``widths`` are half-widths as a share of the speedup, or infinite."""
+
+    name: str
+    outcomes: list[str]
+    widths: list[float]
+    seconds: list[float]
+
+    @property
+    def width(self) -> float:
+        return statistics.median(self.widths)
+
+    def count(self, kind: str) -> int:
+        return self.outcomes.count(kind)
+
+
+def rows(measured: Sequence[Line]) -> list[Row]:
+    """One row for each reading of each tool, of trials in one scenario with one truth. Failed trials are left out."""
+    found: dict[str, Row] = {}
+    for tool in tools.TOOLS:
+        for line in measured:
+            for one in line["readings"] if line["tool"] == tool else ():
+                row = found.setdefault(one["name"], Row(one["name"], [], [], []))
+                row.outcomes.append(outcome(one["verdict"], line["truth"]))
+                row.seconds.append(line["seconds"])
+                row.widths.append(_half_width(one["low"], one["high"]))
+    return list(found.values())
+
+
+def _half_width(low: float | None, high: float | None) -> float:
+    return math.inf if low is None or high is None else (high - low) / 2 / (high * low) ** 0.5
+
+
+def _width(width: float) -> str:
+    return f"±{width:.1%}" if width < math.inf else "no interval"
+
+
+def _page(measured: Sequence[Line], results: Results, arguments: argparse.Namespace) -> list[str]:
+    settings = results.lines[0]
+    versions = settings["versions"]
+    parts = [
+        page.heading("Beside hyperfine and pyperf", QUESTION, measured, settings["machine"]),
+        HOW.format(
+            budget=arguments.budget, on=neighbour.ON_S, off=neighbour.OFF_S,
+            warmup=tools.WARMUP_STEPS, steps=burner.STEPS, **versions,
+        ),
+        _runs(results),
+    ]  # fmt: skip
+    parts += ["## All together", _overall(measured)]
+    for where in SCENARIOS:
+        for truth in sorted({line["truth"] for line in measured if line["neighbour"] == where}):
+            here = [line for line in measured if line["neighbour"] == where and line["truth"] == truth]
+            parts += _section(where, truth, rows(here))
+    failures = [line for line in measured if line["failure"]]
+    if failures:
+        parts += ["## Trials that failed", "\n".join(f"- {_told(line)}" for line in failures)]
+    return [*parts, f"Every trial with its times is a line of `{results.path.name}`, which the command writes."]
+
+
+QUESTION = (
+    "Two commands are given to three tools: which is faster? They do the same work, or the second does a known share "
+    "more. Who says the wrong thing how often, on a quiet machine and beside a neighbour that comes and goes?"
+)
+HOW = """## How
+
+Both commands are `benchmarks/burner.py`, pure CPU work in one thread; the second has more of it. Each tool gets
+{budget:g} s per trial: the kit as `--budget`, hyperfine {hyperfine} and pyperf {pyperf} as the number of runs and
+processes that took so long in one look beforehand, in the same scenario. All else is as the tools have it by default,
+but hyperfine also gets `--shell=none` and a warm-up run. The tools take turns in random order. The neighbour
+(`benchmarks/neighbour.py`) spins on all CPUs for {on:g} s and rests for {off:g} s on average, at random; within a trial
+each tool meets the same one.
+
+How the answers are read:
+
+- **envkit**: its verdict. "No difference larger than 2%" where 3% are planted counts as wrong. It times the {steps}
+  steps of the work without the first {warmup}; the others time the whole process. Each of its
+  samples takes 0.1 s longer to start, for the evidence, and each block has a yardstick, which is cut to one step here
+  (the real one takes a second, for samples of several). It may stop before its time is used up, once it is sure.
+- **hyperfine** prints `1.05 ± 0.02 times faster` and leaves the verdict to the reader. "1 sigma" takes a difference
+  for found where the ratio is further from 1 than that deviation, "2 sigma" where it is further than twice that. The
+  deviation is that of single runs, so it does not shrink with more of them.
+- **pyperf**: what `compare_to` says (a t-test at 95%). It prints no interval; the width is that of its test.
+
+"Wrong" has its 95% interval (Clopper and Pearson 1934). The width is half of the median interval, as a share of the
+speedup; one of 1 sigma is no 95% interval."""
+
+
+def _runs(results: Results) -> str:
+    budget_s = results.lines[0]["budget_s"]
+    said = []
+    for seen in results.of("look"):
+        cost = tools.Cost(seen["run_s"], seen["pyperf_process_s"])
+        said.append(
+            f"With {SCENARIOS[seen['neighbour']]}, one run took {seen['run_s']:.3f} s, so for each command hyperfine "
+            f"makes {cost.hyperfine_runs(budget_s)} runs and pyperf starts {cost.pyperf_processes(budget_s)} processes "
+            f"of {tools.PYPERF_VALUES} values."
+        )
+    return "\n".join(said)
+
+
+def _overall(measured: Sequence[Line]) -> str:
+    """What all scenarios and truths come to."""
+    header = ("tool", "wrong verdicts (95% interval)", "found, where there is something", "mean time used")
+    real = {row.name: row for row in rows([line for line in measured if line["truth"] > 0])}
+    lines = []
+    for row in rows(measured):
+        shown = f"{row.count(FOUND)} of {len(real[row.name].outcomes)}" if row.name in real else "-"
+        used = f"{statistics.fmean(row.seconds):.1f} s"
+        lines.append([row.name, page.share(row.count(WRONG), len(row.outcomes)), shown, used])
+    return page.table(header, lines, numbers_from=1)
+
+
+def _section(where: str, truth: float, found: Sequence[Row]) -> list[str]:
+    title = f"## {SCENARIOS[where].capitalize()}, {f'{truth:g}% more work' if truth else 'the same work'}"
+    third = ("found", "missed") if truth else ("difference excluded",)
+    header = ["tool", "wrong verdicts (95% interval)", *third, "width", "mean time used"]
+    lines = []
+    for row in found:
+        trials = len(row.outcomes)
+        if truth:
+            shown = [f"{row.count(FOUND)} of {trials}", str(row.count(MISSED))]
+        else:  # the others have no words for it
+            shown = [f"{row.count(EXCLUDED)} of {trials}" if row.name == "envkit" else "-"]
+        used = f"{statistics.fmean(row.seconds):.1f} s"
+        lines.append([row.name, page.share(row.count(WRONG), trials), *shown, _width(row.width), used])
+    return [title, page.table(header, lines, numbers_from=1), "\n".join(_against(found, truth))]
+
+
+def _against(found: Sequence[Row], truth: float) -> list[str]:
+    """Where the kit is behind, counted and not judged."""
+    ours = next((row for row in found if row.name == "envkit"), None)
+    if ours is None:
+        return []
+    behind = []
+    for row in found:
+        wrong, right = row.count(WRONG), row.count(FOUND)
+        if wrong < ours.count(WRONG):
+            behind.append(f"{row.name} was wrong less often ({wrong} times, and the kit {ours.count(WRONG)})")
+        if truth and right > ours.count(FOUND):
+            behind.append(f"{row.name} found it more often ({right} times, and the kit {ours.count(FOUND)})")
+        if row.width < ours.width:
+            behind.append(
+                f"{row.name}'s intervals are narrower ({_width(row.width)}, and the kit: {_width(ours.width)})"
+            )
+    return ["Where the kit is behind:", "", *(f"- {text}" for text in behind)] if behind else []
+
+
+if __name__ == "__main__":
+    sys.exit(script.run("rivals", main))

@@ -1,0 +1,133 @@
+"""The baseline against itself, again and again: whoever finds a difference there is wrong; this counts how often.
+
+Each run is one ``runner calibrate`` on the real workload, with fresh processes, and stops by the same rules as any run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import page, script
+from benchmarks.results import Line, Results
+from runner.arguments import count, duration
+from runner.engines.base import PROJECT
+from runner.errors import InputError
+from runner.record import FILE_NAME
+from runner.statistics.interval import FASTER, SLOWER
+
+RUNS, BUDGET_S, STEPS = 20, 120.0, 60
+
+
+def main() -> int:
+    parser = script.parser("same", __doc__)
+    parser.add_argument("--runs", metavar="N", type=count, default=RUNS, help=f"(default: {RUNS})")
+    parser.add_argument("--budget", metavar="TIME", type=duration, default=BUDGET_S,
+                        help=f"of each run (default: {BUDGET_S:g}s)")  # fmt: skip
+    parser.add_argument(
+        "--steps", metavar="N", type=count, default=STEPS, help=f"timed steps per sample (default: {STEPS})"
+    )
+    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
+    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+    arguments = parser.parse_args()
+    settings = {"machine": page.machine(), "budget_s": arguments.budget, "steps": arguments.steps}
+    results = Results(arguments.results, settings)
+    for run in range(arguments.runs):
+        if not results.of("run", run=run):
+            begin = time.monotonic()
+            found = _calibrate(arguments.results.with_suffix("") / f"{run:02}", arguments)
+            results.append("run", run=run, duration_s=round(time.monotonic() - begin, 1), **found)
+            print(f"{run + 1}/{arguments.runs}  {_told(results.lines[-1])}", flush=True)
+    page.write(arguments.page, _page(results.of("run")[: arguments.runs], results))
+    return 0
+
+
+def _calibrate(folder: Path, arguments: argparse.Namespace) -> Line:
+    """One run, or the rest of one that was interrupted; its record is in ``folder``."""
+    argv = [sys.executable, "-m", "runner", "calibrate", "--json"]
+    if b"\n" in (folder / FILE_NAME).read_bytes() if (folder / FILE_NAME).exists() else False:
+        argv += ["--resume", str(folder)]
+    else:
+        argv += ["--budget", f"{arguments.budget:g}s", "--steps", str(arguments.steps), "--output", str(folder)]
+        argv += ["--python", arguments.python] if arguments.python else []
+        argv += ["--data", arguments.data] if arguments.data else []
+    result = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if result.returncode != 0:
+        said = (result.stderr.strip().splitlines() or ["nothing"])[-1]
+        raise InputError(f"{folder}: runner calibrate ended with exit status {result.returncode}: {said}")
+    document: dict[str, Any] = json.loads(result.stdout)
+    comparison = document["comparisons"][0]
+    interval = comparison["speedup"] or dict.fromkeys(("ratio", "low", "high", "blocks"))
+    return {
+        "verdict": comparison["verdict"],
+        **{name: interval[name] for name in ("ratio", "low", "high", "blocks")},
+        "marked_blocks": len(document.get("marked_blocks") or {}),
+        "ended": document["ended"],
+    }
+
+
+def _told(line: Line) -> str:
+    interval = (
+        "no interval" if line["ratio"] is None else f"{line['ratio']:.3f} ({line['low']:.3f} to {line['high']:.3f})"
+    )
+    return f"{line['verdict']}: {interval}, {line['duration_s']:.0f} s"
+
+
+def _half_width(line: Line) -> float:
+    return float((line["high"] - line["low"]) / 2 / line["ratio"])
+
+
+def _page(runs: Sequence[Line], results: Results) -> list[str]:
+    settings = results.lines[0]
+    header = ("run", "verdict", "speedup", "95% interval", "half-width", "blocks", "marked as noisy")
+    rows = []
+    for line in runs:
+        figures = ["-"] * 4
+        if line["ratio"] is not None:
+            interval = f"{line['low']:.3f} to {line['high']:.3f}"
+            figures = [f"{line['ratio']:.3f}", interval, f"±{_half_width(line):.1%}", str(line["blocks"])]
+        rows.append([str(line["run"] + 1), line["verdict"], *figures, str(line["marked_blocks"])])
+    return [
+        page.heading("The baseline against itself", QUESTION, runs, settings["machine"]),
+        HOW.format(budget=settings["budget_s"], steps=settings["steps"]),
+        "## What came out",
+        "\n".join(f"- {name}: {value}" for name, value in _counts(runs)),
+        page.table(header, rows, numbers_from=2),
+    ]
+
+
+QUESTION = """Both sides of the comparison are the same: the baseline. A verdict "faster" or "slower" is then wrong, and
+should come at most 5% of the time. How often does it, on the real workload, on this machine?"""
+HOW = """## How
+
+Each run is `runner calibrate --budget {budget:g}s --steps {steps}`: the CNN in fresh processes, in blocks of two in
+random order, with the same looks and the same interval as every `runner bench`."""
+
+
+def _counts(runs: Sequence[Line]) -> list[tuple[str, str]]:
+    known = [line for line in runs if line["ratio"] is not None]
+    wrong = sum(line["verdict"] in (FASTER, SLOWER) for line in runs)
+    counts = [("wrong verdicts (95% interval by Clopper and Pearson 1934)", page.share(wrong, len(runs)))]
+    if known:
+        covered = sum(line["low"] <= 1 <= line["high"] for line in known)
+        excluded = sum(line["verdict"].startswith("no difference larger") for line in known)
+        widths = [_half_width(line) for line in known]
+        counts += [
+            ("intervals that hold 1", page.share(covered, len(known))),
+            ("a difference larger than the margin excluded", f"{excluded} of {len(runs)}"),
+            ("median half-width of the interval", f"±{statistics.median(widths):.1%}"),
+        ]
+    if len(known) < len(runs):
+        counts.append(("runs too short for an interval", f"{len(runs) - len(known)} of {len(runs)}"))
+    return counts
+
+
+if __name__ == "__main__":
+    sys.exit(script.run("same", main))

@@ -1,0 +1,42 @@
+"""How every benchmark is started and ends: the options that all have, and one line for what can't be done."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+from benchmarks.results import FOLDER
+from runner.engines.base import PROJECT
+from runner.errors import BAD_INPUT, INTERRUPTED, InputError
+
+
+def parser(name: str, description: str) -> argparse.ArgumentParser:
+    """With the options ``--results`` and ``--page``."""
+    made = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=description)
+    results, page = FOLDER / f"{name}.jsonl", PROJECT / "docs" / f"{name}.md"
+    made.add_argument("--results", metavar="FILE", type=Path, default=results,
+                      help=f"what was measured; goes on with it (default: {results.relative_to(PROJECT)})")  # fmt: skip
+    made.add_argument("--page", metavar="FILE", type=Path, default=page,
+                      help=f"the page to write at the end (default: {page.relative_to(PROJECT)})")  # fmt: skip
+    return made
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def run(name: str, main: Callable[[], int]) -> int:
+    """The exit status of ``main``, whose InputError and interrupts end in one line."""
+    signal.signal(signal.SIGTERM, _interrupt)  # so that what was started is ended too
+    try:
+        return main()
+    except InputError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted; the same command goes on", file=sys.stderr)
+        return INTERRUPTED

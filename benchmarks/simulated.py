@@ -1,0 +1,227 @@
+"""How often the interval and the verdict are right, on simulated runs whose truth is known.
+
+    .venv/bin/python -m benchmarks.simulated [--runs 2000] [--docs]
+
+Each simulated run goes the way of a real one: events of samples with their steps' times, blocks in the plan's random
+order, looks as in ``runner.measure``, and the interval that ``runner.summary`` would report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+from benchmarks import page, script
+from runner.blocks import block_ratios
+from runner.commands.plan import BLOCKS as PILOT_BLOCKS
+from runner.engines.base import PROJECT
+from runner.measure import precise_enough
+from runner.plan import Arm, Plan
+from runner.record import Event
+from runner.statistics.bootstrap import bootstrap
+from runner.statistics.interval import ERROR_RATE, FASTER, SLOWER, Speedup
+from runner.statistics.power import POWER, blocks_needed
+from runner.statistics.sequential import at_end, design
+
+RUNS = 2000
+PLANNED = (8, 13, 30)  # a short run, a default one on a slow machine, and a longer one
+EFFECTS = (0.0, 0.01, 0.02, 0.05, 0.20)
+STEPS = 40
+STEP_S = 0.025
+# Standard deviation of what differs between two processes.
+BETWEEN = 0.03
+TO_FIND = (0.02, 0.05)
+
+ABOUT = """Noise comes in time slots and hits whoever runs then: *independent* (3% between processes, 10% between
+steps), *heavy tails* (Student's t with 3 degrees of freedom between processes), *correlated steps* (0.9 from one to the next),
+*drift* (30% up and down again within 60 samples, and wandering), *bursts* (a neighbour that comes and goes and slows by
+20% to 80%). "Claimed" is the share of verdicts "faster" or "slower": the rate of false ones where 0% was planted, else
+the power. "Bootstrap covers" is about the interval from resampling blocks and steps, which verdicts do not use."""
+
+Random = Any  # numpy's Generator
+# The slowdowns of the steps in consecutive samples (samples x steps), whoever runs in them.
+Noise = Callable[[Random, int], Any]
+
+
+def _independent(random: Random, samples: int) -> Any:
+    return numpy.exp(random.normal(0, 0.1, (samples, STEPS)) + random.normal(0, BETWEEN, (samples, 1)))
+
+
+def _heavy_tails(random: Random, samples: int) -> Any:
+    return _independent(random, samples) * numpy.exp(BETWEEN * random.standard_t(3, (samples, 1)))
+
+
+def _correlated_steps(random: Random, samples: int) -> Any:
+    noise = random.normal(0, 0.1, (samples, STEPS))
+    for step in range(1, STEPS):
+        noise[:, step] = 0.9 * noise[:, step - 1] + math.sqrt(1 - 0.9**2) * noise[:, step]
+    return numpy.exp(noise + random.normal(0, BETWEEN, (samples, 1)))
+
+
+def _drift(random: Random, samples: int) -> Any:
+    """The machine gets slower by 30% within 30 samples, and faster again in the next 30, and wanders besides."""
+    there_and_back = 0.3 * numpy.abs((numpy.arange(samples) + 30) % 60 - 30) / 30
+    wandering = numpy.cumsum(random.normal(0, 0.01, samples))
+    return _independent(random, samples) * numpy.exp(there_and_back + wandering)[:, None]
+
+
+def _bursts(random: Random, samples: int) -> Any:
+    """A neighbour that comes (on average every 8 samples), stays for 3, and slows by 20% to 80%."""
+    slow = numpy.zeros((samples, 1))
+    busy = False
+    for sample in range(samples):
+        busy = random.random() > 1 / 3 if busy else random.random() < 1 / 8
+        slow[sample] = random.uniform(0.2, 0.8) if busy else 0
+    return _independent(random, samples) * (1 + slow)
+
+
+NOISES: dict[str, Noise] = {
+    "independent": _independent, "heavy tails": _heavy_tails, "correlated steps": _correlated_steps,
+    "drift": _drift, "bursts": _bursts,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Shares of runs: intervals that cover the truth, and verdicts "faster" and "slower"."""
+
+    runs: int
+    covered: float
+    claimed: float
+    blocks: float
+    bootstrap_covered: float | None
+
+
+def _plan(seed: int) -> Plan:
+    arms = (Arm("baseline", "baseline", "local"), Arm("profile", "profile", "local"))
+    return Plan(arms, {}, "cnn", 0, STEPS, 0, "synthetic", 240.0, 0, 0.04, 0.02, 300.0, seed)
+
+
+def _blocks(noise: Noise, effect: float, random: Random, plan: Plan, count: int) -> Iterator[list[Event]]:
+    """The events of each block. ``effect`` is by how much the profile is faster."""
+    slowdowns = STEP_S * noise(random, 2 * count)
+    for block in range(count):
+        events = []
+        for slot, arm in enumerate(plan.order(block)):
+            times = slowdowns[2 * block + slot] / (1 + effect if arm in plan.compared else 1)
+            events.append({"event": "sample", "block": block, "arm": arm.name, "step_s": times.tolist()})
+        yield events
+
+
+def run(noise: Noise, effect: float, seed: int, planned: int) -> tuple[Speedup, list[Event]]:
+    """What a run of at most ``planned`` blocks reports, ended as the real one would be, and its events."""
+    plan = _plan(seed)
+    fixed = design(planned, 1)
+    events: list[Event] = []
+    stopped = False
+    for number, block in enumerate(_blocks(noise, effect, numpy.random.default_rng(seed), plan, planned), start=1):
+        events += block
+        stopped = number in fixed.looks[:-1] and precise_enough(events, plan, fixed)
+        if stopped:
+            break
+    found = at_end(fixed, block_ratios(events, plan, plan.compared[0]), plan.margin, stopped)
+    assert found is not None
+    return found, events
+
+
+def rates(noise: Noise, effect: float, runs: int, planned: int, with_bootstrap: bool = False) -> Rates:
+    """Of ``runs`` runs with seeds of their own. The bootstrap's coverage takes most of the time, where it is wanted."""
+    truth = 1 + effect
+    outcomes = [run(noise, effect, seed, planned) for seed in range(runs)]
+    found = [one for one, _ in outcomes]
+    by_bootstrap = [_bootstrap_covers(events, truth) for _, events in outcomes] if with_bootstrap else None
+    return Rates(
+        runs,
+        covered=statistics.fmean(one.low <= truth <= one.high for one in found),
+        claimed=statistics.fmean(one.verdict in (FASTER, SLOWER) for one in found),
+        blocks=statistics.fmean(one.blocks for one in found),
+        bootstrap_covered=statistics.fmean(by_bootstrap) if by_bootstrap else None,
+    )
+
+
+def _bootstrap_covers(events: list[Event], truth: float) -> bool:
+    found = bootstrap(*([event["step_s"] for event in events if event["arm"] == arm.name] for arm in _plan(0).arms))
+    return found is not None and found.low <= truth <= found.high
+
+
+def power(noise: Noise, difference: float, runs: int) -> tuple[float, float]:
+    """The share of runs that find ``difference`` with the blocks that a plan named, and the median of these blocks.
+
+    Each run's number of blocks comes from a pilot of its own, as ``runner plan`` does it.
+    """
+    found = []
+    named = []
+    for seed in range(runs):
+        plan = _plan(seed)
+        random = numpy.random.default_rng(10**6 + seed)
+        pilot = [event for block in _blocks(noise, difference, random, plan, PILOT_BLOCKS) for event in block]
+        deviation = statistics.stdev(block_ratios(pilot, plan, plan.compared[0]))
+        named.append(blocks_needed(deviation, PILOT_BLOCKS, difference))
+        found.append(run(noise, difference, seed, named[-1])[0].verdict == FASTER)
+    return sum(found) / runs, statistics.median(named)
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}"
+
+
+def _coverage_table(runs: int, planned: int) -> str:
+    rows = []
+    for name, noise in NOISES.items():
+        for effect in EFFECTS:
+            seen = rates(noise, effect, runs, planned, with_bootstrap=True)
+            print(f"{planned} blocks, {name}, {effect:.0%}: {seen}", file=sys.stderr, flush=True)
+            rows.append([name, f"{effect:.0%}", *map(_percent, (seen.covered, seen.claimed)), f"{seen.blocks:.1f}",
+                         _percent(seen.bootstrap_covered or 0)])  # fmt: skip
+    return page.table(("noise", "planted", "interval covers", "claimed", "blocks used", "bootstrap covers"), rows, 2)
+
+
+def _power_table(runs: int) -> str:
+    rows = []
+    for name, noise in NOISES.items():
+        for difference in TO_FIND:
+            found, named = power(noise, difference, runs)
+            print(f"{name}, to find {difference:.0%}: {found}, {named} blocks", file=sys.stderr, flush=True)
+            rows.append([name, f"{difference:.0%}", f"{named:.0f}", _percent(found)])
+    return page.table(("noise", "to find", "blocks named (median)", "found"), rows, 2)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.simulated", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--runs", metavar="N", type=int, default=RUNS, help=f"for each line (default: {RUNS})")
+    default = PROJECT / "docs" / "simulated.md"
+    parser.add_argument("--page", metavar="FILE", type=Path, default=default, help="default: docs/simulated.md")
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = _options()
+    error = math.sqrt(ERROR_RATE * (1 - ERROR_RATE) / options.runs)
+    parts = [
+        page.heading("Are the intervals and verdicts right?", __doc__ or "", [{"time": time.time()}], page.machine()),
+        f"Each line is {options.runs:,} simulated runs; by chance alone a share of 5% or 95% is off by up to "
+        f"{2 * error:.1%} (two standard deviations).\n\n{ABOUT}",
+    ]
+    for planned in PLANNED:
+        parts += [f"## Runs of at most {planned} blocks", _coverage_table(options.runs, planned)]
+    promise = f"promises that the blocks it names find the difference {POWER:.0%} of the time"
+    parts += [
+        "## What `runner plan` promises",
+        f"It looks at {PILOT_BLOCKS} blocks and {promise}. Each run has a pilot of its own.",
+        _power_table(options.runs),
+    ]
+    page.write(options.page, parts)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(script.run("simulated", main))

@@ -1,0 +1,62 @@
+"""Read the numbers of a record's events: which blocks are complete, and what their samples took."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+
+from runner.plan import Arm, Plan
+from runner.record import Event
+from runner.statistics.interval import log_ratios
+from runner.statistics.sequential import Design
+
+
+def samples(events: Sequence[Event], arm: Arm | None = None) -> list[Event]:
+    """All samples, or those of one arm, in the order in which they were measured."""
+    return [event for event in events if event["event"] == "sample" and (arm is None or event["arm"] == arm.name)]
+
+
+def recorded_design(events: Sequence[Event], plan: Plan) -> Design | None:
+    """The looks that were fixed early in the run, or None where it did not get that far."""
+    fixed = _fixed(events)
+    return (
+        Design(fixed["planned_blocks"], tuple(fixed["looks"]), len(plan.compared)) if fixed and plan.compared else None
+    )
+
+
+def skipped_steps(events: Sequence[Event]) -> int:
+    """How many of a sample's timed steps are left out at its start, because training was still warming up."""
+    fixed = _fixed(events)
+    return int(fixed.get("skipped_steps", 0)) if fixed else 0
+
+
+def timed_steps(events: Sequence[Event], arm: Arm, blocks: Container[int] | None = None) -> list[list[float]]:
+    """Per sample of ``arm``, or of those in ``blocks``, the seconds of the steps that count."""
+    skipped = skipped_steps(events)
+    return [event["step_s"][skipped:] for event in samples(events, arm) if blocks is None or event["block"] in blocks]
+
+
+def step_curves(events: Sequence[Event], arm: Arm) -> list[list[float]]:
+    """Per sample of ``arm``, the seconds of all its steps from the very first; the first records do not have these."""
+    known = [event for event in samples(events, arm) if "warmup_step_s" in event]
+    return [[*event["warmup_step_s"], *event["step_s"]] for event in known]
+
+
+def complete_blocks(events: Sequence[Event], plan: Plan, arm: Arm) -> list[int]:
+    """The blocks that have a sample of both the reference and ``arm``, in order."""
+    of_arm = {event["block"] for event in samples(events, arm)}
+    return sorted(of_arm & {event["block"] for event in samples(events, plan.reference)})
+
+
+def block_ratios(events: Sequence[Event], plan: Plan, arm: Arm, without: Container[int] = ()) -> list[float]:
+    """Per complete block, in order, the logarithm of the reference's time over the arm's. Some can be left out."""
+    skipped = skipped_steps(events)
+    times = [
+        {event["block"]: sum(event["step_s"][skipped:]) for event in samples(events, one)}
+        for one in (plan.reference, arm)
+    ]
+    blocks = [block for block in complete_blocks(events, plan, arm) if block not in without]
+    return log_ratios(*([of_arm[block] for block in blocks] for of_arm in times))
+
+
+def _fixed(events: Sequence[Event]) -> Event | None:
+    return next((event for event in events if event["event"] == "design"), None)

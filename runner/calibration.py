@@ -1,0 +1,49 @@
+"""The noise floor: what earlier runs of the baseline against itself showed of this machine and engine."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+from runner import record
+from runner.blocks import block_ratios
+from runner.errors import InputError
+from runner.plan import Plan
+from runner.statistics.interval import MIN_BLOCKS
+
+
+def is_calibration(plan: Plan) -> bool:
+    """Whether all arms are one profile under one engine."""
+    return len(plan.arms) > 1 and len({(arm.profile, arm.engine) for arm in plan.arms}) == 1
+
+
+def find(results: Path, plan: Plan, engines: dict[str, Any]) -> dict[str, Any] | None:
+    """The latest calibration in the folder ``results`` that holds for a run of ``plan``, or None.
+
+    It must have been made on this machine (by its fingerprint and facts) with the same engine, image, workload and
+    length of samples. Returns ``sd`` (standard deviation of a block's log ratio), ``blocks``, ``folder`` and ``time``
+    (seconds since 1970).
+    """
+    found = []
+    for path in results.glob(f"*/{record.FILE_NAME}"):
+        try:
+            with record.understood(path.parent):
+                first = record.first(path.parent)
+                of = Plan.from_json(first["plan"])
+                if not is_calibration(of) or _conditions(of, first["engines"]) != _conditions(plan, engines):
+                    continue
+                ratios = block_ratios(record.read(path.parent), of, of.compared[0])
+        except InputError:
+            continue  # a record that can't be read is not this run's affair
+        if len(ratios) >= MIN_BLOCKS:
+            noise = {"sd": statistics.stdev(ratios), "blocks": len(ratios)}
+            found.append({**noise, "folder": str(path.parent), "time": first["time"]})
+    return max(found, key=lambda one: float(one["time"]), default=None)
+
+
+def _conditions(plan: Plan, engines: dict[str, Any]) -> Any:
+    seen = engines[plan.reference.engine]
+    inside = seen["inspection"]
+    length = (plan.workload, plan.steps, plan.warmup_steps, plan.epochs)
+    return length, plan.engine_options, seen["engine"], inside["facts"], inside["fingerprint"], inside["packages"]

@@ -1,0 +1,28 @@
+"""``runner calibrate``: measure the baseline against itself, which shows how small a difference can be seen here."""
+
+from __future__ import annotations
+
+import argparse
+
+from runner import engines
+from runner.commands import measuring
+from runner.errors import InputError
+from runner.plan import REFERENCE_PROFILE, Arm
+
+BUDGET_S = 180.0
+AGAIN = "again"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
+    measuring.add_measuring_options(parser, budget="3m")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.full:
+        raise InputError("calibrate takes no --full: one run each does not show how much they vary")
+    engine = arguments.engine or "local"
+    if arguments.resume is None:
+        arguments.budget = arguments.budget or BUDGET_S
+    arms = [Arm(name, REFERENCE_PROFILE, engine) for name in (REFERENCE_PROFILE, AGAIN)]
+    return measuring.run(arguments, "calibration", arms)

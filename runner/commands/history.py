@@ -1,0 +1,125 @@
+"""``runner history``: the runs that were recorded, and what they found."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+from pathlib import Path
+
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from runner import history, report
+from runner.arguments import count, moment
+from runner.engines.base import PROJECT
+from runner.errors import MEASURED
+from runner.history import Beginning, Run, Unread
+from runner.plan import REFERENCE_PROFILE
+from runner.summary import Comparison
+
+VERDICTS = ("faster", "slower", "no-difference", "not-in-effect", "failed", "too-few-samples", "one-run-each")
+COLOURS = {"faster": "green", "slower": "red", "NOT IN EFFECT": "red", "failed": "red"}
+SPEEDUP_WIDTH = 19  # of 1.367 (1.261-1.603)
+NAME_WIDTH = 17  # leaves room for the longest verdict
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=PROJECT / "results",
+                        help="folder that holds runs (default: results)")  # fmt: skip
+    parser.add_argument("--profile", metavar="NAME", help="only runs that measured this profile")
+    parser.add_argument("--engine", metavar="NAME", help="only runs under this engine")
+    parser.add_argument("--verdict", choices=VERDICTS, help="only runs that found this")
+    parser.add_argument("--since", metavar="DATE", type=moment, help="only runs since then: 2026-11-01, 12h, 7d or 4w")
+    parser.add_argument("--limit", metavar="N", type=count, help="only the latest N of these runs")
+    parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    found = history.folders(arguments.folder)
+    begun, unread = history.beginnings(found)
+    chosen = [one for one in begun if _begun_as_wanted(one, arguments)]
+    wanted = history.runs(chosen, unread, lambda one: _found_as_wanted(one, arguments))
+    runs = list(itertools.islice(wanted, arguments.limit))
+    if arguments.json:
+        problems = [{"folder": str(one.folder), "problem": one.problem} for one in unread]
+        print(json.dumps({"runs": [one.to_json() for one in runs], "unreadable": problems}))
+    else:
+        _show(runs, unread, arguments.folder, len(found), report.console())
+    return MEASURED
+
+
+def _begun_as_wanted(one: Beginning, arguments: argparse.Namespace) -> bool:
+    return (
+        (arguments.profile is None or arguments.profile in [arm.profile for arm in history.subjects(one.plan)])
+        and (arguments.engine is None or arguments.engine in history.engines(one.plan))
+        and (arguments.since is None or one.started >= arguments.since)
+    )
+
+
+def _found_as_wanted(run: Run, arguments: argparse.Namespace) -> bool:
+    if arguments.verdict is None:
+        return True
+    # the margin of an equivalence is a part of its verdict, and not of the choice
+    verdicts = (one.verdict.lower().replace(" ", "-") for one in history.comparisons(run, arguments.profile))
+    return any(verdict.startswith(arguments.verdict) for verdict in verdicts)
+
+
+def _show(runs: list[Run], unread: list[Unread], place: Path, found: int, out: Console) -> None:
+    shown = place.relative_to(Path.cwd()) if place.is_absolute() and place.is_relative_to(Path.cwd()) else place
+    if found == 0:
+        out.print(Text(f"no runs in {shown}; measure one with: runner bench PROFILE"), soft_wrap=True)
+    elif not runs and len(unread) < found:
+        out.print(Text(f"none of the {found} runs in {shown} is like that"), soft_wrap=True)
+    elif runs:
+        names = min(NAME_WIDTH, max(len(_label(run, arm)) for run in runs for arm in _names(run)))
+        out.print(Text(f"runs in {shown}, the latest first"), soft_wrap=True)
+        for run in runs:
+            _entry(run, names, out)
+    for one in unread:
+        out.print(Text(f"not read: {_name(one.folder, place)}: {one.problem}", "yellow"), soft_wrap=True)
+
+
+def _entry(run: Run, names: int, out: Console) -> None:
+    """One run: the day and a line for each comparison, then the time and what else there is to know."""
+    plan = run.summary.plan
+    lines = Table.grid(padding=(0, 2, 0, 0))
+    lines.add_column(width=names, overflow="fold")
+    lines.add_column(width=SPEEDUP_WIDTH)
+    lines.add_column(overflow="fold")
+    for one in run.summary.comparisons:
+        lines.add_row(_label(run, one.arm), _speedup(one), Text(one.verdict, COLOURS.get(one.verdict, "")))
+    if not run.summary.comparisons:
+        lines.add_row(_label(run, plan.reference.name), "-", "nothing to compare with")
+    facts = [*history.engines(plan), plan.workload, f"{run.blocks} block{'' if run.blocks == 1 else 's'}"]
+    if plan.reference.profile != REFERENCE_PROFILE:
+        facts.append(f"against {plan.reference.profile}")
+    facts.append(run.summary.ended or "runs, or was killed")
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(width=10)
+    grid.add_column(overflow="fold")
+    details = Text(f"{', '.join(facts)}; {run.folder.name}", "dim")
+    when = Text(f"{run.started:%Y-%m-%d}\n").append(f"{run.started:%H:%M}", "dim")
+    grid.add_row(when, Group(lines, details))
+    out.print(grid)
+
+
+def _names(run: Run) -> list[str]:
+    return [arm.name for arm in history.subjects(run.summary.plan)]
+
+
+def _label(run: Run, name: str) -> str:
+    """An arm as one line can name it: by its profile, with the engine where there are several."""
+    arm = next(arm for arm in run.summary.plan.arms if arm.name == name)
+    return f"{arm.profile} in {arm.engine}" if len(history.engines(run.summary.plan)) > 1 else arm.name
+
+
+def _speedup(one: Comparison) -> str:
+    if one.speedup is not None:
+        return f"{one.speedup.ratio:.3f} ({one.speedup.low:.3f}-{one.speedup.high:.3f})"
+    return "-" if one.single_ratio is None else f"{one.single_ratio:.3f}"
+
+
+def _name(folder: Path, place: Path) -> str:
+    return folder.name if folder != place else str(folder)

@@ -1,0 +1,117 @@
+"""``runner plan PROFILE``: measure the noise for a minute and say how long it takes to find a difference here."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shlex
+import statistics
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from runner import engines, record, report
+from runner.blocks import block_ratios, timed_steps
+from runner.commands import measuring
+from runner.commands.bench import against_baseline
+from runner.engines.base import EngineOptions
+from runner.errors import MEASURED, InputError
+from runner.plan import Plan
+from runner.statistics.bootstrap import bootstrap
+from runner.statistics.interval import ERROR_RATE
+from runner.statistics.power import POWER, blocks_needed
+
+BLOCKS = 5
+LEAST_BLOCKS = 3
+DIFFERENCES = (0.01, 0.02, 0.05)
+# Above this share of the noise, longer samples are worth trying.
+NOTABLE_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class Need:
+    """What it takes to find a ``difference`` (a share) with the chance POWER."""
+
+    difference: float
+    blocks: int
+    minutes: int
+    command: str
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
+    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
+    measuring.add_measuring_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.full or arguments.resume or arguments.budget:
+        raise InputError(
+            "plan takes none of --full, --resume and --budget; give --blocks to look at the noise for longer"
+        )
+    arguments.blocks = arguments.blocks or BLOCKS
+    if arguments.blocks < LEAST_BLOCKS:
+        raise InputError(f"--blocks {arguments.blocks}: the noise can't be told from fewer than {LEAST_BLOCKS} blocks")
+    arms = against_baseline([arguments.profile], arguments.engine or "local")
+    if len(arms) < 2:
+        raise InputError(
+            "plan needs another PROFILE than baseline; for baseline against itself there is: runner calibrate"
+        )
+
+    def tell(folder: Path) -> int:
+        return _tell(folder, arguments)
+
+    return measuring.run(arguments, f"plan-{arms[1].name}", arms, tell)
+
+
+def _same_options(arguments: argparse.Namespace) -> list[str]:
+    """The options that decide what is measured, and so how much noise it has, as they were given."""
+    options = []
+    for name in ("engine", *EngineOptions.names(), "workload", "steps", "warmup_steps", "data", "keep_env"):
+        given = getattr(arguments, name)
+        for value in given if isinstance(given, list) else [given]:
+            options += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []
+    return options
+
+
+def _tell(folder: Path, arguments: argparse.Namespace) -> int:
+    events = record.read(folder)
+    plan = Plan.from_json(events[0]["plan"])
+    (arm,) = plan.compared
+    ratios = block_ratios(events, plan, arm)
+    deviation = statistics.stdev(ratios)
+    seconds = sum(event["worker_seconds"] for event in events if event["event"] in ("sample", "yardstick")) / len(
+        ratios
+    )
+    noise = bootstrap(timed_steps(events, plan.reference), timed_steps(events, arm))
+    needs = []
+    for difference in DIFFERENCES:
+        blocks = blocks_needed(deviation, len(ratios), difference)
+        minutes = math.ceil(blocks * seconds / 60) + 1
+        command = ["runner", "bench", arguments.profile, *_same_options(arguments), "--budget", f"{minutes}m"]
+        needs.append(Need(difference, blocks, minutes, shlex.join(command)))
+    within = noise.within_share if noise else 0.0
+    if arguments.json:
+        found = {"deviation": deviation, "blocks": len(ratios), "seconds_per_block": seconds, "within_share": within}
+        print(json.dumps({**found, "chance": POWER, "needs": [asdict(need) for need in needs], "record": str(folder)}))
+        return MEASURED
+    out = report.console()
+    measured = f"standard deviation, from {len(ratios)} blocks of {seconds:.0f} s"
+    report.item(out, "noise", f"a block's ratio varies by {deviation:.1%} ({measured})")
+    longer = f"try longer ones, as --steps {2 * plan.steps}" if within > NOTABLE_SHARE else "longer ones would not help"
+    report.item(out, "", f"{within:.0%} of that comes from the steps within samples: {longer}")
+    out.print()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("to find", "blocks", "minutes"):
+        table.add_column(column, justify="right")
+    table.add_column("")
+    for need in needs:
+        table.add_row(f"{need.difference:.0%}", f"{need.blocks:,}", f"{need.minutes:,}", Text(need.command))
+    out.print(table)
+    out.print()
+    promise = f"a difference of that size is found {POWER:.0%} of the time"
+    report.item(out, "chance", f"{promise}, and one that is not there at most {ERROR_RATE:.0%} of the time")
+    return MEASURED

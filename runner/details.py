@@ -1,0 +1,100 @@
+"""Print the rest of a summary: machine and images, evidence, settings, and how to do one sample by hand."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from runner import report, wording
+from runner.plan import Arm
+from runner.summary import Measured, Summary
+
+
+def show(summary: Summary, folder: str, out: Console) -> None:
+    report.show(summary, folder, out)
+    out.print()
+    for name, text in surroundings(summary):
+        report.item(out, name, text)
+    out.print()
+    for measured in summary.measured:
+        _evidence(summary, measured, out)
+    _notes(summary, out)
+
+
+def surroundings(summary: Summary) -> list[tuple[str, str]]:
+    """What was measured and where: profiles, machine, images, workload, data and design, each with a label."""
+    plan = summary.plan
+    host = summary.inspection(plan.reference)
+    facts, machine = host["facts"], host["fingerprint"]
+    quota = f", quota {facts['cpu_quota']:g} CPUs" if facts["cpu_quota"] else ""
+    length = f"{plan.epochs} epochs" if plan.epochs else f"{plan.steps} steps after {plan.warmup_steps} to warm up"
+    profiles = {arm.profile: summary.environments[arm.name].title for arm in plan.compared or plan.arms}
+    rows = [("profile", f"{name}: {title}") for name, title in profiles.items()]
+    rows += [
+        ("machine", f"{machine['cpu_model']}, {facts['usable_cpus']} usable CPUs on {facts['physical_cores']} cores"
+         f"{quota}, {machine['hypervisor'] or 'bare metal'}"),
+        ("system", f"{machine['distribution']}, Linux {machine['kernel']}, {machine['libc']}"),
+        ("memory", f"{(machine['memory_bytes'] or 0) / 2**30:.1f} GiB, "
+         f"transparent huge pages {machine['thp_enabled']}"),
+    ]  # fmt: skip
+    for name, seen in summary.engines.items():
+        inside, engine = seen["inspection"], seen["engine"]
+        versions = f"Python {inside['python']['version']}, torch {inside['packages']['torch']}"
+        digest = f" ({engine['digest'][:19]}…)" if "digest" in engine else ""
+        rows.append(("engine", f"{name} {engine['version']}: {engine['image']}{digest}, {versions}"))
+    if plan.engine_options:
+        options = (f"--{name.replace('_', '-')} {value}" for name, value in plan.engine_options.items())
+        rows.append(("options", ", ".join(options)))
+    rows.append(("workload", f"{plan.workload}, {length}, each sample a fresh process"))
+    rows.append(("data", summary.data_source))
+    rows.append(("design", wording.design(summary)))
+    return rows
+
+
+def _evidence(summary: Summary, measured: Measured, out: Console) -> None:
+    if not measured.checks:
+        return
+    state = "in effect" if measured.in_effect else "NOT IN EFFECT"
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in (f"{measured.arm}: {state}", "expected", "seen", ""):
+        table.add_column(column, overflow="fold")
+    for check in measured.checks:
+        mark = Text("ok", "green") if check.holds else Text("NOT MET", "bold red")
+        table.add_row(Text(check.key), Text(wording.shown(check.expected)), Text(wording.shown(check.seen)), mark)
+    out.print(table)
+    for name, value in summary.environments[measured.arm].variables.items():
+        out.print(Text(f"  {name}={value}"), soft_wrap=True)
+    out.print()
+
+
+def _notes(summary: Summary, out: Console) -> None:
+    for seen in summary.engines.values():
+        if seen["inspection"]["unverified_packages"]:
+            text = f"UNVERIFIED package: {seen['inspection']['unverified_packages']}"
+            report.item(out, "note", text, "bold yellow")
+    for arm in summary.plan.compared:
+        for name, here, there in differences(summary, arm):
+            report.item(out, "note", f"{name} is {here} in {summary.plan.reference.name} and {there} in {arm.name}")
+    if summary.removed_variables:
+        report.item(out, "note", f"not passed on from your environment: {', '.join(summary.removed_variables)}")
+    if summary.kept_variables:
+        report.item(out, "note", f"kept from your environment: {', '.join(summary.kept_variables)}")
+    report.item(out, "ended", summary.ended or "not yet, or killed: continue with --resume")
+    out.print(Text("by hand  (one sample each)"))
+    for measured in summary.measured:
+        out.print(Text(f"  {summary.commands[measured.arm]}"), soft_wrap=True)
+
+
+def differences(summary: Summary, arm: Arm) -> list[tuple[str, str, str]]:
+    """What differs between two images and the limits they run in, and so does not come from the engines alone."""
+    ours, theirs = (
+        {
+            "Python": seen["python"]["version"],
+            "libc": seen["fingerprint"]["libc"],
+            **seen["packages"],
+            **{name.replace("_", " "): seen["facts"][name] for name in ("usable_cpus", "physical_cores", "cpu_quota")},
+        }
+        for seen in (summary.inspection(summary.plan.reference), summary.inspection(arm))
+    )
+    return [(name, str(here), str(theirs[name])) for name, here in ours.items() if here != theirs[name]]

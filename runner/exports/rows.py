@@ -1,0 +1,107 @@
+"""A run as rows: one per sample, or one per arm with its result. Times are in seconds, sizes in bytes."""
+
+from __future__ import annotations
+
+import json
+import statistics as basic
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.effect import check
+from runner.environment import Environment
+from runner.noise import marks
+from runner.plan import Plan
+from runner.record import Event
+from runner.summary import summarise
+
+Row = dict[str, Any]
+
+
+def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
+    """One row per sample, in the order of the record. ``time`` is when it was recorded, in seconds since 1970.
+
+    ``disturbed`` says what disturbed the sample from outside, and is empty where nothing did (``runner.noise``).
+    What was counted during the timed steps is in columns that begin with ``usage_``, whatever the worker counted.
+    ``yardstick_s`` is the time of a fixed piece of work in the same block. None is what an older record does not have.
+    """
+    run = events[0]
+    plan = Plan.from_json(run["plan"])
+    arms = {arm.name: arm for arm in plan.arms}
+    environments = {name: Environment.from_json(document) for name, document in run["environments"].items()}
+    yardsticks = {event["block"]: event["seconds"] for event in events if event["event"] == "yardstick"}
+    rows = []
+    for event in events:
+        if event["event"] != "sample":
+            continue
+        arm = arms[event["arm"]]
+        checks = check(environments[arm.name], event["evidence"], run["kept_variables"], event["stderr"])
+        rows.append(
+            {
+                "run": str(folder),
+                "time": event["time"],
+                "cpu_model": _host(run, arm.engine)["cpu_model"],
+                "engine": arm.engine,
+                "arm": arm.name,
+                "profile": arm.profile,
+                "workload": plan.workload,
+                "block": event["block"],
+                "seconds": event["seconds"],
+                "mean_step_s": basic.fmean(event["step_s"]),
+                "median_step_s": basic.median(event["step_s"]),
+                "in_effect": all(one.holds for one in checks),
+                "disturbed": "; ".join(marks(event)),
+                "peak_memory_bytes": event.get("peak_memory_bytes"),
+                "padding_bytes": event.get("padding_bytes"),
+                "yardstick_s": yardsticks.get(event["block"]),
+                **_flat("usage", event["usage"]),
+            }
+        )
+    return rows
+
+
+def results(folder: Path, events: Sequence[Event]) -> list[Row]:
+    """One row per arm that was measured. ``time`` is that of the last event; the reference has no ``ratio``."""
+    summary = summarise(events)
+    compared = {one.arm: one for one in summary.comparisons}
+    arms = {arm.name: arm for arm in summary.plan.arms}
+    rows = []
+    for measured in summary.measured:
+        arm, comparison = arms[measured.arm], compared.get(measured.arm)
+        found = comparison.speedup if comparison else None
+        rows.append(
+            {
+                "run": str(folder),
+                "time": events[-1]["time"],
+                "cpu_model": _host(events[0], arm.engine)["cpu_model"],
+                "engine": arm.engine,
+                "arm": arm.name,
+                "profile": arm.profile,
+                "reference": summary.plan.reference.name,
+                "workload": summary.plan.workload,
+                "samples": measured.samples,
+                "step_s": measured.step_s,
+                "in_effect": measured.in_effect,
+                "ratio": found.ratio if found else None,
+                "low": found.low if found else None,
+                "high": found.high if found else None,
+            }
+        )
+    return rows
+
+
+def columns(rows: Sequence[Row]) -> list[str]:
+    """The columns of all rows, in the order in which they first come up."""
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _host(run: Event, engine: str) -> Mapping[str, Any]:
+    fingerprint: Mapping[str, Any] = run["engines"][engine]["inspection"]["fingerprint"]
+    return fingerprint
+
+
+def _flat(name: str, value: Any) -> Row:
+    """Nested counters as columns, ``usage_disk_bytes`` for ``disk: {bytes: …}``; a list is kept as its JSON text."""
+    if isinstance(value, dict):
+        return {key: inner for part, one in value.items() for key, inner in _flat(f"{name}_{part}", one).items()}
+    return {name: json.dumps(value) if isinstance(value, list) else value}

@@ -1,0 +1,116 @@
+"""The runs that a folder holds: found, filtered and read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from runner import record
+from runner.errors import InputError
+from runner.plan import Arm, Plan
+from runner.record import FILE_NAME
+from runner.summary import Comparison, Summary, summarise
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What the first line of a record says, which is quick to read. ``started`` is in local time."""
+
+    folder: Path
+    started: datetime
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run and what it found. ``blocks`` are those that have a sample of each arm."""
+
+    folder: Path
+    started: datetime
+    summary: Summary
+    blocks: int
+
+    def to_json(self) -> dict[str, Any]:
+        document = self.summary.to_json()
+        plan = self.summary.plan
+        return {
+            "folder": str(self.folder),
+            "started": self.started.isoformat(timespec="seconds"),
+            "profiles": [arm.profile for arm in subjects(plan)],
+            "engines": engines(plan),
+            "workload": plan.workload,
+            "blocks": self.blocks,
+            **{key: document[key] for key in ("reference", "comparisons", "ended")},
+        }
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A record that can't be used, and why in one line."""
+
+    folder: Path
+    problem: str
+
+
+def folders(place: Path) -> list[Path]:
+    """The folders of runs in ``place``, by name, or ``place`` itself if it is one. Raises InputError if it is none."""
+    if (place / FILE_NAME).exists():
+        return [place]
+    try:
+        return sorted(inner for inner in place.iterdir() if (inner / FILE_NAME).exists())
+    except OSError as error:
+        raise InputError(f"{place}: can't be read: {error.strerror}; give a folder that holds runs") from None
+
+
+def beginnings(found: list[Path]) -> tuple[list[Beginning], list[Unread]]:
+    """The beginnings of the runs in these folders, the latest first, and the records that have none."""
+    begun, unread = [], []
+    for folder in found:
+        try:
+            event = record.first(folder)
+            with record.understood(folder):
+                begun.append(Beginning(folder, datetime.fromtimestamp(event["time"]), Plan.from_json(event["plan"])))
+        except InputError as error:
+            unread.append(Unread(folder, _reason(folder, error)))
+    return sorted(begun, key=lambda one: one.started, reverse=True), unread
+
+
+def runs(begun: list[Beginning], unread: list[Unread], wanted: Callable[[Run], bool]) -> Iterator[Run]:
+    """Read the runs one by one as they are asked for; a record that can't be used is added to ``unread``."""
+    for one in begun:
+        try:
+            events = record.read(one.folder)
+            with record.understood(one.folder):
+                arms: dict[int, set[str]] = {}
+                for event in events:
+                    if event["event"] == "sample":
+                        arms.setdefault(event["block"], set()).add(event["arm"])
+                blocks = sum(len(names) == len(one.plan.arms) for names in arms.values())
+                run = Run(one.folder, one.started, summarise(events), blocks)
+        except InputError as error:
+            unread.append(Unread(one.folder, _reason(one.folder, error)))
+            continue
+        if wanted(run):
+            yield run
+
+
+def subjects(plan: Plan) -> tuple[Arm, ...]:
+    """The arms that a run is about: those that are compared, or the reference where it is alone."""
+    return plan.compared or plan.arms
+
+
+def engines(plan: Plan) -> list[str]:
+    return list(dict.fromkeys(arm.engine for arm in plan.arms))
+
+
+def comparisons(run: Run, profile: str | None) -> list[Comparison]:
+    """The run's comparisons, or those of ``profile``."""
+    profiles = {arm.name: arm.profile for arm in run.summary.plan.arms}
+    return [one for one in run.summary.comparisons if profile is None or profiles[one.arm] == profile]
+
+
+def _reason(folder: Path, error: InputError) -> str:
+    return str(error).removeprefix(f"{folder}/")

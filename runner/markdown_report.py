@@ -1,0 +1,61 @@
+"""A run's report in GitHub's Markdown, for pull requests: what was found, how sure it is, and what each arm took."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner import reproduce, tables, wording
+from runner.record import Event
+from runner.summary import Summary
+from runner.wording import Row
+
+
+def document(folder: Path, events: Sequence[Event], summary: Summary) -> str:
+    parts = []
+    if summary.synthetic:
+        parts.append("**Synthetic data**: this is not Fashion-MNIST. Losses and accuracy mean nothing.")
+    failures = [
+        Row("failed", f"block {one['block'] + 1}, {one['arm']}: the worker {one['problem']}", "bad")
+        for one in summary.failures
+    ]
+    parts += [_items(wording.verdicts(summary)), _items(failures), _table(summary)]
+    findings = [Row(one["severity"], f"{one['seen']}: {one['why']}") for one in summary.findings]
+    parts.append(_items([*wording.certainty(summary), *wording.evidence(summary), *findings, *wording.advice(summary)]))
+    parts.append(f"{escaped(wording.machine(summary))}  ")
+    parts[-1] += f"\n`{reproduce.started_with(events)}`, record SHA-256 `{reproduce.digest(folder)}`"
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def escaped(text: str) -> str:
+    """``text`` on one line, with nothing that Markdown, a table or HTML would take for its own."""
+    return re.sub(r"[\\|*`\[\]]", r"\\\g<0>", text).replace("&", "&amp;").replace("<", "&lt;").replace("\n", " ")
+
+
+def _items(rows: Sequence[Row]) -> str:
+    """A list; rows without a label go on below the one before them."""
+    lines = []
+    for row in rows:
+        text = f"**{escaped(row.text)}**" if row.weight != "plain" else escaped(row.text)
+        lines.append(f"- **{escaped(row.label)}**: {text}" if row.label else f"  - {text}")
+    return "\n".join(lines)
+
+
+def _table(summary: Summary) -> str:
+    """A row for each arm, with its speedup."""
+    header = [*tables.header(summary), "speedup", f"{wording.CONFIDENCE} interval", "verdict"]
+    found = {one.arm: one for one in summary.comparisons}
+    lines = []
+    for row in tables.all_arms(summary):
+        one = found.get(row[0])
+        cells = ["", "", "reference"] if summary.comparisons else ["", "", ""]
+        if one is not None:
+            ratio = one.speedup.ratio if one.speedup else one.single_ratio
+            interval = f"{one.speedup.low:.3f} to {one.speedup.high:.3f}" if one.speedup else ""
+            cells = [f"{ratio:.3f}" if ratio is not None else "", interval, one.verdict]
+        lines.append([*row, *cells])
+    lines += [[*row, "", "", ""] for row in tables.book(summary)]
+    rule = ["---", *["---:"] * (len(header) - 2), "---"]
+    shown = [header, rule, *([escaped(cell) for cell in line] for line in lines)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in shown)

@@ -1,0 +1,68 @@
+"""Which samples were disturbed from outside, by a rule that looks at no timing.
+
+Only that counts which a profile can hardly cause itself: CPU time that others used, CPU time that the hypervisor
+withheld, swapping, and throttling of hot cores. Involuntary switches, page faults, pressure, a quota's throttling and
+the CPUs' frequency are in each sample as well, but threads that spin or wide vector instructions cause them too: a
+profile must not get rid of its slow samples by what it does itself. So they mark nothing.
+
+The limits were set from such counters alone. In the 26 samples, of 4 to 6 s, of one run on a virtual machine with 2
+CPUs and no other work known of, "others" (the kernel's own threads, interrupts and errors of the count) used -0.023 to
+0.034 CPUs, and 0 to 0.004 CPUs were stolen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from runner.record import Event
+
+# CPU time of others, on the CPUs that the worker may run on: as a share of these, and at least in CPUs. An OpenMP team
+# waits for its slowest thread, so that 0.05 of one CPU can cost 5%; on many CPUs the kernel's own threads take as much.
+OTHERS_SHARE, OTHERS_CPUS = 0.025, 0.05
+# The same of stolen time, which has no such background: five times what was seen on a machine at rest.
+STEAL_SHARE, STEAL_CPUS = 0.01, 0.02
+# A page that was swapped out takes from 0.1 ms on to come back: so much takes 25 ms or more of a sample's seconds.
+SWAPPED_BYTES = 2**20
+# A CPU's counters go up in ticks (proc_stat(5)): at either end of the timed steps they may be wrong by one.
+TICK_S = 0.01
+
+
+def marks(sample: Event) -> list[str]:
+    """Why a sample counts as disturbed, in short texts; nothing for one that is not.
+
+    What a sample does not tell (of a kernel that does not count it, or recorded before it was looked at) is no mark.
+    """
+    usage, seconds = sample["usage"], sample["seconds"]
+    cpus = usage.get("worker_cpus")
+    found = []
+    if cpus:
+        uncertain = 2 * TICK_S * cpus / seconds
+        others = _others_cpus(usage, seconds)
+        if others is not None and others > max(OTHERS_SHARE * cpus, OTHERS_CPUS) + uncertain:
+            found.append(f"others used {others:.2f} CPUs")
+        steal = usage.get("worker_cpus_steal_s")
+        if steal is not None and steal / seconds > max(STEAL_SHARE * cpus, STEAL_CPUS) + uncertain:
+            found.append(f"{steal / seconds:.2f} CPUs stolen")
+    swapped = usage.get("machine_swapped_bytes")
+    if swapped is not None and swapped > SWAPPED_BYTES:
+        found.append(f"{swapped / 2**20:.0f} MiB swapped")
+    throttled = usage.get("throttle_events")
+    if throttled:
+        found.append(f"cores too hot {throttled} times")
+    return found
+
+
+def _others_cpus(usage: dict[str, Any], seconds: float) -> float | None:
+    """What other programs used on average of the CPUs that the worker may run on."""
+    busy = usage.get("worker_cpus_busy_s")
+    return None if busy is None else max(0.0, (busy - usage["user_s"] - usage["system_s"]) / seconds)
+
+
+def marked_blocks(events: Sequence[Event]) -> dict[int, list[str]]:
+    """For each block with a disturbed sample, which arms it hit and why: ``baseline: others used 0.43 CPUs``."""
+    found: dict[int, list[str]] = {}
+    for event in events:
+        if event["event"] == "sample" and (reasons := marks(event)):
+            found.setdefault(event["block"], []).extend(f"{event['arm']}: {reason}" for reason in reasons)
+    return found

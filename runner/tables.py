@@ -1,0 +1,41 @@
+"""What each arm took, as the cells of a table: reports for the terminal, the browser and Markdown lay them out."""
+
+from __future__ import annotations
+
+from runner.summary import Measured, Summary
+
+# The published figures for this workload's full training: seconds, test accuracy.
+BOOK = {"baseline": (148, 0.8399), "intel-omp": (106, 0.8325)}
+
+
+def header(summary: Summary) -> list[str]:
+    """The columns; the first holds names, the others numbers."""
+    first = "profile" if len(summary.engines) == 1 else "engine"
+    if summary.plan.epochs:
+        return [first, "samples", "training", "accuracy", "ms/step", "images/s"]
+    return [first, "samples", "ms/step", "images/s", "system time", "faults/step", "peak memory"]
+
+
+def cells(summary: Summary, one: Measured) -> list[str]:
+    """One arm's row, medians over its samples."""
+    speed = [f"{one.step_s * 1000:.2f}", f"{one.images_per_s:,.0f}"]
+    if summary.plan.epochs:
+        accuracy = "-" if one.accuracy is None else f"{one.accuracy:.2%}"
+        return [one.arm, str(one.samples), f"{one.training_s:.1f} s", accuracy, *speed]
+    effort = [f"{one.system_share:.1%}", f"{one.faults_per_step:,.0f}", f"{one.peak_memory_bytes / 2**20:,.0f} MiB"]
+    return [one.arm, str(one.samples), *speed, *effort]
+
+
+def all_arms(summary: Summary) -> list[list[str]]:
+    """A row for each arm of the plan; one that has no sample has dashes."""
+    measured = {one.arm: cells(summary, one) for one in summary.measured}
+    dashes = ["-"] * (len(header(summary)) - 2)
+    return [measured.get(arm.name, [arm.name, "0", *dashes]) for arm in summary.plan.arms]
+
+
+def book(summary: Summary) -> list[list[str]]:
+    """Rows of the published figures, beside a full training."""
+    if not summary.plan.epochs:
+        return []
+    return [[f"the book's {name}", "", f"{seconds} s", f"{share:.2%}", "", ""]
+            for name, (seconds, share) in BOOK.items()]  # fmt: skip

@@ -1,0 +1,253 @@
+"""What a summary says, in sentences: what was found, how sure it is, what to do next. All reports print these."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+from runner.calibration import is_calibration
+from runner.measure import INTERRUPTED, PRECISE
+from runner.plan import Arm
+from runner.statistics.interval import ERROR_RATE, FASTER, MIN_BLOCKS, NOT_FOUND, SLOWER, Speedup
+from runner.statistics.power import blocks_needed
+from runner.summary import Comparison, Summary
+
+CONFIDENCE = f"{1 - ERROR_RATE:.0%}"
+# A drift is worth a line when chance alone shows one as clear this seldom.
+DRIFT_P = 0.01
+# How long a quota may hold a profile back (in seconds, over all samples) before the report says so.
+NOTABLE_S = 0.1
+
+
+@dataclass(frozen=True)
+class Row:
+    """A labelled sentence. ``weight`` is ``good``, ``bad`` or ``plain``."""
+
+    label: str
+    text: str
+    weight: str = "plain"
+
+
+def verdicts(summary: Summary) -> list[Row]:
+    """For each profile that was compared, what was found and what it means."""
+    rows = []
+    reference = summary.plan.reference.name
+    for comparison in summary.comparisons:
+        arm, found = comparison.arm, comparison.speedup
+        if found is not None:
+            interval = f"({CONFIDENCE} interval {found.low:.3f} to {found.high:.3f})"
+            weight = {FASTER: "good", SLOWER: "bad"}.get(found.verdict, "plain")
+            rows.append(Row(arm, f"{found.ratio:.3f} {interval}: {found.verdict.upper()}", weight))
+            rows.append(Row("", _meaning(arm, found, reference)))
+        elif comparison.single_ratio is not None:
+            rows.append(Row(arm, f"{comparison.single_ratio:.3f}, from one run each: no interval, no verdict"))
+        elif comparison.verdict == "too few samples":
+            rows.append(Row(arm, f"not worked out: {_needed(summary)}"))
+        else:
+            rows.append(Row(arm, f"not worked out: {comparison.verdict}", "bad"))
+        rows += _losses(summary, comparison)
+    return rows
+
+
+def _needed(summary: Summary) -> str:
+    """How many blocks an interval takes: 2 of 2^blocks orders of signs must be rare enough for the error rate."""
+    fewest = max(MIN_BLOCKS, math.ceil(1 - math.log2(ERROR_RATE / len(summary.comparisons))))
+    if summary.ended in (None, INTERRUPTED):
+        mend = "the run has not ended: go on with --resume"
+    else:
+        mend = f"raise {'--blocks' if summary.plan.blocks else '--budget'}"
+    return f"an interval needs {fewest} complete blocks ({mend})"
+
+
+def _meaning(arm: str, found: Speedup, reference: str) -> str:
+    if found.verdict == FASTER:
+        return f"{arm} takes {1 - 1 / found.ratio:.1%} less time than {reference} here."
+    if found.verdict == SLOWER:
+        return f"{arm} takes {1 / found.ratio - 1:.1%} more time than {reference} here."
+    between = f"Its time is within {1 / found.high - 1:+.1%} to {1 / found.low - 1:+.1%} of {reference}'s"
+    return f"{between}, and may be equal." if found.verdict == NOT_FOUND else f"{between}."
+
+
+def _learns_otherwise(summary: Summary, comparison: Comparison) -> bool:
+    losses = comparison.losses
+    return losses is not None and not losses.agree and summary.environments[comparison.arm].numerics == "same"
+
+
+def _losses(summary: Summary, comparison: Comparison) -> list[Row]:
+    losses = comparison.losses
+    if losses is None:
+        return []
+    if _learns_otherwise(summary, comparison):
+        by = f"by more than rounding (up to {losses.largest_difference:.1e})"
+        return [Row("", f"LOSSES DIFFER {by}: it changes what is learnt", "bad")]
+    if losses.largest_difference == 0:
+        return [Row("", f"Losses are equal to the last bit over {losses.steps} steps.")]
+    return [
+        Row("", f"Losses differ by {losses.largest_difference:.1e} of their value at most, over {losses.steps} steps.")
+    ]
+
+
+def certainty(summary: Summary) -> list[Row]:
+    """How far the verdicts can be trusted: blocks and error rate, noise floor, disturbances, drift, warm-up."""
+    rows = []
+    blocks = max((found.blocks for one in summary.comparisons if (found := one.speedup)), default=0)
+    if blocks:
+        rows += [Row("sure", _sure(summary, blocks)), Row("floor", _floor(summary, blocks))]
+    if summary.comparisons and not summary.plan.epochs:
+        rows += _noise(summary)
+        rows += _drift(summary)
+    if summary.warm_up:
+        rows.append(Row("warm-up", _warm_up(summary)))
+    for name in summary.unsteady:
+        rows.append(Row("warm-up", f"{name} was not steady within half of a sample: give more --warmup-steps", "bad"))
+    for one in summary.measured:
+        if one.throttled_s > NOTABLE_S:
+            rows.append(Row("note", f"{one.arm} was held back by its CPU quota for {one.throttled_s:.1f} s"))
+    return rows
+
+
+def _sure(summary: Summary, blocks: int) -> str:
+    why = "stopped early, as it was precise enough" if summary.ended == PRECISE else summary.ended or "not ended"
+    together = " for all of them together" if len(summary.comparisons) > 1 else ""
+    claimed = f"Where there is no difference, one is claimed in at most {ERROR_RATE:.0%} of such runs"
+    return f"{blocks} blocks ({why}). {claimed}{together}."
+
+
+def noise_floor(summary: Summary, blocks: int) -> float | None:
+    """By how much (a share) so many blocks of the baseline against itself differ here; None where not calibrated.
+
+    A calibration says it of itself.
+    """
+    own = summary.comparisons[0].deviation if is_calibration(summary.plan) else None
+    deviation = summary.calibration["sd"] if own is None and summary.calibration else own
+    return None if deviation is None else math.expm1(1.96 * deviation / math.sqrt(blocks))
+
+
+def _floor(summary: Summary, blocks: int) -> str:
+    known, share = summary.calibration, noise_floor(summary, blocks)
+    if share is None:
+        return "how well baseline agrees with itself here is not known; measure it with: runner calibrate"
+    found = f"so many blocks of baseline against itself differ by up to {share:.1%} here"
+    if known is None or is_calibration(summary.plan):
+        return f"{found}; later runs show it next to their speedups"
+    return f"{found} (calibrated {time.strftime('%Y-%m-%d', time.gmtime(known['time']))})"
+
+
+def _noise(summary: Summary) -> list[Row]:
+    total = len({sample.block for sample in summary.samples})
+    if not summary.marked:
+        return [Row("noise", f"none of {total} blocks was disturbed from outside, as far as can be seen")]
+    example = summary.marked[min(summary.marked)][0]
+    rows = [Row("noise", f"{len(summary.marked)} of {total} blocks disturbed from outside, for example {example}")]
+    for one in summary.comparisons:
+        whose = f"{one.arm} " if len(summary.comparisons) > 1 else ""
+        if one.unmarked is not None:
+            rows.append(Row("", f"{whose}without them: {one.unmarked.ratio:.3f} ({one.unmarked.low:.3f} to "
+                                f"{one.unmarked.high:.3f}), {one.unmarked.verdict}"))  # fmt: skip
+        elif one.speedup is not None:
+            rows.append(Row("", f"{whose}without them: too few blocks are left for an interval"))
+    return rows
+
+
+def _drift(summary: Summary) -> list[Row]:
+    rows = []
+    found = summary.reference_drift
+    if found is not None and found.p_value < DRIFT_P:
+        than = f"{abs(found.change):.1%} {'more' if found.change > 0 else 'less'} time at the end than at the start"
+        rows.append(Row("drift", f"{summary.plan.reference.name} took {than}; blocks cancel that"))
+    for one in summary.comparisons:
+        if one.drift is not None and one.drift.p_value < DRIFT_P:
+            change = f"changed by {one.drift.change:+.1%} in the course of the run"
+            rows.append(Row("drift", f"the speedup of {one.arm} itself {change}: it is an average", "bad"))
+    return rows
+
+
+def _warm_up(summary: Summary) -> str:
+    longest = max(summary.warm_up.values())
+    left_out = summary.plan.warmup_steps + summary.skipped_steps
+    steps = summary.plan.warmup_steps + summary.plan.steps
+    return f"steady after {longest} of {steps} steps; the first {left_out} are left out"
+
+
+def design(summary: Summary) -> str:
+    """When the run looked at its results, and by which rule it could end there."""
+    fixed = summary.design
+    if fixed is None:
+        return "no looks: every block that was measured counts"
+    looks = ", ".join(str(look) for look in fixed.looks)
+    spending = f"group-sequential, {ERROR_RATE:.0%} spent over them (O'Brien-Fleming shape)"
+    shared = f", shared by {fixed.comparisons} comparisons" if fixed.comparisons > 1 else ""
+    return f"{fixed.planned} blocks planned, looks after {looks}: {spending}{shared}"
+
+
+def machine(summary: Summary) -> str:
+    """The machine, engines and workload in one sentence."""
+    host = summary.inspection(summary.plan.reference)
+    facts, seen = host["facts"], host["fingerprint"]
+    used = ", ".join(f"{name} (torch {of['inspection']['packages']['torch']})" for name, of in summary.engines.items())
+    return f"{seen['cpu_model']}, {facts['usable_cpus']} usable CPUs; {used}; workload {summary.plan.workload}"
+
+
+def evidence(summary: Summary) -> list[Row]:
+    """Per profile whether it was in effect; what was not met is named."""
+    rows = []
+    for one in summary.measured:
+        if not one.in_effect:
+            rows.append(Row("effect", f"{one.arm} is NOT IN EFFECT: no speedup is worked out", "bad"))
+            rows += [
+                Row("", f"{check.key}: expected {shown(check.expected)}, seen {shown(check.seen)}")
+                for check in one.checks
+                if not check.holds
+            ]
+        elif one.checks:
+            count = f"({len(one.checks)} of {len(one.checks)})"
+            rows.append(Row("effect", f"{one.arm}: what it expects was observed in every sample {count}"))
+    return rows
+
+
+def shown(value: object) -> str:
+    return "nothing" if value is None else str(value)
+
+
+def advice(summary: Summary) -> list[Row]:
+    """What to do next, per profile."""
+    rows = []
+    for one, arm in zip(summary.comparisons, summary.plan.compared, strict=True):
+        if is_calibration(summary.plan):
+            text = _after_calibration(one)
+        elif _learns_otherwise(summary, one):
+            text = f"find out why the losses of {arm.name} differ, before you use it"
+        else:
+            text = _next(summary, one, arm)
+        if text:
+            rows.append(Row("next", text))
+    return rows
+
+
+def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
+    if comparison.verdict == FASTER:
+        return f"use {arm.profile}: runner show {arm.profile} prints what it sets"
+    if comparison.verdict == SLOWER:
+        return f"leave {arm.name} alone here: {summary.plan.reference.name} is faster"
+    if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:
+        return _longer(summary, comparison.deviation, comparison.speedup.blocks, arm)
+    if comparison.verdict.startswith("no difference larger"):
+        return f"choose {summary.plan.reference.name} or {arm.name} for other reasons than speed"
+    if comparison.verdict == "NOT IN EFFECT":
+        return f"find out why: runner doctor {arm.profile}"
+    return None
+
+
+def _after_calibration(comparison: Comparison) -> str | None:
+    if comparison.verdict in (FASTER, SLOWER):
+        chance = f"there is no such difference, but {ERROR_RATE:.0%} of such runs show one by chance"
+        return f"calibrate again: {chance}; if it stays, something else favours a side"
+    return "measure a profile: runner bench PROFILE" if comparison.speedup else None
+
+
+def _longer(summary: Summary, deviation: float, blocks: int, arm: Arm) -> str:
+    """What it takes to find a difference as small as the margin."""
+    needed = blocks_needed(deviation, blocks, summary.plan.margin, len(summary.comparisons))
+    minutes = math.ceil(needed * summary.seconds_per_block / 60) + 1
+    return f"to find a difference of {summary.plan.margin * 100:g}% takes about {needed:,} blocks: --budget {minutes}m"

@@ -1,0 +1,38 @@
+"""The burner does as much work as it is told to, and answers as a worker does."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+
+from benchmarks import tools
+
+
+def cpu_s(work: float) -> float:
+    """CPU time (seconds) of one run of the command with so much work."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(tools.python(), env={**os.environ, "WORK": str(work)}, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime
+
+
+def test_ten_times_the_work_takes_several_times_as_long():
+    assert cpu_s(1.0) > 3 * cpu_s(0.1)
+
+
+def test_work_is_one_where_nothing_is_said():
+    environment = {name: value for name, value in os.environ.items() if name != "WORK"}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    subprocess.run(tools.python(), env=environment, check=True)
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before > 2 * cpu_s(0.1)
+
+
+def test_as_a_worker_it_times_the_steps_that_it_is_asked_for():
+    arguments = ["-m", "runner.worker", "train", "--workload", "cnn", "--data", "synthetic", "--steps", "3"]
+    environment = {**os.environ, "WORK": "0.1"}
+    printed = subprocess.run([*tools.python(), *arguments], env=environment, capture_output=True, check=True).stdout
+    sample = json.loads(printed)
+    assert len(sample["step_s"]) == 3
+    assert 0 < sample["usage"]["user_s"] + sample["usage"]["system_s"] <= sample["seconds"] * 1.5

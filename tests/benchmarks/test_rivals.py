@@ -1,0 +1,205 @@
+"""How three tools' answers are read and counted, and that each of them is really asked."""
+
+from __future__ import annotations
+
+import random
+import shutil
+
+import pytest
+from scipy import stats
+
+from benchmarks import rivals, tools
+from benchmarks.tools import Answer, Cost, Question, Reading, ToolFailed
+from runner.errors import InputError
+
+COST = Cost(run_s=0.25, pyperf_process_s=0.5)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "truth", "worth"),
+    [
+        ("faster", 0, "wrong"),
+        ("slower", 0, "wrong"),
+        ("no difference found", 0, "quiet"),
+        ("too few samples", 0, "quiet"),
+        ("no difference larger than 2%", 0, "excluded"),
+        ("slower", 3, "found"),
+        ("faster", 3, "wrong"),
+        ("no difference found", 3, "missed"),
+        ("too few samples", 3, "missed"),
+        ("no difference larger than 2%", 3, "wrong"),
+        ("no difference larger than 5%", 3, "missed"),
+    ],
+)
+def test_what_a_verdict_is_worth(verdict, truth, worth):
+    assert rivals.outcome(verdict, truth) == worth
+
+
+@pytest.mark.parametrize(
+    ("ratio", "deviation", "one_sigma", "two_sigma"),
+    [
+        (1.05, 0.02, "faster", "faster"),
+        (1.05, 0.03, "faster", "no difference found"),
+        (1 / 1.05, 0.03, "slower", "no difference found"),
+        (1.05, 0.06, "no difference found", "no difference found"),
+    ],
+)
+def test_hyperfine_finds_what_is_further_off_than_its_error(ratio, deviation, one_sigma, two_sigma):
+    readings = [tools.hyperfine_reading(ratio, deviation, sigmas) for sigmas in (1, 2)]
+    assert [reading.verdict for reading in readings] == [one_sigma, two_sigma]
+    for reading in readings:
+        assert reading.low < ratio < reading.high
+        assert (reading.low <= 1 <= reading.high) == (reading.verdict == "no difference found")
+
+
+def test_an_error_as_large_as_the_ratio_bounds_nothing():
+    reading = tools.hyperfine_reading(1.1, 0.6, 2)
+    assert (reading.verdict, reading.low, reading.high) == ("no difference found", None, None)
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ("Mean +- std dev: [a] 64.6 ms +- 3.8 ms -> [b] 60.2 ms +- 0.5 ms: 1.07x faster", "faster"),
+        ("Mean +- std dev: [a] 60.2 ms +- 0.5 ms -> [b] 64.6 ms +- 3.8 ms: 1.07x slower", "slower"),
+        ("Benchmark hidden because not significant (1): command", "no difference found"),
+    ],
+)
+def test_what_pyperf_says_is_understood(said, verdict):
+    assert tools.pyperf_verdict(said) == verdict
+
+
+def test_what_is_not_understood_is_no_verdict():
+    with pytest.raises(ToolFailed, match="printed 'Segmentation fault'"):
+        tools.pyperf_verdict("Segmentation fault\n")
+
+
+def test_pyperfs_interval_holds_1_exactly_where_its_test_finds_nothing():
+    draw = random.Random(1)
+    found = set()
+    for _ in range(200):
+        first, second = ([draw.gauss(mean, 0.1) for _ in range(8)] for mean in (1.0, 1.1))
+        low, high = tools.t_interval(first, second)
+        significant = stats.ttest_ind(first, second).pvalue < 0.05
+        assert significant == (not low <= 1 <= high)
+        found.add(significant)
+    assert found == {True, False}
+
+
+def test_the_runs_fit_the_budget():
+    assert COST.hyperfine_runs(12) == 23  # and one to warm up: 2 x 24 x 0.25 s
+    assert COST.pyperf_processes(12) == 4  # of 0.5 s and 4 runs: 2 x 4 x 1.5 s
+    assert (COST.hyperfine_runs(0.1), COST.pyperf_processes(0.1)) == (2, 2)
+
+
+@pytest.fixture
+def question(tmp_path, monkeypatch):
+    """A question with little work, so that it is answered at once: the second command does eight times as much."""
+    monkeypatch.setattr(tools, "WORK", 0.05)
+    monkeypatch.setattr(tools, "PYPERF_VALUES", 2)
+    return Question(tmp_path, 7.0, 1.0, COST)
+
+
+def test_the_kit_is_asked(question):
+    answer = tools.envkit(question)
+    assert [reading.name for reading in answer.readings] == ["envkit"]
+    assert len(answer.times[0]) == len(answer.times[1]) > 0
+    assert all(second > 2 * first for first, second in zip(*answer.times, strict=True))
+
+
+@pytest.mark.skipif(shutil.which("hyperfine") is None, reason="hyperfine is not installed")
+def test_hyperfine_is_asked(question):
+    answer = tools.hyperfine(question)
+    assert [reading.name for reading in answer.readings] == ["hyperfine, 1 sigma", "hyperfine, 2 sigma"]
+    assert sum(answer.times[1]) > sum(answer.times[0])
+
+
+def test_pyperf_is_asked(question):
+    answer = tools.pyperf(Question(question.folder, question.extra, 0.1, COST))
+    assert [len(times) for times in answer.times] == [4, 4]
+    assert sum(answer.times[1]) > sum(answer.times[0])
+
+
+def test_a_tool_that_fails_says_why(question, monkeypatch):
+    monkeypatch.setattr(tools, "python", lambda: ["false"])
+    with pytest.raises(ToolFailed, match="exit status"):
+        tools.pyperf(Question(question.folder, 0.0, 0.1, COST))
+
+
+def test_a_missing_rival_is_refused_with_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(InputError, match="apt-get install hyperfine"):
+        tools.require()
+
+
+def answering(name: str, verdict: str, low: float, high: float):
+    return lambda question: Answer([Reading(name, verdict, low, high)], [[1.0], [1.0]])
+
+
+@pytest.fixture
+def pretended(monkeypatch):
+    """Tools that answer at once, always the same: the kit finds nothing, pyperf always finds it slower."""
+    monkeypatch.setattr(tools, "TOOLS", {
+        "envkit": answering("envkit", "no difference found", 0.95, 1.05),
+        "pyperf": answering("pyperf", "slower", 0.96, 0.98),
+    })  # fmt: skip
+    monkeypatch.setattr(tools, "require", lambda: None)
+    monkeypatch.setattr(tools, "versions", lambda: {"hyperfine": "1", "pyperf": "2"})
+    monkeypatch.setattr(tools, "look", lambda folder, seconds: COST)
+
+
+def cells(page: str, section: str, tool: str) -> list[str]:
+    """The cells of a tool's row in the first table after a heading."""
+    rows = page.partition(f"## {section}\n")[2].partition("\n## ")[0].splitlines()
+    return next([cell.strip() for cell in row.split("|")[1:-1]] for row in rows if row.startswith(f"| {tool}"))
+
+
+def test_the_page_counts_wrong_found_and_missed(pretended, benchmark_script, tmp_path):
+    options = ["--neighbour", "off", "--results", tmp_path / "r.jsonl", "--page", tmp_path / "page.md"]
+    result = benchmark_script(rivals, "--trials", 4, *options)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "16/16  neighbour off" in result.stdout
+    page = (tmp_path / "page.md").read_text()
+    assert cells(page, "No neighbour, the same work", "pyperf")[1:4] == ["4 of 4 (40% to 100%)", "-", "±1.0%"]
+    assert cells(page, "No neighbour, the same work", "envkit")[1:4] == ["0 of 4 (0% to 60%)", "0 of 4", "±5.0%"]
+    assert cells(page, "No neighbour, 3% more work", "pyperf")[1:4] == ["0 of 4 (0% to 60%)", "4 of 4", "0"]
+    assert cells(page, "No neighbour, 3% more work", "envkit")[1:4] == ["0 of 4 (0% to 60%)", "0 of 4", "4"]
+    assert cells(page, "All together", "pyperf")[1:3] == ["4 of 8 (16% to 84%)", "4 of 4"]
+    assert "pyperf found it more often (4 times, and the kit 0)" in page
+    assert "pyperf's intervals are narrower (±1.0%, and the kit: ±5.0%)" in page
+
+
+def test_more_trials_go_on_with_those_that_there_are(pretended, benchmark_script, tmp_path):
+    options = ["--neighbour", "off", "--truths", 3, "--results", tmp_path / "r.jsonl", "--page", tmp_path / "page.md"]
+    assert benchmark_script(rivals, "--trials", 1, *options).stdout.count("neighbour off") == 2
+    assert benchmark_script(rivals, "--trials", 3, *options).stdout.count("neighbour off") == 4
+    assert cells((tmp_path / "page.md").read_text(), "All together", "envkit")[2] == "0 of 3"
+
+
+def test_a_trial_that_failed_is_on_the_page(pretended, benchmark_script, monkeypatch, tmp_path):
+    def fail(question):
+        raise ToolFailed("it broke")
+
+    monkeypatch.setitem(tools.TOOLS, "pyperf", fail)
+    options = ["--neighbour", "off", "--truths", 3, "--results", tmp_path / "r.jsonl", "--page", tmp_path / "page.md"]
+    benchmark_script(rivals, "--trials", 1, *options)
+    assert "it broke" in (tmp_path / "page.md").read_text().partition("## Trials that failed")[2]
+
+
+def test_each_tool_meets_the_same_neighbour(pretended, benchmark_script, monkeypatch, tmp_path):
+    from contextlib import nullcontext
+
+    from benchmarks import neighbour
+
+    seeds = []
+    monkeypatch.setattr(neighbour, "running", lambda seed, seconds: seeds.append(seed) or nullcontext())
+    options = ["--neighbour", "on", "--truths", 3, "--results", tmp_path / "r.jsonl", "--page", tmp_path / "page.md"]
+    benchmark_script(rivals, "--trials", 2, *options)
+    assert seeds.pop(0) == "look"
+    assert seeds[0] == seeds[1] != seeds[2] == seeds[3]
+
+
+def test_nonsense_for_truths_is_refused(benchmark_script):
+    result = benchmark_script(rivals, "--truths", "0,much")
+    assert result.returncode == 2
+    assert "'0,much' are not percentages" in result.stderr

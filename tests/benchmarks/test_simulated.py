@@ -1,0 +1,31 @@
+"""The proof that intervals and verdicts are right: 2,000 simulated runs for each kind of noise and planted effect."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from benchmarks.simulated import EFFECTS, NOISES, RUNS, TO_FIND, power, rates
+from runner.statistics.power import POWER
+
+PLANNED = 13
+# Two standard deviations of a share of 5% in so many runs: what chance adds to it.
+CHANCE = 2 * math.sqrt(0.05 * 0.95 / RUNS)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("effect", EFFECTS)
+def test_interval_covers_the_truth_as_often_as_it_says(noise, effect):
+    seen = rates(NOISES[noise], effect, RUNS, PLANNED)
+    assert 0.93 <= seen.covered <= 0.97
+    if effect == 0:
+        assert seen.claimed <= 0.05 + CHANCE
+    if effect == 0.2:
+        assert seen.claimed > 0.5
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_plan_keeps_its_promise(noise):
+    found, _ = power(NOISES[noise], max(TO_FIND), RUNS)
+    assert abs(found - POWER) <= 0.05

@@ -1,0 +1,98 @@
+"""Events as a run of this version leaves them, and what is printed of them."""
+
+from __future__ import annotations
+
+import io
+from types import ModuleType
+from typing import Any
+
+from rich.console import Console
+
+from runner import details as long_report
+from runner import report
+from runner.environment import Environment
+from runner.plan import MARGIN, Arm, Plan
+from runner.record import Event
+from runner.summary import summarise
+from tests.simulated_worker import inspection, sample
+from tests.simulation import STEADY, times
+
+BEGUN = 1_793_000_000.0  # seconds since 1970
+WORKER_S, YARDSTICK_S = 2.0, 0.5
+
+
+def events_of(
+    blocks: int = 7,
+    mine: dict[str, Any] | None = None,
+    others: dict[str, dict[str, Any]] | None = None,
+    baseline: dict[str, Any] | None = None,
+    ended: str | None = "complete",
+    looks: tuple[int, ...] = (),
+    profile: str = "mine",
+    numerics: str = "same",
+    plan: dict[str, Any] | None = None,
+    **run: Any,
+) -> list[Event]:
+    """A run of ``blocks`` blocks, in which the workers of ``mine``, which take half the time, behave as given.
+
+    ``others`` are further arms and how theirs behave. The last of ``looks`` are the planned blocks.
+    """
+    behaviours = {"baseline": {"seconds": STEADY, **(baseline or {})}, "mine": {"seconds": times(0.5), **(mine or {})}}
+    behaviours |= {name: {"seconds": times(1), **behaviour} for name, behaviour in (others or {}).items()}
+    profiles = {name: profile if name == "mine" else name for name in behaviours}
+    arms = tuple(Arm(name, profiles[name], "local") for name in behaviours)
+    settings: dict[str, Any] = {
+        "engine_options": {}, "workload": "cnn", "warmup_steps": 1, "steps": 3, "epochs": 0, "data": "/data",
+        "budget_s": 240.0, "blocks": 0, "precision": 0.04, "margin": MARGIN, "timeout_s": 60.0, "seed": 1,
+    }  # fmt: skip
+    fixed = Plan(arms, **{**settings, **(plan or {})})
+    environments = {
+        arm.name: Environment(arm.profile, "A test", {}, {}, (), {"openmp.runtime": "gnu"}, numerics) for arm in arms
+    }
+    events: list[Event] = []
+
+    def add(event: str, takes_s: float = 0.0, **fields: Any) -> None:
+        time = (events[-1]["time"] if events else BEGUN) + takes_s
+        worker = {"worker_seconds": takes_s} if takes_s else {}
+        events.append({"event": event, "time": time, **fields, **worker})
+
+    engine = {"name": "local", "version": "6.1", "image": "/sim/bin/python"}
+    first = {
+        "schema": 2,
+        "plan": fixed.to_json(),
+        "engines": {"local": {"engine": engine, "inspection": inspection([], {})}},
+        "data_source": "folder /data",
+        "environments": {name: environment.to_json() for name, environment in environments.items()},
+        "commands": {arm.name: f"env -i {arm.name}" for arm in arms},
+        "findings": [],
+        "calibration": None,
+        "removed_variables": {},
+        "kept_variables": {},
+    }
+    add("run", **{**first, **run})
+    for arm in arms:
+        add("warmed", WORKER_S, arm=arm.name)
+    for block in range(blocks):
+        if block == 2:
+            looks = looks or (blocks,)
+            add("design", planned_blocks=looks[-1], looks=list(looks), warm_up={}, skipped_steps=0)
+        add("yardstick", YARDSTICK_S, block=block, seconds=0.1, digest="f" * 64)
+        for arm in fixed.order(block):
+            document = sample(list(fixed.worker_arguments()), behaviours[arm.name], block, {})
+            where = {"block": block, "arm": arm.name, "padding_bytes": fixed.padding(block, arm)}
+            add("sample", WORKER_S, **where, **document, stderr="")
+    if ended:
+        add("end", reason=ended)
+    return events
+
+
+def printed(events: list[Event], show: ModuleType = report) -> str:
+    """The report, as it looks on a terminal of 80 columns."""
+    out = io.StringIO()
+    show.show(summarise(events), "some/folder", Console(file=out, width=80))
+    return out.getvalue()
+
+
+def details(events: list[Event]) -> str:
+    """The long report."""
+    return printed(events, long_report)

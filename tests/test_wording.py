@@ -1,0 +1,253 @@
+"""What a report says of each outcome: what was found, how sure it is, what to do next."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from runner.summary import summarise
+from runner.wording import noise_floor
+from tests import records
+from tests.reports import BEGUN, events_of, printed
+from tests.simulation import STEADY, times
+
+CALIBRATION = {"sd": 0.02, "blocks": 20, "folder": "results/x", "time": BEGUN}
+
+
+def said(events):
+    """The report in one line, without what wrapping did to it."""
+    return " ".join(printed(events).split())
+
+
+# --- what was found, and what to do next ---
+
+
+@pytest.mark.parametrize(
+    ("seconds", "verdict", "meaning", "advice"),
+    [
+        (times(0.8), ": FASTER", "mine takes 20.0% less time than baseline here.",
+         "use mine: runner show mine prints what it sets"),
+        (times(1.25), ": SLOWER", "mine takes 25.0% more time than baseline here.",
+         "leave mine alone here: baseline is faster"),
+        (times(1), ": NO DIFFERENCE LARGER THAN 2%", "Its time is within -0.8% to +0.8% of baseline's.",
+         "choose baseline or mine for other reasons than speed"),
+        ([1.2, 1.1, 0.8, 1.3, 0.9, 0.95, 1.05], ": NO DIFFERENCE FOUND", "of baseline's, and may be equal.",
+         "to find a difference of 2% takes about "),
+    ],
+)  # fmt: skip
+def test_verdict_meaning_and_advice(seconds, verdict, meaning, advice):
+    lines = printed(events_of(mine={"seconds": seconds})).splitlines()
+    assert lines[0].startswith("mine     ")
+    assert "(95% interval " in lines[0]
+    assert lines[0].endswith(verdict)
+    assert lines[1].strip().endswith(meaning)
+    (following,) = [line for line in lines if line.startswith("next ")]
+    assert advice in following
+
+
+def test_what_it_takes_to_find_the_margin():
+    """Per block 4.5 s; with another margin it takes fewer blocks."""
+    noise = {"seconds": [1.2, 1.1, 0.8, 1.3, 0.9, 0.95, 1.05]}
+
+    def needed(margin):
+        text = said(events_of(mine=noise, plan={"margin": margin}))
+        found = re.search(rf"to find a difference of {margin:.0%} takes about ([\d,]+) blocks: --budget (\d+)m", text)
+        return int(found[1].replace(",", "")), int(found[2])
+
+    blocks, minutes = needed(0.02)
+    assert blocks > 100
+    assert blocks * 4.5 / 60 <= minutes <= blocks * 4.5 / 60 + 2
+    assert needed(0.05)[0] < blocks / 4
+
+
+@pytest.mark.parametrize(
+    ("blocks", "ended", "plan", "words"),
+    [
+        (5, "budget used up", {}, "an interval needs 6 complete blocks (raise --budget)"),
+        (5, "complete", {"blocks": 5}, "an interval needs 6 complete blocks (raise --blocks)"),
+        (0, "interrupted", {}, "needs 6 complete blocks (the run has not ended: go on with --resume)"),
+        (3, None, {"blocks": 9}, "needs 6 complete blocks (the run has not ended: go on with --resume)"),
+    ],
+)
+def test_too_few_blocks(blocks, ended, plan, words):
+    text = said(events_of(blocks, ended=ended, plan=plan))
+    assert "mine not worked out: an interval " in text
+    assert words in text
+    assert "sure " not in text
+
+
+@pytest.mark.parametrize("arm", ["baseline", "mine"])
+def test_not_in_effect(arm):
+    text = printed(events_of(**{arm: {"evidence": {"openmp": {"runtime": "intel"}}}}))
+    assert "mine     not worked out: NOT IN EFFECT" in text
+    assert f"effect   {arm} is NOT IN EFFECT: no speedup is worked out\n" in text
+    assert "openmp.runtime: expected gnu, seen intel" in text
+    assert "next     find out why: runner doctor mine" in text
+    assert "interval" not in text
+
+
+def test_in_effect_is_said_of_each_profile():
+    text = printed(events_of())
+    for arm in ("baseline", "mine"):
+        assert f"effect   {arm}: what it expects was observed in every sample (1 of 1)" in text
+
+
+def test_a_failed_run():
+    failure = {"event": "failure", "time": 0, "block": 6, "arm": "mine", "problem": "was killed by signal SIGKILL",
+               "stderr": "one\ntwo\nthree\nfour\n", "worker_seconds": 1}  # fmt: skip
+    end = {"event": "end", "time": 0, "reason": "a worker failed"}
+    text = printed([*events_of(ended=None), failure, end])
+    assert "mine     not worked out: failed" in text
+    assert "FAILED   block 7, mine: the worker was killed by signal SIGKILL" in text
+    assert "         | two\n         | three\n         | four\n" in text
+    assert "| one" not in text
+    assert "interval" not in text
+
+
+def test_one_run_each():
+    text = printed(events_of(1, plan={"epochs": 10}))
+    assert "mine     2.010, from one run each: no interval, no verdict" in text
+    assert "the book's intel-omp" in text
+    assert "noise " not in text
+    assert "floor " not in text
+
+
+def test_losses():
+    assert "Losses are equal to the last bit over 3 steps." in printed(events_of())
+    nearly = [2.3 * (1 + 1e-6), 2.299, 2.298]
+    assert "Losses differ by 1.0e-06 of their value at most, over 3 steps." in printed(
+        events_of(mine={"losses": nearly})
+    )
+
+
+def test_losses_that_differ_are_no_reason_to_use_a_faster_profile():
+    text = said(events_of(mine={"losses": [3.0, 2.299, 2.298]}))
+    assert "LOSSES DIFFER by more than rounding (up to 3.0e-01): it changes what is learnt" in text
+    assert "next find out why the losses of mine differ, before you use it" in text
+    assert "use mine:" not in text
+
+
+def test_several_profiles_have_a_verdict_and_an_advice_each():
+    events = events_of(8, mine={"seconds": times(0.8)}, others={"slow": {"seconds": times(1.5)}, "same": {}})
+    lines = printed(events).splitlines()
+    verdicts = {line.split()[0]: line.split(": ")[1] for line in lines if "interval" in line}
+    assert verdicts == {"mine": "FASTER", "slow": "SLOWER", "same": "NO DIFFERENCE LARGER THAN 2%"}
+    assert len([line for line in lines if line.startswith("next ")]) == 3
+    assert "in at most 5% of such runs for all of them together." in said(events)
+
+
+# --- how sure it is ---
+
+
+@pytest.mark.parametrize(
+    ("ended", "why"),
+    [
+        ("precise enough", "stopped early, as it was precise enough"),
+        ("budget used up", "budget used up"),
+        ("complete", "complete"),
+        ("interrupted", "interrupted"),
+        (None, "not ended"),
+    ],
+)
+def test_why_the_run_ended_and_how_often_it_errs(ended, why):
+    text = said(events_of(12, looks=(8, 12, 16), ended=ended))
+    assert f"sure 12 blocks ({why}). Where there is no difference, one is claimed in at most 5% of such runs." in text
+
+
+def test_the_noise_floor_of_a_calibrated_machine():
+    """1.96 standard deviations of the mean of 16 blocks that vary by 2%: 0.98%, which is a ratio of e^0.0098."""
+    text = said(events_of(16, calibration=CALIBRATION))
+    assert "floor so many blocks of baseline against itself differ by up to 1.0% here (calibrated 2026-10-26)" in text
+    assert noise_floor(summarise(events_of(16, calibration=CALIBRATION)), 16) == pytest.approx(0.0098, rel=0.01)
+
+
+def test_a_machine_that_is_not_calibrated():
+    assert "is not known; measure it with: runner calibrate" in said(events_of())
+
+
+@pytest.mark.parametrize(
+    ("factor", "advice"),
+    [(1, "next measure a profile: runner bench PROFILE"), (0.9, "next calibrate again: there is no such difference")],
+)
+def test_a_calibration_says_its_own_noise_floor(factor, advice):
+    events = events_of(16, mine={"seconds": times(factor)}, profile="baseline")
+    text = said(events)
+    assert "floor so many blocks of baseline against itself differ by up to " in text
+    assert "later runs show it next to their speedups" in text
+    assert advice in text
+    assert "runner show" not in text
+
+
+def disturbed(events, *blocks):
+    for event in events:
+        if (event["event"], event.get("arm")) == ("sample", "mine") and event["block"] in blocks:
+            event["usage"]["worker_cpus_steal_s"] = 2 * event["seconds"]
+    return events
+
+
+def test_no_block_was_disturbed():
+    assert "noise none of 7 blocks was disturbed from outside, as far as can be seen" in said(events_of())
+
+
+def test_disturbed_blocks_are_counted_and_the_result_without_them_is_given():
+    text = said(disturbed(events_of(10), 3, 5))
+    assert "noise 2 of 10 blocks disturbed from outside, for example mine: 2.00 CPUs stolen" in text
+    assert "without them: 2.010 (1.995 to 2.015), faster" in text
+    assert "without them: too few blocks are left for an interval" in said(disturbed(events_of(7), 3, 5))
+
+
+def test_with_several_profiles_it_is_said_whose_result_without_disturbed_blocks_it_is():
+    text = said(disturbed(events_of(12, others={"other": {}}), 3))
+    assert "mine without them: 2.00" in text
+    assert "other without them: 1.00" in text
+
+
+def test_a_drift():
+    slowing = [1 + 0.02 * block for block in range(12)]
+    text = said(events_of(12, baseline={"seconds": slowing}, mine={"seconds": [one / 2 for one in slowing]}))
+    assert "drift baseline took 21.9% more time at the end than at the start; blocks cancel that" in text
+    assert "the speedup of mine itself" not in text
+    text = said(events_of(12, baseline={"seconds": slowing[::-1]}, mine={"seconds": [0.5]}))
+    assert "drift baseline took 18.0% less time at the end than at the start; blocks cancel that" in text
+    assert "drift the speedup of mine itself changed by -18.0% in the course of the run: it is an average" in text
+    assert "drift" not in said(events_of(12))
+
+
+def test_warm_up():
+    events = events_of()
+    next(event for event in events if event["event"] == "design")["warm_up"] = {"baseline": 3, "mine": 0}
+    assert "warm-up steady after 3 of 4 steps; the first 1 are left out" in said(events)
+    assert "warm-up " not in said(events_of())
+
+
+def test_a_profile_that_its_quota_held_back():
+    assert "note mine was held back by its CPU quota for 3.5 s" in said(events_of(mine={"throttled_s": 0.5}))
+    assert "quota" not in said(events_of(mine={"throttled_s": 0.01}))
+
+
+# --- its size ---
+
+
+def test_the_report_of_an_ordinary_run_fits_on_one_screen():
+    lines = printed(events_of(12, looks=(8, 12, 16), ended="precise enough", calibration=CALIBRATION)).splitlines()
+    assert len(lines) <= 22
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        events_of(12, looks=(8, 12, 16), ended="precise enough", calibration=CALIBRATION),
+        events_of(5),
+        events_of(mine={"evidence": {"openmp": {"runtime": "intel" * 30}}}),
+        events_of(mine={"losses": [3.0, 3.0, 3.0]}),
+        events_of(8, others={"a-profile-with-a-long-name": {}, "another": {"seconds": [1.0, 2.0, 0.5]}}),
+        events_of(16, profile="baseline"),
+        events_of(1, plan={"epochs": 10}),
+        disturbed(events_of(10, baseline={"seconds": sorted(STEADY)}), 3),
+        records.run_events(),
+    ],
+)
+def test_no_report_is_wider_than_a_terminal(events):
+    lines = printed(events).splitlines()
+    assert [line for line in lines if len(line.rstrip()) > 80 and "some/folder" not in line] == []

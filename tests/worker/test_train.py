@@ -1,0 +1,116 @@
+"""A worker's sample, with a workload that takes no time, no torch, and two CPUs of a made-up machine."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from runner.worker import machine_load, processor, train
+from runner.worker.machine_load import Counters, CpuTime
+
+STEP_S = 0.25
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that only steps move on."""
+    now = SimpleNamespace(s=100.0)
+    monkeypatch.setattr(time, "perf_counter", lambda: now.s)
+    return now
+
+
+@pytest.fixture
+def run(monkeypatch, clock):
+    """Train with given readings of the machine before and after the timed steps, on given CPUs."""
+
+    def sample(readings=None, throttled=(None, None), frequency=None, cpus=(0, 1), warmup_steps=2, steps=3, epochs=0):
+        losses = itertools.count()
+        training = SimpleNamespace(images_per_step=64, steps_per_epoch=4, digests={}, accuracy=lambda: 0.5)
+
+        def step():
+            clock.s += STEP_S
+            return float(next(losses))
+
+        def prepare(data):
+            monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0})  # OpenMP binds the thread that starts it
+            training.step = step
+            return training
+
+        read = iter(readings or [counters(), counters()])
+        hot = iter(throttled)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(cpus))
+        monkeypatch.setattr(machine_load, "read", lambda: next(read))
+        monkeypatch.setattr(processor, "throttle_events", lambda cpus: next(hot))
+        monkeypatch.setattr(processor, "frequency_mhz", lambda cpus: frequency)
+        monkeypatch.setattr(train, "collect", dict)
+        monkeypatch.setitem(train.WORKLOADS, "none", SimpleNamespace(prepare=prepare))
+        return train.train("none", "synthetic", warmup_steps, steps, epochs)
+
+    return sample
+
+
+def counters(busy=0.0, steal=0.0, swapped=0, pressure=0.0, programs=(0.0, 0.0), cpu_steal=(0.0, 0.0)):
+    cpus = {cpu: CpuTime(*both) for cpu, both in enumerate(zip(programs, cpu_steal, strict=True))}
+    return Counters(0.0, busy, steal, swapped, pressure, cpus)
+
+
+def test_warm_up_steps_are_timed_and_kept_apart(run):
+    found = run(warmup_steps=2, steps=3)
+    assert found["warmup_step_s"] == [STEP_S] * 2
+    assert found["step_s"] == [STEP_S] * 3
+    assert found["seconds"] == 3 * STEP_S
+    assert found["losses"] == [2.0, 3.0, 4.0]
+
+
+def test_without_warm_up(run):
+    assert run(warmup_steps=0)["warmup_step_s"] == []
+
+
+def test_whole_epochs(run):
+    found = run(epochs=2)
+    assert (len(found["step_s"]), found["accuracy"]) == (8, 0.5)
+
+
+def test_usage_is_what_was_added_while_the_steps_were_timed(run):
+    before = counters(50.0, 1.0, 4096, 7.0, (20.0, 30.0), (0.5, 0.5))
+    after = counters(54.0, 1.25, 8192, 7.5, (21.0, 32.0), (0.5, 0.75))
+    usage = run([before, after], throttled=(10, 12), frequency=2500.0)["usage"]
+    expected = {
+        "machine_busy_s": 4.0, "machine_steal_s": 0.25, "machine_swapped_bytes": 4096, "cpu_pressure_s": 0.5,
+        "worker_cpus_busy_s": 3.0, "worker_cpus_steal_s": 0.25, "throttle_events": 2,
+    }  # fmt: skip
+    assert {name: usage[name] for name in expected} == expected
+
+
+def test_the_frequency_and_the_number_of_cpus_are_no_differences(run):
+    usage = run(frequency=2500.0)["usage"]
+    assert (usage["frequency_mhz"], usage["worker_cpus"]) == (2500.0, 2)
+
+
+def test_only_the_cpus_that_the_worker_was_given_count(run):
+    usage = run([counters(), counters(programs=(1.0, 5.0))], cpus={1})["usage"]
+    assert (usage["worker_cpus_busy_s"], usage["worker_cpus"]) == (5.0, 1)
+
+
+def test_a_kernel_that_tells_nothing_leaves_the_keys_there(run):
+    nothing = Counters(0.0, None, None, None)
+    told, untold = run()["usage"], run([nothing, nothing])["usage"]
+    assert told.keys() == untold.keys()
+    unknown = {
+        "machine_busy_s", "machine_steal_s", "machine_swapped_bytes", "worker_cpus_busy_s", "worker_cpus_steal_s",
+        "throttle_events", "cpu_pressure_s", "frequency_mhz",
+    }  # fmt: skip
+    assert {name for name, value in untold.items() if value is None} == unknown
+
+
+def test_a_cpu_that_the_kernel_does_not_show_leaves_its_time_unknown(run):
+    assert run(cpus={0, 5})["usage"]["worker_cpus_busy_s"] is None
+
+
+def test_what_is_told_only_once_is_unknown(run):
+    assert run(throttled=(3, None))["usage"]["throttle_events"] is None
+    assert run(throttled=(None, 3))["usage"]["throttle_events"] is None
