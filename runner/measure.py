@@ -218,7 +218,8 @@ def _fix_design(run: _Run, blocks: int) -> None:
     warm_up = {name: found.steps for name, found in curves.items() if found is not None}
     unsteady = [name for name, found in curves.items() if found is not None and not found.reached]
     skipped = max(0, max(warm_up.values(), default=0) - plan.warmup_steps)
-    run.append("design", planned_blocks=fixed.planned, looks=fixed.looks, warm_up=warm_up, skipped_steps=skipped, unsteady=unsteady)
+    steps = {"warm_up": warm_up, "skipped_steps": skipped, "unsteady": unsteady}
+    run.append("design", planned_blocks=fixed.planned, looks=fixed.looks, **steps)
 
 
 def _document(outcome: Outcome, keys: set[str]) -> tuple[dict[str, Any] | None, str | None]:

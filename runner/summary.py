@@ -82,7 +82,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample for pictures and tables: ``began_s`` in seconds since the run did, and per timed step its seconds.
+    """One sample for pictures and tables: when it began, in seconds of all workers before it, and each timed step's seconds.
 
     ``marks`` say what disturbed it from outside.
     """
@@ -200,7 +200,7 @@ def summarise(events: Sequence[Event]) -> Summary:
         commands=run["commands"],
         measured=list(measured.values()),
         comparisons=[_comparison(events, plan, arm, measured, marked, ended) for arm in plan.compared],
-        samples=_samples(events, run["time"], skipped),
+        samples=_samples(events, skipped),
         marked=marked,
         design=recorded_design(events, plan),
         warm_up=fixed.get("warm_up", {}),
@@ -271,18 +271,23 @@ def _comparison(
     )
 
 
-def _samples(events: Sequence[Event], began: float, skipped: int) -> list[Sample]:
-    return [
-        Sample(
-            arm=event["arm"],
-            block=event["block"],
-            began_s=event["time"] - event["worker_seconds"] - began,
-            step_s=event["step_s"][skipped:],
-            marks=marks(event),
-            padding_bytes=event.get("padding_bytes"),
-        )
-        for event in samples(events)
-    ]
+def _samples(events: Sequence[Event], skipped: int) -> list[Sample]:
+    found = []
+    passed = 0.0  # the sum of what workers took, because clocks jump
+    for event in events:
+        if event["event"] == "sample":
+            found.append(
+                Sample(
+                    arm=event["arm"],
+                    block=event["block"],
+                    began_s=passed,
+                    step_s=event["step_s"][skipped:],
+                    marks=marks(event),
+                    padding_bytes=event.get("padding_bytes"),
+                )
+            )
+        passed += event.get("worker_seconds", 0.0)
+    return found
 
 
 def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Sequence[Event], skipped: int) -> Measured:

@@ -40,11 +40,12 @@ class InstantEngine:
         nth = log_start(self._folder / "starts.jsonl", name, arguments, environment)
         behaviour = config["workers"].get(name, {})
         if "does" in behaviour and nth >= behaviour.get("from", 0):
+            said = behaviour.get("stderr", "")
             match behaviour["does"]:
                 case "interrupt":
                     raise KeyboardInterrupt
                 case "exit":
-                    return Outcome("", "trouble", self.takes_s, f"ended with exit status {behaviour['status']}")
+                    return Outcome("", said, self.takes_s, f"ended with exit status {behaviour['status']}")
                 case "print":
-                    return Outcome(behaviour["text"], "", self.takes_s, None)
+                    return Outcome(behaviour["text"], said, self.takes_s, None)
         return Outcome(json.dumps(answer(name, arguments, config, nth, environment)), "", self.takes_s, None)

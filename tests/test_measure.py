@@ -10,7 +10,6 @@ import pytest
 
 from runner import record
 from runner.blocks import samples as recorded_samples
-from tests import records
 from tests.processes import gone
 from tests.simulation import STEADY, times
 
@@ -207,8 +206,10 @@ def test_a_variable_that_the_worker_was_not_given_is_not_in_effect(bench, simula
         ({"does": "print", "text": "{}"}, "printed another document"),
     ],
 )
-def test_a_worker_that_fails_is_recorded_and_reported(bench, simulation, events, behaviour, problem):
+def test_a_worker_that_fails_is_recorded_and_reported(bench, simulation, events, request, behaviour, problem):
     """The second of the profile's workers fails: the run ends there, with status 1 and no speedup."""
+    if behaviour["does"] == "print":
+        request.getfixturevalue("instant")
     simulation.worker("mine", **{"from": 1, "stderr": "first line\nthe last words", **behaviour})
     result = bench("mine")
     assert result.returncode == 1
@@ -343,70 +344,3 @@ def test_progress_goes_to_stderr_and_the_report_to_stdout(bench, simulation):
     assert "block 1, " in lines[0]
     assert "ms per step" in lines[0]
     assert "record   " in result.stdout
-
-
-# --- going on with an interrupted run ---
-
-
-def interrupted(bench, simulation, name, *options, after=0):
-    """Measure, and be interrupted by Ctrl-C at the start of a worker; how it behaved before is restored."""
-    simulation.worker(name, does="interrupt", seconds=times(0.5), **{"from": after})
-    assert bench("mine", *options).returncode == 130
-    simulation.worker(name, seconds=times(0.5))
-
-
-@pytest.mark.parametrize("name", ["mine warming", "yardstick", "mine"])
-def test_interrupted_at_its_beginning_and_resumed(bench, simulation, instant, cli, run_folder, samples, events, name):
-    interrupted(bench, simulation, name)
-    assert events()[-1]["reason"] == "interrupted"
-    assert cli("bench", "--resume", run_folder).returncode == 0
-    assert sorted(samples()) == [(block, arm) for block in range(6) for arm in ("baseline", "mine")]
-    assert [one["block"] for one in events("yardstick")] == list(range(6))
-
-
-def test_a_resumed_run_warms_again_but_keeps_its_yardstick_and_its_looks(
-    bench, simulation, instant, cli, run_folder, samples, events
-):
-    interrupted(bench, simulation, "mine", "--budget", "62s", after=3)
-    before, (fixed,) = samples(), events("design")
-    assert before[-1][0] in (2, 3)
-    instant.takes_s = 0.5
-    assert cli("bench", "--resume", run_folder).returncode == 0
-    assert events("design") == [fixed]
-    assert [one["arm"] for one in events("warmed")] == ["baseline", "mine"] * 2
-    blocks = [block for block, _ in samples()]
-    assert [one["block"] for one in events("yardstick")] == sorted(set(blocks))
-    assert samples()[: len(before)] == before
-    assert len(set(samples())) == len(samples())
-    assert len(set(blocks)) in fixed["looks"]
-
-
-def test_what_was_spent_before_an_interruption_counts(bench, simulation, instant, cli, run_folder, events):
-    simulation.worker("baseline", seconds=[1.0, 3.0])
-    interrupted(bench, simulation, "mine", "--budget", "62s", after=10)
-    simulation.worker("mine", seconds=[1.0, 1.0, 3.0], does="exit", status=3, **{"from": 15})
-    assert cli("bench", "--resume", run_folder).returncode == 1
-    simulation.worker("mine", seconds=[1.0, 1.0, 3.0])
-    assert "(budget used up)" in cli("bench", "--resume", run_folder).stdout
-    assert [event["worker_seconds"] for event in events("failure")] == [1.0]
-    assert 62 - 4 < spent(events()) <= 62
-
-
-def test_resuming_a_complete_run_starts_nothing(bench, simulation, instant, cli, run_folder, events):
-    assert bench("mine").returncode == 0
-    before = events()
-    simulation.worker("mine warming", does="exit", status=3)
-    simulation.worker("mine", does="exit", status=3)
-    assert cli("bench", "--resume", run_folder).returncode == 0
-    assert [event["event"] for event in events()[len(before) :]] == ["resume", "end"]
-
-
-def test_a_record_of_the_first_version_is_gone_on_with(simulation, instant, cli, run_folder, samples, events):
-    """It has neither a design nor yardsticks; those are not taken for blocks that were measured long ago."""
-    arms = (records.arm("baseline"), records.arm("mine"))
-    records.write(run_folder, records.run_events(*arms, blocks=7, ended=None, budget_s=62.0))
-    result = cli("bench", "--resume", run_folder)
-    assert result.returncode == 0, result.stderr
-    assert samples()[-1][0] > 7
-    assert [one["block"] for one in events("yardstick")] == list(range(7, samples()[-1][0] + 1))
-    assert len(events("design")) == 1

@@ -38,13 +38,13 @@ def drift(values: Sequence[float]) -> Drift | None:
 
     Raises ValueError for a value that is not above 0: give ratios, and not their logarithms.
     """
-    import numpy
-    from scipy import stats
-
     if len(values) < MIN_VALUES:
         return None
     if min(values) <= 0:
         raise ValueError(f"{min(values)} has no logarithm")
+    import numpy
+    from scipy import stats
+
     order = numpy.arange(len(values))
     logarithms = numpy.log(numpy.asarray(values, dtype=float))
     slope = float(stats.theilslopes(logarithms, order).slope)

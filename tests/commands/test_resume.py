@@ -29,12 +29,12 @@ def samples(run_folder):
 
 @pytest.fixture
 def started(start, bench_arguments, simulation, samples):
-    """A run that has measured two blocks, and whose next worker hangs."""
+    """A run that has measured two of three blocks, and whose next worker hangs."""
     simulation.worker("baseline", does="hang", **{"from": 2})
     simulation.worker("mine", seconds=times(0.5), does="hang", **{"from": 2})
 
     def run(*options):
-        process = start(*bench_arguments("mine", *options))
+        process = start(*bench_arguments("mine", "--blocks", 3, *options))
         until(lambda: len(simulation.starts()) == 5 or process.poll() is not None)
         assert (process.poll(), len(samples())) == (None, 4), process.communicate()
         return process
@@ -84,7 +84,7 @@ def test_interrupted_while_a_worker_hangs_leaves_no_worker(start, bench_argument
 
 
 def test_killed_and_resumed(started, simulation, samples, run_folder, cli, resume):
-    process = started()
+    process = started("--blocks", 6)
     process.kill()
     process.wait()
     earlier = samples()
@@ -121,15 +121,14 @@ def test_a_line_cut_short_by_the_kill_is_measured_again(started, samples, run_fo
     assert len(earlier) == 3
     assert resume().returncode == 0
     assert samples()[:3] == earlier
-    assert len(set(keys(samples()))) == len(samples()) == 12
+    assert len(set(keys(samples()))) == len(samples()) == 6
 
 
 def test_interrupted_resumed_and_complete(started, run_folder, resume):
     process = started()
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=PATIENCE_S)
-    result = resume()
-    assert (result.returncode, ": FASTER" in result.stdout) == (0, True)
+    assert resume().returncode == 0
     kinds = [event["event"] for event in record.read(run_folder) if event["event"] not in ("sample", "yardstick")]
     assert kinds == ["run", "warmed", "warmed", "design", "end", "resume", "warmed", "warmed", "end"]
 
