@@ -26,7 +26,10 @@ COMMANDS = {
     "history": "list the runs that were recorded, and what they found",
     "export-results": "write what was recorded for other tools: csv, json, parquet or openmetrics",
 }
-EXIT_STATUSES = "exit status: 0 done, 1 a worker failed or a profile was not in effect, 2 bad input, 130 interrupted"
+EXIT_STATUSES = (
+    "exit status: 0 done, 1 a worker failed, a profile was not in effect or a baseline was missed, 2 bad input, "
+    "130 interrupted"
+)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -69,10 +69,6 @@ def _evidence(summary: Summary, measured: Measured, out: Console) -> None:
 
 
 def _notes(summary: Summary, out: Console) -> None:
-    for seen in summary.engines.values():
-        if seen["inspection"]["unverified_packages"]:
-            text = f"UNVERIFIED package: {seen['inspection']['unverified_packages']}"
-            report.item(out, "note", text, "bold yellow")
     for arm in summary.plan.compared:
         for name, here, there in differences(summary, arm):
             report.item(out, "note", f"{name} is {here} in {summary.plan.reference.name} and {there} in {arm.name}")

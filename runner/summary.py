@@ -13,14 +13,14 @@ from runner.doctor import diagnose_process
 from runner.doctor.finding import Situation
 from runner.effect import Check, check
 from runner.environment import Environment
-from runner.measure import FAILED, PRECISE
+from runner.measure import BUDGET, COMPLETE, FAILED, PRECISE
 from runner.noise import marked_blocks, marks
 from runner.plan import Arm, Plan
 from runner.record import Event
 from runner.statistics.bootstrap import Bootstrap, bootstrap
 from runner.statistics.drift import Drift, drift
 from runner.statistics.interval import Speedup
-from runner.statistics.sequential import Design, at_end, design
+from runner.statistics.sequential import Design, at_end, at_look, design
 from runner.worker.fashion_mnist import SYNTHETIC
 
 # Losses that differ by more than this share are not the rounding of another thread count or order.
@@ -82,9 +82,9 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample for pictures and tables: when it began, in seconds of all workers before it, and each timed step's seconds.
+    """One sample for pictures and tables, with the seconds of each timed step.
 
-    ``marks`` say what disturbed it from outside.
+    ``began_s`` is when it began, in seconds of all workers before it; ``marks`` say what disturbed it from outside.
     """
 
     arm: str
@@ -256,7 +256,7 @@ def _comparison(
     if plan.epochs and ratios:
         return Comparison(arm.name, "one run each", single_ratio=math.exp(ratios[0]), losses=losses)
     planned = recorded_design(events, plan) or design(len(ratios), len(plan.compared))
-    found = at_end(planned, ratios, plan.margin, stopped_early=ended == PRECISE)
+    found = _speedup(planned, ratios, plan.margin, ended)
     quiet = block_ratios(events, plan, arm, without=marked)
     blocks = set(complete_blocks(events, plan, arm))
     return Comparison(
@@ -264,11 +264,18 @@ def _comparison(
         verdict=found.verdict if found else "too few samples",
         speedup=found,
         losses=losses,
-        unmarked=at_end(planned, quiet, plan.margin, ended == PRECISE) if blocks & marked.keys() else None,
+        unmarked=_speedup(planned, quiet, plan.margin, ended) if blocks & marked.keys() else None,
         bootstrap=bootstrap(*(timed_steps(events, one, blocks) for one in (plan.reference, arm))),
         deviation=basic.stdev(ratios) if len(ratios) > 1 else None,
         drift=drift([math.exp(ratio) for ratio in ratios]),
     )
+
+
+def _speedup(planned: Design, ratios: Sequence[float], margin: float, ended: str | None) -> Speedup | None:
+    """By the last look's interval where the run came to its end, else by one that leaves room for looks to come."""
+    if ended in (PRECISE, BUDGET, COMPLETE):
+        return at_end(planned, ratios, margin, stopped_early=ended == PRECISE)
+    return at_look(planned, ratios, margin)
 
 
 def _samples(events: Sequence[Event], skipped: int) -> list[Sample]:

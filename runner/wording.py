@@ -99,6 +99,9 @@ def certainty(summary: Summary) -> list[Row]:
         rows += _drift(summary)
     if summary.warm_up:
         rows.append(Row("warm-up", _warm_up(summary)))
+    for seen in summary.engines.values():
+        if seen["inspection"]["unverified_packages"]:
+            rows.append(Row("note", f"UNVERIFIED package: {seen['inspection']['unverified_packages']}", "bad"))
     for name in summary.unsteady:
         rows.append(Row("warm-up", f"{name} was not steady within half of a sample: give more --warmup-steps", "bad"))
     for one in summary.measured:

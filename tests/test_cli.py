@@ -15,15 +15,21 @@ from tests.simulation import times
 
 MEASURING = (
     "--python", "--image", "--sif", "--cpus", "--cpuset-cpus", "--memory",
-    "--resume", "--workload", "--full", "--force", "--budget", "--precision", "--steps", "--warmup-steps", "--timeout",
+    "--resume", "--workload", "--full", "--force", "--budget", "--blocks", "--margin", "--precision", "--steps",
+    "--warmup-steps", "--timeout",
     "--seed", "--data", "--keep-env", "--output", "--json",
 )  # fmt: skip
 FLAGS = {
     "bench": ("PROFILE", "--engine", *MEASURING),
+    "plan": ("PROFILE", "--engine", *MEASURING),
+    "calibrate": ("--engine", *MEASURING),
     "compare-engines": ("PROFILE", "--engines", *MEASURING),
     "profiles": ("--json",),
     "show": ("PROFILE", "--engine", "--python", "--json"),
-    "report": ("DIR", "--json", "--html", "--png", "--markdown"),
+    "baseline": ("save", "check", "diff", "list"),
+    "history": ("DIR", "--profile", "--engine", "--verdict", "--since", "--limit", "--json"),
+    "export-results": ("DIR", "--format", "--output"),
+    "report": ("DIR", "--details", "--json", "--html", "--png", "--markdown"),
 }
 EXIT_STATUSES = ("exit status:", "0 done", "1 a worker failed", "2 bad input", "130 interrupted")
 

@@ -157,13 +157,10 @@ def shift(events, from_block, seconds):
     return events
 
 
-@pytest.mark.parametrize(
-    ("seconds", "label"),
-    [(0, "minutes since the run began"), (86400, "in the order of measuring"), (-600, "in the order of measuring")],
-)
-def test_a_long_pause_or_a_clock_set_back_takes_no_room_from_the_course(seconds, label):
+@pytest.mark.parametrize("seconds", [0, 86400, -600])
+def test_a_long_pause_or_a_clock_set_back_takes_no_room_from_the_course(seconds):
     figure = drawn(TIME_COURSE, shift(events_of(), 4, seconds))
-    assert label in words(figure)
+    assert "minutes of measuring" in words(figure)
     for axes in figure.axes:
         (course,) = [line for line in axes.lines if len(line.get_xdata()) > 1]
         at = list(course.get_xdata())

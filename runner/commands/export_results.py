@@ -16,7 +16,7 @@ from runner.exports.rows import Row
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folders", metavar="DIR", nargs="*", type=Path,
                         help="folder of a run, or one that holds runs (default: results)")  # fmt: skip
-    parser.add_argument("--format", choices=FORMATS, required=True,
+    parser.add_argument("--format", metavar="FORMAT", choices=FORMATS, required=True,
                         help="csv, json, parquet: a row per sample; openmetrics: results per run and arm")  # fmt: skip
     parser.add_argument("--output", metavar="FILE", type=Path, help="write there instead of to the standard output")
 

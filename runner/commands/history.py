@@ -30,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="folder that holds runs (default: results)")  # fmt: skip
     parser.add_argument("--profile", metavar="NAME", help="only runs that measured this profile")
     parser.add_argument("--engine", metavar="NAME", help="only runs under this engine")
-    parser.add_argument("--verdict", choices=VERDICTS, help="only runs that found this")
+    parser.add_argument("--verdict", metavar="VERDICT", choices=VERDICTS,
+                        help=f"only runs that found this: {', '.join(VERDICTS)}")  # fmt: skip
     parser.add_argument("--since", metavar="DATE", type=moment, help="only runs since then: 2026-11-01, 12h, 7d or 4w")
     parser.add_argument("--limit", metavar="N", type=count, help="only the latest N of these runs")
     parser.add_argument("--json", action="store_true", help="print JSON for scripts")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 from runner.pictures import style
@@ -13,8 +11,6 @@ from runner.summary import Sample, Summary
 
 # More arms than this are put into two columns.
 ONE_COLUMN = 6
-# A pause that is so many times as long as samples usually are apart would leave no room for the samples.
-LONG_PAUSE = 20.0
 LEAST_SPAN = math.log(1.02)
 
 
@@ -45,7 +41,8 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
     columns = _columns(len(arms), narrow)
     rows = math.ceil(len(arms) / columns)
     samples = [sample for sample in summary.samples if sample.step_s]
-    at, label = _places(samples)
+    at = [sample.began_s / 60 for sample in samples]
+    label = "minutes of measuring"
     span = 1.25 * max(LEAST_SPAN, *(_span([one for one in samples if one.arm == arm]) for arm in arms))
     grid = area.subplots(rows, columns, sharex=True, squeeze=False)
     for number, axes in enumerate(grid.T.flat):
@@ -65,15 +62,6 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
     grid[0, 0].set_title(unit, loc="right", size=9, pad=3, color=style.SOFT)
     if summary.marked:
         style.legend(area, _handles(), narrow)
-
-
-def _places(samples: Sequence[Sample]) -> tuple[list[float], str]:
-    """Where to put each sample, and what that means: minutes, or its number where minutes would mislead."""
-    began = [sample.began_s / 60 for sample in samples]
-    apart = [later - earlier for earlier, later in pairwise(began)]
-    if apart and (min(apart) < 0 or max(apart) > LONG_PAUSE * statistics.median(apart)):
-        return [float(number) for number in range(1, len(samples) + 1)], "samples, in the order of measuring"
-    return began, "minutes since the run began"
 
 
 def _middle(samples: Sequence[Sample]) -> float:

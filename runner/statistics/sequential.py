@@ -57,7 +57,13 @@ def design(planned: int, comparisons: int) -> Design:
 
 
 def at_look(plan: Design, ratios: Sequence[float], margin: float) -> Speedup | None:
-    """The interval by which a look before the last decides (a repeated confidence interval)."""
+    """The interval by which a look before the last decides (a repeated confidence interval).
+
+    It holds however often one looks, so it is also what can be said of a run that has not ended. None with fewer than
+    MIN_BLOCKS blocks.
+    """
+    if len(ratios) < MIN_BLOCKS:
+        return None
     return speedup(ratios, look_rate(plan, len(ratios), last=False), margin)
 
 
