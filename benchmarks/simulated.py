@@ -43,9 +43,10 @@ TO_FIND = (0.02, 0.05)
 
 ABOUT = """Noise comes in time slots and hits whoever runs then: *independent* (3% between processes, 10% between
 steps), *heavy tails* (Student's t with 3 degrees of freedom between processes), *correlated steps* (0.9 from one to the
-next), *drift* (30% up and down again within 60 samples, and wandering), *bursts* (a neighbour that comes and goes and slows by
-20% to 80%). "Claimed" is the share of verdicts "faster" or "slower": the rate of false ones where 0% was planted, else
-the power. "Bootstrap covers" is about the interval from resampling blocks and steps, which verdicts do not use."""
+next), *drift* (30% up and down again within 60 samples, and wandering), *bursts* (a neighbour that comes and goes and
+slows by 20% to 80%). "Claimed" is the share of verdicts "faster" or "slower": the rate of false ones where 0% was
+planted, else the power. "Bootstrap covers" is about the interval from resampling blocks and steps, which no verdict
+uses."""
 
 Random = Any  # numpy's Generator
 # The slowdowns of the steps in consecutive samples (samples x steps), whoever runs in them.
