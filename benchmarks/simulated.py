@@ -46,7 +46,7 @@ steps), *heavy tails* (Student's t with 3 degrees of freedom between processes),
 next), *drift* (30% up and down again within 60 samples, and wandering), *bursts* (a neighbour that comes and goes and
 slows by 20% to 80%). "Claimed" is the share of verdicts "faster" or "slower": the rate of false ones where 0% was
 planted, else the power. "Bootstrap covers" is about the interval from resampling blocks and steps, which no verdict
-uses."""
+uses. Lines of one kind of noise have the same noise, so their shares go up and down together."""
 
 Random = Any  # numpy's Generator
 # The slowdowns of the steps in consecutive samples (samples x steps), whoever runs in them.

@@ -163,7 +163,7 @@ def samples(events):
 def test_a_profile_is_in_effect_inside(measured, engine, profile):
     result, events = measured(engine, profile, OMP_NUM_THREADS="7", MALLOC_ARENA_MAX="1", LD_PRELOAD="/nowhere.so")
     assert result.returncode == 0, result
-    assert f"{profile}: in effect" in result.stdout
+    assert f"{profile}: what it expects was observed in every sample" in " ".join(result.stdout.split())
     run, sample = events[0], samples(events)
     environment = run["environments"][profile]
     # exactly the profile's variables, and none of the caller's
@@ -211,7 +211,7 @@ def test_the_memory_limit_is_named_when_it_kills(measured, engine, words):
     result, events = measured(engine, "baseline", "--memory", "300m")
     assert result.returncode == 1
     (failure,) = [event for event in events if event["event"] == "failure"]
-    assert failure["problem"] == words
+    assert failure["problem"] == f"{words} (warming up)"
     assert words in " ".join(result.stdout.split())
 
 
@@ -269,7 +269,7 @@ def test_engines_are_compared(cli, engine_options, image_of, surroundings, proje
     assert {event["digests"]["initial_weights"] for event in samples(events).values()} != set()
     assert len({event["digests"]["initial_weights"] for event in samples(events).values()}) == 1
     for name in ("docker", "apptainer"):
-        assert f"speedup  {name}: not worked out: an interval needs 6 complete blocks" in result.stdout
+        assert f"{name} not worked out: an interval needs" in " ".join(result.stdout.split())
 
 
 def test_resuming_with_another_image_is_refused(measured, cli, engine_options, surroundings, project, tmp_path):

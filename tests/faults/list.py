@@ -146,8 +146,7 @@ PRELOADS = (
     *(
         Fault(
             f"jemalloc-{order}-libiomp5", f"No fault: jemalloc is preloaded {order} libiomp5",
-            (f"jemalloc-{order}-libiomp5: in effect", "preload.intel-openmp mapped mapped ok",
-             "malloc.allocator jemalloc jemalloc ok"), 0,
+            (f"jemalloc-{order}-libiomp5: what it expects was observed in every sample",), 0,
             f"preload: [{preload}]\nexpect:\n  openmp.runtime: intel\n  malloc.allocator: jemalloc\n",
             plant=planting.needs("jemalloc", "intel-openmp"),
         )
