@@ -72,10 +72,6 @@ def _notes(summary: Summary, out: Console) -> None:
     for arm in summary.plan.compared:
         for name, here, there in differences(summary, arm):
             report.item(out, "note", f"{name} is {here} in {summary.plan.reference.name} and {there} in {arm.name}")
-    if summary.removed_variables:
-        report.item(out, "note", f"not passed on from your environment: {', '.join(summary.removed_variables)}")
-    if summary.kept_variables:
-        report.item(out, "note", f"kept from your environment: {', '.join(summary.kept_variables)}")
     report.item(out, "ended", summary.ended or "not yet, or killed: continue with --resume")
     out.print(Text("by hand  (one sample each)"))
     for measured in summary.measured:

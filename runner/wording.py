@@ -107,6 +107,10 @@ def certainty(summary: Summary) -> list[Row]:
     for one in summary.measured:
         if one.throttled_s > NOTABLE_S:
             rows.append(Row("note", f"{one.arm} was held back by its CPU quota for {one.throttled_s:.1f} s"))
+    if summary.removed_variables:
+        rows.append(Row("note", f"not passed on from your environment: {', '.join(summary.removed_variables)}"))
+    if summary.kept_variables:
+        rows.append(Row("note", f"kept from your environment: {', '.join(summary.kept_variables)}"))
     return rows
 
 
