@@ -6,6 +6,7 @@ later version can add some; a file says itself which formats' readers understand
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -56,6 +57,11 @@ class Baseline:
         return len(self.yardstick_s)
 
     @property
+    def skipped_steps(self) -> int:
+        """How many timed steps at the start of each sample were left out."""
+        return int(self.document.get("skipped_steps", 0))
+
+    @property
     def yardstick_s(self) -> list[float]:
         """One time per block, in seconds."""
         return list(self.document["yardstick"]["seconds"])
@@ -82,8 +88,31 @@ class Baseline:
 def from_record(folder: Path, name: str) -> Baseline:
     """The baseline that the record in ``folder`` makes: its blocks that have a sample of each arm and a yardstick.
 
-    Raises InputError for a run that failed or was not in effect, with too few blocks, or without yardsticks.
+    Raises InputError for a run that failed or was not in effect, with too few blocks, or without yardsticks, and for a
+    record that lacks what every run records.
     """
+    with record.understood(folder):
+        return _from_record(folder, name)
+
+
+def latest(results: Path, name: str) -> Baseline:
+    """The baseline that the latest run in the folder ``results`` makes, of those that can make one.
+
+    Raises InputError if there is none.
+    """
+    begun = []
+    for path in results.glob(f"*/{FILE_NAME}"):
+        with contextlib.suppress(InputError), record.understood(path.parent):  # another run's affair
+            begun.append((float(record.first(path.parent)["time"]), path.parent))
+    for _, folder in sorted(begun, reverse=True):
+        with contextlib.suppress(InputError):
+            return from_record(folder, name)
+    there = f"none of the {len(begun)} runs" if begun else "there is no run"
+    which = f"{there} in {results}{' can become a baseline' if begun else ''}"
+    raise InputError(f"{which}; name one with --from DIR, which says what it lacks, or measure: runner bench PROFILE")
+
+
+def _from_record(folder: Path, name: str) -> Baseline:
     events = record.read(folder)
     summary = summarise(events)
     if summary.ended == measure.FAILED:
@@ -93,7 +122,7 @@ def from_record(folder: Path, name: str) -> Baseline:
     arms = summary.plan.arms
     if summary.plan.epochs:
         raise InputError(f"{folder}: is a full training (--full), one sample each; measure without --full")
-    blocks = _complete_blocks(folder, events, [arm.name for arm in arms])
+    blocks = _complete_blocks(folder, events, [arm.name for arm in arms], summary.ended)
     samples = {arm.name: [block[arm.name] for block in blocks] for arm in arms}
     yardsticks = [block[""] for block in blocks]
     first = samples[summary.plan.reference.name][0]
@@ -132,23 +161,30 @@ def from_record(folder: Path, name: str) -> Baseline:
     return Baseline({**document, "digest": digest(document)}, str(folder))
 
 
-def _complete_blocks(folder: Path, events: Sequence[Event], arms: Sequence[str]) -> list[dict[str, Event]]:
+def _complete_blocks(
+    folder: Path, events: Sequence[Event], arms: Sequence[str], ended: str | None
+) -> list[dict[str, Event]]:
     """For each complete block its samples by arm, and its yardstick under ``""``."""
     blocks: dict[int, dict[str, Event]] = {}
     for event in events:
         if event["event"] in ("sample", "yardstick"):
             blocks.setdefault(event["block"], {})[event.get("arm", "")] = event
     yardsticks = [block[""] for block in blocks.values() if "" in block]
+    without = [block for block in blocks.values() if "" not in block]
+    failure = next((event for event in events if event["event"] == "yardstick-failure"), None)
+    if failure is not None and without:
+        raise InputError(
+            f"{folder}: {len(without)} of {len(blocks)} blocks have no yardstick, because it could not run "
+            f"({_short(str(failure['problem']))}); nothing could be held against it: measure again"
+        )
     if blocks and not yardsticks:
         raise InputError(f"{folder}: has no yardsticks (an older version recorded it); measure again")
     if len({one["digest"] for one in yardsticks}) > 1:
         raise InputError(f"{folder}: was resumed with another yardstick (Python or this kit changed); measure again")
     complete = [block for _, block in sorted(blocks.items()) if block.keys() == {"", *arms}]
     if len(complete) < MIN_BLOCKS:
-        raise InputError(
-            f"{folder}: has {len(complete)} complete blocks, and {MIN_BLOCKS} are needed; go on with: "
-            f"runner bench --resume {folder}, or measure again with more --budget"
-        )
+        go_on = f"go on with: runner bench --resume {folder}" if ended not in measure.ENDED else "measure more --blocks"
+        raise InputError(f"{folder}: has {len(complete)} complete blocks, and {MIN_BLOCKS} are needed; {go_on}")
     return complete
 
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from runner.baseline import Baseline
 from runner.errors import InputError
 from runner.statistics.interval import ERROR_RATE
-from runner.statistics.two_sample import shift
+from runner.statistics.two_sample import autocorrelation, shift, widened
 
 Verdict = Literal["regression", "faster", "no regression", "not certain", "not compared"]
 SHOWN_OF_DIGEST = 12
@@ -26,11 +26,15 @@ SHOWN_OF_DIGEST = 12
 
 @dataclass(frozen=True)
 class Factor:
-    """By how much a speed changed from the old session to the new one: below 1 it is slower now."""
+    """By how much a speed changed from the old session to the new one: below 1 it is slower now.
+
+    ``autocorrelation`` is how alike neighbouring blocks were, from 0 to 0.9; the interval is widened by it.
+    """
 
     ratio: float
     low: float
     high: float
+    autocorrelation: float
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,8 @@ class Change:
 
     ``verdict`` is by ``normalised``, or where there is none by ``relative``: ``regression`` when the whole interval is
     below the threshold, ``no regression`` when none of it is, ``not certain`` between; ``faster`` when all of it is as
-    far above 1.
+    far above 1. A change of ``normalised`` counts only where ``measured`` went the same way by half the threshold:
+    else ``yardstick_only`` is set, because only the yardstick's speed was seen to change.
     """
 
     arm: str
@@ -52,6 +57,7 @@ class Change:
     normalised: Factor | None
     relative: Factor | None
     verdict: Verdict
+    yardstick_only: bool
 
 
 @dataclass(frozen=True)
@@ -131,7 +137,10 @@ def changes(old: Baseline, new: Baseline, threshold: float) -> Changes | None:
             relative = _factor(ratios, confidence)
         then, now = (statistics.median(one.step_s(arm)) for one in (old, new))
         verdict = _verdict(normalised if normalise else relative, threshold)
-        compared.append(Change(arm, then, now, measured, normalised, relative, verdict))
+        unseen = normalise and not _seen(verdict, measured, threshold)
+        if unseen:
+            verdict = "not certain" if verdict == "regression" else "no regression"
+        compared.append(Change(arm, then, now, measured, normalised, relative, verdict, unseen))
     speeds = [_ratios([1.0] * one.blocks, one.yardstick_s) for one in (old, new)]
     return Changes(compared, _factor(speeds, confidence) if normalise else None, confidence)
 
@@ -145,7 +154,10 @@ def _ratios(above: Sequence[float], below: Sequence[float]) -> list[float]:
 
 
 def _factor(speeds: Sequence[Sequence[float]], confidence: float) -> Factor:
-    """The change from the speeds of the old session to those of the new one."""
+    """The change from the speeds of the old session to those of the new one, each in the order of its blocks.
+
+    Neighbouring blocks are alike (what disturbs them lasts longer than one), so the interval is widened.
+    """
     old, new = ([math.log(speed) for speed in session] for session in speeds)
     found = shift(old, new, confidence)
     if found is None:
@@ -153,7 +165,16 @@ def _factor(speeds: Sequence[Sequence[float]], confidence: float) -> Factor:
             f"{len(old)} and {len(new)} blocks are too few for intervals at {confidence:.2%}, which so many profiles "
             "need; measure more blocks"
         )
-    return Factor(*(math.exp(value) for value in found))
+    correlation = autocorrelation(old, new)
+    estimate, low, high = (math.exp(value) for value in widened(found, correlation))
+    return Factor(estimate, low, high, correlation)
+
+
+def _seen(verdict: Verdict, measured: Factor, threshold: float) -> bool:
+    """Whether the speed itself changed in the verdict's direction, and not the yardstick's alone."""
+    if verdict == "regression":
+        return measured.ratio < 1 - threshold / 2
+    return verdict != "faster" or measured.ratio > 1 + threshold / 2
 
 
 def _verdict(factor: Factor | None, threshold: float) -> Verdict:
@@ -180,7 +201,7 @@ def _facts(one: Baseline) -> dict[str, str]:
     """Everything that could differ, by the name it is shown with."""
     document = one.document
     found: dict[str, str | None] = {"kit version": document["runner_version"]}
-    found["timed steps left out"] = str(document.get("skipped_steps", 0))
+    found["timed steps left out"] = str(one.skipped_steps)
     found |= {f"option {name}": value for name, value in document["plan"]["engine_options"].items()}
     for name, seen in document["engines"].items():
         # one engine each: whatever it is called, it is compared with the other session's

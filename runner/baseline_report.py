@@ -26,7 +26,15 @@ ONE_SESSION = (
 def heading(old: Baseline, new: Baseline, out: Console) -> None:
     for label, one in (("then", old), ("now", new)):
         item(out, label, f"{one.source}: measured {when(one)}, {_blocks(one)}")
+    if old.skipped_steps != new.skipped_steps:
+        item(out, "note", f"{other_steps(old, new)}, so part of a change may be that of warming up", "bold yellow")
     out.print()
+
+
+def other_steps(old: Baseline, new: Baseline) -> str:
+    """Whatever is compared was not measured over the same steps; only to be said where that is so."""
+    then = f"then the first {old.skipped_steps} timed steps of each sample were left out"
+    return f"{then}, now {new.skipped_steps}"
 
 
 def _blocks(one: Baseline) -> str:
@@ -89,14 +97,20 @@ def _verdict(change: Change, normalised: bool, threshold: float) -> str:
     factor = change.normalised if normalised else change.relative
     if factor is None:
         return "not compared"
-    what = "its speed" if normalised else "its lead"
+    what = "its speed relative to the yardstick" if normalised else "its lead"
+    relative = " relative to the yardstick" if normalised else ""
     texts = {
         "regression": f"REGRESSION: it has lost {1 - factor.high:.1%} of {what} at least",
-        "faster": f"faster by {factor.low - 1:.1%} at least; save a new baseline to hold that",
-        "no regression": f"no regression: a loss of more than {_share(threshold)} is ruled out",
-        "not certain": f"not certain: it may have lost up to {1 - factor.low:.1%}; measure more blocks",
+        "faster": f"faster by {factor.low - 1:.1%} at least{relative}; save a new baseline to hold that",
+        "no regression": f"no regression: a loss of more than {_share(threshold)}{relative} is ruled out",
+        "not certain": f"not certain: it may have lost up to {1 - factor.low:.1%} of {what}; measure more blocks",
     }
-    return texts[change.verdict]
+    if not change.yardstick_only:
+        return texts[change.verdict]
+    only = f"only the yardstick changed; as measured, its speed changed by {_percent(change.measured.ratio)}"
+    if change.verdict == "not certain":
+        return f"not certain: relative to the yardstick it has lost {1 - factor.high:.1%} at least, but {only}"
+    return f"{texts[change.verdict]}; relative to it this is faster, but {only}"
 
 
 def _share(share: float) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from runner import record
 from runner.blocks import block_ratios
 from runner.errors import InputError
+from runner.measure import ENDED
 from runner.plan import Plan
 from runner.statistics.interval import MIN_BLOCKS
 
@@ -18,12 +19,12 @@ def is_calibration(plan: Plan) -> bool:
     return len(plan.arms) > 1 and len({(arm.profile, arm.engine) for arm in plan.arms}) == 1
 
 
-def find(results: Path, plan: Plan, engines: dict[str, Any]) -> dict[str, Any] | None:
+def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> dict[str, Any] | None:
     """The latest calibration in the folder ``results`` that holds for a run of ``plan``, or None.
 
     It must have been made on this machine (by its fingerprint and facts) with the same engine, image, workload and
-    length of samples. Returns ``sd`` (standard deviation of a block's log ratio), ``blocks``, ``folder`` and ``time``
-    (seconds since 1970).
+    length of samples, with the same variables ``kept`` of the caller's, and have ended. Returns ``sd`` (standard
+    deviation of a block's log ratio), ``blocks``, ``folder`` and ``time`` (seconds since 1970).
     """
     found = []
     for path in results.glob(f"*/{record.FILE_NAME}"):
@@ -31,9 +32,13 @@ def find(results: Path, plan: Plan, engines: dict[str, Any]) -> dict[str, Any] |
             with record.understood(path.parent):
                 first = record.first(path.parent)
                 of = Plan.from_json(first["plan"])
-                if not is_calibration(of) or _conditions(of, first["engines"]) != _conditions(plan, engines):
+                conditions = _conditions(of, first["engines"], first["kept_variables"])
+                if not is_calibration(of) or conditions != _conditions(plan, engines, kept):
                     continue
-                ratios = block_ratios(record.read(path.parent), of, of.compared[0])
+                events = record.read(path.parent)
+                if events[-1].get("reason") not in ENDED:
+                    continue
+                ratios = block_ratios(events, of, of.compared[0])
         except InputError:
             continue  # a record that can't be read is not this run's affair
         if len(ratios) >= MIN_BLOCKS:
@@ -42,8 +47,9 @@ def find(results: Path, plan: Plan, engines: dict[str, Any]) -> dict[str, Any] |
     return max(found, key=lambda one: float(one["time"]), default=None)
 
 
-def _conditions(plan: Plan, engines: dict[str, Any]) -> Any:
+def _conditions(plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> Any:
     seen = engines[plan.reference.engine]
     inside = seen["inspection"]
     length = (plan.workload, plan.steps, plan.warmup_steps, plan.epochs)
-    return length, plan.engine_options, seen["engine"], inside["facts"], inside["fingerprint"], inside["packages"]
+    image = (seen["engine"], inside["packages"], plan.engine_options)
+    return length, image, inside["facts"], inside["fingerprint"], kept

@@ -13,14 +13,14 @@ from runner.doctor import diagnose_process
 from runner.doctor.finding import Situation
 from runner.effect import Check, check
 from runner.environment import Environment
-from runner.measure import BUDGET, COMPLETE, FAILED, PRECISE
+from runner.measure import ENDED, FAILED, PRECISE
 from runner.noise import marked_blocks, marks
 from runner.plan import Arm, Plan
 from runner.record import Event
 from runner.statistics.bootstrap import Bootstrap, bootstrap
 from runner.statistics.drift import Drift, drift
 from runner.statistics.interval import Speedup
-from runner.statistics.sequential import Design, at_end, at_look, design
+from runner.statistics.sequential import Design, at_end, design
 from runner.worker.fashion_mnist import SYNTHETIC
 
 # Losses that differ by more than this share are not the rounding of another thread count or order.
@@ -64,9 +64,9 @@ class Comparison:
     """One arm against the reference.
 
     ``verdict`` is one of: faster, slower, no difference larger than the margin, no difference found, NOT IN EFFECT,
-    failed, too few samples, one run each (then ``single_ratio`` is there, and no ``speedup``). ``unmarked`` is the
-    speedup without the blocks that are marked as noisy, where some are and enough others are left. ``deviation`` is the
-    standard deviation of a block's log ratio; ``drift`` how that ratio changed in the course of the run.
+    failed, not ended, too few samples, one run each (then there is ``single_ratio``, and no ``speedup``). ``unmarked``
+    is the speedup without the blocks that are marked as noisy, where some are and enough others are left. ``deviation``
+    is the standard deviation of a block's log ratio; ``drift`` how that ratio changed in the course of the run.
     """
 
     arm: str
@@ -118,6 +118,7 @@ class Summary:
     comparisons: list[Comparison]
     samples: list[Sample]
     marked: dict[int, list[str]]
+    noise_known: bool
     design: Design | None
     warm_up: dict[str, int]
     unsteady: list[str]
@@ -202,6 +203,7 @@ def summarise(events: Sequence[Event]) -> Summary:
         comparisons=[_comparison(events, plan, arm, measured, marked, ended) for arm in plan.compared],
         samples=_samples(events, skipped),
         marked=marked,
+        noise_known=all("worker_cpus" in event["usage"] for event in samples(events)),
         design=recorded_design(events, plan),
         warm_up=fixed.get("warm_up", {}),
         unsteady=fixed.get("unsteady", []),
@@ -256,7 +258,9 @@ def _comparison(
     if plan.epochs and ratios:
         return Comparison(arm.name, "one run each", single_ratio=math.exp(ratios[0]), losses=losses)
     planned = recorded_design(events, plan) or design(len(ratios), len(plan.compared))
-    found = _speedup(planned, ratios, plan.margin, ended)
+    if ended not in ENDED:
+        return Comparison(arm.name, "not ended", losses=losses)
+    found = at_end(planned, ratios, plan.margin, stopped_early=ended == PRECISE)
     quiet = block_ratios(events, plan, arm, without=marked)
     blocks = set(complete_blocks(events, plan, arm))
     return Comparison(
@@ -264,18 +268,11 @@ def _comparison(
         verdict=found.verdict if found else "too few samples",
         speedup=found,
         losses=losses,
-        unmarked=_speedup(planned, quiet, plan.margin, ended) if blocks & marked.keys() else None,
+        unmarked=at_end(planned, quiet, plan.margin, stopped_early=False) if blocks & marked.keys() else None,
         bootstrap=bootstrap(*(timed_steps(events, one, blocks) for one in (plan.reference, arm))),
         deviation=basic.stdev(ratios) if len(ratios) > 1 else None,
         drift=drift([math.exp(ratio) for ratio in ratios]),
     )
-
-
-def _speedup(planned: Design, ratios: Sequence[float], margin: float, ended: str | None) -> Speedup | None:
-    """By the last look's interval where the run came to its end, else by one that leaves room for looks to come."""
-    if ended in (PRECISE, BUDGET, COMPLETE):
-        return at_end(planned, ratios, margin, stopped_early=ended == PRECISE)
-    return at_look(planned, ratios, margin)
 
 
 def _samples(events: Sequence[Event], skipped: int) -> list[Sample]:

@@ -6,8 +6,9 @@ import math
 import time
 from dataclasses import dataclass
 
+from runner import profile
 from runner.calibration import is_calibration
-from runner.measure import INTERRUPTED, PRECISE
+from runner.measure import PRECISE
 from runner.plan import Arm
 from runner.statistics.interval import ERROR_RATE, FASTER, MIN_BLOCKS, NOT_FOUND, SLOWER, Speedup
 from runner.statistics.power import blocks_needed
@@ -44,6 +45,8 @@ def verdicts(summary: Summary) -> list[Row]:
             rows.append(Row(arm, f"{comparison.single_ratio:.3f}, from one run each: no interval, no verdict"))
         elif comparison.verdict == "too few samples":
             rows.append(Row(arm, f"not worked out: {_needed(summary)}"))
+        elif comparison.verdict == "not ended":
+            rows.append(Row(arm, "not worked out before the run has ended: go on with --resume"))
         else:
             rows.append(Row(arm, f"not worked out: {comparison.verdict}", "bad"))
         rows += _losses(summary, comparison)
@@ -53,18 +56,16 @@ def verdicts(summary: Summary) -> list[Row]:
 def _needed(summary: Summary) -> str:
     """How many blocks an interval takes: 2 of 2^blocks orders of signs must be rare enough for the error rate."""
     fewest = max(MIN_BLOCKS, math.ceil(1 - math.log2(ERROR_RATE / len(summary.comparisons))))
-    if summary.ended in (None, INTERRUPTED):
-        mend = "the run has not ended: go on with --resume"
-    else:
-        mend = f"raise {'--blocks' if summary.plan.blocks else '--budget'}"
+    mend = f"raise {'--blocks' if summary.plan.blocks else '--budget'}"
     return f"an interval needs {fewest} complete blocks ({mend})"
 
 
 def _meaning(arm: str, found: Speedup, reference: str) -> str:
+    small = f", which is less than the {found.margin * 100:g}% that matter" if found.within_margin else ""
     if found.verdict == FASTER:
-        return f"{arm} takes {1 - 1 / found.ratio:.1%} less time than {reference} here."
+        return f"{arm} takes {1 - 1 / found.ratio:.1%} less time than {reference} here{small}."
     if found.verdict == SLOWER:
-        return f"{arm} takes {1 / found.ratio - 1:.1%} more time than {reference} here."
+        return f"{arm} takes {1 / found.ratio - 1:.1%} more time than {reference} here{small}."
     between = f"Its time is within {1 / found.high - 1:+.1%} to {1 / found.low - 1:+.1%} of {reference}'s"
     return f"{between}, and may be equal." if found.verdict == NOT_FOUND else f"{between}."
 
@@ -97,8 +98,10 @@ def certainty(summary: Summary) -> list[Row]:
     if summary.comparisons and not summary.plan.epochs:
         rows += _noise(summary)
         rows += _drift(summary)
-    if summary.warm_up:
+    if set(summary.warm_up) - set(summary.unsteady):
         rows.append(Row("warm-up", _warm_up(summary)))
+    elif summary.design and not summary.unsteady:
+        rows.append(Row("warm-up", "not looked for: a sample has fewer than 100 steps"))
     for seen in summary.engines.values():
         if seen["inspection"]["unverified_packages"]:
             rows.append(Row("note", f"UNVERIFIED package: {seen['inspection']['unverified_packages']}", "bad"))
@@ -115,8 +118,10 @@ def certainty(summary: Summary) -> list[Row]:
 
 
 def _sure(summary: Summary, blocks: int) -> str:
+    if summary.design is None:
+        return f"{blocks} blocks, by an earlier version's rule to stop: how often it is wrong is not known"
     why = "stopped early, as it was precise enough" if summary.ended == PRECISE else summary.ended or "not ended"
-    together = " for all of them together" if len(summary.comparisons) > 1 else ""
+    together = " for all of them together; so do the intervals hold" if len(summary.comparisons) > 1 else ""
     claimed = f"Where there is no difference, one is claimed in at most {ERROR_RATE:.0%} of such runs"
     return f"{blocks} blocks ({why}). {claimed}{together}."
 
@@ -126,23 +131,34 @@ def noise_floor(summary: Summary, blocks: int) -> float | None:
 
     A calibration says it of itself.
     """
-    own = summary.comparisons[0].deviation if is_calibration(summary.plan) else None
-    deviation = summary.calibration["sd"] if own is None and summary.calibration else own
-    return None if deviation is None else math.expm1(1.96 * deviation / math.sqrt(blocks))
+    if is_calibration(summary.plan):
+        deviation, seen = summary.comparisons[0].deviation, blocks
+    elif summary.calibration:
+        deviation, seen = summary.calibration["sd"], summary.calibration["blocks"]
+    else:
+        return None
+    if deviation is None:
+        return None
+    from scipy.special import stdtrit
+
+    farthest = float(stdtrit(seen - 1, 1 - ERROR_RATE / 2))  # Student's t
+    return math.expm1(farthest * deviation / math.sqrt(blocks))
 
 
 def _floor(summary: Summary, blocks: int) -> str:
     known, share = summary.calibration, noise_floor(summary, blocks)
     if share is None:
         return "how well baseline agrees with itself here is not known; measure it with: runner calibrate"
-    found = f"so many blocks of baseline against itself differ by up to {share:.1%} here"
+    found = f"baseline against itself differs by less than {share:.1%} in 95% of runs of so many blocks here"
     if known is None or is_calibration(summary.plan):
-        return f"{found}; later runs show it next to their speedups"
+        return f"{found}; later runs show it next to their speedups, if this record stays in results/"
     return f"{found} (calibrated {time.strftime('%Y-%m-%d', time.gmtime(known['time']))})"
 
 
 def _noise(summary: Summary) -> list[Row]:
     total = len({sample.block for sample in summary.samples})
+    if not summary.noise_known:
+        return [Row("noise", "not recorded: an earlier version measured this")]
     if not summary.marked:
         return [Row("noise", f"none of {total} blocks was disturbed from outside, as far as can be seen")]
     example = summary.marked[min(summary.marked)][0]
@@ -171,7 +187,7 @@ def _drift(summary: Summary) -> list[Row]:
 
 
 def _warm_up(summary: Summary) -> str:
-    longest = max(summary.warm_up.values())
+    longest = max((steps for arm, steps in summary.warm_up.items() if arm not in summary.unsteady), default=0)
     left_out = summary.plan.warmup_steps + summary.skipped_steps
     steps = summary.plan.warmup_steps + summary.plan.steps
     return f"steady after {longest} of {steps} steps; the first {left_out} are left out"
@@ -233,16 +249,17 @@ def advice(summary: Summary) -> list[Row]:
 
 
 def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
+    named = arm.profile if arm.profile in profile.names() else f"{arm.profile}.yaml"  # one's own is a file
+    if comparison.speedup and comparison.speedup.within_margin:
+        return f"choose {summary.plan.reference.name} or {arm.name} for other reasons than speed"
     if comparison.verdict == FASTER:
-        return f"use {arm.profile}: runner show {arm.profile} prints what it sets"
+        return f"use {arm.profile}: runner show {named} prints what it sets"
     if comparison.verdict == SLOWER:
         return f"leave {arm.name} alone here: {summary.plan.reference.name} is faster"
     if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:
         return _longer(summary, comparison.deviation, comparison.speedup.blocks, arm)
-    if comparison.verdict.startswith("no difference larger"):
-        return f"choose {summary.plan.reference.name} or {arm.name} for other reasons than speed"
-    if comparison.verdict == "NOT IN EFFECT":
-        return f"find out why: runner doctor {arm.profile}"
+    if comparison.verdict in ("NOT IN EFFECT", "failed"):
+        return f"find out why: runner doctor {named}"
     return None
 
 

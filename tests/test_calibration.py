@@ -33,7 +33,8 @@ def calibrated(folder, change=None, blocks=10, time=records.BEGUN, **plan):
 
 def find(results, engines=None, **plan):
     first = records.run_events(blocks=0, **plan)[0]
-    return calibration.find(results, Plan.from_json(first["plan"]), engines or first["engines"])
+    plan, kept = Plan.from_json(first["plan"]), first["kept_variables"]
+    return calibration.find(results, plan, engines or first["engines"], kept)
 
 
 def test_the_noise_of_a_block_where_baseline_ran_against_itself(results):

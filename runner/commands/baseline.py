@@ -24,6 +24,7 @@ from runner.environment import clean
 from runner.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from runner.inspect_image import inspect
 from runner.plan import Arm
+from runner.statistics.interval import MIN_BLOCKS
 from runner.worker.fashion_mnist import SYNTHETIC
 
 THRESHOLD = 0.05
@@ -51,7 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     save = add("save", "save a run's record as a small file to be committed")
     save.add_argument("name", metavar="NAME", help="what to call it, for example cnn-epyc")
-    save.add_argument("--from", dest="record", metavar="DIR", type=Path, required=True, help="folder of the run")
+    save.add_argument("--from", dest="record", metavar="DIR", type=Path,
+                      help="folder of the run (default: the latest in results/ that can become one)")  # fmt: skip
     save.add_argument("--replace", action="store_true", help="write over a baseline of this name")
     check = add("check", "measure the same again; exit status 1 where speed was lost beyond the threshold")
     check.add_argument("name", metavar="NAME", help="name of a baseline, or its file")
@@ -72,7 +74,7 @@ def _add_measuring(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--profile", metavar="FILE", action="append",
                        help="where a profile of the baseline is, if not in envprofiles/")  # fmt: skip
     group.add_argument("--blocks", metavar="N", type=count, help="measure so many (default: as many as it has)")
-    group.add_argument("--budget", metavar="TIME", type=duration, help="or stop after this long, e.g. 60s")
+    group.add_argument("--budget", type=duration, help=argparse.SUPPRESS)  # known, to say what to give instead
     group.add_argument("--timeout", metavar="TIME", type=duration, help="stop a worker that takes longer")
     group.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
     group.add_argument("--keep-env", metavar="NAME", action="append",
@@ -90,14 +92,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _save(arguments: argparse.Namespace) -> int:
     path = baseline.path_of(arguments.name, arguments.folder)
-    saved = baseline.from_record(arguments.record, arguments.name)
+    if arguments.record is None:
+        saved = baseline.latest(measuring.RESULTS, arguments.name)
+    else:
+        saved = baseline.from_record(arguments.record, arguments.name)
     baseline.write(saved, path, arguments.replace)
     if arguments.json:
-        print(json.dumps({**_described(saved), "source": str(path)}))
+        print(json.dumps({**_described(saved), "source": str(path), "record": saved.source}))
         return MEASURED
     out = report.console()
     text = f"{saved.name}: {', '.join(saved.arms)}, {saved.blocks} blocks, measured {baseline_report.when(saved)}"
     report.item(out, "baseline", text)
+    out.print(Text(f"run      {saved.source}"), soft_wrap=True)
     if saved.plan["data"] == SYNTHETIC:
         report.item(out, "note", "measured with synthetic data, and only comparable with the same")
     out.print(Text(f"file     {path}  (commit it; later: runner baseline check {saved.name})"), soft_wrap=True)
@@ -127,6 +133,13 @@ def _list(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     old = baseline.load(arguments.name, arguments.folder)
+    if arguments.budget is not None:
+        raise InputError(
+            "--budget can't be given to baseline check, which measures a number of blocks that is fixed before "
+            f"({old.blocks}, as many as {old.name} has); give another with --blocks"
+        )
+    if arguments.blocks is not None and arguments.blocks < MIN_BLOCKS:
+        raise InputError(f"--blocks {arguments.blocks}: is too few to compare; give {MIN_BLOCKS} or more")
     if arguments.against is not None:
         for name in ("profile", *FREE, *EngineOptions.names()):
             if getattr(arguments, name) not in (None, False):
@@ -152,14 +165,14 @@ def _settings(arguments: argparse.Namespace, old: Baseline) -> argparse.Namespac
     for name in EngineOptions.names():
         given = getattr(arguments, name)
         setattr(settings, name, plan["engine_options"].get(name) if given is None else given)
-    for name in ("json", *FREE):
+    for name in ("command", "json", *FREE):
         setattr(settings, name, getattr(arguments, name))
     for name in ("workload", "steps", "warmup_steps"):
         setattr(settings, name, plan[name])
     settings.timeout = arguments.timeout or plan["timeout_s"]
     settings.keep_env = arguments.keep_env or list(old.document["kept_variables"])
     # As many as then, whatever they show: the interval is for a number of blocks that was fixed before.
-    settings.blocks = arguments.blocks or (None if arguments.budget else old.blocks)
+    settings.blocks = arguments.blocks or old.blocks
     if arguments.data is None and (plan["data"] == SYNTHETIC or Path(plan["data"]).is_dir()):
         settings.data = plan["data"]
     return settings
@@ -247,5 +260,6 @@ def _described(one: Baseline) -> dict[str, Any]:
         "measured": one.document["measured"],
         "blocks": one.blocks,
         "arms": one.arms,
+        "skipped_steps": one.skipped_steps,
         "digest": one.document["digest"],
     }

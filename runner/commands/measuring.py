@@ -161,11 +161,11 @@ def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then:
                 arm.name: shlex.join(used[arm.engine].command(job.task(arm, plan.worker_arguments()))) for arm in arms
             },
             findings=findings,
-            calibration=calibration.find(RESULTS, plan, seen),
+            calibration=calibration.find(RESULTS, plan, seen, kept),
             removed_variables=removed,
             kept_variables=kept,
         )
-        return _measure(job, opened, [first], arguments.json, then)
+        return _measure(job, opened, [first], arguments, then)
 
 
 def _resume(arguments: argparse.Namespace, then: Then | None) -> int:
@@ -175,6 +175,9 @@ def _resume(arguments: argparse.Namespace, then: Then | None) -> int:
             raise InputError(f"{given} can't be given with --resume: the run keeps the settings it was started with")
     events = record.read(arguments.resume)
     first = events[0]
+    if first["schema"] != record.SCHEMA:
+        began = "an earlier version began this run, by other rules"
+        raise InputError(f"--resume {arguments.resume}: {began}; start a new run")
     with record.understood(arguments.resume):
         plan = Plan.from_json(first["plan"])
         kept = first["kept_variables"]
@@ -189,7 +192,7 @@ def _resume(arguments: argparse.Namespace, then: Then | None) -> int:
     with Record.reopen(arguments.resume) as opened:
         events = record.read(arguments.resume)  # again, now that nobody else can be writing
         events.append(opened.append("resume", command=sys.argv))
-        return _measure(Job(plan, environments, used, inherited, kept), opened, events, arguments.json, then)
+        return _measure(Job(plan, environments, used, inherited, kept), opened, events, arguments, then)
 
 
 def _look(used: dict[str, Engine], inherited: dict[str, str], commands: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -200,8 +203,9 @@ def _look(used: dict[str, Engine], inherited: dict[str, str], commands: Sequence
     }
 
 
-def _measure(job: Job, opened: Record, events: list[Event], as_json: bool, then: Then | None) -> int:
+def _measure(job: Job, opened: Record, events: list[Event], arguments: argparse.Namespace, then: Then | None) -> int:
     """Measure, record how it ended, report, and return the exit status."""
+    as_json = arguments.json
     folder = opened.path.parent
     shown = folder.relative_to(Path.cwd()) if folder.is_absolute() and folder.is_relative_to(Path.cwd()) else folder
     try:
@@ -219,7 +223,9 @@ def _measure(job: Job, opened: Record, events: list[Event], as_json: bool, then:
     else:
         report.show(summary, str(shown), report.console())
     if reason == measure.INTERRUPTED:
-        print(f"runner: interrupted; go on with: runner bench --resume {shown}", file=sys.stderr)
+        # a plan is so short that it is begun anew
+        go_on = "start it again" if arguments.command == "plan" else f"go on with: runner bench --resume {shown}"
+        print(f"runner: interrupted; {go_on}", file=sys.stderr)
         return INTERRUPTED
     return status
 

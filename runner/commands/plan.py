@@ -23,6 +23,7 @@ from runner.plan import Plan
 from runner.statistics.bootstrap import bootstrap
 from runner.statistics.interval import ERROR_RATE
 from runner.statistics.power import POWER, blocks_needed
+from runner.summary import summarise
 
 BLOCKS = 5
 LEAST_BLOCKS = 3
@@ -70,8 +71,12 @@ def run(arguments: argparse.Namespace) -> int:
 def _same_options(arguments: argparse.Namespace) -> list[str]:
     """The options that decide what is measured, and so how much noise it has, as they were given."""
     options = []
-    for name in ("engine", *EngineOptions.names(), "workload", "steps", "warmup_steps", "data", "keep_env"):
+    names = ("workload", "steps", "warmup_steps", "timeout", "data", "keep_env", "force", "allow_unknown")
+    for name in ("engine", *EngineOptions.names(), *names):
         given = getattr(arguments, name)
+        if isinstance(given, bool):
+            options += [f"--{name.replace('_', '-')}"] if given else []
+            continue
         for value in given if isinstance(given, list) else [given]:
             options += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []
     return options
@@ -83,15 +88,15 @@ def _tell(folder: Path, arguments: argparse.Namespace) -> int:
     (arm,) = plan.compared
     ratios = block_ratios(events, plan, arm)
     deviation = statistics.stdev(ratios)
-    seconds = sum(event["worker_seconds"] for event in events if event["event"] in ("sample", "yardstick")) / len(
-        ratios
-    )
+    seconds = summarise(events).seconds_per_block
     noise = bootstrap(timed_steps(events, plan.reference), timed_steps(events, arm))
     needs = []
     for difference in DIFFERENCES:
         blocks = blocks_needed(deviation, len(ratios), difference)
         minutes = math.ceil(blocks * seconds / 60) + 1
-        command = ["runner", "bench", arguments.profile, *_same_options(arguments), "--budget", f"{minutes}m"]
+        # a margin above the difference would end the run as soon as it is known to be below that margin
+        margin = ["--margin", f"{difference:.0%}"] if difference < plan.margin else []
+        command = ["runner", "bench", arguments.profile, *_same_options(arguments), *margin, "--budget", f"{minutes}m"]
         needs.append(Need(difference, blocks, minutes, shlex.join(command)))
     within = noise.within_share if noise else 0.0
     if arguments.json:

@@ -1,8 +1,9 @@
 """The speedup of one profile over the reference, with an interval, from blocks measured side by side.
 
-A block has one sample of each arm, in random order. So the difference of two samples' logarithms errs to either side
-equally often, whatever the noise is: bursts, drift and heavy tails change its size and not its symmetry. The interval
-asks for nothing but that symmetry, and is exact for it.
+A block has one sample of each arm, in random order. Where the profile does nothing, the difference of two samples'
+logarithms is therefore positive as often as negative, at any size, whatever the noise is: bursts, drift and heavy tails
+change its size and not its symmetry. The test of no effect asks for nothing else and is exact. The interval about an
+effect also takes it that the profile changes the time of all blocks by the same factor.
 
 References:
   F. Wilcoxon: Individual comparisons by ranking methods. Biometrics Bulletin 1 (1945).
@@ -31,7 +32,8 @@ FASTER, SLOWER, NOT_FOUND = "faster", "slower", "no difference found"
 class Speedup:
     """``ratio`` is the reference's time over the profile's: above 1 the profile is faster.
 
-    ``margin`` is the smallest difference that matters, as a share.
+    ``margin`` is the smallest difference that matters, as a share. ``settled`` is the verdict where it does not come
+    from this interval but from the stricter one of a look that ended the run.
     """
 
     ratio: float
@@ -39,6 +41,7 @@ class Speedup:
     high: float
     blocks: int
     margin: float
+    settled: str | None = None
 
     @property
     def half_width(self) -> float:
@@ -51,13 +54,19 @@ class Speedup:
 
         The second is an equivalence test (two one-sided tests; Schuirmann 1987).
         """
+        if self.settled is not None:
+            return self.settled
         if self.low > 1:
             return FASTER
         if self.high < 1:
             return SLOWER
-        if self.low > 1 / (1 + self.margin) and self.high < 1 + self.margin:
+        if self.within_margin:
             return f"no difference larger than {self.margin * 100:g}%"
         return NOT_FOUND
+
+    @property
+    def within_margin(self) -> bool:
+        return self.low > 1 / (1 + self.margin) and self.high < 1 + self.margin
 
     @property
     def decided(self) -> bool:

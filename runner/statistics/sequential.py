@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -57,10 +57,9 @@ def design(planned: int, comparisons: int) -> Design:
 
 
 def at_look(plan: Design, ratios: Sequence[float], margin: float) -> Speedup | None:
-    """The interval by which a look before the last decides (a repeated confidence interval).
+    """The interval by which a planned look before the last decides (a repeated confidence interval).
 
-    It holds however often one looks, so it is also what can be said of a run that has not ended. None with fewer than
-    MIN_BLOCKS blocks.
+    None with fewer than MIN_BLOCKS blocks.
     """
     if len(ratios) < MIN_BLOCKS:
         return None
@@ -71,13 +70,16 @@ def at_end(plan: Design, ratios: Sequence[float], margin: float, stopped_early: 
     """The interval to report.
 
     A run that ended because its blocks or its time were used up is at its last look, which spends what the error rate
-    has left. One that ``stopped_early`` was decided by the wider interval of ``at_look``; the interval reported is then
-    the plain one, which lies inside and so says the same, because the wider one would cover the truth too often.
+    has left. One that ``stopped_early`` was decided by the wider interval of ``at_look``: that gives the verdict, and
+    the interval reported is the plain one inside it, because the wider one would cover the truth too often. None with
+    fewer than MIN_BLOCKS blocks.
     """
     if len(ratios) < MIN_BLOCKS:
         return None
-    rate = plan.error_rate if stopped_early else look_rate(plan, len(ratios), last=True)
-    return speedup(ratios, rate, margin)
+    if stopped_early:
+        look, plain = at_look(plan, ratios, margin), speedup(ratios, plan.error_rate, margin)
+        return replace(plain, settled=look.verdict) if look and plain else plain
+    return speedup(ratios, look_rate(plan, len(ratios), last=True), margin)
 
 
 def may_stop(found: Speedup | None, precision: float) -> bool:

@@ -5,6 +5,11 @@ Reference:
   M. Hollander, D. A. Wolfe, E. Chicken: Nonparametric Statistical Methods (3rd edition, 2014), sections 4.2 and 4.3.
   H. B. Mann, D. R. Whitney: On a Test of Whether one of Two Random Variables is Stochastically Larger than the Other
   (Annals of Mathematical Statistics 18, 1947).
+  G. V. Bayley, J. M. Hammersley: The "Effective" Number of Independent Observations in an Autocorrelated Time Series
+  (Supplement to the Journal of the Royal Statistical Society 8, 1946).
+  M. G. Kendall: Note on Bias in the Estimation of Autocorrelation (Biometrika 41, 1954); F. H. C. Marriott,
+  J. A. Pope: Bias in the Estimation of Autocorrelations (Biometrika 41, 1954).
+  J. R. Bence: Analysis of Short Time Series: Correcting for Autocorrelation (Ecology 76, 1995).
 """
 
 from __future__ import annotations
@@ -13,11 +18,13 @@ import math
 import statistics
 from collections.abc import Sequence
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 # Up to this many differences the distribution is worked out exactly, which takes a tenth of a second at most.
 EXACT_UP_TO = 10_000
+# A short series can't tell more than this from one that wanders off; the interval is then 4.4 times as wide.
+MOST_AUTOCORRELATION = 0.9
 
 
 class Shift(NamedTuple):
@@ -32,7 +39,8 @@ def shift(old: Sequence[float], new: Sequence[float], confidence: float) -> Shif
     """The Hodges-Lehmann estimate (the median of all differences new - old) and the interval that inverts the
     Mann-Whitney test; None where the samples are too small for ``confidence`` (a share, such as 0.95).
 
-    It takes the two distributions to have one shape, whatever it is, and their values to be independent.
+    It takes the two distributions to have one shape, whatever it is, and their values to be independent; where they
+    are not, see ``widened``.
     With ties the interval covers the truth rather more often than it says.
     """
     differences = sorted(after - before for after in new for before in old)
@@ -40,6 +48,40 @@ def shift(old: Sequence[float], new: Sequence[float], confidence: float) -> Shif
     if rank < 1:
         return None
     return Shift(statistics.median(differences), differences[rank - 1], differences[-rank])
+
+
+def autocorrelation(*sessions: Sequence[float]) -> float:
+    """How alike neighbouring values are, by the lag-1 autocorrelation: from 0 (independent) to MOST_AUTOCORRELATION.
+
+    It is pooled over the sessions, each centred on its own mean, because a change from one to the next is no
+    correlation. A series of n values around its own mean shows too little of it: r on average (1 + 3r) / n too little
+    (Kendall; Marriott and Pope), so what was found is corrected to (n * r + 1) / (n - 3). Negative values count as 0.
+    """
+    mean_length = statistics.fmean(len(session) for session in sessions)
+    centred = [[value - statistics.fmean(session) for value in session] for session in sessions if session]
+    total = math.fsum(value * value for session in centred for value in session)
+    if total <= 0 or mean_length <= 3:
+        return 0.0
+    found = math.fsum(one * other for session in centred for one, other in pairwise(session)) / total
+    return min(max((mean_length * found + 1) / (mean_length - 3), 0.0), MOST_AUTOCORRELATION)
+
+
+def widened(found: Shift, correlation: float) -> Shift:
+    """The interval for values of which neighbours have this ``correlation``, from the one for independent values.
+
+    As many of a first-order autoregressive series are worth n * (1 - r) / (1 + r) independent ones (Bayley and
+    Hammersley; Bence), so both sides grow by the square root of (1 + r) / (1 - r).
+
+    With r by ``autocorrelation`` the intervals of 12 against 12 values at 95% cover the truth in 97% of simulated
+    sessions where r is 0, in 92% where it is 0.5, and in 84% where it is 0.8 (95%, 76% and 49% if not widened): so
+    short a series does not tell its own correlation well. With 30 against 30 it is 96%, 94% and 89%.
+    """
+    by = math.sqrt((1 + correlation) / (1 - correlation))
+    return Shift(
+        found.estimate,
+        found.estimate - by * (found.estimate - found.low),
+        found.estimate + by * (found.high - found.estimate),
+    )
 
 
 @cache

@@ -10,6 +10,7 @@ The digest of the work covers this whole file: after any edit, older baselines c
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import mmap
@@ -28,6 +29,8 @@ BUFFER_BYTES = 16 * 2**20
 # What each CPU does in one pass, in buffers: about 50 ms of each on a server's core of 2025.
 HASHED, COPIED = 4, 40
 PASSES = 9
+# Threads do not wait longer for one that has failed.
+PATIENCE_S = 30.0
 
 
 def yardstick() -> dict[str, Any]:
@@ -38,7 +41,7 @@ def yardstick() -> dict[str, Any]:
     cpus = cpu_facts()["usable_cpus"]
     begins: list[float] = []
     # the last thread to arrive notes when the pass begins, for all of them
-    barrier = threading.Barrier(cpus, action=lambda: begins.append(time.perf_counter()))
+    barrier = threading.Barrier(cpus, lambda: begins.append(time.perf_counter()), timeout=PATIENCE_S)
     ends: list[list[float]] = [[] for _ in range(cpus)]
     threads = [threading.Thread(target=_work, args=(barrier, own)) for own in ends]
     for thread in threads:
@@ -70,7 +73,8 @@ def _work(barrier: threading.Barrier, ends: list[float]) -> None:
 def _buffer() -> mmap.mmap:
     """Memory in small pages, whatever is set for huge ones: a change of that setting must not hide in the yardstick."""
     buffer = mmap.mmap(-1, BUFFER_BYTES)
-    buffer.madvise(mmap.MADV_NOHUGEPAGE)
+    with contextlib.suppress(OSError):  # a kernel without huge pages
+        buffer.madvise(mmap.MADV_NOHUGEPAGE)
     return buffer
 
 
