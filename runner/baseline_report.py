@@ -27,14 +27,9 @@ def heading(old: Baseline, new: Baseline, out: Console) -> None:
     for label, one in (("then", old), ("now", new)):
         item(out, label, f"{one.source}: measured {when(one)}, {_blocks(one)}")
     if old.skipped_steps != new.skipped_steps:
-        item(out, "note", f"{other_steps(old, new)}, so part of a change may be that of warming up", "bold yellow")
+        then = f"then the first {old.skipped_steps} timed steps of each sample were left out, now {new.skipped_steps}"
+        item(out, "note", f"{then}, so part of a change may be that of warming up", "bold yellow")
     out.print()
-
-
-def other_steps(old: Baseline, new: Baseline) -> str:
-    """Whatever is compared was not measured over the same steps; only to be said where that is so."""
-    then = f"then the first {old.skipped_steps} timed steps of each sample were left out"
-    return f"{then}, now {new.skipped_steps}"
 
 
 def _blocks(one: Baseline) -> str:

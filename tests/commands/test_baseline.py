@@ -145,7 +145,7 @@ def not_in_effect():
         ({"blocks": 5, "ended": None}, "has 5 complete blocks, and 6 are needed; go on with: runner bench --resume"),
         (
             {"no_yardstick_in": {2, 5}},
-            "2 of 10 blocks have no yardstick, because it could not run (exit status 1); nothing could be held against it: ",
+            "2 of 10 blocks have no yardstick, because it could not run (exit status 1); nothing could be held",
         ),
         ({"no_yardstick_in": range(10)}, "10 of 10 blocks have no yardstick, because it could not run (exit status 1)"),
         ({"ended": "a worker failed"}, "a worker failed in this run; measure again"),
