@@ -258,7 +258,7 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
         return f"leave {arm.name} alone here: {summary.plan.reference.name} is faster"
     if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:
         return _longer(summary, comparison.deviation, comparison.speedup.blocks, arm)
-    if comparison.verdict in ("NOT IN EFFECT", "failed"):
+    if comparison.verdict == "NOT IN EFFECT":
         return f"find out why: runner doctor {named}"
     return None
 

@@ -75,7 +75,7 @@ def test_the_latest_is_the_first(listed):
         (("--verdict", "faster"), "a"),
         (("--verdict", "slower"), "b"),
         (("--verdict", "no-difference"), "c"),
-        (("--verdict", "too-few-samples"), "d"),
+        (("--verdict", "not-ended"), "d"),
         (("--limit", "2"), "dc"),
         (("--profile", "mine", "--limit", "2"), "dc"),
         (("--verdict", "slower", "--limit", "1"), "b"),

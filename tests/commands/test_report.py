@@ -40,6 +40,7 @@ def test_details_add_machine_settings_evidence_and_commands(bench, simulation, i
     result = cli("report", run_folder, "--details")
     assert result.returncode == 0
     assert result.stdout.startswith(short)
+    assert "note     not passed on from your environment: OMP_NUM_THREADS" in short
     more = " ".join(result.stdout.removeprefix(short).split())
     for text in (
         "profile mine: A test",
@@ -49,7 +50,6 @@ def test_details_add_machine_settings_evidence_and_commands(bench, simulation, i
         "workload cnn, 3 steps after",
         "design 20 blocks planned, looks after 8, 12, 16, 20: group-sequential, 5% spent over them",
         "mine: in effect expected seen openmp.runtime gnu gnu ok openmp.max_threads 2 2 ok SIMULATED=mine",
-        "note not passed on from your environment: OMP_NUM_THREADS",
         "ended precise enough",
         "by hand (one sample each)",
         "SIMULATED=mine train --workload cnn --data synthetic --warmup-steps 20 --steps 3",

@@ -69,7 +69,7 @@ def test_interrupted_keeps_what_was_measured_and_says_how_to_go_on(started, samp
     assert process.returncode == 130
     assert stderr.splitlines()[-1] == f"runner: interrupted; go on with: runner bench --resume {run_folder}"
     assert "Traceback" not in stderr
-    assert "an interval needs 6 complete blocks (the run has not ended: go on" in " ".join(stdout.split())
+    assert "not worked out before the run has ended: go on with --resume" in " ".join(stdout.split())
     assert len(samples()) == 4
     assert record.read(run_folder)[-1]["reason"] == "interrupted"
 
@@ -222,7 +222,7 @@ def test_reports_can_be_read_while_a_measurement_runs(started, cli, run_folder):
     started()
     result = cli("report", run_folder)
     assert result.returncode == 0
-    assert "(the run has not ended: go on with --resume)" in " ".join(result.stdout.split())
+    assert "not worked out before the run has ended: go on with --resume" in " ".join(result.stdout.split())
     details = cli("report", run_folder, "--details").stdout
     assert "ended    not yet, or killed: continue with --resume" in details
 
