@@ -19,7 +19,9 @@ from runner.history import Beginning, Run, Unread
 from runner.plan import REFERENCE_PROFILE
 from runner.summary import Comparison
 
-VERDICTS = ("faster", "slower", "no-difference", "not-in-effect", "failed", "not-ended", "too-few-samples", "one-run-each")
+VERDICTS = (
+    "faster", "slower", "no-difference", "not-in-effect", "failed", "not-ended", "too-few-samples", "one-run-each",
+)  # fmt: skip
 COLOURS = {"faster": "green", "slower": "red", "NOT IN EFFECT": "red", "failed": "red"}
 SPEEDUP_WIDTH = 19  # of 1.367 (1.261-1.603)
 NAME_WIDTH = 17  # leaves room for the longest verdict
