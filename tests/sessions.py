@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
+import re
 from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
+from runner import record
 from tests import records
 
 BLOCKS = 10
@@ -53,3 +57,37 @@ def session(
         looks = {"planned_blocks": blocks, "looks": [blocks]}
         events.insert(-1, {"event": "design", "time": events[-2]["time"], **looks, "skipped_steps": skipped_steps})
     return records.write(folder, events)
+
+
+def rewrite(folder, change):
+    """Change the first event of a record."""
+    path = folder / record.FILE_NAME
+    first, rest = path.read_text().split("\n", 1)
+    run = json.loads(first)
+    change(run)
+    path.write_text(json.dumps(run) + "\n" + rest)
+    return folder
+
+
+def verdicts(result):
+    """What is said of each profile, one line each."""
+    found = re.findall(r"^verdict  (.+(?:\n {9}.+)*)$", result.stdout, re.MULTILINE)
+    return [re.sub(r" *\n {9}", " ", one).rstrip() for one in found]
+
+
+def signed(path, change):
+    """Change a baseline and sign it, by the rule that the schema gives."""
+    document = json.loads(path.read_text())
+    change(document)
+    document.pop("digest")
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    path.write_text(json.dumps({**document, "digest": hashlib.sha256(text.encode()).hexdigest()}))
+
+
+def change_inspection(part, **fields):
+    """Fields of what is seen of the machine, in a new record."""
+
+    def change(run):
+        run["engines"]["local"]["inspection"][part] |= fields
+
+    return change
