@@ -95,7 +95,7 @@ def certainty(summary: Summary) -> list[Row]:
     blocks = max((found.blocks for one in summary.comparisons if (found := one.speedup)), default=0)
     if blocks:
         rows += [Row("sure", _sure(summary, blocks)), Row("floor", _floor(summary, blocks))]
-    if summary.comparisons and not summary.plan.epochs:
+    if summary.comparisons and summary.samples and not summary.plan.epochs:
         rows += _noise(summary)
         rows += _drift(summary)
     if set(summary.warm_up) - set(summary.unsteady):

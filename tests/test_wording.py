@@ -83,6 +83,7 @@ def test_nothing_is_claimed_before_the_run_has_ended(blocks, ended):
     assert "mine not worked out before the run has ended: go on with --resume" in text
     assert "FASTER" not in text
     assert "interval" not in text
+    assert ("noise " in text) == (blocks > 0)
 
 
 @pytest.mark.parametrize("arm", ["baseline", "mine"])
