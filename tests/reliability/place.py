@@ -13,7 +13,7 @@ from pathlib import Path
 
 from runner import record
 from runner.errors import InputError
-from runner.measure import BUDGET, COMPLETE, PRECISE
+from runner.measure import ENDED
 from runner.record import FILE_NAME, Event
 from tests.conftest import PROJECT
 from tests.simulation import Simulation, times
@@ -127,7 +127,7 @@ class Place:
         """What is wrong with a run that should be complete, with each sample once and no process left."""
         wrong = []
         ends = [event["reason"] for event in self.events() if event["event"] == "end"]
-        if ends[-1:] not in ([PRECISE], [BUDGET], [COMPLETE]):
+        if not ends or ends[-1] not in ENDED:
             wrong.append(f"it did not end as a complete run does: {ends[-1:]}")
         found = Counter((event["block"], event["arm"]) for event in self.samples())
         blocks = 1 + max((block for block, _ in found), default=-1)
