@@ -109,7 +109,7 @@ def endless(engine_options, tmp_path, surroundings, project):
         )  # fmt: skip
         processes.append(process)
         end = time.monotonic() + PATIENCE_S
-        while not workers("train"):
+        while not workers("train", begun=True):
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < end
             time.sleep(0.1)
@@ -123,15 +123,16 @@ def endless(engine_options, tmp_path, surroundings, project):
         os.kill(pid, signal.SIGKILL)
 
 
-def workers(argument):
-    """The processes that run an endless worker, in or out of a container."""
+def workers(argument, begun=False):
+    """The processes that run an endless worker, or start one; ``begun`` for those of Python alone."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             words = (entry / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"runner.worker" in words and argument.encode() in words and b"1000000" in words and b"-m" in words:
+        ours = b"runner.worker" in words and argument.encode() in words and b"1000000" in words and b"-m" in words
+        if ours and (not begun or b"python" in words[0]):
             found.append(int(entry.name))
     return found
 
