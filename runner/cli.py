@@ -7,7 +7,7 @@ import importlib
 import os
 import signal
 import sys
-from types import FrameType
+from types import FrameType, ModuleType
 
 from runner import __version__
 from runner.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
@@ -16,6 +16,11 @@ COMMANDS = {
     "bench": "measure profiles against the baseline and report the speedup, with proof",
     "plan": "measure the noise for a minute and say how long it takes to find a difference here",
     "calibrate": "measure the baseline against itself: how small a difference can be seen here",
+    "matrix": "measure every profile that applies here against the baseline, in one run, and rank them",
+    "tune": "search for the best environment on this machine, confirm it, and write it as a profile",
+    "exec": "run a command of your own under a profile, and check when it ends that the profile was in effect",
+    "env": "print a profile's settings for a shell, Docker, Apptainer, Slurm, Kubernetes or VS Code",
+    "profile-ops": "show which operators a training step's time goes to, for one profile or two",
     "compare-engines": "measure one profile under several engines: what a container costs",
     "doctor": "find what is wrong before you measure, with a profile or with a command of your own",
     "profiles": "list the profiles",
@@ -55,22 +60,28 @@ def main(argv: list[str] | None = None) -> int:
         return BAD_INPUT
 
 
-def _run(argv: list[str] | None) -> int:
+def _module(command: str) -> ModuleType:
     try:
-        commands = {name: importlib.import_module(f"runner.commands.{name.replace('-', '_')}") for name in COMMANDS}
+        return importlib.import_module(f"runner.commands.{command.replace('-', '_')}")
     except ModuleNotFoundError as error:
         raise InputError(f"the package '{error.name}' is missing; 'make setup' installs all of them") from None
+
+
+def _run(argv: list[str] | None) -> int:
+    argv = sys.argv[1:] if argv is None else argv
     parser = argparse.ArgumentParser(prog="runner", description=__doc__.splitlines()[0], epilog=EXIT_STATUSES)
     parser.add_argument("--version", action="version", version=f"runner {__version__}")
     choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in COMMANDS.items():
         command = choices.add_parser(name, help=text, description=text, epilog=EXIT_STATUSES)
-        commands[name].add_arguments(command)
+        if name in argv[:1]:  # loading only what is asked for: `exec` is to start fast
+            module = _module(name)
+            module.add_arguments(command)
     arguments = parser.parse_args(argv)
     for number in (signal.SIGTERM, signal.SIGHUP):  # a batch system's end of time, a terminal that has gone
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup
             signal.signal(number, _interrupt)
-    status = int(commands[arguments.command].run(arguments))
+    status = int(module.run(arguments))
     if sys.stdout:  # None where it was closed
         sys.stdout.flush()  # a disk that is full is to be noticed here
     return status

@@ -55,6 +55,7 @@ class Job:
             inherited=self.inherited,
             prefix=environment.prefix,
             data=None if self.plan.data == SYNTHETIC else self.plan.data,
+            folder=self.plan.own.folder if self.plan.own else None,
             timeout_s=self.plan.timeout_s,
         )
 
@@ -99,7 +100,7 @@ class _Run:
         """Start each arm once, unmeasured: its files are then in the page cache as they are for all later samples."""
         for arm in self.plan.arms:
             self._progress.start("warming up", arm.name, self._left_s())
-            outcome = self._start(arm, self.job.task(arm, self.plan.shortest_arguments()), " (warming up)")
+            outcome = self._start(arm, self.job.task(arm, self.plan.shortest_arguments(arm)), " (warming up)")
             self.append("warmed", arm=arm.name, worker_seconds=round(outcome.seconds, 3))
 
     def yardstick(self, block: int) -> None:
@@ -119,8 +120,10 @@ class _Run:
         """Measure one sample; returns whether the profile was in effect."""
         self._progress.start(f"block {block + 1}", arm.name, self._left_s())
         padding = self.plan.padding(block, arm)
-        outcome = self._start(arm, self.job.task(arm, self.plan.worker_arguments(), padding))
-        document, problem = _understood(outcome, samples(self.events))
+        outcome = self._start(arm, self.job.task(arm, self.plan.worker_arguments(arm), padding))
+        alike = {one.name for one in self.plan.arms if self.plan.workload_of(one) == self.plan.workload_of(arm)}
+        earlier = [event for event in samples(self.events) if event["arm"] in alike]
+        document, problem = _understood(outcome, earlier)
         if document is None:
             raise _Failure(arm.name, problem or "", outcome)
         where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
@@ -240,7 +243,10 @@ def _document(outcome: Outcome, keys: set[str]) -> tuple[dict[str, Any] | None, 
 
 
 def _understood(outcome: Outcome, earlier: Sequence[Event]) -> tuple[dict[str, Any] | None, str | None]:
-    """A sample, or what is wrong: the worker printed none, or ran other code, data or weights than those before."""
+    """A sample, or what is wrong: the worker printed none, or ran other code, data or weights than those before.
+
+    ``earlier`` are the samples of the same workload.
+    """
     document, problem = _document(outcome, SAMPLE_KEYS)
     if document is None:
         return None, problem

@@ -16,11 +16,35 @@ MOST_PADDING = 4096
 
 @dataclass(frozen=True)
 class Arm:
-    """One side of a comparison: a profile under an engine. ``name`` is what records and reports call it."""
+    """One side of a comparison: a profile under an engine. ``name`` is what records and reports call it.
+
+    ``workload`` is the arm's own, where arms differ in what they train; empty for the plan's.
+    """
 
     name: str
     profile: str
     engine: str
+    workload: str = ""
+
+
+@dataclass(frozen=True)
+class OwnCommand:
+    """A user's training command, which is measured in the place of a workload.
+
+    It runs in ``folder``. ``metric`` says which lines of its output end a step, or hold a step's time or rate in
+    ``unit`` (see ``runner.worker.metric``); without one the whole command is one step. The first ``warmup_lines``
+    readings don't count.
+    """
+
+    argv: tuple[str, ...]
+    folder: str
+    metric: str | None = None
+    unit: str = "s"
+    warmup_lines: int = 0
+
+    def worker_arguments(self) -> tuple[str, ...]:
+        metric = ("--metric", self.metric, "--unit", self.unit) if self.metric is not None else ()
+        return ("command", "--folder", self.folder, *metric, "--warmup-lines", str(self.warmup_lines), "--", *self.argv)
 
 
 @dataclass(frozen=True)
@@ -31,6 +55,7 @@ class Plan:
 
     The first of ``arms`` is the reference that the others are compared with. ``epochs`` above 0 is the full training:
     one block, no time limit but each worker's own. ``engine_options`` are those of EngineOptions that were given.
+    With ``own`` a user's command is measured; ``workload`` is then its name, and ``steps`` and ``data`` mean nothing.
     """
 
     arms: tuple[Arm, ...]
@@ -46,6 +71,7 @@ class Plan:
     margin: float
     timeout_s: float
     seed: int
+    own: OwnCommand | None = None
 
     @property
     def reference(self) -> Arm:
@@ -71,15 +97,22 @@ class Plan:
         """
         return random.Random(f"{self.seed}:{block}:{arm.name}").randrange(MOST_PADDING + 1)
 
-    def worker_arguments(self) -> tuple[str, ...]:
-        """What follows ``python -m runner.worker``."""
+    def workload_of(self, arm: Arm) -> str:
+        return arm.workload or self.workload
+
+    def worker_arguments(self, arm: Arm) -> tuple[str, ...]:
+        """What follows ``python -m runner.worker`` in a sample of ``arm``."""
+        if self.own is not None:
+            return self.own.worker_arguments()
         length = ("--epochs", str(self.epochs)) if self.epochs else ("--steps", str(self.steps))
         warmup = ("--warmup-steps", str(self.warmup_steps))
-        return ("train", "--workload", self.workload, "--data", self.data, *warmup, *length)
+        return ("train", "--workload", self.workload_of(arm), "--data", self.data, *warmup, *length)
 
-    def shortest_arguments(self) -> tuple[str, ...]:
-        """The same training for one step only."""
-        return ("train", "--workload", self.workload, "--data", self.data, "--steps", "1")
+    def shortest_arguments(self, arm: Arm) -> tuple[str, ...]:
+        """The same training for one step only; all of it for a command of the user's."""
+        if self.own is not None:
+            return self.own.worker_arguments()
+        return ("train", "--workload", self.workload_of(arm), "--data", self.data, "--steps", "1")
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -87,4 +120,6 @@ class Plan:
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Plan:
         document = {"margin": MARGIN, "blocks": 0, **document}  # the first records had neither
-        return Plan(**{**document, "arms": tuple(Arm(**arm) for arm in document["arms"])})
+        own = document.get("own")
+        own = OwnCommand(**{**own, "argv": tuple(own["argv"])}) if own else None
+        return Plan(**{**document, "arms": tuple(Arm(**arm) for arm in document["arms"]), "own": own})

@@ -78,7 +78,7 @@ def events_of(
             add("design", planned_blocks=looks[-1], looks=list(looks), warm_up={}, skipped_steps=0)
         add("yardstick", YARDSTICK_S, block=block, seconds=0.1, digest="f" * 64)
         for arm in fixed.order(block):
-            document = sample(list(fixed.worker_arguments()), behaviours[arm.name], block, {})
+            document = sample(list(fixed.worker_arguments(arm)), behaviours[arm.name], block, {})
             where = {"block": block, "arm": arm.name, "padding_bytes": fixed.padding(block, arm)}
             add("sample", WORKER_S, **where, **document, stderr="")
     if ended:

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from runner.plan import Arm, Plan
+from runner.plan import Arm, OwnCommand, Plan
 
 
 @pytest.fixture
@@ -49,12 +49,36 @@ def test_first_arm_is_the_reference(plan):
     [(0, ["--warmup-steps", "2", "--steps", "5"]), (10, ["--warmup-steps", "2", "--epochs", "10"])],
 )
 def test_worker_arguments(plan, epochs, length):
-    arguments = plan(epochs=epochs).worker_arguments()
-    assert arguments == ("train", "--workload", "cnn", "--data", "synthetic", *length)
+    fixed = plan(epochs=epochs)
+    assert fixed.worker_arguments(fixed.reference) == ("train", "--workload", "cnn", "--data", "synthetic", *length)
+
+
+def test_an_arm_may_have_a_workload_of_its_own(plan):
+    arm = Arm("other", "baseline", "local", workload="cnn-nobias")
+    assert plan().workload_of(arm) == "cnn-nobias"
+    assert plan().worker_arguments(arm)[:3] == ("train", "--workload", "cnn-nobias")
+    assert plan().shortest_arguments(arm)[:3] == ("train", "--workload", "cnn-nobias")
+
+
+def test_a_command_of_ones_own_is_measured_in_the_place_of_a_workload(plan):
+    own = OwnCommand(("python", "a b.py"), "/home/me", r"(\d+) ms", "ms", 3)
+    fixed = plan(own=own)
+    metric = ("--metric", r"(\d+) ms", "--unit", "ms")
+    wanted = ("command", "--folder", "/home/me", *metric, "--warmup-lines", "3", "--", "python", "a b.py")
+    assert fixed.worker_arguments(fixed.reference) == fixed.shortest_arguments(fixed.reference) == wanted
+    assert Plan.from_json(json.loads(json.dumps(fixed.to_json()))) == fixed
 
 
 def test_a_warming_start_is_one_step_of_the_same_training(plan):
-    assert plan().shortest_arguments() == ("train", "--workload", "cnn", "--data", "synthetic", "--steps", "1")
+    assert plan().shortest_arguments(plan().reference) == (
+        "train",
+        "--workload",
+        "cnn",
+        "--data",
+        "synthetic",
+        "--steps",
+        "1",
+    )
 
 
 def test_padding_is_spread_over_a_page_and_repeats_with_the_seed(plan):

@@ -158,7 +158,8 @@ def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then:
             data_source=data.source,
             environments={name: environment.to_json() for name, environment in environments.items()},
             commands={
-                arm.name: shlex.join(used[arm.engine].command(job.task(arm, plan.worker_arguments()))) for arm in arms
+                arm.name: shlex.join(used[arm.engine].command(job.task(arm, plan.worker_arguments(arm))))
+                for arm in arms
             },
             findings=findings,
             calibration=calibration.find(RESULTS, plan, seen, kept),
@@ -244,6 +245,11 @@ def _check_unchanged(folder: Path, then: dict[str, Any], now: dict[str, Any]) ->
                     f"--resume {folder}: {part}.{key} was {before.get(key)} and is now {after.get(key)}: "
                     "samples of both can't be compared; start a new run"
                 )
+
+
+def _typed(job: Job, arm: Arm) -> str:
+    """What one would type to start a worker of ``arm``."""
+    return shlex.join(job.engines[arm.engine].command(job.task(arm, job.plan.worker_arguments(arm))))
 
 
 def _new_folder(title: str) -> Path:

@@ -1,0 +1,57 @@
+"""Collects evidence in a Python program that is not the kit's own, when that program ends.
+
+Python imports ``sitecustomize`` when it starts. With this folder first in PYTHONPATH and ENVKIT_EVIDENCE naming a
+folder, each Python process that has imported torch leaves ``PID.json`` there: its command line and its evidence. One
+that is killed, or that leaves through ``os._exit`` as DataLoader's workers do, leaves nothing. Nothing but the standard
+library's cheapest modules is imported before the program's end, and the program's own ``sitecustomize`` still runs.
+"""
+
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib would be imported at each start
+
+
+def _watch(folder: str) -> None:
+    import atexit
+
+    cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
+    process = os.getpid()  # a forked child has this hook too, and is not the program
+    # Registered first, so called last: what the program itself does at its end has then been done.
+    atexit.register(lambda: _testify(folder, cpus) if os.getpid() == process and "torch" in sys.modules else None)
+
+
+def _testify(folder: str, cpus: set[int]) -> None:
+    import json
+    from pathlib import Path
+
+    try:
+        for name in [name for name in sys.modules if name == "runner" or name.startswith("runner.")]:
+            del sys.modules[name]  # the program may have a package of that name
+        sys.path.insert(0, str(Path(_HERE).parents[2]))
+        from runner.worker.evidence import collect, openmp
+
+        openmp.STARTED_ON = cpus
+        unfinished = Path(folder, f".{os.getpid()}")
+        unfinished.write_text(json.dumps({"pid": os.getpid(), "argv": sys.orig_argv, "evidence": collect()}))
+        unfinished.replace(Path(folder, f"{os.getpid()}.json"))
+    except Exception as error:  # a program must not end worse for being watched
+        print(f"envkit: no evidence: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+def _import_the_programs_own() -> None:
+    """Run the ``sitecustomize`` that this one stands before, if there is one."""
+    import importlib.machinery
+    import importlib.util
+
+    others = [entry for entry in sys.path if os.path.abspath(entry) != _HERE]  # noqa: PTH100
+    found = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
+    if found is not None and found.loader is not None:
+        module = importlib.util.module_from_spec(found)
+        sys.modules["sitecustomize"] = module
+        found.loader.exec_module(module)
+
+
+if os.environ.get("ENVKIT_EVIDENCE"):
+    _watch(os.environ["ENVKIT_EVIDENCE"])
+_import_the_programs_own()
