@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from runner.worker.libraries import FILE_NAMES
 from runner.yamlfile import YamlFile
 
 PROFILE_FOLDER = Path(__file__).resolve().parent.parent / "envprofiles"
+LOCAL = "local"  # the folder in it for profiles of one machine
+TUNED = "tuned"
 KEYS = ("name", "title", "why", "extends", "preload", "env", "prefix", "expect", "numerics")
 WHY_KEYS = ("reason", "source")
 Numerics = Literal["same", "may-differ"]
@@ -55,8 +58,18 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
 
 def names(folder: Path = PROFILE_FOLDER) -> list[str]:
-    """The names of all profiles in ``folder``, sorted."""
+    """The names of the profiles that ``folder`` has for every machine, sorted."""
     return sorted(path.stem for path in folder.glob("*.yaml"))
+
+
+def local_names(folder: Path = PROFILE_FOLDER) -> list[str]:
+    """The names of the profiles that were made on this machine, or on one with the same folder, sorted."""
+    return names(folder / LOCAL)
+
+
+def tuned_name() -> str:
+    """What the profile is called that was tuned for this machine, for which the name ``tuned`` stands."""
+    return f"{os.uname().nodename}-{TUNED}"
 
 
 def load(name: str, folder: Path = PROFILE_FOLDER) -> Profile:
@@ -71,7 +84,11 @@ def load(name: str, folder: Path = PROFILE_FOLDER) -> Profile:
     else:
         path = folder / f"{name}.yaml"
         if not path.is_file():
-            known = names(folder)
+            path = folder / LOCAL / f"{tuned_name() if name == TUNED else name}.yaml"
+        if not path.is_file():
+            if name == TUNED:
+                raise InputError(f"{path}: this machine has no tuned profile yet; make one with: runner tune")
+            known = [*names(folder), *local_names(folder)]
             raise InputError(f"no profile '{name}' in {folder}{suggestion(name, known)}; there are: {', '.join(known)}")
     return _load(path, folder, chain=())
 

@@ -249,11 +249,12 @@ def advice(summary: Summary) -> list[Row]:
 
 
 def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
-    named = arm.profile if arm.profile in profile.names() else f"{arm.profile}.yaml"  # one's own is a file
+    known = (*profile.names(), *profile.local_names())
+    named = arm.profile if arm.profile in known else f"{arm.profile}.yaml"  # one's own is a file
     if comparison.speedup and comparison.speedup.within_margin:
         return f"choose {summary.plan.reference.name} or {arm.name} for other reasons than speed"
     if comparison.verdict == FASTER:
-        return f"use {arm.profile}: runner show {named} prints what it sets"
+        return f"use {arm.profile}: runner exec {named} -- your command (runner show {named}: what it sets)"
     if comparison.verdict == SLOWER:
         return f"leave {arm.name} alone here: {summary.plan.reference.name} is faster"
     if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:

@@ -7,6 +7,7 @@ from runner.errors import InputError
 from runner.profile import PROFILE_FOLDER
 
 SHIPPED = profile.names()
+GOOD = "name: NAME\ntitle: x\nwhy:\n  reason: x\n  source: x\n"
 
 
 @pytest.fixture
@@ -86,6 +87,28 @@ def test_names_are_sorted_and_only_yaml(write_profile, tmp_path):
         write_profile(name)
     (tmp_path / "notes.txt").write_text("x")
     assert profile.names(tmp_path) == ["alpha", "zeta"]
+
+
+@pytest.fixture
+def local_folder(tmp_path):
+    """A folder of profiles in which this machine has a tuned one, and what that sets."""
+    (tmp_path / "local").mkdir()
+    (tmp_path / "shared.yaml").write_text(GOOD.replace("NAME", "shared") + "env: {A: 1}\n")
+    tuned = tmp_path / "local" / f"{profile.tuned_name()}.yaml"
+    tuned.write_text(GOOD.replace("NAME", tuned.stem) + "extends: shared\nenv: {B: 2}\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["tuned", profile.tuned_name()])
+def test_tuned_stands_for_this_machines_own_profile(local_folder, name):
+    loaded = profile.load(name, local_folder)
+    assert (loaded.name, loaded.env) == (profile.tuned_name(), {"A": "1", "B": "2"})
+    assert (profile.names(local_folder), profile.local_names(local_folder)) == (["shared"], [loaded.name])
+
+
+def test_without_a_tuned_profile_it_says_how_to_make_one(tmp_path):
+    with pytest.raises(InputError, match=r"-tuned\.yaml: this machine has no tuned profile yet; make one with: runner"):
+        profile.load("tuned", tmp_path)
 
 
 def test_unknown_profile_suggests_the_nearest_and_lists_all():

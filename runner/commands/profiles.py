@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    loaded = [profile.load(name) for name in profile.names()]
+    loaded = [profile.load(name) for name in (*profile.names(), *profile.local_names())]
     if arguments.json:
         keys = ("name", "title", "preload", "numerics")
         print(json.dumps([{key: getattr(one, key) for key in keys} for one in loaded]))

@@ -9,11 +9,12 @@ def test_every_profile_is_listed(cli):
     result = cli("profiles")
     assert (result.returncode, result.stderr) == (0, "")
     first_words = [line.split()[0] for line in result.stdout.splitlines() if not line.startswith(" ")]
-    assert [word for word in first_words if word in profile.names()] == profile.names()
+    known = [*profile.names(), *profile.local_names()]
+    assert [word for word in first_words if word in known] == known
     assert "Nothing set" in result.stdout
 
 
 def test_json(cli):
     listed = json.loads(cli("profiles", "--json").stdout)
-    assert [one["name"] for one in listed] == profile.names()
+    assert [one["name"] for one in listed] == [*profile.names(), *profile.local_names()]
     assert listed[0] == {"name": "baseline", "title": "Nothing set", "preload": [], "numerics": "same"}
