@@ -254,7 +254,7 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
     if comparison.speedup and comparison.speedup.within_margin:
         return f"choose {summary.plan.reference.name} or {arm.name} for other reasons than speed"
     if comparison.verdict == FASTER:
-        return f"use {arm.profile}: runner exec {named} -- your command (runner show {named}: what it sets)"
+        return f"use {arm.profile}: runner exec {named} -- your command"
     if comparison.verdict == SLOWER:
         return f"leave {arm.name} alone here: {summary.plan.reference.name} is faster"
     if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:

@@ -27,7 +27,7 @@ def said(events):
     ("seconds", "verdict", "meaning", "advice"),
     [
         (times(0.8), ": FASTER", "mine takes 20.0% less time than baseline here.",
-         "use mine: runner exec mine.yaml -- your command (runner show mine.yaml: what it sets)"),
+         "use mine: runner exec mine.yaml -- your command"),
         (times(1.25), ": SLOWER", "mine takes 25.0% more time than baseline here.",
          "leave mine alone here: baseline is faster"),
         (times(1), ": NO DIFFERENCE LARGER THAN 2%", "Its time is within -0.8% to +0.8% of baseline's.",
