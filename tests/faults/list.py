@@ -108,9 +108,8 @@ SETTINGS = (
 PRELOADS = (
     Fault(
         "preload-not-installed", "The profile preloads a library that this machine has not",
-        (f"preloads {planting.missing_library()}, which is not installed",), 2,
-        f"preload: [{planting.missing_library() or 'jemalloc'}]\n",
-        plant=planting.only_if(planting.missing_library() is not None, "all libraries are installed"),
+        (f"preloads {planting.LIBRARY_TO_HIDE}, which is not installed",), 2,
+        f"preload: [{planting.LIBRARY_TO_HIDE}]\n", plant=planting.not_installed,
     ),
     Fault(
         "preload-disappears", "The library is removed after it was found, before training starts",

@@ -31,6 +31,7 @@ ELF_MACHINE, AARCH64 = 18, b"\xb7\x00"
 FEW_PROCESSES = 60
 FREE_MEMORY_SHARE = 0.05
 QUIET_SAMPLES = 4
+LIBRARY_TO_HIDE = "tcmalloc"
 
 
 def _library(name: str) -> Path:
@@ -269,6 +270,12 @@ def libc_older_than(version: str) -> bool:
     return name == "glibc" and numbers(found) < numbers(version)
 
 
-def missing_library() -> str | None:
-    """A library that profiles may preload and that is not installed here."""
-    return next((name for name in reversed(FILE_NAMES) if name not in locate(search_folders())), None)
+@contextlib.contextmanager
+def not_installed(folder: Path) -> Iterator[Planted]:
+    """Hide all files of LIBRARY_TO_HIDE behind /dev/null, for the launched processes alone."""
+    found = [place / name for place in search_folders() for name in FILE_NAMES[LIBRARY_TO_HIDE]]
+    hide = " && ".join(f"mount --bind /dev/null {path}" for path in found if path.is_file()) or "true"
+    enter = ["unshare", "--map-root-user", "--mount", "sh", "-c", f'{hide} && exec "$@"', "sh"]
+    if subprocess.run([*enter, "true"], capture_output=True, check=False).returncode != 0:
+        raise CantPlant("no user and mount namespaces")
+    yield Planted(under=tuple(enter))
