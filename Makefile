@@ -10,7 +10,7 @@ VENV    := .venv
 RUNNER  := $(VENV)/bin/runner
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench compare-engines doctor profiles image sif libraries dev test unit faults reliability simulated rivals padding same lint lock clean
+.PHONY: help setup bench compare-engines doctor profiles image sif libraries dev test unit faults reliability simulated rivals padding peers experiments startup same book operators env-formats lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,11 +60,29 @@ simulated: dev  ## are intervals and verdicts right? 2,000 simulated runs a line
 rivals: dev  ## this kit, hyperfine and pyperf on the same commands (an hour; writes docs/rivals.md)
 	@$(VENV)/bin/python -m benchmarks.rivals $(ARGS)
 
+peers: dev  ## PyTorch's own launcher, plain python and PROFILES of the kit side by side (20 minutes; writes docs/peers.md)
+	@$(VENV)/bin/python -m benchmarks.peers $(PROFILES) $(ARGS)
+
+experiments: dev  ## what else the environment could do, against what was expected (an hour; writes docs/experiments.md)
+	@$(VENV)/bin/python -m benchmarks.experiments $(ARGS)
+
 padding: dev  ## what the size of the environment alone is worth (10 minutes; writes docs/padding.md)
 	@$(VENV)/bin/python -m benchmarks.padding --aslr-off $(ARGS)
 
+startup: dev  ## what `runner exec` adds to the start of a command (a minute; writes docs/startup.md)
+	@$(VENV)/bin/python -m benchmarks.exec_startup $(ARGS)
+
 same: dev  ## the baseline against itself, 20 times (40 minutes; writes docs/same.md)
 	@$(VENV)/bin/python -m benchmarks.same $(ARGS)
+
+env-formats: dev  ## an example of every format of `runner env`, with the image envkit-cpu (writes docs/env-formats.md)
+	@$(VENV)/bin/python -m benchmarks.env_formats $(ARGS)
+
+book: dev  ## the book's table on this machine, in one run (20 minutes; writes docs/book.md; ARGS="--also tuned")
+	@$(VENV)/bin/python -m benchmarks.book $(ARGS)
+
+operators: dev  ## where a step's time goes, and why a profile saves some (5 minutes; writes docs/operators.md)
+	@$(VENV)/bin/python -m benchmarks.operators $(ARGS)
 
 lint: dev  ## check style, types, the Dockerfile and shell scripts
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy

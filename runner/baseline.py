@@ -153,7 +153,7 @@ def _from_record(folder: Path, name: str) -> Baseline:
             arm.name: {
                 "environment": run["environments"][arm.name],
                 "step_s": [round(statistics.fmean(one["step_s"][skipped:]), 9) for one in samples[arm.name]],
-                "final_loss": _number(samples[arm.name][0]["losses"][-1]),
+                "final_loss": _number(samples[arm.name][0]["losses"][-1]) if samples[arm.name][0]["losses"] else None,
             }
             for arm in arms
         },

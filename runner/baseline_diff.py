@@ -22,6 +22,8 @@ from runner.statistics.two_sample import autocorrelation, shift, widened
 
 Verdict = Literal["regression", "faster", "no regression", "not certain", "not compared"]
 SHOWN_OF_DIGEST = 12
+# Follow from the code and PyTorch's version, of which the latter may be what is compared.
+INITIAL_WEIGHTS = "initial_weights"
 
 
 @dataclass(frozen=True)
@@ -91,9 +93,10 @@ def obstacles(old: Baseline, new: Baseline) -> list[str]:
         (f"the plan's {name.replace('_', ' ')}", old.plan[name], new.plan[name])
         for name in ("workload", "steps", "warmup_steps")
     ]
-    for name in ("code", "data"):
-        digests = (one.document["digests"][name][:SHOWN_OF_DIGEST] for one in (old, new))
-        pairs.append((f"the digest of the workload's {name}", *digests))
+    for name in old.document["digests"]:
+        if name != INITIAL_WEIGHTS and name in new.document["digests"]:
+            digests = (one.document["digests"][name][:SHOWN_OF_DIGEST] for one in (old, new))
+            pairs.append((f"the digest of the workload's {name}", *digests))
     for arm in _common(old, new):
         pairs += machine_pairs(old.engine(arm)["inspection"], new.engine(arm)["inspection"])
     found = [unequal(pair) for pair in dict.fromkeys(pairs) if pair[1] != pair[2]]

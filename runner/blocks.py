@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Container, Sequence
 
 from runner.plan import Arm, Plan
@@ -47,11 +48,27 @@ def complete_blocks(events: Sequence[Event], plan: Plan, arm: Arm) -> list[int]:
     return sorted(of_arm & {event["block"] for event in samples(events, plan.reference)})
 
 
+def comparable_steps(
+    events: Sequence[Event], plan: Plan, arm: Arm, blocks: Container[int] | None = None
+) -> list[list[float]]:
+    """Per sample, its steps' seconds for equal work, so that the means of arms with other batches compare.
+
+    Samples of so many steps compare by the time per image. Full trainings go over the same images equally often, so
+    they compare by the time of all steps: there a step counts as many times as there are.
+    """
+    own = [event for event in samples(events, arm) if blocks is None or event["block"] in blocks]
+    steps = timed_steps(events, arm, blocks)
+    work = [1 / len(event["step_s"]) if plan.epochs else event.get("images_per_step") or 1 for event in own]
+    return [[second / share for second in of_sample] for of_sample, share in zip(steps, work, strict=True)]
+
+
 def block_ratios(events: Sequence[Event], plan: Plan, arm: Arm, without: Container[int] = ()) -> list[float]:
     """Per complete block, in order, the logarithm of the reference's time over the arm's. Some can be left out."""
-    skipped = skipped_steps(events)
     times = [
-        {event["block"]: sum(event["step_s"][skipped:]) for event in samples(events, one)}
+        {
+            event["block"]: statistics.fmean(steps)
+            for event, steps in zip(samples(events, one), comparable_steps(events, plan, one), strict=True)
+        }
         for one in (plan.reference, arm)
     ]
     blocks = [block for block in complete_blocks(events, plan, arm) if block not in without]

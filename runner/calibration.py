@@ -15,8 +15,8 @@ from runner.statistics.interval import MIN_BLOCKS
 
 
 def is_calibration(plan: Plan) -> bool:
-    """Whether all arms are one profile under one engine."""
-    return len(plan.arms) > 1 and len({(arm.profile, arm.engine) for arm in plan.arms}) == 1
+    """Whether all arms are one profile under one engine, and train the same."""
+    return len(plan.arms) > 1 and len({(arm.profile, arm.engine, plan.workload_of(arm)) for arm in plan.arms}) == 1
 
 
 def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> dict[str, Any] | None:
@@ -50,6 +50,6 @@ def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str
 def _conditions(plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> Any:
     seen = engines[plan.reference.engine]
     inside = seen["inspection"]
-    length = (plan.workload, plan.steps, plan.warmup_steps, plan.epochs)
+    length = (plan.workload_of(plan.reference), plan.own, plan.steps, plan.warmup_steps, plan.epochs)
     image = (seen["engine"], inside["packages"], plan.engine_options)
     return length, image, inside["facts"], inside["fingerprint"], kept

@@ -31,6 +31,7 @@ COMMANDS = {
     "history": "list the runs that were recorded, and what they found",
     "export-results": "write what was recorded for other tools: csv, json, parquet or openmetrics",
 }
+OWN_COMMAND = ("exec",)  # what follows `--` is a command with options of its own
 EXIT_STATUSES = (
     "exit status: 0 done, 1 a worker failed, a profile was not in effect or a baseline was missed, 2 bad input, "
     "130 interrupted"
@@ -69,15 +70,20 @@ def _module(command: str) -> ModuleType:
 
 def _run(argv: list[str] | None) -> int:
     argv = sys.argv[1:] if argv is None else argv
-    parser = argparse.ArgumentParser(prog="runner", description=__doc__.splitlines()[0], epilog=EXIT_STATUSES)
-    parser.add_argument("--version", action="version", version=f"runner {__version__}")
-    choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, text in COMMANDS.items():
-        command = choices.add_parser(name, help=text, description=text, epilog=EXIT_STATUSES)
-        if name in argv[:1]:  # loading only what is asked for: `exec` is to start fast
-            module = _module(name)
-            module.add_arguments(command)
-    arguments = parser.parse_args(argv)
+    name = argv[0] if argv else ""
+    if name not in COMMANDS:
+        return _no_command(argv)
+    module = _module(name)  # only what is asked for, and one parser: `exec` is to start fast
+    parser = argparse.ArgumentParser(
+        prog=f"runner {name}", description=COMMANDS[name], epilog=EXIT_STATUSES, formatter_class=_of_fixed_width
+    )
+    parser.set_defaults(command=name)
+    module.add_arguments(parser)
+    parser.formatter_class = argparse.HelpFormatter
+    own = argv.index("--") if name in OWN_COMMAND and "--" in argv else None
+    arguments = parser.parse_args(argv[1:own])
+    if name in OWN_COMMAND:
+        arguments.own_command = None if own is None else argv[own + 1 :]
     for number in (signal.SIGTERM, signal.SIGHUP):  # a batch system's end of time, a terminal that has gone
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup
             signal.signal(number, _interrupt)
@@ -85,6 +91,22 @@ def _run(argv: list[str] | None) -> int:
     if sys.stdout:  # None where it was closed
         sys.stdout.flush()  # a disk that is full is to be noticed here
     return status
+
+
+def _of_fixed_width(prog: str) -> argparse.HelpFormatter:
+    """What checks arguments as they are added: to ask for the terminal's width, it would import 5 ms of modules."""
+    return argparse.HelpFormatter(prog, width=80)
+
+
+def _no_command(argv: list[str]) -> int:
+    """Print the help or the version, or say that there is no such command."""
+    parser = argparse.ArgumentParser(prog="runner", description=__doc__.splitlines()[0], epilog=EXIT_STATUSES)
+    parser.add_argument("--version", action="version", version=f"runner {__version__}")
+    choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, text in COMMANDS.items():
+        choices.add_parser(name, help=text)
+    parser.parse_known_args(argv)
+    parser.error("COMMAND comes first")
 
 
 def _drop_output() -> None:

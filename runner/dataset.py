@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner import cache
 from runner.errors import InputError
 from runner.worker.fashion_mnist import SHA256, SYNTHETIC, mismatch
 
@@ -47,11 +48,8 @@ class DataSet:
 
 
 def cache_folder() -> Path:
-    """Where decompressed files are kept between runs (XDG Base Directory Specification)."""
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if not base.is_absolute():  # the specification says to ignore it then
-        base = Path.home() / ".cache"
-    return base / "envkit" / "fashion-mnist"
+    """Where decompressed files are kept between runs."""
+    return cache.folder("fashion-mnist")
 
 
 def find(named: str | None, say: Say) -> DataSet:

@@ -7,8 +7,9 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import report, wording
-from runner.plan import Arm
+from runner.plan import Arm, OwnCommand
 from runner.summary import Measured, Summary
+from runner.worker.metric import parse
 
 
 def show(summary: Summary, folder: str, out: Console) -> None:
@@ -46,10 +47,23 @@ def surroundings(summary: Summary) -> list[tuple[str, str]]:
     if plan.engine_options:
         options = (f"--{name.replace('_', '-')} {value}" for name, value in plan.engine_options.items())
         rows.append(("options", ", ".join(options)))
-    rows.append(("workload", f"{plan.workload}, {length}, each sample a fresh process"))
+    if plan.own is not None:
+        rows.append(("command", f"{wording.what_was_run(summary).removeprefix('command ')}, in {plan.own.folder}"))
+        rows.append(("metric", f"{metric(plan.own)}; each sample a fresh process"))
+    else:
+        rows.append(("workload", f"{', '.join(plan.workloads)}, {length}, each sample a fresh process"))
     rows.append(("data", summary.data_source))
     rows.append(("design", wording.design(summary)))
     return rows
+
+
+def metric(own: OwnCommand) -> str:
+    """How the steps of a user's own command are told apart."""
+    if own.metric is None:
+        return "none: the whole command is one step"
+    unit = "" if parse(own.metric, own.unit).is_clock else f", {own.unit}"
+    left_out = f", without the first {own.warmup_lines} readings" if own.warmup_lines else ""
+    return f"{own.metric}{unit}{left_out}"
 
 
 def _evidence(summary: Summary, measured: Measured, out: Console) -> None:

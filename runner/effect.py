@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,16 +9,14 @@ from typing import Any
 from runner import catalogue
 from runner.environment import Environment
 from runner.values import number_or_boolean
+from runner.worker.complaints import COMPLAINT
 from runner.worker.sensitive import is_sensitive
 
-# What libraries print when they ignore a setting or can't do what they were told to: the dynamic loader, libgomp,
-# Intel's and LLVM's OpenMP, jemalloc and libnuma. Intel's "Info" lines tell of nothing that is wrong.
-COMPLAINT = re.compile(
-    r"^(ERROR: ld\.so: |libgomp: |OMP: (Warning|Error) #|<jemalloc>: \S+ conf |libnuma: Warning: ).*$", re.MULTILINE
-)
 # OpenMP runtimes by what the evidence calls them, and the libraries that read variables only where they are the one
 # that runs.
 RUNTIMES = {"gnu": "gnu-openmp", "intel": "intel-openmp", "llvm": "llvm-openmp"}
+# What is shown of a program that left no evidence of its own.
+NOT_SEEN = "not seen"
 ONE_RUNS = {*RUNTIMES.values(), "jemalloc", "tcmalloc", "mimalloc"}
 
 
@@ -58,7 +55,13 @@ def check(
         Check(f"preload.{library}", "mapped", preloaded.get(path, "not asked for"))
         for library, path in environment.preload.items()
     ]
-    checks += [Check(key, expected, look_up(evidence, key)) for key, expected in environment.expect.items()]
+    # a user's own command that left no evidence was seen from outside only
+    missing = NOT_SEEN if "unseen" in evidence else None
+    looked_up = {key: look_up(evidence, key) for key in environment.expect}
+    checks += [
+        Check(key, expected, missing if looked_up[key] is None else looked_up[key])
+        for key, expected in environment.expect.items()
+    ]
     wanted = {name: value for name, value in {**kept, **environment.variables}.items() if is_sensitive(name)}
     given = evidence["variables"].get("sensitive", {})
     variables = [

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any
 
-from runner.blocks import block_ratios, recorded_design, samples, step_curves
+from runner.blocks import block_ratios, recorded_design, samples, skipped_steps, step_curves
 from runner.effect import check
 from runner.engines.base import Engine, Outcome, Task
 from runner.environment import Environment
@@ -54,7 +55,7 @@ class Job:
             variables={**self.kept, **environment.variables, **({PADDING: "x" * padding} if padding else {})},
             inherited=self.inherited,
             prefix=environment.prefix,
-            data=None if self.plan.data == SYNTHETIC else self.plan.data,
+            data=None if self.plan.own or self.plan.data == SYNTHETIC else self.plan.data,
             folder=self.plan.own.folder if self.plan.own else None,
             timeout_s=self.plan.timeout_s,
         )
@@ -123,12 +124,15 @@ class _Run:
         outcome = self._start(arm, self.job.task(arm, self.plan.worker_arguments(arm), padding))
         alike = {one.name for one in self.plan.arms if self.plan.workload_of(one) == self.plan.workload_of(arm)}
         earlier = [event for event in samples(self.events) if event["arm"] in alike]
-        document, problem = _understood(outcome, earlier)
+        document, problem = understood(outcome, earlier)
         if document is None:
             raise _Failure(arm.name, problem or "", outcome)
+        if len(document["step_s"]) <= (skipped := skipped_steps(self.events)):  # logs may be short
+            few = f"found only {len(document['step_s'])} step times, and the first {skipped} are left out as warm-up"
+            raise _Failure(arm.name, few, outcome)
         where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
         self.append("sample", **where, padding_bytes=padding, **document, stderr=outcome.stderr_tail)
-        self._progress.finish(f"block {block + 1}", arm.name, document["seconds"] / len(document["step_s"]))
+        self._progress.finish(f"block {block + 1}", arm.name, fmean(document["step_s"]), self.plan.step_name)
         checks = check(self.job.environments[arm.name], document["evidence"], self.job.kept, outcome.stderr_tail)
         return all(one.holds for one in checks)
 
@@ -139,7 +143,7 @@ class _Run:
         self.append("failure", **where, problem=failure.problem, stderr=outcome.stderr_tail)
 
     def _start(self, arm: Arm, task: Task, stage: str = "") -> Outcome:
-        outcome = self.job.engines[arm.engine].run(task)
+        outcome = _told(self.job.engines[arm.engine].run(task))
         if outcome.failure is not None:
             raise _Failure(arm.name, f"{outcome.failure}{stage}", outcome)
         return outcome
@@ -190,7 +194,7 @@ def _reason_to_end(run: _Run, blocks: int) -> str | None:
     plan = run.plan
     if blocks == 0:
         return None
-    if plan.epochs:
+    if plan.one_run_each:
         return COMPLETE
     if blocks >= DESIGN_BLOCKS and not run.has("design"):
         _fix_design(run, blocks)
@@ -213,7 +217,8 @@ def _block_s(run: _Run, blocks: int) -> float:
 def _fix_design(run: _Run, blocks: int) -> None:
     """Record, before any look, how many blocks there will be and which steps of a sample count.
 
-    The blocks are as many as the budget has room for. Steps in which any arm still warms up count in none of them.
+    The blocks are as many as the budget has room for. Steps in which any arm still warms up count in none of them;
+    in a full training all steps count.
     """
     plan = run.plan
     if plan.blocks:
@@ -221,7 +226,7 @@ def _fix_design(run: _Run, blocks: int) -> None:
     else:
         planned = blocks + int((plan.budget_s - run.spent_s) / _block_s(run, blocks))
         fixed = design(planned, max(1, len(plan.compared)))
-    curves = {arm.name: steady(step_curves(run.events, arm)) for arm in plan.arms}
+    curves = {arm.name: steady(step_curves(run.events, arm)) for arm in plan.arms if _can_be_laid_over(run, arm)}
     warm_up = {name: found.steps for name, found in curves.items() if found is not None}
     unsteady = [name for name, found in curves.items() if found is not None and not found.reached]
     skipped = max(0, max(warm_up.values(), default=0) - plan.warmup_steps)
@@ -229,10 +234,26 @@ def _fix_design(run: _Run, blocks: int) -> None:
     run.append("design", planned_blocks=fixed.planned, looks=fixed.looks, **steps)
 
 
+def _can_be_laid_over(run: _Run, arm: Arm) -> bool:
+    """Whether warm-up is looked for: in samples with equally many steps, which a user's log need not have."""
+    return not run.plan.epochs and len({len(curve) for curve in step_curves(run.events, arm)}) == 1
+
+
+def _told(outcome: Outcome) -> Outcome:
+    """With what a worker said of its failure itself, in the document that it printed, in the exit status' place."""
+    if outcome.failure is None:
+        return outcome
+    try:
+        problem = json.loads(outcome.stdout)["problem"]
+    except (ValueError, KeyError, TypeError):
+        return outcome
+    return replace(outcome, failure=str(problem))
+
+
 def _document(outcome: Outcome, keys: set[str]) -> tuple[dict[str, Any] | None, str | None]:
     """What a worker printed, or what is wrong with it."""
     if outcome.failure is not None:
-        return None, outcome.failure
+        return None, _told(outcome).failure
     try:
         document: dict[str, Any] = json.loads(outcome.stdout)
     except ValueError:
@@ -242,16 +263,19 @@ def _document(outcome: Outcome, keys: set[str]) -> tuple[dict[str, Any] | None, 
     return document, None
 
 
-def _understood(outcome: Outcome, earlier: Sequence[Event]) -> tuple[dict[str, Any] | None, str | None]:
+def understood(
+    outcome: Outcome, earlier: Sequence[Event], keys: set[str] = SAMPLE_KEYS
+) -> tuple[dict[str, Any] | None, str | None]:
     """A sample, or what is wrong: the worker printed none, or ran other code, data or weights than those before.
 
-    ``earlier`` are the samples of the same workload.
+    ``earlier`` are the samples of the same workload; ``keys`` are what it must have.
     """
-    document, problem = _document(outcome, SAMPLE_KEYS)
+    document, problem = _document(outcome, keys)
     if document is None:
         return None, problem
     for event in earlier:
         for name, digest in document["digests"].items():
-            if event["digests"][name] != digest:
+            # a file that the command of a user's own writes to is not among the digests of all its samples
+            if event["digests"].get(name, digest) != digest:
                 return None, f"its {name.replace('_', ' ')} differs from that of earlier samples ({digest[:12]}…)"
     return document, None

@@ -54,8 +54,9 @@ class Plan:
     they take; else it is until the budget is used up or the answer precise enough.
 
     The first of ``arms`` is the reference that the others are compared with. ``epochs`` above 0 is the full training:
-    one block, no time limit but each worker's own. ``engine_options`` are those of EngineOptions that were given.
-    With ``own`` a user's command is measured; ``workload`` is then its name, and ``steps`` and ``data`` mean nothing.
+    one block unless ``blocks`` says more, no time limit but each worker's own. ``engine_options`` are those of
+    EngineOptions that were given. With ``own`` a user's command is measured; ``workload`` is then its name, and
+    ``steps`` and ``data`` mean nothing.
     """
 
     arms: tuple[Arm, ...]
@@ -82,6 +83,16 @@ class Plan:
         """The arms that are compared with the reference."""
         return self.arms[1:]
 
+    @property
+    def one_run_each(self) -> bool:
+        """Whether it is one full training per arm, which gives a ratio and no interval."""
+        return self.epochs > 0 and self.blocks <= 1
+
+    @property
+    def step_name(self) -> str:
+        """What reports call a step: the whole command is one where no metric tells its steps."""
+        return "run" if self.own is not None and self.own.metric is None else "step"
+
     def order(self, block: int) -> list[Arm]:
         """The arms in the order in which block ``block`` (from 0) runs them: random, and the same for one seed."""
         shuffled = list(self.arms)
@@ -99,6 +110,11 @@ class Plan:
 
     def workload_of(self, arm: Arm) -> str:
         return arm.workload or self.workload
+
+    @property
+    def workloads(self) -> tuple[str, ...]:
+        """What is trained: one name, or those of all arms where they differ."""
+        return tuple(dict.fromkeys(map(self.workload_of, self.arms)))
 
     def worker_arguments(self, arm: Arm) -> tuple[str, ...]:
         """What follows ``python -m runner.worker`` in a sample of ``arm``."""

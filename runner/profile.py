@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn, cast
 
@@ -19,15 +19,18 @@ from runner.yamlfile import YamlFile
 PROFILE_FOLDER = Path(__file__).resolve().parent.parent / "envprofiles"
 LOCAL = "local"  # the folder in it for profiles of one machine
 TUNED = "tuned"
-KEYS = ("name", "title", "why", "extends", "preload", "env", "prefix", "expect", "numerics")
+KEYS = ("name", "title", "why", "extends", "needs", "preload", "env", "prefix", "expect", "numerics")
 WHY_KEYS = ("reason", "source")
+# Where it is known to help and to hurt; a profile may leave them out.
+WHY_MORE = ("helps", "hurts")
 Numerics = Literal["same", "may-differ"]
 # Where `expect` can look in the worker's evidence. Those that end in a dot take a setting's name after it.
 EXPECTABLE = (
     "openmp.runtime", "openmp.max_threads", "openmp.proc_bind", "openmp.places", "openmp.blocktime_ms",
     "openmp.settings.", "malloc.allocator", "malloc.settings.", "memory.huge_pages", "memory.numa_policy",
-    "threads.pinned_cpus", "onednn.isa", "onednn.implementation", "onednn.fpmath", "mkl.max_threads",
+    "threads.pinned_cpus", "onednn.isa", "onednn.implementation", "onednn.fpmath", "mkl.max_threads", "mkl.dispatch",
     "torch.num_threads", "torch.interop_threads", "torch.deterministic", "torch.matmul_precision",
+    "torch.huge_page_tensors",
 )  # fmt: skip
 VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # Any facts do to check an expression; 1 can't be divided to zero by min and max.
@@ -36,7 +39,10 @@ _SAMPLE_FACTS = dict.fromkeys(FACTS, 1)
 
 @dataclass(frozen=True)
 class Profile:
-    """One profile with everything it extends merged in; values still hold ``${...}``."""
+    """One profile with everything it extends merged in; values still hold ``${...}``.
+
+    ``needs`` has the least value of host facts: with less of one the profile does not apply to a machine.
+    """
 
     name: str
     title: str
@@ -49,6 +55,9 @@ class Profile:
     expect: dict[str, str | int | bool]
     numerics: Numerics
     path: Path
+    helps: str | None = None
+    hurts: str | None = None
+    needs: dict[str, str | int] = field(default_factory=dict)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -82,9 +91,7 @@ def load(name: str, folder: Path = PROFILE_FOLDER) -> Profile:
         if not path.is_file():
             raise InputError(f"{path}: no such profile file")
     else:
-        path = folder / f"{name}.yaml"
-        if not path.is_file():
-            path = folder / LOCAL / f"{tuned_name() if name == TUNED else name}.yaml"
+        path = _first(_places(name, folder))
         if not path.is_file():
             if name == TUNED:
                 raise InputError(f"{path}: this machine has no tuned profile yet; make one with: runner tune")
@@ -93,14 +100,42 @@ def load(name: str, folder: Path = PROFILE_FOLDER) -> Profile:
     return _load(path, folder, chain=())
 
 
+def looked_for(name: str, folder: Path = PROFILE_FOLDER) -> list[Path]:
+    """Every file that decides what `load` returns, also those that would come first if they were there."""
+    places = _places(name, folder)
+    found = [*places]
+    path = _first(places)
+    while (parent := yamlfile.read(path).data.get("extends")) is not None:
+        places = _parents(path, parent, folder)
+        found += places
+        path = _first(places)
+    return found
+
+
+def _places(name: str, folder: Path) -> list[Path]:
+    """Where a profile is looked for, in this order."""
+    if name.endswith((".yaml", ".yml")):
+        return [Path(name)]
+    return [folder / f"{name}.yaml", folder / LOCAL / f"{tuned_name() if name == TUNED else name}.yaml"]
+
+
+def _parents(path: Path, extends: str, folder: Path) -> list[Path]:
+    """Where the profile that the one in ``path`` extends is looked for, in this order."""
+    return [path.parent / f"{extends}.yaml", folder / f"{extends}.yaml"]
+
+
+def _first(places: list[Path]) -> Path:
+    """The first that is there, or else the last."""
+    return next((place for place in places if place.is_file()), places[-1])
+
+
 def _load(path: Path, folder: Path, chain: tuple[Path, ...]) -> Profile:
     file = yamlfile.read(path)
     _validate(file)
     data = file.data
     parent: Profile | None = None
     if data.get("extends") is not None:
-        beside, shipped = path.parent / f"{data['extends']}.yaml", folder / f"{data['extends']}.yaml"
-        parent_path = beside if beside.is_file() else shipped
+        parent_path = _first(_parents(path, data["extends"], folder))
         if parent_path.resolve() in (*(link.resolve() for link in chain), path.resolve()):
             circle = " -> ".join([*(link.stem for link in chain), path.stem, parent_path.stem])
             raise file.error(("extends",), f"'extends' goes in a circle ({circle}); remove one link")
@@ -120,6 +155,9 @@ def _load(path: Path, folder: Path, chain: tuple[Path, ...]) -> Profile:
         expect=_merged(parent.expect if parent else {}, data.get("expect", {})),
         numerics=cast(Numerics, data.get("numerics", parent.numerics if parent else "same")),
         path=path,
+        helps=data["why"].get("helps"),
+        hurts=data["why"].get("hurts"),
+        needs=_merged(parent.needs if parent else {}, data.get("needs", {})),
     )
 
 
@@ -147,6 +185,7 @@ def _validate(file: YamlFile) -> None:
     if data["name"] != file.path.stem:
         raise file.error(("name",), f"name '{data['name']}' must be the file's name, '{file.path.stem}'")
     _validate_why(file)
+    _validate_needs(file)
     _validate_list(file, "preload")
     _validate_list(file, "prefix")
     for index, library in enumerate(data.get("preload", [])):
@@ -173,11 +212,30 @@ def _validate_why(file: YamlFile) -> None:
     if not isinstance(why, dict):
         _wrong_type(file, ("why",), "a mapping of 'reason' (a sentence) and 'source' (where that is known from)")
     for key in why:
-        if key not in WHY_KEYS:
-            raise file.error(("why", key), f"unknown key 'why.{key}'{suggestion(key, WHY_KEYS)}")
+        if key not in (*WHY_KEYS, *WHY_MORE):
+            raise file.error(("why", key), f"unknown key 'why.{key}'{suggestion(key, (*WHY_KEYS, *WHY_MORE))}")
     for key in WHY_KEYS:
         if not isinstance(why.get(key), str):
             raise file.error(("why",), f"'why.{key}' is missing or not a text; add it")
+    for key in WHY_MORE:
+        if not isinstance(why.get(key, ""), str):
+            _wrong_type(file, ("why", key), "a text")
+
+
+def _validate_needs(file: YamlFile) -> None:
+    needs = file.data.get("needs", {})
+    if not isinstance(needs, dict):
+        _wrong_type(file, ("needs",), "a mapping of host facts to the least that will do, for example {numa_nodes: 2}")
+    for fact, least in needs.items():
+        at = ("needs", fact)
+        if fact not in FACTS:
+            known = f"{suggestion(str(fact), FACTS)}; known are {', '.join(sorted(FACTS))}"
+            raise file.error(at, f"unknown host fact '{fact}'{known}")
+        if least is None or (isinstance(least, int) and not isinstance(least, bool)):
+            continue
+        if not isinstance(least, str) or not re.fullmatch(r"\d+|\$\{[^}]*\}", least):
+            _wrong_type(file, at, "a whole number, or one expression such as ${physical_cores + 1}")
+        _check_expression(file, at, least)
 
 
 def _validate_list(file: YamlFile, key: str) -> None:

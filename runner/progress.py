@@ -45,7 +45,7 @@ class Progress:
             self._bar.update(self._task, description=f"{stage}, {arm}", completed=done, left=left)
             self._bar.refresh()
 
-    def finish(self, stage: str, arm: str, step_s: float) -> None:
-        """A worker ended; its mean step took ``step_s`` seconds."""
+    def finish(self, stage: str, arm: str, step_s: float, step: str = "step") -> None:
+        """A worker ended; its mean ``step`` took ``step_s`` seconds."""
         if self._bar is None and not self._quiet:
-            print(f"{stage}, {arm}: {step_s * 1000:.2f} ms per step", file=sys.stderr, flush=True)
+            print(f"{stage}, {arm}: {step_s * 1000:.2f} ms per {step}", file=sys.stderr, flush=True)

@@ -114,21 +114,22 @@ def _flush_names(folder: Path) -> None:
         os.close(descriptor)
 
 
-def read(folder: Path) -> list[Event]:
+def read(folder: Path, kind: str = "run") -> list[Event]:
     """The events of a record in order. A last line that a kill cut short is left out.
 
-    Raises InputError for a folder without a record, a damaged line, or a record of a later version. Events of a kind
-    that is not known are among those returned: readers pick the kinds that they know.
+    ``kind`` is the event that it must begin with: ``run``, or ``tune`` for a search. Raises InputError for a folder
+    without such a record, a damaged line, or a record of a later version. Events of a kind that is not known are among
+    those returned: readers pick the kinds that they know.
     """
-    return _read(folder, whole=True)
+    return _read(folder, kind, whole=True)
 
 
-def first(folder: Path) -> Event:
+def first(folder: Path, kind: str = "run") -> Event:
     """The event that a record begins with. Raises InputError as ``read`` does, but looks at the first line only."""
-    return _read(folder, whole=False)[0]
+    return _read(folder, kind, whole=False)[0]
 
 
-def _read(folder: Path, whole: bool) -> list[Event]:
+def _read(folder: Path, kind: str, whole: bool) -> list[Event]:
     path = folder / FILE_NAME
     try:
         with path.open("rb") as file:
@@ -147,8 +148,12 @@ def _read(folder: Path, whole: bool) -> list[Event]:
         if not isinstance(event, dict) or (events and not isinstance(event.get("event"), str)):
             raise InputError(f"{path}:{number}: damaged line; remove it to read the rest")
         events.append(event)
-    if events[0].get("event") != "run":
-        raise InputError(f"{path}: is not the record of a run (its first line must be the event 'run')")
+    if events[0].get("event") == "tune" and kind == "run":
+        raise InputError(
+            f"{path}: is the record of a search by runner tune; what it found was measured in {folder / 'confirmation'}"
+        )
+    if events[0].get("event") != kind:
+        raise InputError(f"{path}: is not the record of a {kind} (its first line must be the event '{kind}')")
     if not isinstance(events[0].get("schema"), int):
         raise InputError(f"{path}: is not the record of a run (its first line has no schema)")
     if events[0]["schema"] > SCHEMA:

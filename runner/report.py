@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from runner import tables, wording
+from runner import ranking, tables, wording
 from runner.summary import Summary
 from runner.wording import Row
 
@@ -35,14 +35,17 @@ def show(summary: Summary, folder: str, out: Console) -> None:
     """What was found, how sure it is, and what to do next; ``folder`` is where the record is."""
     if summary.synthetic:
         out.print(Text("SYNTHETIC DATA: this is not Fashion-MNIST. Losses and accuracy mean nothing.", "bold red"))
-    compared = wording.verdicts(summary)
-    items(out, compared, width=max([LABEL_WIDTH, *(len(row.label) + 2 for row in compared)]))
-    if compared:
-        out.print()
-    table(summary, out)
+    if ranking.many(summary):
+        ranked(summary, out)
+    else:
+        compared = wording.verdicts(summary)
+        items(out, compared, width=max([LABEL_WIDTH, *(len(row.label) + 2 for row in compared)]))
+        if compared:
+            out.print()
+        table(summary, out)
     items(out, [*wording.certainty(summary), *wording.evidence(summary)])
     failures(summary, out)
-    for finding in summary.findings:
+    for finding in ranking.findings(summary):
         item(out, finding["severity"], f"{finding['seen']}: {finding['why']}")
     items(out, wording.advice(summary))
     item(out, "machine", wording.machine(summary))
@@ -77,6 +80,18 @@ def table(summary: Summary, out: Console) -> None:
         shown.add_row(*row, style="dim")
     out.print(shown)
     out.print()
+
+
+def ranked(summary: Summary, out: Console) -> None:
+    """Many profiles, the fastest first, and what became of their losses."""
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for number, column in enumerate(ranking.header(summary)):
+        shown.add_column(column, justify="right" if number in (1, 4) else "left", overflow="fold")
+    for name, cells in zip(ranking.order(summary), ranking.cells(summary), strict=True):
+        shown.add_row(*cells, style=STYLES[ranking.weight(summary, name)])
+    out.print(shown)
+    out.print()
+    items(out, wording.of_many(summary))
 
 
 def failures(summary: Summary, out: Console) -> None:

@@ -20,7 +20,10 @@ def digest(folder: Path) -> str:
 
 def started_with(events: Sequence[Event]) -> str:
     """The command that began the run, as one types it."""
-    return shlex.join(["runner", *events[0]["command"][1:]])
+    began, *arguments = events[0]["command"]
+    script = Path(began)
+    own = ["python", "-m", f"benchmarks.{script.stem}"] if script.parent.name == "benchmarks" else ["runner"]
+    return shlex.join([*own, *arguments])
 
 
 def rows(folder: Path, events: Sequence[Event], summary: Summary) -> list[Row]:

@@ -18,16 +18,20 @@ GET = {
     "jemalloc": "apt-get install libjemalloc2, or conda install -c conda-forge jemalloc",
     "tcmalloc": "apt-get install libtcmalloc-minimal4, or conda install -c conda-forge gperftools",
     "mimalloc": "apt-get install libmimalloc2.0",
+    "mkl-dispatch": "the kit brings it, for x86-64 only",
+    "flush-to-zero": "the kit brings it, for x86-64 only",
 }
 
 
 def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
     """Fill in host facts and library paths.
 
-    ``inspection`` is what ``runner.worker inspect`` printed inside the image. Raises InputError for a library or a
-    prefix command that is not there, and for arithmetic that has no value here.
+    ``inspection`` is what ``runner.worker inspect`` printed inside the image. Raises InputError for a machine that has
+    not what the profile needs, for a library or a prefix command that is not there, and for arithmetic that has no
+    value here.
     """
     facts = {name: int(inspection["facts"][name]) for name in FACTS}
+    _require(profile, facts)
     preload = {}
     for library in profile.preload:
         found = inspection["libraries"].get(library)
@@ -56,6 +60,20 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
     if preload:
         variables["LD_PRELOAD"] = ":".join(preload.values())
     return Environment(profile.name, profile.title, variables, preload, prefix, expect, profile.numerics)
+
+
+def _require(profile: Profile, facts: Mapping[str, int]) -> None:
+    """Raise InputError for the first host fact that is less than what the profile needs."""
+    for fact, wanted in profile.needs.items():
+        try:
+            least = int(expand(str(wanted), facts))
+        except ExpressionError as error:
+            raise InputError(f"{profile.path}: {error}") from None
+        if facts[fact] < least:
+            raise InputError(
+                f"profile '{profile.name}' needs {fact} to be {least} or more, and here it is {facts[fact]}: "
+                "it does not apply to this machine; choose another"
+            )
 
 
 def _expected(value: str | int | bool, facts: Mapping[str, int]) -> str | int | bool:

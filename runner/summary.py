@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from runner.blocks import block_ratios, complete_blocks, recorded_design, samples, skipped_steps, timed_steps
+from runner.blocks import (
+    block_ratios,
+    comparable_steps,
+    complete_blocks,
+    recorded_design,
+    samples,
+    skipped_steps,
+    timed_steps,
+)
 from runner.doctor import diagnose_process
 from runner.doctor.finding import Situation
 from runner.effect import Check, check
@@ -29,12 +37,16 @@ LOSS_TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class Measured:
-    """One arm's samples. Times are medians over samples, in seconds; counts are medians per timed step."""
+    """One arm's samples. Times are medians over samples, in seconds; counts are medians per timed step.
+
+    Of a user's own command no images are known, and page faults are those of a whole run. ``unseen`` says what could
+    not be seen of it, and is empty where it left evidence itself.
+    """
 
     arm: str
     samples: int
     step_s: float
-    images_per_s: float
+    images_per_s: float | None
     system_share: float
     faults_per_step: float
     peak_memory_bytes: float
@@ -42,6 +54,7 @@ class Measured:
     training_s: float
     accuracy: float | None
     checks: list[Check]
+    unseen: str = ""
 
     @property
     def in_effect(self) -> bool:
@@ -208,7 +221,7 @@ def summarise(events: Sequence[Event]) -> Summary:
         warm_up=fixed.get("warm_up", {}),
         unsteady=fixed.get("unsteady", []),
         skipped_steps=skipped,
-        reference_drift=drift([sum(steps) for steps in timed_steps(events, plan.reference)]),
+        reference_drift=drift([basic.fmean(steps) for steps in timed_steps(events, plan.reference)]),
         seconds_per_block=_seconds_per_block(events),
         calibration=run.get("calibration"),
         findings=[*run["findings"], *_findings(events, plan, run["engines"], environments)],
@@ -251,11 +264,13 @@ def _comparison(
     both = [measured[name] for name in (plan.reference.name, arm.name) if name in measured]
     if not all(one.in_effect for one in both):
         return Comparison(arm.name, "NOT IN EFFECT")
-    losses = _losses(events, plan, arm) if len(both) == 2 else None
+    # else batches or weights are others, or not known
+    alike = plan.own is None and plan.workload_of(arm) == plan.workload_of(plan.reference)
+    losses = _losses(events, plan, arm) if len(both) == 2 and alike else None
     ratios = block_ratios(events, plan, arm)
     if ended == FAILED:
         return Comparison(arm.name, "failed", losses=losses)
-    if plan.epochs and ratios:
+    if plan.one_run_each and ratios:
         return Comparison(arm.name, "one run each", single_ratio=math.exp(ratios[0]), losses=losses)
     planned = recorded_design(events, plan) or design(len(ratios), len(plan.compared))
     if ended not in ENDED:
@@ -269,7 +284,7 @@ def _comparison(
         speedup=found,
         losses=losses,
         unmarked=at_end(planned, quiet, plan.margin, stopped_early=False) if blocks & marked.keys() else None,
-        bootstrap=bootstrap(*(timed_steps(events, one, blocks) for one in (plan.reference, arm))),
+        bootstrap=bootstrap(*(comparable_steps(events, plan, one, blocks) for one in (plan.reference, arm))),
         deviation=basic.stdev(ratios) if len(ratios) > 1 else None,
         drift=drift([math.exp(ratio) for ratio in ratios]),
     )
@@ -295,7 +310,8 @@ def _samples(events: Sequence[Event], skipped: int) -> list[Sample]:
 
 
 def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Sequence[Event], skipped: int) -> Measured:
-    steps = len(own[0]["step_s"])
+    images = own[0]["images_per_step"]
+    steps = 1 if images is None else len(own[0]["step_s"])  # what a user's command used is known of all of it
     step_s = basic.median(basic.fmean(event["step_s"][skipped:]) for event in own)
     usage = [event["usage"] for event in own]
     checked = [check(environment, event["evidence"], kept, event["stderr"]) for event in own]
@@ -305,14 +321,15 @@ def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Seq
         arm=arm.name,
         samples=len(own),
         step_s=step_s,
-        images_per_s=own[0]["images_per_step"] / step_s,
-        system_share=basic.median(one["system_s"] / (one["system_s"] + one["user_s"]) for one in usage),
+        images_per_s=None if images is None else images / step_s,
+        system_share=basic.median(one["system_s"] / (one["system_s"] + one["user_s"] or 1) for one in usage),
         faults_per_step=basic.median(one["minor_faults"] for one in usage) / steps,
         peak_memory_bytes=basic.median(event["peak_memory_bytes"] for event in own),
         throttled_s=sum(one["throttled_s"] for one in usage),
         training_s=basic.median(event["seconds"] for event in own),
         accuracy=basic.median(event["accuracy"] for event in own) if own[0]["accuracy"] is not None else None,
         checks=worst,
+        unseen=next((event["evidence"]["unseen"] for event in own if "unseen" in event["evidence"]), ""),
     )
 
 
@@ -320,11 +337,12 @@ def _losses(events: Sequence[Event], plan: Plan, arm: Arm) -> Losses:
     """The worst agreement of any of the arm's samples with the reference's first."""
     reference = samples(events, plan.reference)[0]["losses"]
     candidates = [event["losses"] for event in samples(events, arm)]
-
-    def difference(losses: Sequence[float]) -> float:
-        shares = [abs(one - other) / abs(other) for one, other in zip(losses, reference, strict=True)]
-        return math.inf if any(map(math.isnan, shares)) else max(shares)
-
-    furthest = max(candidates, key=difference)
-    largest = difference(furthest)
+    furthest = max(candidates, key=lambda losses: loss_difference(losses, reference))
+    largest = loss_difference(furthest, reference)
     return Losses(len(reference), reference[-1], furthest[-1], largest, largest <= LOSS_TOLERANCE)
+
+
+def loss_difference(losses: Sequence[float], reference: Sequence[float]) -> float:
+    """The largest difference on any batch, as a share of the reference's loss; infinity where a loss is no number."""
+    shares = [abs(one - other) / abs(other) for one, other in zip(losses, reference, strict=True)]
+    return math.inf if any(map(math.isnan, shares)) else max(shares)

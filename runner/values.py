@@ -226,11 +226,14 @@ def _settings(kind: Kind, value: str, version: str | None) -> None:
             raise SettingsError(f"{key}'s value '{setting}' {refused}", f"write {inner.allowed()}")
 
 
-def number_or_boolean(kind: Kind, value: str) -> int | bool | None:
+def number_or_boolean(kind: Kind, value: str) -> int | float | bool | None:
     """What a library makes of a value that it accepts, or None where that is neither a number nor a boolean."""
     text = value.partition(",")[0].strip()
     if kind.type in ("integer", "integers") and re.fullmatch(r"[-+]?\d+|0[xX][0-9a-fA-F]+", text, re.ASCII):
         return int(text, 16 if text[:2].lower() == "0x" else 10)
+    if kind.type == "number" and _number(kind, text) is None:
+        number = float(text)
+        return int(number) if number.is_integer() else number
     return text == "true" if kind.type == "boolean" and text in ("true", "false") else None
 
 

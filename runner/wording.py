@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import shlex
 import time
 from dataclasses import dataclass
 
-from runner import profile
+from runner import profile, ranking
 from runner.calibration import is_calibration
+from runner.effect import NOT_SEEN
 from runner.measure import PRECISE
 from runner.plan import Arm
 from runner.statistics.interval import ERROR_RATE, FASTER, MIN_BLOCKS, NOT_FOUND, SLOWER, Speedup
@@ -34,7 +36,7 @@ def verdicts(summary: Summary) -> list[Row]:
     """For each profile that was compared, what was found and what it means."""
     rows = []
     reference = summary.plan.reference.name
-    for comparison in summary.comparisons:
+    for comparison in ranking.ranked(summary):
         arm, found = comparison.arm, comparison.speedup
         if found is not None:
             interval = f"({CONFIDENCE} interval {found.low:.3f} to {found.high:.3f})"
@@ -51,6 +53,19 @@ def verdicts(summary: Summary) -> list[Row]:
             rows.append(Row(arm, f"not worked out: {comparison.verdict}", "bad"))
         rows += _losses(summary, comparison)
     return rows
+
+
+def of_many(summary: Summary) -> list[Row]:
+    """What there is to say of many profiles below their ranking."""
+    rows = []
+    if any(one.verdict == "too few samples" for one in summary.comparisons):
+        rows.append(Row("note", f"no speedups: {_needed(summary)}"))
+    if summary.ended is None:
+        rows.append(Row("note", "no speedups before the run has ended: go on with --resume"))
+    for comparison in summary.comparisons:
+        if _learns_otherwise(summary, comparison):
+            rows += [Row("losses", f"of {comparison.arm}: {row.text}", "bad") for row in _losses(summary, comparison)]
+    return [*rows, *(Row("losses", text) for text in ranking.losses(summary))]
 
 
 def _needed(summary: Summary) -> str:
@@ -75,8 +90,20 @@ def _learns_otherwise(summary: Summary, comparison: Comparison) -> bool:
     return losses is not None and not losses.agree and summary.environments[comparison.arm].numerics == "same"
 
 
+def _other_workload(summary: Summary, arm: Arm) -> str | None:
+    """What ``arm`` trains, where the reference trains something else."""
+    name = summary.plan.workload_of(arm)
+    return None if name == summary.plan.workload_of(summary.plan.reference) else name
+
+
 def _losses(summary: Summary, comparison: Comparison) -> list[Row]:
     losses = comparison.losses
+    (arm,) = (arm for arm in summary.plan.compared if arm.name == comparison.arm)
+    if other := _other_workload(summary, arm):
+        time = "whole trainings" if summary.plan.epochs else "times per image"
+        return [Row("", f"It trains something else ({other}): {time} are compared, losses are not.")]
+    if summary.plan.own is not None and (comparison.speedup or comparison.single_ratio):
+        return [Row("", "Losses were not compared: compare those that your training prints before you use it.")]
     if losses is None:
         return []
     if _learns_otherwise(summary, comparison):
@@ -95,13 +122,13 @@ def certainty(summary: Summary) -> list[Row]:
     blocks = max((found.blocks for one in summary.comparisons if (found := one.speedup)), default=0)
     if blocks:
         rows += [Row("sure", _sure(summary, blocks)), Row("floor", _floor(summary, blocks))]
-    if summary.comparisons and summary.samples and not summary.plan.epochs:
+    if summary.comparisons and summary.samples and not summary.plan.one_run_each:
         rows += _noise(summary)
         rows += _drift(summary)
     if set(summary.warm_up) - set(summary.unsteady):
         rows.append(Row("warm-up", _warm_up(summary)))
-    elif summary.design and not summary.unsteady:
-        rows.append(Row("warm-up", "not looked for: a sample has fewer than 100 steps"))
+    elif summary.design and not summary.unsteady and not summary.plan.epochs:
+        rows.append(Row("warm-up", _not_looked_for(summary)))
     for seen in summary.engines.values():
         if seen["inspection"]["unverified_packages"]:
             rows.append(Row("note", f"UNVERIFIED package: {seen['inspection']['unverified_packages']}", "bad"))
@@ -163,6 +190,8 @@ def _noise(summary: Summary) -> list[Row]:
         return [Row("noise", f"none of {total} blocks was disturbed from outside, as far as can be seen")]
     example = summary.marked[min(summary.marked)][0]
     rows = [Row("noise", f"{len(summary.marked)} of {total} blocks disturbed from outside, for example {example}")]
+    if ranking.many(summary):
+        return [*rows, Row("", _without_marked(summary))]
     for one in summary.comparisons:
         whose = f"{one.arm} " if len(summary.comparisons) > 1 else ""
         if one.unmarked is not None:
@@ -171,6 +200,16 @@ def _noise(summary: Summary) -> list[Row]:
         elif one.speedup is not None:
             rows.append(Row("", f"{whose}without them: too few blocks are left for an interval"))
     return rows
+
+
+def _without_marked(summary: Summary) -> str:
+    """Of many profiles, those of which the blocks that nothing disturbed say something else."""
+    known = [one for one in summary.comparisons if one.speedup and one.unmarked]
+    others = [f"{one.arm}: {one.unmarked.verdict}" for one in known if one.unmarked and one.speedup
+              and one.unmarked.verdict != one.speedup.verdict]  # fmt: skip
+    if not known:
+        return "without them: too few blocks are left for intervals"
+    return f"without them: {'; '.join(others)}" if others else "without them all verdicts are the same"
 
 
 def _drift(summary: Summary) -> list[Row]:
@@ -186,10 +225,21 @@ def _drift(summary: Summary) -> list[Row]:
     return rows
 
 
+def _not_looked_for(summary: Summary) -> str:
+    if summary.plan.own is None:
+        return "not looked for: a sample has fewer than 100 steps"
+    left_out = summary.plan.own.warmup_lines
+    given = f"the first {left_out} readings are left out, as you said" if left_out else "give --warmup-lines"
+    if summary.plan.own.metric is None:
+        return "not looked for: the whole command is one step, its start too; a --metric would leave that out"
+    return f"not looked for, which takes 100 readings in each sample and as many in all: {given}"
+
+
 def _warm_up(summary: Summary) -> str:
     longest = max((steps for arm, steps in summary.warm_up.items() if arm not in summary.unsteady), default=0)
     left_out = summary.plan.warmup_steps + summary.skipped_steps
-    steps = summary.plan.warmup_steps + summary.plan.steps
+    timed = summary.skipped_steps + len(summary.samples[0].step_s) if summary.plan.own else summary.plan.steps
+    steps = summary.plan.warmup_steps + timed
     return f"steady after {longest} of {steps} steps; the first {left_out} are left out"
 
 
@@ -204,29 +254,55 @@ def design(summary: Summary) -> str:
     return f"{fixed.planned} blocks planned, looks after {looks}: {spending}{shared}"
 
 
+def what_was_run(summary: Summary) -> str:
+    """``workload cnn``, or the user's own command."""
+    own = summary.plan.own
+    if own is None:
+        return f"workload {', '.join(summary.plan.workloads)}"
+    command = shlex.join(own.argv)
+    named = "" if command.startswith(summary.plan.workload.rstrip("…")) else f"{summary.plan.workload}: "
+    return f"command {named}{command}"
+
+
 def machine(summary: Summary) -> str:
     """The machine, engines and workload in one sentence."""
     host = summary.inspection(summary.plan.reference)
     facts, seen = host["facts"], host["fingerprint"]
-    used = ", ".join(f"{name} (torch {of['inspection']['packages']['torch']})" for name, of in summary.engines.items())
-    return f"{seen['cpu_model']}, {facts['usable_cpus']} usable CPUs; {used}; workload {summary.plan.workload}"
+    # a user's own command may run in another Python, with another torch
+    torch = (
+        {}
+        if summary.plan.own
+        else {name: f" (torch {of['inspection']['packages']['torch']})" for name, of in summary.engines.items()}
+    )
+    used = ", ".join(f"{name}{torch.get(name, '')}" for name in summary.engines)
+    return f"{seen['cpu_model']}, {facts['usable_cpus']} usable CPUs; {used}; {what_was_run(summary)}"
 
 
 def evidence(summary: Summary) -> list[Row]:
-    """Per profile whether it was in effect; what was not met is named."""
+    """Per profile whether it was in effect; what was not met is named. Of many, those that were are counted."""
     rows = []
+    proven = sum(one.in_effect and bool(one.checks) for one in summary.measured)
+    if ranking.many(summary) and proven:
+        rows.append(Row("effect", f"{proven} profiles: what each expects was observed in all its samples"))
     for one in summary.measured:
         if not one.in_effect:
             rows.append(Row("effect", f"{one.arm} is NOT IN EFFECT: no speedup is worked out", "bad"))
             rows += [
-                Row("", f"{check.key}: expected {shown(check.expected)}, seen {shown(check.seen)}")
+                Row("", f"{check.key}: expected {shown(check.expected)}, {seen(check.seen)}")
                 for check in one.checks
                 if not check.holds
             ]
-        elif one.checks:
+            if one.unseen:
+                rows.append(Row("", f"{one.unseen}: it must end by itself, in a Python that has imported torch"))
+        elif one.checks and not ranking.many(summary):
             count = f"({len(one.checks)} of {len(one.checks)})"
             rows.append(Row("effect", f"{one.arm}: what it expects was observed in every sample {count}"))
     return rows
+
+
+def seen(value: object) -> str:
+    """``seen gnu``; or that nothing could be."""
+    return NOT_SEEN if value == NOT_SEEN else f"seen {shown(value)}"
 
 
 def shown(value: object) -> str:
@@ -234,17 +310,26 @@ def shown(value: object) -> str:
 
 
 def advice(summary: Summary) -> list[Row]:
-    """What to do next, per profile."""
-    rows = []
-    for one, arm in zip(summary.comparisons, summary.plan.compared, strict=True):
+    """What to do next, per profile; of many, for the best and for those with which something is wrong."""
+    rows: list[Row] = []
+    arms = {arm.name: arm for arm in summary.plan.compared}
+    best_told = False
+    for one in ranking.ranked(summary):
+        arm = arms[one.arm]
+        wrong = one.verdict == "NOT IN EFFECT" or _learns_otherwise(summary, one)
+        if ranking.many(summary) and best_told and not wrong:
+            continue
         if is_calibration(summary.plan):
             text = _after_calibration(one)
+        elif _other_workload(summary, arm):
+            text = None  # a change of the training's code, which no profile makes
         elif _learns_otherwise(summary, one):
             text = f"find out why the losses of {arm.name} differ, before you use it"
         else:
             text = _next(summary, one, arm)
         if text:
             rows.append(Row("next", text))
+            best_told = best_told or not wrong
     return rows
 
 
@@ -254,7 +339,8 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
     if comparison.speedup and comparison.speedup.within_margin:
         return f"choose {summary.plan.reference.name} or {arm.name} for other reasons than speed"
     if comparison.verdict == FASTER:
-        return f"use {arm.profile}: runner exec {named} -- your command"
+        command = shlex.join(summary.plan.own.argv) if summary.plan.own else "your command"
+        return f"use {arm.profile}: runner exec {named} -- {command}"
     if comparison.verdict == SLOWER:
         return f"leave {arm.name} alone here: {summary.plan.reference.name} is faster"
     if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:
@@ -275,4 +361,5 @@ def _longer(summary: Summary, deviation: float, blocks: int, arm: Arm) -> str:
     """What it takes to find a difference as small as the margin."""
     needed = blocks_needed(deviation, blocks, summary.plan.margin, len(summary.comparisons))
     minutes = math.ceil(needed * summary.seconds_per_block / 60) + 1
-    return f"to find a difference of {summary.plan.margin * 100:g}% takes about {needed:,} blocks: --budget {minutes}m"
+    option = f"--blocks {needed}" if summary.plan.epochs else f"--budget {minutes}m"
+    return f"to find a difference of {summary.plan.margin * 100:g}% takes about {needed:,} blocks: {option}"

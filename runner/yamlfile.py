@@ -32,8 +32,11 @@ class YamlFile:
         return InputError(f"{self.path}:{self.lines.get(at, 1)}: {problem}")
 
 
-def read(path: Path) -> YamlFile:
-    """Parse ``path``; raises InputError for anything that is not a mapping of unique string keys in UTF-8 YAML."""
+def read(path: Path, what: str = "a profile") -> YamlFile:
+    """Parse ``path``, which is to be ``what``.
+
+    Raises InputError for anything that is not a mapping of unique string keys in UTF-8 YAML.
+    """
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
@@ -47,7 +50,7 @@ def read(path: Path) -> YamlFile:
         loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
-            raise InputError(f"{path}:1: a profile is a mapping of keys to values, for example 'name: {path.stem}'")
+            raise InputError(f"{path}:1: {what} is a mapping of keys to values, for example 'name: {path.stem}'")
         file = YamlFile(path, {}, {}, {})
         file.data.update(_convert(loader, root, (), file))
         return file

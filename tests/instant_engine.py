@@ -13,7 +13,7 @@ from tests.simulation import Simulation
 class InstantEngine:
     """Answers at once as the simulation's workers would, and says that each took exactly ``takes_s`` seconds.
 
-    Of what workers can do wrong there are ``exit`` and ``print``, and ``interrupt``: Ctrl-C while it runs.
+    Of what workers can do wrong there are ``exit``, ``problem`` and ``print``, and ``interrupt``: Ctrl-C while it runs.
     """
 
     name = "local"
@@ -46,6 +46,8 @@ class InstantEngine:
                     raise KeyboardInterrupt
                 case "exit":
                     return Outcome("", said, self.takes_s, f"ended with exit status {behaviour['status']}")
+                case "problem":
+                    return Outcome(behaviour["text"], said, self.takes_s, "ended with exit status 1")
                 case "print":
                     return Outcome(behaviour["text"], said, self.takes_s, None)
         return Outcome(json.dumps(answer(name, arguments, config, nth, environment)), "", self.takes_s, None)

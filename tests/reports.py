@@ -31,16 +31,18 @@ def events_of(
     profile: str = "mine",
     numerics: str = "same",
     plan: dict[str, Any] | None = None,
+    workloads: dict[str, str] | None = None,
     **run: Any,
 ) -> list[Event]:
     """A run of ``blocks`` blocks, in which the workers of ``mine``, which take half the time, behave as given.
 
-    ``others`` are further arms and how theirs behave. The last of ``looks`` are the planned blocks.
+    ``others`` are further arms and how theirs behave; ``workloads`` are arms' own. The last of ``looks`` are the
+    planned blocks.
     """
     behaviours = {"baseline": {"seconds": STEADY, **(baseline or {})}, "mine": {"seconds": times(0.5), **(mine or {})}}
     behaviours |= {name: {"seconds": times(1), **behaviour} for name, behaviour in (others or {}).items()}
     profiles = {name: profile if name == "mine" else name for name in behaviours}
-    arms = tuple(Arm(name, profiles[name], "local") for name in behaviours)
+    arms = tuple(Arm(name, profiles[name], "local", (workloads or {}).get(name, "")) for name in behaviours)
     settings: dict[str, Any] = {
         "engine_options": {}, "workload": "cnn", "warmup_steps": 1, "steps": 3, "epochs": 0, "data": "/data",
         "budget_s": 240.0, "blocks": 0, "precision": 0.04, "margin": MARGIN, "timeout_s": 60.0, "seed": 1,

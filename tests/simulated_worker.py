@@ -54,8 +54,8 @@ def inspection(commands: list[str], replaced: dict) -> dict:
 
 def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:
     """The document of one sample. ``seconds`` are the nth of those given, beginning again after the last."""
-    full = "--epochs" in arguments
-    steps = 3 if full else int(arguments[arguments.index("--steps") + 1])
+    full, own = "--epochs" in arguments, arguments[0] == "command"
+    steps = behaviour.get("full_steps", 3) if full or own else int(arguments[arguments.index("--steps") + 1])
     warmup_steps = int(arguments[arguments.index("--warmup-steps") + 1]) if "--warmup-steps" in arguments else 0
     seconds = behaviour["seconds"][nth % len(behaviour["seconds"])]
     preload = [entry for entry in environment.get("LD_PRELOAD", "").split(":") if entry]
@@ -75,8 +75,8 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
         "seconds": seconds,
         "step_s": [seconds / steps] * steps,
         "warmup_step_s": [seconds / steps] * warmup_steps,
-        "losses": behaviour.get("losses") or [2.3 - step / 1000 for step in range(steps)],
-        "images_per_step": 64,
+        "losses": [] if own else behaviour.get("losses") or [2.3 - step / 1000 for step in range(steps)],
+        "images_per_step": None if own else behaviour.get("images_per_step", 64),
         "accuracy": 0.84 if full else None,
         "usage": {
             "machine_busy_s": 1.25 * seconds, "machine_steal_s": 0.0, "machine_swapped_bytes": 0,
@@ -86,9 +86,21 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
             "throttle_events": None, "cpu_pressure_s": 0.0, "frequency_mhz": None, **behaviour.get("usage", {}),
         },
         "peak_memory_bytes": 2**29,
-        "digests": {**DIGESTS, **behaviour.get("digests", {})},
+        "digests": {**({"command": "a" * 64} if own else DIGESTS), **behaviour.get("digests", {})},
         "evidence": {**evidence, "seconds": 0.01},
     }  # fmt: skip
+
+
+def profiled(arguments: list[str], behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:
+    """The document of ``operators``: the profiler adds a tenth, and ``operators`` are shares of a step's time."""
+    document = sample(arguments, behaviour, nth, environment)
+    steps = [1.1 * second for second in document["step_s"]]
+    shares = behaviour.get("operators", {"aten::mm": 0.5, "aten::add_": 0.25})
+    found = [
+        {"name": name, "calls": 2 * len(steps), "self_s": share * sum(steps), "allocated_bytes": 4096 * len(steps)}
+        for name, share in shares.items()
+    ]
+    return {**document, "profiled_step_s": steps, "operators": found}
 
 
 def misbehave(behaviour: dict) -> None:
@@ -109,9 +121,11 @@ def misbehave(behaviour: dict) -> None:
 
 def name_of(arguments: list[str], environment: Mapping[str, str]) -> str:
     """Under which name CONFIG says what this worker does."""
-    if arguments[0] != "train":
+    if arguments[0] not in ("train", "operators", "command"):
         return arguments[0]
     name = environment.get("SIMULATED", "baseline")
+    if arguments[0] == "command":
+        return name
     return name if "--warmup-steps" in arguments else f"{name} warming"
 
 
@@ -123,7 +137,8 @@ def answer(name: str, arguments: list[str], config: dict, nth: int, environment:
     if name == "yardstick":
         seconds = behaviour.get("seconds", [0.1])
         return {"seconds": seconds[nth % len(seconds)], "digest": behaviour.get("digest", "f" * 64)}
-    return sample(arguments, {"seconds": [1.0], **behaviour}, nth, environment)
+    answers = profiled if arguments[0] == "operators" else sample
+    return answers(arguments, {"seconds": [1.0], **behaviour}, nth, environment)
 
 
 def log_start(log: Path, name: str, arguments: list[str], environment: Mapping[str, str]) -> int:

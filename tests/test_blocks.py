@@ -8,6 +8,7 @@ import pytest
 
 from runner.blocks import (
     block_ratios,
+    comparable_steps,
     complete_blocks,
     recorded_design,
     samples,
@@ -70,6 +71,25 @@ def test_steps_that_still_warm_up_do_not_count():
     assert skipped_steps(events) == 1
     assert timed_steps(events, plan.reference) == [[1.0, 2.0]] * 2
     assert block_ratios(events, plan, mine) == pytest.approx([math.log(3 / 2)] * 2)
+
+
+def test_samples_of_other_batches_compare_by_the_time_per_image():
+    larger = {"seconds": [3.0], "images_per_step": 128}
+    events = events_of(2, baseline={"seconds": [2.0]}, mine=larger, workloads={"mine": "cnn-batch128"})
+    plan = plan_of(events)
+    (mine,) = plan.compared
+    assert block_ratios(events, plan, mine) == pytest.approx([math.log(2.0 / 64 / (3.0 / 128))] * 2)
+    assert comparable_steps(events, plan, mine, {0}) == [pytest.approx([1.0 / 128] * 3)]
+
+
+def test_full_trainings_compare_by_their_whole_time():
+    larger = {"seconds": [3.0], "images_per_step": 128, "full_steps": 2}
+    fewer_steps = {"baseline": {"seconds": [4.0], "full_steps": 4}, "mine": larger}
+    events = events_of(2, **fewer_steps, workloads={"mine": "cnn-batch128"}, plan={"epochs": 1, "blocks": 2})
+    plan = plan_of(events)
+    (mine,) = plan.compared
+    assert {len(event["step_s"]) for event in samples(events)} == {2, 4}
+    assert block_ratios(events, plan, mine) == pytest.approx([math.log(4.0 / 3.0)] * 2)
 
 
 def test_timed_steps_of_some_blocks():

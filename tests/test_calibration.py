@@ -67,6 +67,13 @@ def test_other_runs_are_no_calibrations(results):
     assert find(results) is None
 
 
+def test_baseline_training_something_else_is_no_calibration(results):
+    baseline, again = TWICE
+    other = {**again, "workload": "cnn-nobias"}
+    calibrated(results / "one", change=lambda first: first["plan"].update(arms=[baseline, other]))
+    assert find(results) is None
+
+
 def test_too_short_a_calibration_does_not_count(results):
     calibrated(results / "short", blocks=5)
     assert find(results) is None

@@ -15,17 +15,20 @@ from tests.simulation import times
 
 MEASURING = (
     "--python", "--image", "--sif", "--cpus", "--cpuset-cpus", "--memory",
-    "--resume", "--workload", "--full", "--force", "--budget", "--blocks", "--margin", "--precision", "--steps",
-    "--warmup-steps", "--timeout",
-    "--seed", "--data", "--keep-env", "--output", "--json",
+    "--resume", "--workload", "--full", "--epochs", "--force", "--budget", "--blocks", "--margin", "--precision",
+    "--steps", "--warmup-steps", "--timeout",
+    "--seed", "--data", "--keep-env", "--output", "--json", "--command", "--metric", "--unit", "--warmup-lines",
 )  # fmt: skip
 FLAGS = {
     "bench": ("PROFILE", "--engine", *MEASURING),
     "plan": ("PROFILE", "--engine", *MEASURING),
     "calibrate": ("--engine", *MEASURING),
     "compare-engines": ("PROFILE", "--engines", *MEASURING),
+    "profile-ops": ("PROFILE2", "--engine", "--workload", "--processes", "--steps", "--data", "--top", "--json"),
     "profiles": ("--json",),
     "show": ("PROFILE", "--engine", "--python", "--json"),
+    "env": ("PROFILE", "--format", "--engine", "--python", "--image", "--sif", "--cpus", "--cpuset-cpus", "--memory"),
+    "exec": ("PROFILE", "--engine", "--evidence", "--no-check", "--keep-env", "--allow-unknown", "--python", "--image"),
     "baseline": ("save", "check", "diff", "list"),
     "history": ("DIR", "--profile", "--engine", "--verdict", "--since", "--limit", "--json"),
     "export-results": ("DIR", "--format", "--output"),

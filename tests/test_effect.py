@@ -191,3 +191,24 @@ def test_a_library_that_complains(line):
 )  # fmt: skip
 def test_other_output_is_no_complaint(text):
     assert seen({}, printed=text) == []
+
+
+def test_what_a_command_that_left_no_evidence_can_show():
+    """Its preloads and variables were seen from outside; what else is expected of it was not seen."""
+    given = {"KMP_BLOCKTIME": "0", "LD_PRELOAD": "/lib/x.so"}
+    profile = environment({"openmp.runtime": "intel"}, {"x": "/lib/x.so"}, given)
+    evidence = {
+        "variables": {"sensitive": given, "preloaded": {"/lib/x.so": "mapped"}},
+        "unseen": "why",
+        "seconds": 0.0,
+    }
+    checks = {one.key: one for one in check(profile, evidence, {})}
+    assert checks["preload.x"].holds
+    assert checks["openmp.runtime"] == Check("openmp.runtime", "intel", "not seen")
+    assert not checks["openmp.runtime"].holds
+    nothing = environment({}, {"x": "/lib/x.so"}, {"LD_PRELOAD": "/lib/x.so"})
+    seen = {
+        "variables": {"sensitive": {"LD_PRELOAD": "/lib/x.so"}, "preloaded": {"/lib/x.so": "mapped"}},
+        "unseen": "why",
+    }
+    assert all(one.holds for one in check(nothing, seen, {}))

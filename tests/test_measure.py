@@ -339,6 +339,27 @@ def test_full_training_once_each(bench, simulation, samples, events):
     assert len(simulation.starts(all=True)) == 3
 
 
+def test_a_full_training_of_few_epochs_is_not_held_against_the_book(bench, simulation):
+    result = bench("mine", "--full", "--epochs", 2)
+    assert result.returncode == 0
+    arguments = simulation.starts()[0]["arguments"]
+    assert arguments[arguments.index("--epochs") + 1] == "2"
+    assert "the book's" not in result.stdout
+
+
+def test_full_trainings_in_several_blocks_have_an_interval(bench, simulation, samples, events):
+    simulation.worker("mine", seconds=times(0.5))
+    result = bench("mine", "--full", "--blocks", 6, "--json")
+    assert result.returncode == 0
+    assert len(samples()) == 12
+    assert events("warmed", "yardstick") == []
+    (fixed,) = events("design")
+    assert (fixed["planned_blocks"], fixed["looks"], fixed["skipped_steps"]) == (6, [6], 0)
+    (comparison,) = json.loads(result.stdout)["comparisons"]
+    assert (comparison["verdict"], comparison["single_ratio"]) == ("faster", None)
+    assert comparison["speedup"]["low"] > 1.9
+
+
 def test_progress_goes_to_stderr_and_the_report_to_stdout(bench, simulation):
     result = bench("mine", "--blocks", 2)
     lines = result.stderr.splitlines()

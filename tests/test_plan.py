@@ -60,6 +60,18 @@ def test_an_arm_may_have_a_workload_of_its_own(plan):
     assert plan().shortest_arguments(arm)[:3] == ("train", "--workload", "cnn-nobias")
 
 
+def test_workloads_are_those_of_all_arms(plan):
+    assert plan().workloads == ("cnn",)
+    other = Arm("other", "baseline", "local", workload="cnn-nobias")
+    assert plan(arms=(*plan().arms, other)).workloads == ("cnn", "cnn-nobias")
+
+
+@pytest.mark.parametrize(("epochs", "blocks", "once"), [(0, 0, False), (0, 1, False), (10, 0, True), (10, 1, True),
+                                                        (10, 8, False)])  # fmt: skip
+def test_full_trainings_run_once_each_unless_blocks_are_asked_for(plan, epochs, blocks, once):
+    assert plan(epochs=epochs, blocks=blocks).one_run_each is once
+
+
 def test_a_command_of_ones_own_is_measured_in_the_place_of_a_workload(plan):
     own = OwnCommand(("python", "a b.py"), "/home/me", r"(\d+) ms", "ms", 3)
     fixed = plan(own=own)

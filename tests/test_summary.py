@@ -10,7 +10,7 @@ import pytest
 from runner.summary import summarise
 from tests import records
 from tests.reports import details, events_of, printed
-from tests.simulation import times
+from tests.simulation import STEADY, times
 
 
 def test_medians_per_arm():
@@ -133,6 +133,30 @@ def test_full_training_compares_one_run_each():
     (comparison,) = summarise(events).comparisons
     assert (comparison.verdict, comparison.speedup) == ("one run each", None)
     assert comparison.single_ratio == pytest.approx(1 / 0.4975)
+
+
+OTHER = {"mine": "cnn-batch128"}
+
+
+def test_losses_of_another_workload_are_not_compared():
+    (comparison,) = summarise(events_of(mine={"losses": [3.0, 3.0, 3.0]}, workloads=OTHER)).comparisons
+    assert comparison.losses is None
+    (comparison,) = summarise(events_of(mine={"losses": [3.0, 3.0, 3.0]}, workloads={"mine": "cnn"})).comparisons
+    assert not comparison.losses.agree
+
+
+def test_the_bootstrap_compares_what_the_interval_compares():
+    """Twice the batch in twice the time per step, or in half of the steps, is equally fast."""
+    steps = events_of(mine={"seconds": [2.0 * second for second in STEADY], "images_per_step": 128}, workloads=OTHER)
+    full = events_of(
+        mine={"seconds": STEADY, "full_steps": 2}, baseline={"seconds": STEADY, "full_steps": 4}, workloads=OTHER,
+        plan={"epochs": 1, "blocks": 7},
+    )  # fmt: skip
+    for events in (steps, full):
+        (comparison,) = summarise(events).comparisons
+        assert comparison.speedup.ratio == pytest.approx(1)
+        assert comparison.bootstrap.low == pytest.approx(1)
+        assert comparison.bootstrap.high == pytest.approx(1)
 
 
 def test_warming_and_yardstick_are_no_samples():

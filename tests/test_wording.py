@@ -122,6 +122,17 @@ def test_one_run_each():
     assert "floor " not in text
 
 
+def test_another_workload_is_said_and_is_no_profile_to_use():
+    text = printed(events_of(mine={"losses": [3.0] * 3}, workloads={"mine": "cnn-nobias"}))
+    assert "It trains something else (cnn-nobias): times per image are compared," in text
+    assert "LOSSES" not in text
+    assert "runner exec" not in text
+    assert "runner exec" in printed(events_of())
+    assert "workload cnn, cnn-nobias" in " ".join(text.split())
+    full = printed(events_of(1, plan={"epochs": 10}, workloads={"mine": "cnn-nobias"}))
+    assert "whole trainings are compared" in full
+
+
 def test_losses():
     assert "Losses are equal to the last bit over 3 steps." in printed(events_of())
     nearly = [2.3 * (1 + 1e-6), 2.299, 2.298]

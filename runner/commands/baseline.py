@@ -23,7 +23,7 @@ from runner.engines.base import EngineOptions
 from runner.environment import clean
 from runner.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from runner.inspect_image import inspect
-from runner.plan import Arm
+from runner.plan import Arm, Plan
 from runner.statistics.interval import MIN_BLOCKS
 from runner.worker.fashion_mnist import SYNTHETIC
 
@@ -173,7 +173,10 @@ def _settings(arguments: argparse.Namespace, old: Baseline) -> argparse.Namespac
     settings.keep_env = arguments.keep_env or list(old.document["kept_variables"])
     # As many as then, whatever they show: the interval is for a number of blocks that was fixed before.
     settings.blocks = arguments.blocks or old.blocks
-    if arguments.data is None and (plan["data"] == SYNTHETIC or Path(plan["data"]).is_dir()):
+    if plan.get("own"):
+        settings.own = Plan.from_json(plan).own
+        settings.steps = settings.warmup_steps = None  # the command's own affair
+    elif arguments.data is None and (plan["data"] == SYNTHETIC or Path(plan["data"]).is_dir()):
         settings.data = plan["data"]
     return settings
 

@@ -95,7 +95,7 @@ def _entry(run: Run, names: int, out: Console) -> None:
         lines.add_row(_label(run, one.arm), _speedup(one), Text(one.verdict, COLOURS.get(one.verdict, "")))
     if not run.summary.comparisons:
         lines.add_row(_label(run, plan.reference.name), "-", "nothing to compare with")
-    facts = [*history.engines(plan), plan.workload, f"{run.blocks} block{'' if run.blocks == 1 else 's'}"]
+    facts = [*history.engines(plan), *plan.workloads, f"{run.blocks} block{'' if run.blocks == 1 else 's'}"]
     if plan.reference.profile != REFERENCE_PROFILE:
         facts.append(f"against {plan.reference.profile}")
     facts.append(run.summary.ended or "runs, or was killed")

@@ -10,18 +10,21 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from runner import __version__, calibration, catalogue, dataset, engines, measure, profile, record, report
+from runner import engine_options as options_of_engines
 from runner.arguments import count, duration, share
+from runner.commands import own_command
 from runner.engines.base import PROJECT, Engine, EngineOptions
 from runner.environment import Environment, clean
 from runner.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from runner.inspect_image import inspect
 from runner.machine_lock import machine_lock
 from runner.measure import Job
-from runner.plan import MARGIN, Arm, Plan
+from runner.plan import MARGIN, Arm, OwnCommand, Plan
 from runner.preflight import preflight
 from runner.progress import Progress
 from runner.record import Event, Record
@@ -39,13 +42,7 @@ Then = Callable[[Path], int]
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
     """The options of EngineOptions, by the same names."""
-    group = parser.add_argument_group("engine")
-    group.add_argument("--python", metavar="PATH", help="local: measure this interpreter; nothing is installed there")
-    group.add_argument("--image", metavar="NAME", help="docker, podman: the image (default: envkit-cpu)")
-    group.add_argument("--sif", metavar="FILE", help="apptainer: the image (default: build/envkit-cpu.sif)")
-    group.add_argument("--cpus", metavar="N", help="containers: CPU time of N CPUs at most, e.g. 1.5")
-    group.add_argument("--cpuset-cpus", metavar="LIST", help="containers: these CPUs only, e.g. 0-3,8")
-    group.add_argument("--memory", metavar="SIZE", help="containers: at most this much memory, e.g. 4g")
+    options_of_engines.add(parser)
 
 
 def engine_options(arguments: argparse.Namespace) -> EngineOptions:
@@ -68,8 +65,10 @@ def add_measuring_options(parser: argparse.ArgumentParser, budget: str = "4m") -
     add_engine_options(parser)
     group = parser.add_argument_group("measuring")
     group.add_argument("--resume", metavar="DIR", type=Path, help="go on with the interrupted run in this folder")
-    group.add_argument("--workload", choices=sorted(WORKLOADS), help="the training job (default: cnn)")
+    group.add_argument("--workload", type=own_command.known_workload, metavar="NAME",
+                       help=f"the training job: {', '.join(WORKLOADS)} (default: cnn); or a file, as mine.yaml")  # fmt: skip
     group.add_argument("--full", action="store_true", help="train all epochs once each and report time and accuracy")
+    group.add_argument("--epochs", metavar="N", type=count, help="with --full: train so many epochs (default: 10)")
     group.add_argument(
         "--budget", metavar="TIME", type=duration, help=f"stop after this long, e.g. 60s (default: {budget})"
     )
@@ -91,6 +90,7 @@ def add_measuring_options(parser: argparse.ArgumentParser, budget: str = "4m") -
                        help="let a profile set variables that nothing is known to read")  # fmt: skip
     group.add_argument("--output", metavar="DIR", type=Path, help="folder for the record (default: in results/)")
     group.add_argument("--json", action="store_true", help="print JSON for scripts instead of the report")
+    own_command.add_own_command_options(parser)
 
 
 def run(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then: Then | None = None) -> int:
@@ -109,36 +109,82 @@ def run(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then: Th
 
 
 def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then: Then | None) -> int:
-    for name in ("steps", "budget", "precision", "blocks"):
+    trained, own = own_command.own_command(arguments) or (arguments.workload or "cnn", None)
+    if arguments.epochs and not arguments.full:
+        raise InputError(f"--epochs {arguments.epochs} means nothing without --full, which trains whole epochs; add it")
+    for name in ("steps", "budget", "precision"):
         if arguments.full and getattr(arguments, name) is not None:
             raise InputError(f"--{name} means nothing with --full, which trains whole epochs; leave it out")
     profiles = {arm.profile: profile.load(arm.profile) for arm in arms}
-    arms = tuple(Arm(arm.name, profiles[arm.profile].name, arm.engine) for arm in arms)
+    arms = tuple(replace(arm, profile=profiles[arm.profile].name) for arm in arms)
     profiles = {loaded.name: loaded for loaded in profiles.values()}
+    prefixes = [loaded.prefix[0] for loaded in profiles.values() if loaded.prefix]
+    around = surroundings(arguments, [arm.engine for arm in arms], prefixes)
+    seen = around.seen
+    environments = {arm.name: resolve(profiles[arm.profile], seen[arm.engine]["inspection"]) for arm in arms}
+    for arm in arms:
+        catalogue.require(environments[arm.name], seen[arm.engine]["inspection"], arguments.allow_unknown)
+    findings = preflight([(environments[arm.name], seen[arm.engine]["inspection"]) for arm in arms], arguments.force)
+    data = own_command.NO_DATA if own else dataset.find(arguments.data, _say)
+    plan = plan_of(arguments, arms, around, trained, own, data.location)
+    job = Job(plan, environments, around.engines, around.inherited, around.kept)
+    with Record.create(arguments.output or new_folder(title)) as opened:
+        events = [begin(opened, job, around, data.source, findings)]
+        if left_out := getattr(arguments, "left_out", None):  # by a command that chooses profiles itself
+            events.append(opened.append("left-out", profiles=left_out))
+        return _measure(job, opened, events, arguments, then)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What workers are started with, whatever it is that they measure.
+
+    ``inherited`` are the caller's variables that they may have, ``kept`` those of them that could change the outcome
+    and that the user chose to keep; ``removed`` they may not have. ``seen`` is, by engine, what it says of itself, and
+    what is inside its image.
+    """
+
+    options: EngineOptions
+    engines: dict[str, Engine]
+    inherited: dict[str, str]
+    kept: dict[str, str]
+    removed: dict[str, str]
+    seen: dict[str, dict[str, Any]]
+
+
+def surroundings(
+    arguments: argparse.Namespace, engine_names: Sequence[str], commands: Sequence[str] = ()
+) -> Surroundings:
+    """Get the engines ready and look into them; ``commands`` are looked for in there. Raises InputError."""
     for name in arguments.keep_env or ():
         if name not in os.environ:
             raise InputError(f"--keep-env {name}: it is not set in your environment; set it, or leave it out")
     inherited, removed = clean(os.environ, arguments.keep_env or ())
     kept = {name: inherited[name] for name in arguments.keep_env or () if name in inherited}
     options = engine_options(arguments)
-    used = engines.get_all([arm.engine for arm in arms], options)
-    prefixes = [loaded.prefix[0] for loaded in profiles.values() if loaded.prefix]
-    seen = _look(used, inherited, prefixes)
-    environments = {arm.name: resolve(profiles[arm.profile], seen[arm.engine]["inspection"]) for arm in arms}
-    for arm in arms:
-        catalogue.require(environments[arm.name], seen[arm.engine]["inspection"], arguments.allow_unknown)
-    findings = preflight([(environments[arm.name], seen[arm.engine]["inspection"]) for arm in arms], arguments.force)
-    data = dataset.find(arguments.data, _say)
-    workload = WORKLOADS[arguments.workload or "cnn"]
+    used = engines.get_all(engine_names, options)
+    return Surroundings(options, used, inherited, kept, removed, _look(used, inherited, commands))
+
+
+def plan_of(
+    arguments: argparse.Namespace,
+    arms: tuple[Arm, ...],
+    around: Surroundings,
+    trained: str,
+    own: OwnCommand | None,
+    data: str,
+) -> Plan:
+    """What the options say; ``trained`` is a workload's name, or that of a command of the user's own."""
+    workload = WORKLOADS["cnn" if own else trained]
     plan = Plan(
         arms=arms,
-        engine_options=options.to_json(),
-        workload=arguments.workload or "cnn",
+        engine_options=around.options.to_json(),
+        workload=trained,
         # the full training begins with its first step, as one's own would
         warmup_steps=arguments.warmup_steps or (0 if arguments.full else workload.warmup_steps),
         steps=arguments.steps or workload.steps,
-        epochs=workload.epochs if arguments.full else 0,
-        data=data.location,
+        epochs=(arguments.epochs or workload.epochs) if arguments.full else 0,
+        data=data,
         budget_s=arguments.budget or BUDGET_S,
         blocks=arguments.blocks or 0,
         precision=arguments.precision or PRECISION,
@@ -146,33 +192,35 @@ def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then:
         timeout_s=arguments.timeout or (FULL_TIMEOUT_S if arguments.full else TIMEOUT_S),
         seed=arguments.seed or secrets.randbelow(2**31),
     )
-    job = Job(plan, environments, used, inherited, kept)
-    with Record.create(arguments.output or _new_folder(title)) as opened:
-        first = opened.append(
-            "run",
-            schema=record.SCHEMA,
-            runner_version=__version__,
-            command=sys.argv,
-            plan=plan.to_json(),
-            engines=seen,
-            data_source=data.source,
-            environments={name: environment.to_json() for name, environment in environments.items()},
-            commands={
-                arm.name: shlex.join(used[arm.engine].command(job.task(arm, plan.worker_arguments(arm))))
-                for arm in arms
-            },
-            findings=findings,
-            calibration=calibration.find(RESULTS, plan, seen, kept),
-            removed_variables=removed,
-            kept_variables=kept,
-        )
-        return _measure(job, opened, [first], arguments, then)
+    return replace(plan, own=own, warmup_steps=own.warmup_lines, steps=1) if own else plan
+
+
+def begin(
+    opened: Record, job: Job, around: Surroundings, data_source: str, findings: Sequence[dict[str, Any]]
+) -> Event:
+    """Write the first event of a run's record."""
+    plan = job.plan
+    return opened.append(
+        "run",
+        schema=record.SCHEMA,
+        runner_version=__version__,
+        command=sys.argv,
+        plan=plan.to_json(),
+        engines=around.seen,
+        data_source=data_source,
+        environments={name: environment.to_json() for name, environment in job.environments.items()},
+        commands={arm.name: _typed(job, arm) for arm in plan.arms},
+        findings=findings,
+        calibration=calibration.find(RESULTS, plan, around.seen, job.kept),
+        removed_variables=around.removed,
+        kept_variables=job.kept,
+    )
 
 
 def _resume(arguments: argparse.Namespace, then: Then | None) -> int:
     for name, value in vars(arguments).items():
         if name not in ("command", "resume", "json") and value not in (None, False, []):
-            given = "PROFILE" if name == "profile" else f"--{name.replace('_', '-')}"
+            given = "PROFILE" if name == "profile" else f"--{name.removeprefix('own_').replace('_', '-')}"
             raise InputError(f"{given} can't be given with --resume: the run keeps the settings it was started with")
     events = record.read(arguments.resume)
     first = events[0]
@@ -181,19 +229,28 @@ def _resume(arguments: argparse.Namespace, then: Then | None) -> int:
         raise InputError(f"--resume {arguments.resume}: {began}; start a new run")
     with record.understood(arguments.resume):
         plan = Plan.from_json(first["plan"])
-        kept = first["kept_variables"]
         environments = {name: Environment.from_json(document) for name, document in first["environments"].items()}
-    inherited, _ = clean(os.environ, kept)
-    inherited |= kept
-    used = engines.get_all([arm.engine for arm in plan.arms], EngineOptions(**plan.engine_options))
-    seen = _look(used, inherited, ())
-    with record.understood(arguments.resume):
-        for name, before in first["engines"].items():
-            _check_unchanged(arguments.resume, before, seen[name])
+    around = same_surroundings(arguments.resume, first, plan)
     with Record.reopen(arguments.resume) as opened:
         events = record.read(arguments.resume)  # again, now that nobody else can be writing
         events.append(opened.append("resume", command=sys.argv))
-        return _measure(Job(plan, environments, used, inherited, kept), opened, events, arguments, then)
+        job = Job(plan, environments, around.engines, around.inherited, around.kept)
+        return _measure(job, opened, events, arguments, then)
+
+
+def same_surroundings(folder: Path, first: Event, plan: Plan) -> Surroundings:
+    """Those of the record in ``folder``, which ``first`` begins. Raises InputError if they are not what they were."""
+    with record.understood(folder):
+        kept: dict[str, str] = first["kept_variables"]
+        options = EngineOptions(**plan.engine_options)
+    inherited, removed = clean(os.environ, kept)
+    inherited |= kept
+    used = engines.get_all([arm.engine for arm in plan.arms], options)
+    seen = _look(used, inherited, ())
+    with record.understood(folder):
+        for name, before in first["engines"].items():
+            _check_unchanged(folder, before, seen[name])
+    return Surroundings(options, used, inherited, kept, removed, seen)
 
 
 def _look(used: dict[str, Engine], inherited: dict[str, str], commands: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -252,7 +309,7 @@ def _typed(job: Job, arm: Arm) -> str:
     return shlex.join(job.engines[arm.engine].command(job.task(arm, job.plan.worker_arguments(arm))))
 
 
-def _new_folder(title: str) -> Path:
+def new_folder(title: str) -> Path:
     return RESULTS / f"{time.strftime('%Y%m%d-%H%M%S')}-{title}"
 
 

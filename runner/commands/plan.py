@@ -71,14 +71,16 @@ def run(arguments: argparse.Namespace) -> int:
 def _same_options(arguments: argparse.Namespace) -> list[str]:
     """The options that decide what is measured, and so how much noise it has, as they were given."""
     options = []
-    names = ("workload", "steps", "warmup_steps", "timeout", "data", "keep_env", "force", "allow_unknown")
+    trained = ("workload", "own_command", "metric", "unit", "warmup_lines", "steps", "warmup_steps", "data")
+    names = (*trained, "timeout", "keep_env", "force", "allow_unknown")
     for name in ("engine", *EngineOptions.names(), *names):
         given = getattr(arguments, name)
         if isinstance(given, bool):
             options += [f"--{name.replace('_', '-')}"] if given else []
             continue
         for value in given if isinstance(given, list) else [given]:
-            options += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []
+            option = f"--{name.removeprefix('own_').replace('_', '-')}"
+            options += [option, str(value)] if value is not None else []
     return options
 
 
@@ -106,7 +108,8 @@ def _tell(folder: Path, arguments: argparse.Namespace) -> int:
     out = report.console()
     measured = f"standard deviation, from {len(ratios)} blocks of {seconds:.0f} s"
     report.item(out, "noise", f"a block's ratio varies by {deviation:.1%} ({measured})")
-    longer = f"try longer ones, as --steps {2 * plan.steps}" if within > NOTABLE_SHARE else "longer ones would not help"
+    more = "let the command train for longer" if plan.own else f"try longer ones, as --steps {2 * plan.steps}"
+    longer = more if within > NOTABLE_SHARE else "longer ones would not help"
     report.item(out, "", f"{within:.0%} of that comes from the steps within samples: {longer}")
     out.print()
     table = Table(box=None, pad_edge=False, header_style="bold")

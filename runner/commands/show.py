@@ -7,33 +7,33 @@ import json
 
 from rich.text import Text
 
-from runner import engines, profile, report
-from runner.commands import measuring
+from runner import report
+from runner.commands import resolving
 from runner.errors import MEASURED
-from runner.inspect_image import inspect
-from runner.resolve import resolve
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
     parser.add_argument("--json", action="store_true", help="print JSON for scripts")
-    parser.add_argument("--engine", help=f"resolve inside it: {', '.join(engines.ENGINES)} (default: local)")
-    measuring.add_engine_options(parser)
+    resolving.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    chosen = profile.load(arguments.profile)
-    engine, inherited = measuring.one_engine(arguments)
-    inspection = inspect(engine, inherited, chosen.prefix[:1])
-    environment = resolve(chosen, inspection)
+    looked = resolving.look(arguments)
+    chosen, environment = looked.profile, looked.environment
     if arguments.json:
-        print(json.dumps({**environment.to_json(), "reason": chosen.reason, "source": chosen.source}))
+        why = {key: getattr(chosen, key) for key in ("reason", "helps", "hurts", "source", "needs")}
+        print(json.dumps({**environment.to_json(), **why}))
         return MEASURED
     out = report.console()
     out.print(Text(f"{chosen.name}: {chosen.title}", "bold"))
     out.print(Text(chosen.reason))
+    for label, text in (("helps", chosen.helps), ("hurts", chosen.hurts)):
+        if text is not None:
+            report.item(out, label, text)
     out.print(Text(f"source   {chosen.source}"), soft_wrap=True)
     out.print(Text(f"numerics {chosen.numerics}"))
+    for fact, least in chosen.needs.items():
+        out.print(Text(f"needs    {fact} of {least} or more"))
     for title, pairs in (("sets", environment.variables), ("expects", environment.expect)):
         for index, (name, value) in enumerate(pairs.items()):
             out.print(Text(f"{title if index == 0 else '':<9}{name}={value}"), soft_wrap=True)

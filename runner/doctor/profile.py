@@ -38,7 +38,8 @@ def asks_for_too_many_threads(situation: Situation) -> Finding | None:
 
 
 def huge_pages_off(situation: Situation) -> Finding | None:
-    wanted = situation.environment is not None and situation.environment.expect.get("memory.huge_pages") is not None
+    expected = situation.environment.expect if situation.environment else {}
+    wanted = expected.get("memory.huge_pages") is not None or expected.get("torch.huge_page_tensors") is True
     if not wanted or situation.fingerprint["thp_enabled"] != "never":
         return None
     return Finding(

@@ -27,7 +27,9 @@ MENDS = {
 
 
 class ApptainerEngine:
-    """One ``apptainer exec`` per worker. Nothing of the host is visible inside but code and data, read-only."""
+    """One ``apptainer exec`` per worker, as the caller. Of the host nothing is visible inside but code and data,
+    read-only, and the folder of a user's own command.
+    """
 
     name = "apptainer"
     options = frozenset({"sif"}) | container.LIMITS
@@ -55,12 +57,12 @@ class ApptainerEngine:
         return self._described
 
     def command(self, task: Task) -> list[str]:
-        binds = [part for host, inside in container.mounts(task).items() for part in ("--bind", f"{host}:{inside}:ro")]
+        binds = [part for mount in container.mounts(task) for part in ("--bind", mount)]
         # Not --env, which takes a comma for the start of the next variable.
-        variables = [f"{name}={value}" for name, value in task.variables.items()]
+        variables = [f"{name}={value}" for name, value in container.variables(task).items()]
         return [
-            "apptainer", "--quiet", "exec", "--cleanenv", "--containall", "--no-home", "--pwd", container.FOLDER,
-            *container.limits(self._options), *binds, str(self._sif), "env", *variables, *container.argv(task),
+            "apptainer", "--quiet", "exec", "--cleanenv", "--containall", "--no-home", "--pwd",
+            container.working_folder(task), *container.limits(self._options), *binds, str(self._sif), "env", *variables, *container.argv(task),
         ]  # fmt: skip
 
     def run(self, task: Task) -> Outcome:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 from runner.engines.base import PROJECT, EngineOptions, Outcome, Task
 from runner.errors import InputError
@@ -14,21 +16,68 @@ DATA = "/data"
 IMAGE = "envkit-cpu"
 SHM = "2g"  # /dev/shm, through which DataLoader workers hand over batches; the engines' default is 64 MiB
 KILLED = "was killed by signal SIGKILL"
+# Of a process whose user has none inside: any user may write there.
+HOME = "/tmp"
+# Folders of the image that a user's folder, which keeps its name inside, must not hide.
+IMAGES_OWN = ("/bin", "/dev", "/etc", "/kit", "/lib", "/lib64", "/opt/kit", "/proc", "/sbin", "/sys", "/usr")
 LIMITS = frozenset({"cpus", "cpuset_cpus", "memory"})
 
 
 def argv(task: Task) -> list[str]:
     """What runs inside: the worker, which finds its code and data under the names they have there."""
+    if task.program:
+        return [*task.prefix, *task.program]
     arguments = [DATA if argument == task.data else argument for argument in task.arguments]
     return [*task.prefix, INTERPRETER, "-m", "runner.worker", *arguments]
 
 
-def mounts(task: Task) -> dict[str, str]:
-    """Host folder -> folder inside. All are mounted read-only. Raises InputError for code that is closed to others."""
+def mounts(task: Task) -> list[str]:
+    """``HOST:INSIDE:ro`` or ``:rw`` for each folder that is mounted: only that of a user's command can be written to.
+
+    Raises InputError for code that is closed to others, and for a folder that can't be mounted under its own name.
+    """
     code = PROJECT / "runner"
     if code.stat().st_mode & 0o005 != 0o005:
         raise InputError(f"{code}: a container's ordinary user can't read it: chmod -R go+rX {code}")
-    return {str(code): CODE} | ({task.data: DATA} if task.data else {})
+    found = [f"{code}:{CODE}:ro"]
+    if task.data:
+        found.append(f"{task.data}:{DATA}:ro")
+    if task.folder:
+        _require_mountable(task.folder)
+        found.append(f"{task.folder}:{task.folder}:rw")
+    return found
+
+
+def _require_mountable(folder: str) -> None:
+    if any(one == folder or Path(folder) in Path(one).parents for one in IMAGES_OWN):
+        raise InputError(f"{folder}: would hide the image's own files; start from a folder of your own")
+    if any(letter in folder for letter in ":,"):
+        raise InputError(f"{folder}: a container engine can't mount a folder with ':' or ',' in its name; rename it")
+
+
+def variables(task: Task) -> dict[str, str]:
+    """What a worker's process is given: the profile's, and a home for a user's own command, which may want to cache."""
+    return {"HOME": HOME, **task.variables} if task.folder else task.variables
+
+
+def working_folder(task: Task) -> str:
+    """Where inside a worker, or what takes its place, is started."""
+    return task.folder if task.program and task.folder else FOLDER
+
+
+def network(task: Task) -> str:
+    """None, but for a user's own command, which may fetch its data."""
+    return "host" if task.folder else "none"
+
+
+def user(task: Task, rootless: bool) -> str | None:
+    """The user and group of a user's own command, so that what it writes is the caller's; None for the image's user.
+
+    Where the engine runs ``rootless``, root inside is the caller.
+    """
+    if not task.folder:
+        return None
+    return "0:0" if rootless else f"{os.getuid()}:{os.getgid()}"
 
 
 def limits(options: EngineOptions) -> list[str]:
@@ -37,14 +86,16 @@ def limits(options: EngineOptions) -> list[str]:
     return [part for name in sorted(LIMITS & given.keys()) for part in (f"--{name.replace('_', '-')}", given[name])]
 
 
-def run_options(task: Task, options: EngineOptions) -> list[str]:
+def run_options(task: Task, options: EngineOptions, rootless: bool) -> list[str]:
     """The options of ``docker run`` and ``podman run``."""
-    volumes = [part for host, inside in mounts(task).items() for part in ("--volume", f"{host}:{inside}:ro")]
-    variables = [part for name, value in task.variables.items() for part in ("--env", f"{name}={value}")]
+    volumes = [part for mount in mounts(task) for part in ("--volume", mount)]
+    given = [part for name, value in variables(task).items() for part in ("--env", f"{name}={value}")]
+    caller = user(task, rootless)
+    as_user = ["--user", caller] if caller else []
     # swap counts too: a worker that swaps would be measured as a slow one
     swap = ["--memory-swap", options.memory] if options.memory else []
-    fixed = ["--network", "none", "--shm-size", SHM, "--workdir", FOLDER]
-    return [*fixed, *limits(options), *swap, *volumes, *variables]
+    fixed = ["--network", network(task), "--shm-size", SHM, "--workdir", working_folder(task)]
+    return [*fixed, *as_user, *limits(options), *swap, *volumes, *given]
 
 
 def out_of_memory(options: EngineOptions) -> str:

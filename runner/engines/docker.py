@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 import time
+from functools import cached_property
 from typing import Any
 
 import docker
@@ -45,11 +46,16 @@ class DockerEngine:
             "name": self.name, "version": self._client.version()["Version"], "image": image, "digest": self._image.id,
         }  # fmt: skip
 
+    @cached_property
+    def _rootless(self) -> bool:
+        """Whether the daemon runs as an ordinary user."""
+        return any("name=rootless" in option for option in self._client.info().get("SecurityOptions") or ())
+
     def describe(self) -> dict[str, Any]:
         return self._described
 
     def command(self, task: Task) -> list[str]:
-        options = container.run_options(task, self._options)
+        options = container.run_options(task, self._options, bool(task.folder) and self._rootless)
         return ["docker", "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
     def run(self, task: Task) -> Outcome:
@@ -58,11 +64,10 @@ class DockerEngine:
         started = None
         try:
             started = self._client.containers.create(
-                self._image.id, container.argv(task), environment=task.variables, network_mode="none",
+                self._image.id, container.argv(task), environment=container.variables(task),
+                network_mode=container.network(task), user=container.user(task, bool(task.folder) and self._rootless),
                 working_dir=container.FOLDER, labels={owner.LABEL: owner.me()}, log_config={"type": "json-file"},
-                shm_size=container.SHM,
-                volumes={host: {"bind": inside, "mode": "ro"} for host, inside in container.mounts(task).items()},
-                **self._limits,
+                shm_size=container.SHM, volumes=container.mounts(task), **self._limits,
             )  # fmt: skip
             started.start()
             failure = self._wait(started, task.timeout_s)

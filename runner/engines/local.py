@@ -35,15 +35,19 @@ class LocalEngine:
     def run(self, task: Task) -> Outcome:
         argv = self._argv(task)
         # a prefix may start the worker as a child of its own, which then has another parent
-        if task.arguments[0] in ("train", "yardstick") and not task.prefix:
-            argv.append(f"--die-with-parent={os.getpid()}")
+        if not task.prefix:
+            die = f"--die-with-parent={os.getpid()}"
+            if task.arguments[0] in ("train", "operators", "yardstick"):
+                argv.append(die)
+            elif task.arguments[0] == "command":  # the user's own words come last
+                argv.insert(argv.index("command") + 1, die)
         try:
             return run_process(argv, {**task.inherited, **task.variables}, PROJECT, task.timeout_s)
         except (FileNotFoundError, PermissionError) as error:
             raise InputError(f"{argv[0]}: can't be started: {error.strerror}") from None
 
     def command(self, task: Task) -> list[str]:
-        # of the inherited variables only PATH is needed to start, and only to find a prefix's command
-        path = [f"PATH={task.inherited.get('PATH', os.defpath)}"] if task.prefix else []
+        # of the inherited variables only PATH is needed to start, and only to find a prefix's or the user's command
+        path = [f"PATH={task.inherited.get('PATH', os.defpath)}"] if task.prefix or task.folder else []
         variables = [f"{name}={value}" for name, value in task.variables.items()]
         return ["env", "-i", "-C", str(PROJECT), *path, *variables, *self._argv(task)]

@@ -39,7 +39,7 @@ class PodmanEngine:
         return self._described
 
     def command(self, task: Task) -> list[str]:
-        options = container.run_options(task, self._options)
+        options = container.run_options(task, self._options, os.geteuid() != 0)
         return ["podman", "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
     def run(self, task: Task) -> Outcome:
@@ -49,7 +49,7 @@ class PodmanEngine:
             name,
             "--label",
             f"{owner.LABEL}={owner.me()}",
-            *container.run_options(task, self._options),
+            *container.run_options(task, self._options, os.geteuid() != 0),
         ]
         argv = ["podman", "run", *options, self._described["digest"].removeprefix("sha256:"), *container.argv(task)]
         try:

@@ -46,6 +46,8 @@ def run_process(command: Sequence[str], environment: Mapping[str, str], folder: 
             end(process)
         raise
     failure = failure or failure_of(process.returncode)
+    if failure:
+        _kill_session(process.pid)  # what a worker that was killed has left running
     return Outcome(stdout, stderr[-STDERR_TAIL_CHARACTERS:], time.monotonic() - begin, failure)
 
 

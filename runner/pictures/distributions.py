@@ -62,7 +62,8 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x")
-    axes.set_xlabel("ms per step (logarithmic)" if logarithmic else "ms per step")
+    unit = f"ms per {summary.plan.step_name}"
+    axes.set_xlabel(f"{unit} (logarithmic)" if logarithmic else unit)
     style.legend(area, _handles(), narrow)
 
 

@@ -15,7 +15,7 @@ from runner.summary import Comparison, Summary
 def missing(summary: Summary) -> str | None:
     if not summary.comparisons:
         return "nothing was compared"
-    if summary.plan.epochs:
+    if summary.plan.one_run_each:
         return "one run each gives a ratio, but no interval"
     if not any(one.speedup for one in summary.comparisons):
         return "no profile has an interval (see what was found)"

@@ -58,7 +58,8 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
         lowest = number % rows == rows - 1 or number == len(arms) - 1
         axes.tick_params(axis="x", labelbottom=lowest)
         axes.set_xlabel(label if lowest else "")
-    unit = "ms per step" if narrow or columns > 1 else "mean ms per step, the same logarithmic scale for all"
+    unit = f"ms per {summary.plan.step_name}"
+    unit = unit if narrow or columns > 1 else f"mean {unit}, the same logarithmic scale for all"
     grid[0, 0].set_title(unit, loc="right", size=9, pad=3, color=style.SOFT)
     if summary.marked:
         style.legend(area, _handles(), narrow)

@@ -37,6 +37,7 @@ def inspect(commands: Sequence[str]) -> dict[str, Any]:
         "unverified_packages": unverified.read_text().split("\n")[0] if unverified.is_file() else None,
         "libraries": locate(folders),
         "library_folders": [str(folder) for folder in folders],
+        "package_folders": sys.path[1:],  # the first is the code's own
         "providers": json.loads(providers.read_text())["libraries"] if providers.is_file() else {},
         "commands": {command: shutil.which(command) for command in commands},
     }

@@ -16,11 +16,13 @@ FILE_NAMES: dict[str, tuple[str, ...]] = {
     "jemalloc": ("libjemalloc.so.2",),
     "tcmalloc": ("libtcmalloc.so.4", "libtcmalloc_minimal.so.4"),
     "mimalloc": ("libmimalloc.so.2", "libmimalloc.so"),
+    "mkl-dispatch": ("libmkl-dispatch.so",),
+    "flush-to-zero": ("libflush-to-zero.so",),
 }
 
 
 def search_folders() -> list[Path]:
-    """Folders in the order they are searched: the interpreter's own environment, then the system's."""
+    """Folders in the order they are searched: the interpreter's own environment, the system's, then the kit's own."""
     machine = platform.machine()
     return [
         Path(sys.prefix) / "lib",
@@ -30,6 +32,7 @@ def search_folders() -> list[Path]:
         Path("/usr/lib64"),
         Path("/usr/lib"),
         *sorted(Path("/usr/lib").glob("llvm-*/lib")),
+        Path(__file__).resolve().parent / "preloads" / machine,
     ]
 
 

@@ -255,6 +255,10 @@ def test_keeping_a_variable_that_is_not_set_is_refused(refused, bench_arguments)
     assert "--keep-env OMP_NUM_TREADS: it is not set in your environment" in line
 
 
-@pytest.mark.parametrize("option", [("--steps", 5), ("--budget", "10s"), ("--precision", "1%"), ("--blocks", 3)])
+@pytest.mark.parametrize("option", [("--steps", 5), ("--budget", "10s"), ("--precision", "1%")])
 def test_what_means_nothing_to_a_full_training_is_refused(refused, bench_arguments, option):
     assert f"{option[0]} means nothing with --full" in refused(*bench_arguments("mine", "--full", *option))
+
+
+def test_epochs_mean_nothing_without_a_full_training(refused, bench_arguments):
+    assert "--epochs 2 means nothing without --full" in refused(*bench_arguments("mine", "--epochs", 2))

@@ -46,7 +46,7 @@ def test_json(run, monkeypatch):
     assert document["shell"] == "glibc.malloc.check=1"
     assert document["keys"]["glibc.malloc.hugetlb"]["since"] == "2.35"
     assert document["verified_by"] == "malloc.settings."
-    assert document["profiles"]["glibc-malloc"].startswith("glibc.malloc.mmap_threshold=")
+    assert document["profiles"]["glibc-retain"].startswith("glibc.malloc.mmap_threshold=")
     assert document["here"] is None
 
 
@@ -62,7 +62,7 @@ def test_a_library_that_runs_only_where_it_is_preloaded_is_preloaded_to_ask_it(r
     simulation.worker("baseline", evidence={"openmp": {"blocktime_ms": 200}})
     printed = run("KMP_BLOCKTIME")
     assert "here     200 (a worker's own answer, with intel-openmp preloaded)\n" in printed
-    assert "set by   intel-omp (0)\n" in printed
+    assert "intel-omp (0)" in printed[printed.index("set by") :]
     assert simulation.starts()[0]["environment"]["LD_PRELOAD"] == "/lib/libiomp5.so"
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -110,6 +111,63 @@ def built_image(requires: Requires, sif_base: dict[str, str]) -> BuiltImage:
         return IMAGE
 
     return build
+
+
+@pytest.fixture(scope="session")
+def open_folder() -> Iterator[Path]:
+    """A folder for code, images and data that a container's ordinary user may read, whoever runs the tests."""
+    folder = Path(tempfile.mkdtemp(prefix="envkit-tests-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    for name in ("cache", "tmp", "runs"):
+        (folder / name).mkdir()
+        (folder / name).chmod(0o777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def project(open_folder: Path) -> Path:
+    """A copy of the code: the project's own folder may be closed to others."""
+    folder = open_folder / "project"
+    for name in ("runner", "envprofiles"):
+        shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
+    return folder
+
+
+@pytest.fixture
+def surroundings(open_folder: Path, project: Path) -> dict[str, str]:
+    return {
+        "XDG_CACHE_HOME": str(open_folder / "cache"),
+        "TMPDIR": str(open_folder / "tmp"),
+        "PYTHONPATH": str(project),
+    }
+
+
+@pytest.fixture
+def image_of(built_image: BuiltImage, open_folder: Path) -> Callable[[str], str]:
+    """The image that was built for an engine; a SIF where an ordinary user may read it."""
+
+    def image(engine: str) -> str:
+        built = built_image(engine)
+        if engine != "apptainer":
+            return built
+        copy = open_folder / "test.sif"
+        if not copy.exists():
+            shutil.copy(built, copy)
+        return str(copy)
+
+    return image
+
+
+@pytest.fixture
+def engine_options(image_of: Callable[[str], str]) -> Callable[[str], list[str]]:
+    """The options that choose an engine and its image; skips where the engine is missing."""
+
+    def options(engine: str) -> list[str]:
+        return ["--engine", engine, "--sif" if engine == "apptainer" else "--image", image_of(engine)]
+
+    return options
 
 
 @pytest.fixture(scope="session")

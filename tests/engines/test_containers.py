@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 
@@ -15,7 +14,6 @@ import pytest
 from runner import record
 from runner.engines import docker as docker_engine
 from runner.engines import owner
-from runner.engines.base import PROJECT
 from tests.conftest import command_line
 
 SHORT = ("--steps", "3", "--warmup-steps", "1", "--budget", "1s")
@@ -23,63 +21,6 @@ ENDLESS = ("--steps", "1000000", "--data", "synthetic")
 PATIENCE_S = 90
 OCI = ("docker", "podman")
 ALL = (*OCI, "apptainer")
-
-
-@pytest.fixture(scope="session")
-def open_folder():
-    """A folder for code, images and data that a container's ordinary user may read, whoever runs the tests."""
-    folder = Path(tempfile.mkdtemp(prefix="envkit-tests-", dir="/var/tmp"))
-    folder.chmod(0o755)
-    for name in ("cache", "tmp", "runs"):
-        (folder / name).mkdir()
-        (folder / name).chmod(0o777)
-    yield folder
-    shutil.rmtree(folder)
-
-
-@pytest.fixture(scope="session")
-def project(open_folder):
-    """A copy of the code: the project's own folder may be closed to others."""
-    folder = open_folder / "project"
-    for name in ("runner", "envprofiles"):
-        shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
-    return folder
-
-
-@pytest.fixture
-def surroundings(open_folder, project):
-    return {
-        "XDG_CACHE_HOME": str(open_folder / "cache"),
-        "TMPDIR": str(open_folder / "tmp"),
-        "PYTHONPATH": str(project),
-    }
-
-
-@pytest.fixture
-def image_of(built_image, open_folder):
-    """The image that was built for an engine; a SIF where an ordinary user may read it."""
-
-    def image(engine):
-        built = built_image(engine)
-        if engine != "apptainer":
-            return built
-        copy = open_folder / "test.sif"
-        if not copy.exists():
-            shutil.copy(built, copy)
-        return str(copy)
-
-    return image
-
-
-@pytest.fixture
-def engine_options(image_of):
-    """The options that choose an engine and its image; skips where the engine is missing."""
-
-    def options(engine):
-        return ["--engine", engine, "--sif" if engine == "apptainer" else "--image", image_of(engine)]
-
-    return options
 
 
 @pytest.fixture

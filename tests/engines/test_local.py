@@ -133,7 +133,7 @@ def test_a_damaged_file_is_named(train, tmp_path, data_folder):
     [
         "baseline",
         "gnu-omp",
-        "glibc-malloc",
+        "glibc-retain",
         pytest.param("intel-omp", marks=needs("intel-openmp")),
         pytest.param("jemalloc", marks=needs("jemalloc")),
         pytest.param("jemalloc-retain", marks=needs("jemalloc")),
@@ -292,7 +292,7 @@ def training_children(parent):
     return [pid for pid in pids if "libtorch" in Path(f"/proc/{pid}/maps").read_text()]
 
 
-@pytest.mark.parametrize("name", ["intel-omp", "jemalloc-retain", "glibc-malloc"])
+@pytest.mark.parametrize("name", ["intel-omp", "jemalloc-retain", "glibc-retain"])
 def test_show_resolves_for_this_machine(cli, name):
     if any(library not in locate(search_folders()) for library in profile.load(name).preload):
         pytest.skip("its library is not installed here")

@@ -210,7 +210,7 @@ MACHINE = (
     Fault(
         "huge-pages-never", "The system's transparent huge pages are off, and the profile wants them",
         ("the profile wants transparent huge pages, and the system's mode is never",), 2,
-        "extends: glibc-malloc\n", plant=planting.huge_pages_never,
+        "extends: glibc-retain\n", plant=planting.huge_pages_never,
     ),
     Fault(
         "numactl-missing", "The profile starts training with numactl, which is not on the PATH",

@@ -1,7 +1,9 @@
 """The allocator that ``malloc`` resolves to, and the settings it says it has.
 
 jemalloc answers ``mallctl("opt.KEY")`` (jemalloc(3)); glibc's loader lists the tunables in force with
-``--list-tunables`` (glibc manual, "Tunables").
+``--list-tunables`` (glibc manual, "Tunables"); tcmalloc answers for its properties (gperftools,
+``malloc_extension_c.h``); mimalloc lists its options when it is loaded with MIMALLOC_VERBOSE (mimalloc manual,
+"Environment Options").
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import ctypes
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,15 @@ ALLOCATOR_FILES = {"libjemalloc": "jemalloc", "libtcmalloc": "tcmalloc", "libmim
 TUNABLE = re.compile(r"^(glibc\.\S+): (\S+) \(min:")
 # jemalloc(3): options whose value is a string; all others are numbers or booleans.
 JEMALLOC_STRINGS = {"thp", "metadata_thp", "dss", "percpu_arena", "zero_realloc", "malloc_conf", "stats_print_opts"}
+# What tcmalloc calls the settings of these variables, and what they are.
+TCMALLOC_PROPERTIES = {
+    "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES": ("tcmalloc.max_total_thread_cache_bytes", int),
+    "TCMALLOC_AGGRESSIVE_DECOMMIT": ("tcmalloc.aggressive_memory_decommit", bool),
+    "TCMALLOC_HEAP_LIMIT_MB": ("tcmalloc.heap_limit_mb", int),
+}
+# It has no C function for the release rate; its C++ one looks at nothing but that setting.
+TCMALLOC_RELEASE_RATE = "_ZN22TCMallocImplementation20GetMemoryReleaseRateEv"
+MIMALLOC_OPTION = re.compile(r"^mimalloc: option '(\w+)': (-?\d+)", re.MULTILINE)
 
 
 def allocator_of(path: str) -> str:
@@ -34,6 +46,10 @@ def probe() -> dict[str, Any]:
         settings = _jemalloc_settings(os.environ.get("MALLOC_CONF", ""))
     elif allocator == "glibc":
         settings = _glibc_tunables()
+    elif allocator == "tcmalloc":
+        settings = _tcmalloc_settings()
+    elif allocator == "mimalloc":
+        settings = _mimalloc_options()
     else:
         settings = {}
     return {"allocator": allocator, "library": library, "settings": settings}
@@ -54,6 +70,36 @@ def _mallctl(name: str, is_string: bool) -> Any:
         if mallctl(name.encode(), ctypes.byref(value), ctypes.byref(size), None, ctypes.c_size_t(0)) == 0:
             return value.value.decode() if is_string and value.value else value.value
     return None
+
+
+def _tcmalloc_settings() -> dict[str, int | float | bool]:
+    """By the name of the variable that sets it, each setting that this version tells."""
+    settings: dict[str, int | float | bool] = {}
+    ask = function("MallocExtension_GetNumericProperty")
+    for name, (tcmalloc_name, kind) in TCMALLOC_PROPERTIES.items():
+        value = ctypes.c_size_t()
+        if ask is not None and ask(tcmalloc_name.encode(), ctypes.byref(value)):
+            settings[name] = kind(value.value)
+    release_rate = function(TCMALLOC_RELEASE_RATE)
+    if release_rate is not None:
+        release_rate.restype = ctypes.c_double
+        rate = release_rate(None)
+        settings["TCMALLOC_RELEASE_RATE"] = int(rate) if rate.is_integer() else rate
+    return settings
+
+
+def _mimalloc_options() -> dict[str, int]:
+    """What mimalloc has for each of its options, in a child with the same environment."""
+    environment = {**os.environ, "MIMALLOC_VERBOSE": "1"}
+    child = subprocess.run(
+        [sys.executable, "-S", "-c", ""], env=environment, capture_output=True, text=True, timeout=20, check=False
+    )
+    return parse_mimalloc(child.stderr)
+
+
+def parse_mimalloc(listing: str) -> dict[str, int]:
+    """``mimalloc: option 'allow_decommit': 0`` as {"MIMALLOC_ALLOW_DECOMMIT": 0}: by the variable that sets it."""
+    return {f"MIMALLOC_{name.upper()}": int(value) for name, value in MIMALLOC_OPTION.findall(listing)}
 
 
 def _glibc_tunables() -> dict[str, int | str]:

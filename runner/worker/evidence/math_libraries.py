@@ -17,6 +17,10 @@ EXECUTED = re.compile(r"primitive,exec,cpu,convolution,([^,]*)")
 FPMATH = re.compile(r"primitive,exec,cpu,convolution,.*attr-fpmath:(\w+)")
 MKL = re.compile(r"(?:Math Kernel Library|oneMKL).* Version (\d[\d.]*)")
 MKL_THREADS = re.compile(r"mkl_get_max_threads\(\) : (\d+)")
+# The rest of "MKL_VERBOSE oneMKL 2024.0 … for Intel(R) 64 architecture Intel(R) Advanced Vector Extensions 2 …, Lnx …"
+MKL_CODE = re.compile(r"^MKL_VERBOSE .* architecture (Intel\(R\) [^,]*)", re.MULTILINE)
+# What it says there where it takes no code that is made for an instruction set.
+ANY_PROCESSOR = "Intel(R) Architecture processors"
 
 
 def onednn() -> dict[str, Any]:
@@ -44,6 +48,11 @@ def parse_verbose(text: str) -> dict[str, str | None]:
 
 
 def mkl() -> dict[str, Any]:
+    """``code`` is in MKL's words what its code was made for; ``dispatch`` is ``generic`` where that is any processor.
+
+    MKL says so, once, when it first multiplies with its verbose mode on (oneMKL developer guide, "Using oneMKL Verbose
+    Mode").
+    """
     torch = sys.modules["torch"]
     about = torch.__config__.parallel_info()
     version, threads = MKL.search(about), MKL_THREADS.search(about)
@@ -51,4 +60,21 @@ def mkl() -> dict[str, Any]:
         "available": torch.backends.mkl.is_available(),
         "version": version.group(1) if version else None,
         "max_threads": int(threads.group(1)) if threads else None,
+        **(mkl_code(_multiplied()) if torch.backends.mkl.is_available() else {}),
     }
+
+
+def _multiplied() -> str:
+    torch = sys.modules["torch"]
+
+    def multiply() -> None:
+        with torch.backends.mkl.verbose(torch.backends.mkl.VERBOSE_ON):
+            torch.mm(torch.ones(64, 64), torch.ones(64, 64))
+
+    return printed(1, multiply)
+
+
+def mkl_code(text: str) -> dict[str, str | None]:
+    match = MKL_CODE.search(text)
+    code = match.group(1).strip() if match else None
+    return {"code": code, "dispatch": None if code is None else "generic" if code == ANY_PROCESSOR else "native"}

@@ -35,13 +35,19 @@ def origin(name: str) -> str | None:
     an entry of its own that jumps to the real one. That is in the first library which defines the function.
     """
     path = _file_of(function(name))
-    if path is None or Path(path).resolve() != Path("/proc/self/exe").resolve():
+    if path is None or not _is_program(path):
         return path
     for library in _libraries():
         found = _file_of(getattr(ctypes.CDLL(library), name, None))
         if found is not None and Path(found).resolve() == Path(library).resolve():
             return found
     return path
+
+
+def _is_program(path: str) -> bool:
+    """Whether it is the executable: the loader calls that by what stands first on its command line (``python``)."""
+    first = Path("/proc/self/cmdline").read_bytes().partition(b"\0")[0].decode(errors="surrogateescape")
+    return path == first or Path(path).resolve() == Path("/proc/self/exe").resolve()
 
 
 def _libraries() -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.worker.evidence.symbols import mapped_files
+from runner.worker.given import started_with
 from runner.worker.sensitive import is_sensitive
 
 # What ld.so prints, for example: object '/x' from LD_PRELOAD cannot be preloaded (invalid ELF header): ignored.
@@ -28,21 +29,6 @@ def probe() -> dict[str, Any]:
         "sensitive": {name: value for name, value in sorted(given.items()) if is_sensitive(name)},
         "preloaded": {entry: "mapped" if os.path.realpath(entry) in mapped else _why_not(entry) for entry in entries},
     }
-
-
-def started_with(block: str) -> dict[str, str]:
-    """The variables in ``NAME=VALUE`` entries that end in NUL.
-
-    The loaders of some glibc versions cut GLIBC_TUNABLES at its colons, in place: the pieces are put together again.
-    """
-    given: dict[str, str] = {}
-    for entry in block.split("\0"):
-        name, equals, value = entry.partition("=")
-        if name.startswith("glibc.") and "GLIBC_TUNABLES" in given:
-            given["GLIBC_TUNABLES"] += f":{entry}"
-        elif equals:
-            given[name] = value
-    return given
 
 
 def _why_not(entry: str) -> str:

@@ -32,11 +32,23 @@ def _testify(folder: str, cpus: set[int]) -> None:
         from runner.worker.evidence import collect, openmp
 
         openmp.STARTED_ON = cpus
+        _work_in_parallel()
         unfinished = Path(folder, f".{os.getpid()}")
         unfinished.write_text(json.dumps({"pid": os.getpid(), "argv": sys.orig_argv, "evidence": collect()}))
         unfinished.replace(Path(folder, f"{os.getpid()}.json"))
     except Exception as error:  # a program must not end worse for being watched
         print(f"envkit: no evidence: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+def _work_in_parallel() -> None:
+    """Add two numbers in each of torch's threads: a runtime starts and binds its threads when they are first needed.
+
+    A program that only starts others has needed none. torch gives a thread 32,768 elements at least (its GRAIN_SIZE,
+    aten/src/ATen/TensorIterator.h).
+    """
+    import torch
+
+    torch.zeros(32768 * torch.get_num_threads(), device="cpu").add_(1)
 
 
 def _import_the_programs_own() -> None:

@@ -1,9 +1,10 @@
-"""The fixed training jobs. A new one is a module here with ``prepare`` and a line in ``WORKLOADS``."""
+"""The fixed training jobs. A new one is a module here and a line in ``WORKLOADS``; so is a variant of one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from runner.worker.workloads import cnn
@@ -14,9 +15,14 @@ class Workload:
     """A training job, and how many steps of it make a sample."""
 
     prepare: Callable[[str], Any]
-    warmup_steps: int
-    steps: int
-    epochs: int  # of the full training
+    warmup_steps: int = 20
+    steps: int = 200
+    epochs: int = 10  # of the full training
 
 
-WORKLOADS = {"cnn": Workload(cnn.prepare, warmup_steps=20, steps=200, epochs=10)}
+WORKLOADS = {
+    "cnn": Workload(cnn.prepare),
+    "cnn-nobias": Workload(partial(cnn.prepare, variant=cnn.Variant(bias=False))),
+    "cnn-batch128": Workload(partial(cnn.prepare, variant=cnn.Variant(batch=128))),
+    "cnn-batch256": Workload(partial(cnn.prepare, variant=cnn.Variant(batch=256))),
+}

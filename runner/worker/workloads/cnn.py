@@ -2,29 +2,43 @@
 
 Two convolutions (1-32 and 32-64 channels, 3x3, padding 1), each with ReLU and 2x2 max pooling, then linear layers
 3136-512 and 512-10; cross-entropy; Adam with learning rate 1e-5 and weight decay 0.005; batches of 64 from 90% of
-the 60,000 training images, which are normalised tensors in memory.
+the 60,000 training images, which are normalised tensors in memory. The book's changes to the training itself are
+variants of it: no bias in any layer, or larger batches.
 """
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from runner.worker import fashion_mnist
 
 SEED = 42
-BATCH = 64
 PARAMETERS = 1_630_090
+BIASES = 618  # 32 + 64 + 512 + 10 of them
 TRAINING_SHARE = 0.9
 # Mean and standard deviation of the training set's pixels, in units of the full range.
 MEAN, DEVIATION = 0.2860, 0.3530
 
 
+@dataclass(frozen=True)
+class Variant:
+    """What a variant changes: whether layers have a bias, and how many images are in a batch (the last may be less)."""
+
+    bias: bool = True
+    batch: int = 64
+
+    @property
+    def parameters(self) -> int:
+        return PARAMETERS - (0 if self.bias else BIASES)
+
+
 class Training:
     """One training job, ready to step. Images are float32 N x 1 x 28 x 28, labels int64 N."""
 
-    def __init__(self, data: str) -> None:
+    def __init__(self, data: str, variant: Variant) -> None:
         import torch
         from torch import nn
 
@@ -39,21 +53,21 @@ class Training:
         self._test_images = _normalised(torch, arrays["t10k-images-idx3-ubyte"])
         self._test_labels = torch.from_numpy(arrays["t10k-labels-idx1-ubyte"].astype("int64"))
         self._model = nn.Sequential(
-            nn.Conv2d(1, 32, kernel_size=3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Conv2d(32, 64, kernel_size=3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Flatten(), nn.Linear(3136, 512), nn.Linear(512, 10),
+            nn.Conv2d(1, 32, kernel_size=3, padding=1, bias=variant.bias), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(32, 64, kernel_size=3, padding=1, bias=variant.bias), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Flatten(), nn.Linear(3136, 512, bias=variant.bias), nn.Linear(512, 10, bias=variant.bias),
         )  # fmt: skip
         parameters = sum(parameter.numel() for parameter in self._model.parameters())
-        if parameters != PARAMETERS:
-            raise AssertionError(f"the network has {parameters:,} parameters, not {PARAMETERS:,}")
+        if parameters != variant.parameters:
+            raise AssertionError(f"the network has {parameters:,} parameters, not {variant.parameters:,}")
         self._loss = nn.CrossEntropyLoss()
         self._optimizer = torch.optim.Adam(self._model.parameters(), lr=1e-5, weight_decay=0.005)
         self._order: Any = None
         self._next = 0
-        self.images_per_step = BATCH
-        self.steps_per_epoch = -(-len(self._images) // BATCH)
+        self.images_per_step = variant.batch
+        self.steps_per_epoch = -(-len(self._images) // variant.batch)
         self.digests = {
-            "code": _code_digest(),
+            "code": _code_digest(variant),
             "data": data_digest,
             "initial_weights": _weights_digest(self._model),
         }
@@ -63,7 +77,8 @@ class Training:
         if self._next % self.steps_per_epoch == 0:
             self._order = self._torch.randperm(len(self._images), generator=self._generator)
             self._next = 0
-        batch = self._order[self._next * BATCH : (self._next + 1) * BATCH]
+        size = self.images_per_step
+        batch = self._order[self._next * size : (self._next + 1) * size]
         self._next += 1
         self._optimizer.zero_grad()
         loss = self._loss(self._model(self._images[batch]), self._labels[batch])
@@ -86,9 +101,9 @@ def _normalised(torch: Any, images: Any) -> Any:
     return tensor.div_(255).sub_(MEAN).div_(DEVIATION)
 
 
-def _code_digest() -> str:
-    """SHA-256 of the source files that define the workload."""
-    digest = hashlib.sha256()
+def _code_digest(variant: Variant) -> str:
+    """SHA-256 of the source files that define the workload, and of the variant."""
+    digest = hashlib.sha256(repr(variant).encode())
     for path in (Path(__file__), Path(fashion_mnist.__file__)):
         digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -102,6 +117,6 @@ def _weights_digest(model: Any) -> str:
     return digest.hexdigest()
 
 
-def prepare(data: str) -> Training:
+def prepare(data: str, variant: Variant = Variant()) -> Training:
     """Load ``data`` (a folder, or ``synthetic``), build the network and be ready to step."""
-    return Training(data)
+    return Training(data, variant)

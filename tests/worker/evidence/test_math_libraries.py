@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from runner.worker.evidence.math_libraries import mkl, onednn, parse_verbose
+from runner.worker.evidence import math_libraries
+from runner.worker.evidence.math_libraries import mkl, mkl_code, onednn, parse_verbose
 
 HEAD = """\
 onednn_verbose,v1,info,oneDNN v3.12.0 (commit 80afa71049cd69a3df32adcccb623b12cd7baa22)
@@ -29,6 +30,12 @@ OpenMP 201511 (a.k.a. OpenMP 4.5)
 Intel(R) oneAPI Math Kernel Library Version 2024.2-Product Build 20240605 for Intel(R) 64 architecture applications
 \tmkl_get_max_threads() : 2
 """
+
+AVX2 = "Intel(R) Advanced Vector Extensions 2 (Intel(R) AVX2)"
+VERBOSE = (
+    "MKL_VERBOSE oneMKL 2024.0 Update 2 Product build 20240605 for Intel(R) 64 architecture {}, Lnx 2.60GHz lp64 "
+    "gnu_thread\nMKL_VERBOSE SGEMM(N,N,64,64,64,0x1) 43.67ms CNR:OFF Dyn:1 FastMM:1 TID:0  NThr:2\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +68,24 @@ def torch_with(parallel_info="", mkl_there=True, mkldnn_there=True):
 
 def test_mkl(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", torch_with(PARALLEL))
-    assert mkl() == {"available": True, "version": "2024.2", "max_threads": 2}
+    monkeypatch.setattr(math_libraries, "_multiplied", lambda: VERBOSE.format("Intel(R) Architecture processors"))
+    assert mkl() == {
+        "available": True, "version": "2024.2", "max_threads": 2,
+        "code": "Intel(R) Architecture processors", "dispatch": "generic",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "dispatch"),
+    [
+        (VERBOSE.format(AVX2), AVX2, "native"),
+        (VERBOSE.format("Intel(R) Architecture processors"), "Intel(R) Architecture processors", "generic"),
+        ("MKL_VERBOSE SGEMM(N,N,64,64,64) 52.26us CNR:OFF Dyn:1 FastMM:1 TID:0  NThr:2", None, None),
+        ("", None, None),
+    ],
+)
+def test_what_code_mkl_takes(text, code, dispatch):
+    assert mkl_code(text) == {"code": code, "dispatch": dispatch}
 
 
 def test_a_build_without_them(monkeypatch):

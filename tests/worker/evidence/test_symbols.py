@@ -70,6 +70,16 @@ def test_the_first_of_two_allocators_wins(python):
     assert os.path.realpath(malloc) == os.path.realpath(paths[0])
 
 
+@pytest.mark.parametrize("python", pythons())
+def test_an_interpreter_that_was_called_by_its_name_alone(python):
+    """The loader then calls the executable by that name, which is no path to it."""
+    result = subprocess.run(
+        [Path(python).name, "-S", "-c", ORIGIN.format("malloc", "no_such_function")], cwd="/",
+        env={"PYTHONPATH": str(PROJECT), "PATH": str(Path(python).parent)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert Path(json.loads(result.stdout)[0]).name.startswith("libc")
+
+
 def test_functions_of_this_process():
     assert symbols.function("malloc") is not None
     assert symbols.function("no_such_function") is None

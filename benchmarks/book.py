@@ -1,0 +1,260 @@
+"""The book's table again: what its changes to the training are worth on this machine, and what the environment is.
+
+All arms are measured in one run, side by side: each is a whole training in a fresh process. The run is an ordinary
+record, which ``runner report`` prints again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from benchmarks import page, script
+from runner import record, report, wording
+from runner.arguments import count
+from runner.commands import measuring
+from runner.engines.base import PROJECT
+from runner.errors import MEASURED, InputError
+from runner.measure import COMPLETE
+from runner.plan import Arm, Plan
+from runner.record import FILE_NAME
+from runner.summary import Comparison, Measured, Summary, summarise
+
+EPOCHS = 10
+
+
+@dataclass(frozen=True)
+class Published:
+    """A line of the book: its training took ``seconds``, and classified this share of the test images rightly."""
+
+    what: str
+    arm: Arm
+    seconds: int
+    accuracy: float
+
+
+BOOK = (
+    Published("nothing: the baseline", Arm("baseline", "baseline", ""), 148, 0.8399),
+    Published("code: no bias", Arm("cnn-nobias", "baseline", "", "cnn-nobias"), 125, 0.8376),
+    Published("code: batches of 128", Arm("cnn-batch128", "baseline", "", "cnn-batch128"), 96, 0.8214),
+    Published("code: batches of 256", Arm("cnn-batch256", "baseline", "", "cnn-batch256"), 76, 0.8001),
+    Published("environment: Intel OpenMP", Arm("intel-omp", "intel-omp", ""), 106, 0.8325),
+)
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    arms = _arms(arguments.also, arguments.engine)
+
+    def tell(folder: Path) -> int:
+        _tell(folder, arguments.page)
+        return MEASURED
+
+    if _begun(arguments.record):
+        events = record.read(arguments.record)
+        with record.understood(arguments.record):
+            _check_same(arguments, arms, Plan.from_json(events[0]["plan"]))
+        if events[-1].get("reason") == COMPLETE:
+            return tell(arguments.record)
+        given = ["--resume", str(arguments.record)]
+    else:
+        given = ["--full", "--epochs", str(arguments.epochs), "--blocks", str(arguments.blocks),
+                 "--output", str(arguments.record)]  # fmt: skip
+        given += ["--python", arguments.python] if arguments.python else []
+        given += ["--data", arguments.data] if arguments.data else []
+    return measuring.run(_options(given), "book", arms, tell)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.book", description=__doc__)
+    parser.add_argument("--epochs", metavar="N", type=count, default=EPOCHS, help=f"of each (default: {EPOCHS})")
+    parser.add_argument("--blocks", metavar="N", type=count, default=1,
+                        help="trainings of each; 8 or more give intervals (default: 1)")  # fmt: skip
+    parser.add_argument("--also", metavar="PROFILE", action="append", default=[],
+                        help="measure this profile too, for example tuned")  # fmt: skip
+    parser.add_argument("--engine", default="local", help="what starts the workers (default: local)")
+    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
+    folder, pages = PROJECT / "results" / "book", PROJECT / "docs" / "book.md"
+    parser.add_argument("--record", metavar="DIR", type=Path, default=folder,
+                        help=f"the run; goes on with it (default: {folder.relative_to(PROJECT)})")  # fmt: skip
+    parser.add_argument("--page", metavar="FILE", type=Path, default=pages,
+                        help=f"the page to write at the end (default: {pages.relative_to(PROJECT)})")  # fmt: skip
+    return parser
+
+
+def _arms(also: Sequence[str], engine: str) -> list[Arm]:
+    arms = [published.arm for published in BOOK]
+    arms += [Arm(Path(name).stem, name, "") for name in dict.fromkeys(also)]
+    for number, arm in enumerate(arms):
+        if arm.name in {earlier.name for earlier in arms[:number]}:
+            raise InputError(f"--also {arm.profile}: '{arm.name}' is measured already; leave it out, or rename it")
+    return [Arm(arm.name, arm.profile, engine, arm.workload) for arm in arms]
+
+
+def _begun(folder: Path) -> bool:
+    path = folder / FILE_NAME
+    return path.exists() and b"\n" in path.read_bytes()
+
+
+def _check_same(arguments: argparse.Namespace, arms: Sequence[Arm], plan: Plan) -> None:
+    """Raises InputError if the run that is there was begun with other settings than these."""
+    pairs = {
+        "epochs": (plan.epochs, arguments.epochs),
+        "blocks": (plan.blocks, arguments.blocks),
+        "arms": (", ".join(arm.name for arm in plan.arms), ", ".join(arm.name for arm in arms)),
+        "engine": (plan.reference.engine, arms[0].engine),
+        "data": (plan.data, arguments.data or plan.data),
+    }
+    for name, (before, now) in pairs.items():
+        if before != now:
+            raise InputError(
+                f"{arguments.record}: was measured with {name} {before}, and now it is {now}; "
+                "move it away, or give another with --record"
+            )
+
+
+def _options(given: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    measuring.add_measuring_options(parser)
+    return parser.parse_args(given, argparse.Namespace(command="book"))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One arm: what the book says of it, if anything, and what was found here."""
+
+    what: str
+    published: Published | None
+    measured: Measured
+    comparison: Comparison | None
+    step_ms: tuple[float, float]  # the middle half of all steps
+
+    @property
+    def ratio(self) -> float:
+        """The baseline's time over this one's."""
+        if self.comparison is None:
+            return 1.0
+        found = self.comparison.speedup
+        return found.ratio if found else self.comparison.single_ratio or float("nan")
+
+    def cells(self) -> list[str]:
+        book = ["-", "-", "-"]
+        if self.published:
+            ratio = f"{BOOK[0].seconds / self.published.seconds:.2f}"
+            book = [f"{self.published.seconds} s", ratio, f"{self.published.accuracy:.2%}"]
+        found = self.comparison.speedup if self.comparison else None
+        interval = [f"{found.low:.3f} to {found.high:.3f}" if found else "-"]
+        ratio = "-" if self.ratio != self.ratio else f"{self.ratio:.3f}"
+        low, high = self.step_ms
+        return [self.what, *book, f"{self.measured.training_s:.1f} s", ratio, *interval,
+                f"{self.measured.accuracy:.2%}", f"{low:.1f} to {high:.1f}", self._losses()]  # fmt: skip
+
+    def _losses(self) -> str:
+        losses = self.comparison.losses if self.comparison else None
+        if losses is None:
+            return "-"
+        return "equal" if not losses.largest_difference else f"within {losses.largest_difference:.1e}"
+
+
+HEADER = ("what changes", "book", "ratio", "accuracy", "here", "ratio", f"{wording.CONFIDENCE} interval", "accuracy",
+          "ms/step", "losses")  # fmt: skip
+
+
+def _rows(summary: Summary) -> list[Row]:
+    published = {one.arm.name: one for one in BOOK}
+    measured = {one.arm: one for one in summary.measured}
+    compared = {one.arm: one for one in summary.comparisons}
+    rows = []
+    for arm in summary.plan.arms:
+        steps = [1000 * second for one in summary.samples if one.arm == arm.name for second in one.step_s]
+        low, _, high = statistics.quantiles(steps, n=4)
+        known = published.get(arm.name)
+        what = known.what if known else f"environment: {arm.name}"
+        rows.append(Row(what, known, measured[arm.name], compared.get(arm.name), (low, high)))
+    return rows
+
+
+def _tell(folder: Path, path: Path) -> None:
+    """Print the table and write the page, from the record alone."""
+    events = record.read(folder)
+    with record.understood(folder):
+        summary = summarise(events)
+    rows = _rows(summary)
+    out = report.console()
+    if summary.synthetic:
+        out.print(Text("SYNTHETIC DATA: this is not Fashion-MNIST. Accuracy means nothing.", "bold red"))
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
+    shown = [0, 1, 2, 3, 4, 5, 6, 7]
+    for number in shown:
+        table.add_column(HEADER[number], justify="right" if number else "left", overflow="fold")
+    for row in rows:
+        cells = row.cells()
+        table.add_row(*(Text(cells[number]) for number in shown))
+    out.print(table)
+    out.print()
+    for label, text in _notes(summary, rows):
+        report.item(out, label, text)
+    notes = "\n".join(f"- {label}: {text}" for label, text in _notes(summary, rows))
+    heading = page.heading("The book's table on this machine", QUESTION, _samples(events), page.machine())
+    how = HOW.format(engine=summary.plan.reference.engine, record=_shown(folder))
+    synthetic = "**SYNTHETIC DATA: this is not Fashion-MNIST, and the accuracies mean nothing.**"
+    table_text = page.table(HEADER, [row.cells() for row in rows], numbers_from=1)
+    page.write(path, [heading, synthetic if summary.synthetic else "", how, "## What came out", table_text, notes])
+
+
+def _samples(events: Sequence[record.Event]) -> list[record.Event]:
+    return [event for event in events if event["event"] == "sample"]
+
+
+def _shown(folder: Path) -> str:
+    return str(folder.relative_to(PROJECT) if folder.is_relative_to(PROJECT) else folder)
+
+
+def _notes(summary: Summary, rows: Sequence[Row]) -> list[tuple[str, str]]:
+    plan = summary.plan
+    trainings = f"{plan.epochs} epoch{'' if plan.epochs == 1 else 's'}"
+    notes = [("trained", f"{trainings} in {max(row.measured.samples for row in rows)} fresh process(es) of each, in "
+                         f"random order; data: {summary.data_source}")]  # fmt: skip
+    if plan.epochs != EPOCHS:
+        notes.append(("short", f"the book trains {EPOCHS} epochs: neither times nor accuracies compare with its own"))
+    if plan.one_run_each:
+        notes.append(("sure", "a single pair has no interval: how far a ratio would move if repeated is not known "
+                              "(--blocks 8 gives intervals). ms/step is the middle half of one training's steps, and "
+                              "says nothing of that"))  # fmt: skip
+    elif any(row.comparison and not row.comparison.speedup for row in rows):
+        notes.append(("sure", "too few blocks for intervals that hold together: give more --blocks"))
+    else:
+        notes.append(("sure", f"the {len(plan.compared)} intervals hold together in {wording.CONFIDENCE} of such runs. "
+                              "ms/step is the middle half of all steps"))  # fmt: skip
+    order = [row.measured.arm for row in sorted(rows, key=lambda row: -row.ratio)]
+    books = sorted(BOOK, key=lambda one: one.seconds)
+    notes.append(("order", f"here {', '.join(order)}; in the book "
+                           f"{', '.join(one.arm.name for one in books)}, the fastest first"))  # fmt: skip
+    if summary.marked:
+        blocks = len({sample.block for sample in summary.samples})
+        example = next(iter(summary.marked.values()))[0]
+        notes.append(("noise", f"{len(summary.marked)} of {blocks} block(s) disturbed from outside, as {example}"))
+    return notes
+
+
+QUESTION = """A book on accelerating PyTorch training reports what four changes are worth for its CNN: three to the code
+and one to the environment. What are they worth here, side by side, in time and in accuracy?"""
+HOW = """## How
+
+Each line is the book's whole training in a fresh process under the engine {engine}: the same data in the same order,
+the same seed. The arms run in random order within a block. A ratio is the baseline's time over the line's, above 1
+faster: the time of a whole training, because steps of other batches are not the same work. Losses are compared with the
+baseline's on the same batches, and only where the same network trains on the same batches. `runner report {record}`
+prints the run itself."""
+
+
+if __name__ == "__main__":
+    sys.exit(script.run("book", main))

@@ -1,0 +1,88 @@
+"""An example of every format of ``runner env``, as it is printed on this machine: writes docs/env-formats.md."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+
+from benchmarks import page, script
+from runner import cli
+from runner.engines.base import PROJECT
+from runner.errors import MEASURED, InputError
+from runner.formats import FORMATS
+
+INTRODUCTION = """\
+`runner env PROFILE --format FORMAT` prints a profile for something else to set. Nothing is printed but that; what is
+wrong goes to the standard error with exit status 2. The first comment says for which machine and image the numbers and
+paths were worked out: on another kind of machine, print it again there. The formats for containers need the paths
+inside an image, so give `--engine docker --image NAME` or `--engine apptainer --sif FILE`; a profile that preloads
+nothing and starts commands with nothing can do without. A value that a format can't express is refused.
+
+A profile may start commands with a program, for example `numactl`. `dockerfile` (`ENTRYPOINT`), `apptainer`
+(`%runscript`), `sbatch` and `kubernetes` do so themselves; with the others you do, and a note on the standard error
+says with what. A variable that is set need not be in effect: `runner exec PROFILE -- COMMAND` checks that too."""
+# Per format: the language of its text; how it is used, and what it can't express.
+ABOUT = {
+    "shell": ("sh", """\
+In bash, zsh or dash: `eval "$(runner env PROFILE)"`. It lasts as long as that shell, so use a fresh one for each
+profile. Any value."""),
+    "dotenv": ("sh", """\
+`docker run --env-file FILE`, Compose and python-dotenv read it. They don't agree on quotes, so what needs them is
+refused: line breaks, blanks at either end, a quote at the beginning, `$`, and `#` after a blank."""),
+    "docker": ("sh", """\
+For Docker and Podman: `eval "docker run $(runner env PROFILE --format docker …) IMAGE python train.py"`. Limits that
+you give (`--cpus`, `--cpuset-cpus`, `--memory`) are among the options. Any value."""),
+    "dockerfile": ("dockerfile", """\
+Paste it behind the last `RUN`: what follows it is under the profile. No line breaks and other control characters."""),
+    "apptainer": ("text", """\
+Paste it into a definition file. `apptainer run` and `exec` set the variables; only `run` starts commands with what a
+profile needs. No control characters but tabs and line breaks."""),
+    "sbatch": ("sh", """\
+`runner env PROFILE --format sbatch > job.sh`, then `sbatch job.sh python train.py`. It asks for as many CPUs as the
+profile has threads. Print it on a node of the kind that the job will run on. Any value."""),
+    "kubernetes": ("yaml", """\
+A Pod, valid as it is; or take its container's `env`, `command` and `resources`. The limit is the number of CPUs that
+the profile was resolved for: for another one, print it again with `--cpus`. Any value."""),
+    "vscode": ("json", """\
+A workspace's `.vscode/settings.json`: for its terminals, and for its debugger. No `${`, which VS Code replaces."""),
+}  # fmt: skip
+
+
+def printed(arguments: Sequence[str]) -> str:
+    """What ``runner ARGUMENTS`` prints. Raises InputError if it ends with anything but success."""
+    out = io.StringIO()
+    with redirect_stdout(out):
+        status = cli.main([*arguments])
+    if status != MEASURED:
+        raise InputError(f"runner {shlex.join(arguments)}: ended with exit status {status}")
+    return out.getvalue()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.env_formats", description=__doc__)
+    parser.add_argument("--profile", default="intel-omp", help="(default: intel-omp)")
+    parser.add_argument("--image", metavar="NAME", default="envkit-cpu",
+                        help="for containers, or '' for none (default: envkit-cpu)")  # fmt: skip
+    parser.add_argument("--page", metavar="FILE", type=Path, default=PROJECT / "docs/env-formats.md",
+                        help="the page to write (default: docs/env-formats.md)")  # fmt: skip
+    arguments = parser.parse_args()
+    facts = f"- printed: {time.strftime('%Y-%m-%d')}\n- machine: {page.machine()}\n- command: `{page.command()}`"
+    parts = ["# A profile in other tools' words", facts, INTRODUCTION]
+    for name, chosen in FORMATS.items():
+        language, about = ABOUT[name]
+        inside = ["--engine", "docker", "--image", arguments.image] if chosen.inside and arguments.image else []
+        command = ["env", arguments.profile, "--format", name, *inside]
+        text = printed(command)
+        parts.append(f"## {name}\n\n{about}\n\n    runner {shlex.join(command)}\n\n```{language}\n{text}```")
+    page.write(arguments.page, parts)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(script.run("env_formats", main))

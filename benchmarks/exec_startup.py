@@ -1,0 +1,132 @@
+"""What ``runner exec`` adds to the start of a command: the same command bare and under it, in turn."""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmarks import page, script
+from benchmarks.results import Line, Results
+from runner.arguments import count
+from runner.engines.base import PROJECT
+from runner.environment import clean
+from runner.errors import InputError
+from runner.machine_lock import machine_lock
+
+STARTS, WARM_UP = 50, 3
+LIMIT_MS = 50.0
+RUNNER = Path(sys.executable).with_name("runner")
+WAYS: dict[str, tuple[str, ...]] = {
+    "bare": (),
+    "exec": (str(RUNNER), "exec", "{}", "--"),
+    "exec --no-check": (str(RUNNER), "exec", "--no-check", "{}", "--"),
+}
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "python -c pass": (sys.executable, "-c", "pass"),
+    "/bin/true": ("/bin/true",),
+}
+
+
+def main() -> int:
+    parser = script.parser("exec_startup", __doc__)
+    parser.set_defaults(page=PROJECT / "docs" / "startup.md")
+    parser.add_argument("--starts", metavar="N", type=count, default=STARTS, help=f"of each (default: {STARTS})")
+    parser.add_argument("--profile", metavar="NAME", default="baseline", help="(default: baseline)")
+    arguments = parser.parse_args()
+    if not RUNNER.exists():
+        raise InputError(f"{RUNNER}: is not there; make it with: make setup")
+    results = Results(arguments.results, {"machine": page.machine(), "profile": arguments.profile})
+    variables, _ = clean(os.environ, keep=())
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled once, as it is for everybody
+    with machine_lock():
+        for _ in range(WARM_UP):
+            for argv in COMMANDS.values():
+                for way in WAYS:
+                    _ms(way, argv, arguments.profile, variables)
+        for number in range(arguments.starts):
+            cells = [(command, way) for command in COMMANDS for way in WAYS]
+            random.Random(number).shuffle(cells)
+            for command, way in cells:
+                if not results.of("start", round=number, command=command, way=way):
+                    took = _ms(way, COMMANDS[command], arguments.profile, variables)
+                    results.append("start", round=number, command=command, way=way, ms=round(took, 3))
+            print(f"{number + 1}/{arguments.starts}", flush=True)
+    lines = [line for line in results.of("start") if line["round"] < arguments.starts]
+    page.write(arguments.page, _page(lines, results.lines[0], arguments.starts))
+    return 0
+
+
+def _ms(way: str, command: Sequence[str], profile: str, variables: Mapping[str, str]) -> float:
+    """How long one start takes, from before it to after its end, in milliseconds."""
+    argv = [part.format(profile) for part in WAYS[way]] + list(command)
+    begin = time.perf_counter()
+    ended = subprocess.run(argv, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    took = time.perf_counter() - begin
+    if ended.returncode != 0:
+        said = (ended.stderr.decode(errors="replace").strip().splitlines() or ["nothing"])[-1]
+        raise InputError(f"{' '.join(argv)}: ended with status {ended.returncode}: {said}")
+    return took * 1000
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """95% interval of the median from the order statistics, which takes nothing for granted of the distribution.
+
+    None where there are too few values. Source: M. Hollander, D. A. Wolfe, E. Chicken: Nonparametric Statistical
+    Methods, 3rd edition (2014), section 3.6 (the interval that belongs to the sign test).
+    """
+    from scipy import stats
+
+    rank = int(stats.binom.ppf(0.025, len(values), 0.5))
+    if rank < 1:
+        return None
+    ordered = sorted(values)
+    return ordered[rank - 1], ordered[-rank]
+
+
+def _page(lines: Sequence[Line], settings: Line, starts: int) -> list[str]:
+    rows = []
+    for command in COMMANDS:
+        times = {way: _of(lines, command, way) for way in WAYS}
+        for way, ms in times.items():
+            row = [f"`{command}`", way, f"{statistics.median(ms):.1f}"]
+            if way == "bare":
+                rows.append([*row, "", "", ""])
+                continue
+            added = [one - bare for one, bare in zip(ms, times["bare"], strict=True)]
+            interval = median_interval(added)
+            shown = f"{interval[0]:.1f} to {interval[1]:.1f}" if interval else "too few starts"
+            within = "" if interval is None else "yes" if interval[1] < LIMIT_MS else "no"
+            rows.append([*row, f"{statistics.median(added):.1f}", shown, within])
+    header = ("command", "started", "median, ms", "added, ms", "95% interval", f"below {LIMIT_MS:g} ms")
+    return [
+        page.heading("What `runner exec` adds to the start of a command", QUESTION, lines, settings["machine"]),
+        HOW.format(starts=starts, warm_up=WARM_UP, profile=settings["profile"]),
+        page.table(header, rows, numbers_from=2),
+        WHY,
+    ]
+
+
+def _of(lines: Sequence[Line], command: str, way: str) -> list[float]:
+    """The milliseconds of each round."""
+    chosen = [line for line in lines if line["command"] == command and line["way"] == way]
+    return [line["ms"] for line in sorted(chosen, key=lambda line: line["round"])]
+
+
+QUESTION = """A command that is run under a profile starts later than it would alone: the runner has to start, find the
+profile's environment, put the witness beside the command and look at what it left. How much later does it end?"""
+HOW = """Each of {starts} rounds starts everything once, in random order, after {warm_up} rounds to warm up; a time is
+from before a process is started to after it has ended. Profile: `{profile}`. The difference is taken within each round;
+its median has an interval from the order statistics."""
+WHY = """What is added is nearly all the start of a second Python, the runner's own. The environment comes from the
+user's cache, which is used only while everything that it was made from is the same; where it isn't, as in the first
+start after a profile was edited, looking into the interpreter takes some hundred milliseconds more."""
+
+
+if __name__ == "__main__":
+    sys.exit(script.run("exec_startup", main))

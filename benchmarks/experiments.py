@@ -1,0 +1,242 @@
+"""What was tried beyond the profiles: predictions that were written down first, beside what came out.
+
+``experiments.yaml`` has the predictions; the settings are profiles in ``experiment_profiles``. Each is compared with
+the profile that it adds to, so that what is seen is its own worth, in one interleaved run.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks import interleaved, page, script
+from benchmarks.interleaved import Bench, Entry
+from benchmarks.results import Results
+from runner import catalogue, profile, yamlfile
+from runner.errors import InputError
+from runner.plan import REFERENCE_PROFILE
+from runner.statistics.interval import FASTER, Speedup
+from runner.yamlfile import YamlFile
+
+BLOCKS = 16
+HERE = Path(__file__).resolve().parent
+PLAN = HERE / "experiments.yaml"
+PROFILES = HERE / "experiment_profiles"
+KEYS = ("against", "prediction", "expect")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One change, named after its profile. ``expected`` is the ratio to ``against`` that was predicted, from and to."""
+
+    name: str
+    against: str
+    prediction: str
+    expected: tuple[float, float]
+
+    def hit(self, found: Speedup) -> str:
+        """What became of the prediction: a range that the whole interval misses was wrong."""
+        low, high = self.expected
+        if found.high < low or found.low > high:
+            return "no"
+        return "yes" if low <= found.ratio <= high else "within the interval"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Something that was not measured in this way."""
+
+    what: str
+    why: str
+
+
+def read(path: Path = PLAN) -> tuple[list[Experiment], list[LeftOut]]:
+    """The experiments and what was left out. Raises InputError naming file and line."""
+    file = yamlfile.read(path)
+    experiments = [_experiment(file, name) for name in _part(file, "experiments", dict)]
+    left_out = [LeftOut(one["what"], one["why"]) for one in _part(file, "left_out", list)]
+    return experiments, left_out
+
+
+def _part(file: YamlFile, key: str, kind: type) -> Any:
+    if not isinstance(file.data.get(key), kind):
+        raise file.error((), f"'{key}' is missing or not a {kind.__name__}")
+    return file.data[key]
+
+
+def _experiment(file: YamlFile, name: str) -> Experiment:
+    at, entry = ("experiments", name), file.data["experiments"][name]
+    if not isinstance(entry, dict) or sorted(entry) != sorted(KEYS):
+        raise file.error(at, f"{name} needs the keys {', '.join(KEYS)}")
+    expected = entry["expect"]
+    numbers = (
+        isinstance(expected, list) and len(expected) == 2 and all(isinstance(one, (int, float)) for one in expected)
+    )
+    if not numbers or not 0 < expected[0] <= expected[1]:
+        raise file.error((*at, "expect"), f"{name}: 'expect' is a range of ratios, for example [0.99, 1.02]")
+    return Experiment(name, str(entry["against"]), str(entry["prediction"]), (float(expected[0]), float(expected[1])))
+
+
+def load(name: str) -> profile.Profile:
+    """An experiment's profile, or one that is shipped."""
+    path = PROFILES / f"{name}.yaml"
+    return profile.load(str(path) if path.is_file() else name)
+
+
+def chosen(experiments: Sequence[Experiment], names: Sequence[str]) -> list[Experiment]:
+    unknown = [name for name in names if name not in {one.name for one in experiments}]
+    if unknown:
+        raise InputError(f"no experiment '{unknown[0]}'; there are: {', '.join(one.name for one in experiments)}")
+    return [one for one in experiments if not names or one.name in names]
+
+
+def main() -> int:
+    parser = script.parser("experiments", __doc__ or "")
+    interleaved.add_options(parser, BLOCKS)
+    parser.add_argument("names", metavar="EXPERIMENT", nargs="*", help="(default: all)")
+    arguments = parser.parse_args()
+    experiments, left_out = read()
+    experiments = chosen(experiments, arguments.names)
+    names = list(dict.fromkeys([REFERENCE_PROFILE, *(name for one in experiments for name in (one.against, one.name))]))
+    loaded = {name: load(name) for name in names}
+    bench = Bench(arguments)
+    inspection = bench.inspection([one.prefix[0] for one in loaded.values() if one.prefix])
+    results = Results(arguments.results, bench.settings)
+    entries, missing = _entries(loaded, inspection)
+    interleaved.measure(bench, results, entries)
+    interleaved.require_samples(results, REFERENCE_PROFILE)
+    page.write(arguments.page, _page(results, experiments, left_out, loaded, missing))
+    return 0
+
+
+def _entries(
+    loaded: Mapping[str, profile.Profile], inspection: Mapping[str, Any]
+) -> tuple[list[Entry], dict[str, str]]:
+    """What can be measured here, and by name why the rest can't."""
+    catalogue.load()  # what is wrong with it is not an experiment's fault
+    found, missing = [], {}
+    for name, one in loaded.items():
+        try:
+            found.append(interleaved.of_profile(one, inspection))
+        except InputError as error:
+            missing[name] = str(error)
+    return found, missing
+
+
+QUESTION = """Beyond the profiles: what else could the environment do for the CNN? Each idea is one change to a profile
+that is shipped. What was expected of it was written down before this run; it is held against what came out."""
+HOW = """## How
+
+The CNN in fresh processes, {steps} steps after {warmup} to warm up; data: {data}; blocks with each setting once, in
+random order: {blocks}. A ratio is the time of the profile that is changed over the time with the change, above 1
+faster, with the interval of `runner bench`; all {pairs} intervals hold together at 95% (Bonferroni). An idea is kept
+where the whole interval is above 1 and, unless it says that numerics may differ, the losses agree. Each worker's
+evidence must show that the change was in effect. The settings are profiles in `benchmarks/experiment_profiles`, the
+predictions are in `benchmarks/experiments.yaml`. Those about MKL come from a look by hand at single matrix products and
+at CPU time on a busy machine."""
+
+
+def _page(
+    results: Results,
+    experiments: Sequence[Experiment],
+    left_out: Sequence[LeftOut],
+    loaded: Mapping[str, profile.Profile],
+    not_here: Mapping[str, str],
+) -> list[str]:
+    settings, pairs = results.lines[0], len(experiments)
+    found = {one.name: interleaved.compared(results, one.against, one.name, pairs) for one in experiments}
+    measured = [one for one in experiments if found[one.name]]
+    missing = [one for one in experiments if not found[one.name]]
+    verdicts = {one.name: _verdict(results, one, found[one.name], loaded[one.name]) for one in experiments}
+    how = HOW.format(
+        steps=settings["steps"],
+        warmup=settings["warmup_steps"],
+        data=settings["data"],
+        pairs=pairs,
+        blocks=len(results.of("sample", entry=REFERENCE_PROFILE)),
+    )
+    kept = [f"- **{one.name}**: {loaded[one.name].title}" for one in measured if verdicts[one.name].startswith("kept")]
+    parts = [
+        page.heading("Experiments", QUESTION, results.of("sample"), settings["machine"]),
+        how,
+        "## Kept",
+        "\n".join(kept) or "Nothing.",
+        "## All",
+        _table(measured, found, verdicts),
+        "## What was expected",
+        *(_told(one, loaded[one.name], found[one.name], verdicts[one.name]) for one in measured),
+        "## The profiles that are changed",
+        _references(results, [REFERENCE_PROFILE, *dict.fromkeys(one.against for one in experiments)]),
+    ]
+    if missing:
+        why = [f"- **{one.name}**: {_why_missing(results, not_here, one)}" for one in missing]
+        parts += ["## Without a result here", "\n".join(why)]
+    parts += ["## Not measured in this way", "\n".join(f"- **{one.what}**: {one.why}" for one in left_out)]
+    return [*parts, f"Every sample is a line of `{results.path.name}`, which the command writes."]
+
+
+def _why_missing(results: Results, not_here: Mapping[str, str], one: Experiment) -> str:
+    reasons = (not_here.get(name) or interleaved.failure(results, name) for name in (one.name, one.against))
+    return next((reason for reason in reasons if reason), "too few blocks")
+
+
+def _verdict(results: Results, one: Experiment, found: Speedup | None, loaded: profile.Profile) -> str:
+    if found is None:
+        return ""
+    if found.verdict != FASTER:
+        return f"dropped: {found.verdict}"
+    difference = interleaved.loss_difference(results, one.against, one.name)
+    if loaded.numerics == "same" and not interleaved.losses_agree(difference):
+        return f"dropped: losses differ by {difference:.1%}" if difference is not None else "dropped: no losses"
+    return "kept" if loaded.numerics == "same" else "kept, numerics may differ"
+
+
+def _table(experiments: Sequence[Experiment], found: Mapping[str, Speedup | None], verdicts: Mapping[str, str]) -> str:
+    rows = []
+    for one in experiments:
+        ratio = found[one.name]
+        if ratio is not None:
+            expected = "{:g} to {:g}".format(*one.expected)
+            measured = [f"{ratio.ratio:.3f}", interleaved.interval(ratio), one.hit(ratio)]
+            rows.append([one.name, one.against, expected, *measured, verdicts[one.name]])
+    header = ("experiment", "changes", "expected", "ratio", "interval", "as expected", "verdict")
+    return page.table(header, rows)
+
+
+def _told(one: Experiment, loaded: profile.Profile, found: Speedup | None, verdict: str) -> str:
+    sets = ", ".join(f"`{part}`" for part in _settings(loaded, load(one.against)))
+    came = f"{found.ratio:.3f} ({interleaved.interval(found)})" if found else ""
+    low, high = one.expected
+    return (
+        f"### {one.name}\n\n{loaded.title}: {sets}.\n\n"
+        f"- expected: {low:g} to {high:g}. {one.prediction}\n- came out: {came}, {verdict}"
+    )
+
+
+def _settings(loaded: profile.Profile, reference: profile.Profile) -> list[str]:
+    """What a profile changes, as one would write it."""
+    made = [f"{name}={value}" for name, value in loaded.env.items() if reference.env.get(name) != value]
+    made += [f"{name} not set" for name in reference.env if name not in loaded.env]
+    made += [f"preload {library}" for library in loaded.preload if library not in reference.preload]
+    return [*made, *([" ".join(loaded.prefix)] if loaded.prefix != reference.prefix else [])]
+
+
+def _references(results: Results, names: Sequence[str]) -> str:
+    rows = []
+    for name in dict.fromkeys(names):
+        seconds = [line["seconds"] for line in results.of("sample", entry=name)]
+        if seconds:
+            found = interleaved.compared(results, REFERENCE_PROFILE, name, len(names) - 1)
+            ratio = (
+                [f"{found.ratio:.3f}", interleaved.interval(found)] if found and name != REFERENCE_PROFILE else ["", ""]
+            )
+            rows.append([name, f"{1000 * statistics.median(seconds) / results.lines[0]['steps']:.2f}", *ratio])
+    return page.table(("profile", "median ms/step", "ratio to baseline", "interval"), rows, numbers_from=1)
+
+
+if __name__ == "__main__":
+    sys.exit(script.run("experiments", main))

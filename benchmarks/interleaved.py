@@ -1,0 +1,217 @@
+"""Several ways to start the same training, measured side by side: fresh processes, in blocks of random order.
+
+For comparisons that ``runner bench`` does not make: with other launchers, and each with a reference of its own. What it
+takes from the kit is the worker with its evidence, and the interval.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks import page
+from benchmarks.results import Line, Results
+from runner import catalogue, dataset, profile
+from runner.arguments import count
+from runner.effect import check
+from runner.engines.base import EngineOptions, Task
+from runner.engines.local import LocalEngine
+from runner.environment import Environment, clean
+from runner.errors import InputError
+from runner.inspect_image import inspect
+from runner.machine_lock import machine_lock
+from runner.measure import PADDING
+from runner.plan import MARGIN, MOST_PADDING
+from runner.profile import Profile
+from runner.resolve import resolve
+from runner.statistics.interval import ERROR_RATE, Speedup, log_ratios, speedup
+from runner.summary import LOSS_TOLERANCE
+from runner.worker.fashion_mnist import SYNTHETIC
+
+STEPS, WARMUP_STEPS = 100, 20
+TIMEOUT_S = 300.0
+# What the evidence says of a worker in one line each; kept for every sample.
+SEEN = {
+    "runtime": ("openmp", "runtime"), "blocktime_ms": ("openmp", "blocktime_ms"), "allocator": ("malloc", "allocator"),
+    "mkl": ("mkl", "dispatch"), "pinned_cpus": ("threads", "pinned_cpus"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One way to start the worker. ``problems`` says, of its evidence and stderr, what is not as it should be."""
+
+    name: str
+    variables: dict[str, str]
+    prefix: tuple[str, ...]
+    problems: Callable[[Mapping[str, Any], str], list[str]]
+    without: tuple[str, ...] = field(default=())  # variables of the caller's that it must not have
+
+
+def add_options(parser: argparse.ArgumentParser, blocks: int) -> None:
+    parser.add_argument("--blocks", metavar="N", type=count, default=blocks, help=f"(default: {blocks})")
+    parser.add_argument("--steps", metavar="N", type=count, default=STEPS, help=f"timed steps (default: {STEPS})")
+    parser.add_argument("--warmup-steps", metavar="N", type=count, default=WARMUP_STEPS,
+                        help=f"untimed steps before them (default: {WARMUP_STEPS})")  # fmt: skip
+    parser.add_argument("--seed", metavar="N", type=int, default=1, help="of the order (default: 1)")
+    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
+    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+
+
+class Bench:
+    """The engine, the data and the variables that all workers of one benchmark have in common."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments = arguments
+        self.engine = LocalEngine(EngineOptions(python=arguments.python))
+        self.inherited, _ = clean(os.environ, keep=())
+        self.inherited.pop(PADDING, None)
+        self.data = dataset.find(arguments.data, print).location
+
+    @property
+    def settings(self) -> Line:
+        """What must stay the same for samples to be compared, for the results' first line."""
+        return {
+            "machine": page.machine(), "steps": self.arguments.steps, "warmup_steps": self.arguments.warmup_steps,
+            "seed": self.arguments.seed, "data": "synthetic" if self.data == SYNTHETIC else "Fashion-MNIST",
+        }  # fmt: skip
+
+    def inspection(self, commands: Sequence[str]) -> dict[str, Any]:
+        """What is here, as ``runner.resolve`` takes it; ``commands`` are looked for."""
+        return inspect(self.engine, self.inherited, commands)
+
+    def task(self, entry: Entry, steps: int, padding: int = 0) -> Task:
+        warmup = ("--warmup-steps", str(self.arguments.warmup_steps)) if steps > 1 else ()
+        return Task(
+            arguments=("train", "--workload", "cnn", "--data", self.data, *warmup, "--steps", str(steps)),
+            variables={**entry.variables, PADDING: "x" * padding},
+            inherited={name: value for name, value in self.inherited.items() if name not in entry.without},
+            prefix=entry.prefix,
+            data=None if self.data == SYNTHETIC else self.data,
+            timeout_s=TIMEOUT_S,
+        )
+
+
+def of_profile(loaded: Profile, inspection: Mapping[str, Any]) -> Entry:
+    """A profile of the kit's, with its own checks. Raises InputError where it can't be had here."""
+    environment = resolve(loaded, inspection)
+    catalogue.require(environment, inspection, allow_unknown=True)
+    return Entry(
+        loaded.name, environment.variables, environment.prefix, lambda *seen: _not_in_effect(environment, *seen)
+    )
+
+
+def _not_in_effect(environment: Environment, evidence: Mapping[str, Any], printed: str) -> list[str]:
+    checks = check(environment, evidence, {}, printed)
+    return [f"{one.key} is {one.seen}, not {one.expected}" for one in checks if not one.holds]
+
+
+def load_all(names: Sequence[str]) -> list[Profile]:
+    return [profile.load(name) for name in dict.fromkeys(names)]
+
+
+def measure(bench: Bench, results: Results, entries: Sequence[Entry]) -> None:
+    """Measure all blocks, or those that are left. An entry whose worker fails, or is not in effect, is left out."""
+    arguments = bench.arguments
+    with machine_lock():
+        for entry in entries:  # its files are then in the page cache as they are for all later samples
+            if not results.of("sample", entry=entry.name) and not results.of("failure", entry=entry.name):
+                _start(bench, results, entry, bench.task(entry, 1), "warming up")
+        for block in range(arguments.blocks):
+            order = list(entries)
+            random.Random(f"{arguments.seed}:{block}").shuffle(order)
+            for entry in order:
+                if not results.of("sample", block=block, entry=entry.name) and not failure(results, entry.name):
+                    _sample(bench, results, entry, block)
+
+
+def failure(results: Results, name: str) -> str | None:
+    """Why an entry is not measured any more."""
+    return next((str(line["problem"]) for line in results.of("failure", entry=name)), None)
+
+
+def _sample(bench: Bench, results: Results, entry: Entry, block: int) -> None:
+    arguments = bench.arguments
+    padding = random.Random(f"{arguments.seed}:{block}:{entry.name}").randrange(MOST_PADDING + 1)
+    where = f"block {block + 1} of {arguments.blocks}"
+    document = _start(bench, results, entry, bench.task(entry, arguments.steps, padding), where)
+    if document is None:
+        return
+    usage = document["usage"]
+    step_ms = 1000 * document["seconds"] / len(document["step_s"])
+    results.append(
+        "sample",
+        block=block,
+        entry=entry.name,
+        seconds=document["seconds"],
+        losses=document["losses"],
+        system_share=round(usage["system_s"] / ((usage["system_s"] + usage["user_s"]) or 1), 4),
+        faults_per_step=usage["minor_faults"] / len(document["step_s"]),
+        seen={name: (document["evidence"].get(probe) or {}).get(key) for name, (probe, key) in SEEN.items()},
+        variables=document["evidence"]["variables"].get("sensitive", {}),
+    )
+    print(f"{where}, {entry.name}: {step_ms:.2f} ms/step", flush=True)
+
+
+def _start(bench: Bench, results: Results, entry: Entry, task: Task, where: str) -> dict[str, Any] | None:
+    """The worker's document, or None where it failed or was not in effect, which is then written down."""
+    outcome = bench.engine.run(task)
+    document: dict[str, Any] = {}
+    problems = [f"the worker {outcome.failure}"] if outcome.failure else []
+    if not problems:
+        try:
+            document = json.loads(outcome.stdout)
+            problems = entry.problems(document["evidence"], outcome.stderr_tail)
+        except (ValueError, KeyError, TypeError):
+            problems = ["the worker printed no sample"]
+    if not problems:
+        return document
+    last = "" if document else (outcome.stderr_tail.strip().splitlines() or ["nothing"])[-1]
+    results.append("failure", entry=entry.name, problem="; ".join(problems) + (f": {last}" if last else ""))
+    print(f"{where}, {entry.name}: left out: {results.lines[-1]['problem']}", flush=True)
+    return None
+
+
+def compared(results: Results, reference: str, other: str, comparisons: int) -> Speedup | None:
+    """How much faster ``other`` is than ``reference``; None where there are too few blocks with both.
+
+    All of so many ``comparisons`` hold together at 95% (Bonferroni).
+    """
+    seconds = [
+        {line["block"]: line["seconds"] for line in results.of("sample", entry=name)} for name in (reference, other)
+    ]
+    blocks = sorted(seconds[0].keys() & seconds[1].keys())
+    ratios = log_ratios(*([of_entry[block] for block in blocks] for of_entry in seconds))
+    return speedup(ratios, ERROR_RATE / max(1, comparisons), MARGIN) if blocks else None
+
+
+def loss_difference(results: Results, reference: str, other: str) -> float | None:
+    """The largest difference of a step's loss in all samples, as a share; None without samples."""
+    first = results.of("sample", entry=reference)
+    found = [
+        abs(one - wanted) / abs(wanted)
+        for line in results.of("sample", entry=other)
+        for one, wanted in zip(line["losses"], first[0]["losses"] if first else (), strict=False)
+    ]
+    return max(found, default=None)
+
+
+def losses_agree(difference: float | None) -> bool:
+    return difference is not None and difference <= LOSS_TOLERANCE
+
+
+def require_samples(results: Results, name: str) -> None:
+    """Raise InputError where the entry that others are compared with could not be measured."""
+    if not results.of("sample", entry=name):
+        raise InputError(
+            f"{name} could not be measured: {failure(results, name)}; mend that, and move {results.path} away"
+        )
+
+
+def interval(found: Speedup | None) -> str:
+    return f"{found.low:.3f} to {found.high:.3f}" if found else "too few blocks"

@@ -1,0 +1,68 @@
+"""``runner env PROFILE``: what to paste so that a shell, a container, a batch job or an editor sets the profile."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+
+from runner.commands import measuring, resolving
+from runner.commands.resolving import Looked
+from runner.engines import container
+from runner.errors import MEASURED, InputError
+from runner.formats import FORMATS
+from runner.formats.resolved import Resolved
+
+SHORT_DIGEST = len("sha256:") + 12
+NOT_OCI = ("local", "apptainer")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    uses = "; ".join(f"{name}: {format.use}" for name, format in FORMATS.items()).replace("%", "%%")
+    parser.add_argument("--format", metavar="FORMAT", choices=FORMATS, default="shell", help=f"{uses} (default: shell)")
+    resolving.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    chosen = FORMATS[arguments.format]
+    looked = resolving.look(arguments)
+    environment = looked.environment
+    if chosen.inside and looked.engine.name == "local":
+        needs = [*environment.preload, *environment.prefix[:1]]
+        if needs:
+            raise InputError(
+                f"profile '{environment.profile}' needs {', '.join(needs)}, and --format {arguments.format} needs the "
+                "paths inside an image: add --engine docker with --image, or --engine apptainer with --sif"
+            )
+    limits = tuple(container.limits(measuring.engine_options(arguments)))
+    resolved = _resolved(looked, limits)
+    text = chosen.render(resolved)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"profile '{environment.profile}': {text[error.start : error.end]!r} can't be written in "
+            f"{error.encoding}; take it out, or use a UTF-8 locale"
+        ) from None
+    notes = resolved.notes(chosen.starts)
+    if environment.preload and not chosen.inside and looked.engine.name != "local":
+        notes.append(f"the preloaded libraries' paths are those inside the image ({resolved.place})")
+    sys.stdout.write(text)
+    for note in notes:  # eval and a redirection hide what stands in comments, and some formats have none
+        print(f"runner: note: {note}", file=sys.stderr)
+    return MEASURED
+
+
+def _resolved(looked: Looked, limits: tuple[str, ...]) -> Resolved:
+    described, facts = looked.engine.describe(), looked.inspection["facts"]
+    digest = f" {described['digest'][:SHORT_DIGEST]}" if described.get("digest") else ""
+    return Resolved(
+        environment=looked.environment,
+        host=f"{platform.node()} ({looked.inspection['fingerprint']['cpu_model']})",
+        place=f"{described['name']} {described['image']}{digest}",
+        image=None if described["name"] in NOT_OCI else described["image"],
+        usable_cpus=facts["usable_cpus"],
+        physical_cores=facts["physical_cores"],
+        smt=bool(facts["smt"]),
+        limits=limits,
+    )

@@ -1,0 +1,176 @@
+"""``runner exec PROFILE -- COMMAND...``: run anything under a profile, and check when it ends that it was in effect."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from runner import engine_options
+from runner.errors import FAILED, InputError
+from runner.execution import kept, onlooker
+from runner.execution.executables import NOT_EXECUTABLE, NOT_FOUND, Unusable
+from runner.execution.launch import launch
+from runner.execution.start import Start, evidence_folder, local
+from runner.worker.sensitive import is_sensitive
+
+TYPE_CHECKING = False  # see kept.py
+if TYPE_CHECKING:
+    from typing import Any
+
+# Variables of the caller that say where things are, and not how work is done: a batch job can't do without them.
+WHERE = frozenset({
+    "CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME",
+    "TORCH_HOME",
+})  # fmt: skip
+LIMITS = ("image", "sif", "cpus", "cpuset_cpus", "memory")  # mean nothing to the local engine
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "runner exec [options] PROFILE -- COMMAND..."
+    parser.description = (
+        f"{parser.description}. Its exit status is the command's own (128 + N for signal N, 126 and 127 for one that "
+        "can't be started), or 1 where the command ended well and the profile was not in effect."
+    )
+    parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
+    parser.add_argument("without_dashes", metavar="COMMAND", nargs="*", help="after --: what to run, as you would")
+    parser.add_argument("--engine", help="where to run it: local, docker, podman, apptainer (default: local)")
+    parser.add_argument("--evidence", metavar="FILE", type=Path, help="write what was seen of each process, as JSON")
+    parser.add_argument("--no-check", action="store_true", help="leave the check out, and what it puts into PYTHONPATH")
+    parser.add_argument(
+        "--keep-env",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="pass this variable on although it can change the outcome; into a container, any",
+    )
+    parser.add_argument("--allow-unknown", action="store_true",
+                        help="let the profile set variables that nothing is known to read")  # fmt: skip
+    engine_options.add(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    command = _command(arguments)
+    caller = dict(os.environ)
+    for name in arguments.keep_env:
+        if name not in caller:
+            raise InputError(f"--keep-env {name}: it is not set in your environment; set it, or leave it out")
+    is_local = arguments.engine in (None, "local") and not any(getattr(arguments, name) for name in LIMITS)
+    with contextlib.nullcontext() if arguments.no_check else evidence_folder(not is_local) as folder:
+        evidence = None if folder is None else str(folder)
+        if is_local:
+            environment = _environment(arguments)
+            stray = {name for name in caller if is_sensitive(name) and name not in WHERE} - {*arguments.keep_env}
+            _say_removed(sorted(stray - environment["variables"].keys()))
+            inherited = {name: value for name, value in caller.items() if name not in stray}
+            passed_on = {name: value for name, value in inherited.items() if is_sensitive(name)}
+            try:
+                start = local(environment, command, inherited, evidence)
+            except Unusable as reason:
+                return _unusable(command[0], str(reason), reason.status)
+        else:
+            from runner.execution import container
+
+            passed_on = {name: caller[name] for name in arguments.keep_env}
+            environment, start = container.prepare(arguments, command, passed_on, evidence)
+        seen: dict[int, onlooker.Seen] = {}
+        watched = start.watched and not arguments.no_check
+        try:
+            status = launch(
+                start.executable, start.argv, start.variables, lambda pid: seen.update(onlooker.look(pid)),
+                onlooker.moments() if watched else iter(()),
+            )  # fmt: skip
+        except OSError as error:
+            return _unusable(command[0], str(error.strerror), NOT_FOUND if error.errno == 2 else NOT_EXECUTABLE)
+        if folder is None:
+            return status
+        return _judge(arguments, environment, start, status, folder, seen, passed_on)
+
+
+def _command(arguments: argparse.Namespace) -> list[str]:
+    command: list[str] | None = arguments.own_command
+    if command is None or arguments.without_dashes:
+        what = " ".join(arguments.without_dashes) or "python train.py"
+        raise InputError(f"exec: the command comes after --, for example: runner exec {arguments.profile} -- {what}")
+    if not command:
+        raise InputError(
+            f"exec: there is no command after --, for example: runner exec {arguments.profile} -- python train.py"
+        )
+    if arguments.evidence is not None:
+        if arguments.no_check:
+            raise InputError("--evidence: with --no-check there is none; leave one of them out")
+        if not arguments.evidence.absolute().parent.is_dir():
+            raise InputError(f"--evidence {arguments.evidence}: there is no such folder; make it first")
+    return command
+
+
+def _environment(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What the profile comes to on this machine: as it was kept, or found out now."""
+    python = kept.interpreter(arguments.python)
+    asked = kept.question(arguments.profile, python or {}, arguments.allow_unknown)
+    environment = kept.answer(asked) if python else None
+    if environment is None:
+        from runner.execution import resolving
+
+        environment = resolving.make(arguments, resolving.engine(arguments), asked)
+    return environment
+
+
+def _judge(
+    arguments: argparse.Namespace, environment: dict[str, Any], start: Start, status: int, folder: Path,
+    seen: Mapping[int, onlooker.Seen], passed_on: Mapping[str, str],
+) -> int:  # fmt: skip
+    """Say whether the profile was in effect, and return the exit status."""
+    testified: list[dict[str, Any]] = []
+    in_effect: bool | None
+    if any(folder.glob("[0-9]*.json")):
+        from runner.environment import Environment
+        from runner.execution import testimony
+
+        resolved = Environment.from_json(environment)
+        witnesses = testimony.read(folder, resolved, passed_on)
+        in_effect = all(witness.holds for witness in witnesses)
+        lines = testimony.verdict(resolved, witnesses)
+        testified = [witness.to_json() for witness in witnesses]
+    else:
+        in_effect, lines = onlooker.verdict(environment, seen)
+    for line in lines:
+        _say(line)
+    if arguments.evidence is not None:
+        _write(arguments.evidence, {
+            "environment": environment, "command": start.argv, "status": status, "in_effect": in_effect,
+            "passed_on": passed_on, "processes": testified,
+            "seen_from_outside": [
+                {"pid": pid, "argv": one.argv, "wrong": one.wrong(environment)} for pid, one in seen.items()
+            ],
+        })  # fmt: skip
+    return FAILED if status == 0 and in_effect is False else status
+
+
+def _write(path: Path, document: Mapping[str, Any]) -> None:
+    from runner import atomic
+
+    try:
+        atomic.write(path, json.dumps(document, indent=1).encode())
+    except InputError as error:  # the command has ended, and how it did counts
+        _say(f"--evidence {error}")
+
+
+def _say_removed(names: Sequence[str]) -> None:
+    if names:
+        _say(f"left out {', '.join(names)}, which could change the outcome (--keep-env NAME passes one on)")
+
+
+def _unusable(command: str, why: str, status: int) -> int:
+    _say(f"{command}: {why}")
+    return status
+
+
+def _say(line: str) -> None:
+    if sys.stderr:  # None where it was closed
+        with contextlib.suppress(OSError):  # nobody reads it any more
+            print(f"runner: {line}", file=sys.stderr)

@@ -1,0 +1,233 @@
+"""``runner profile-ops PROFILE [PROFILE]``: where a training step's time goes, and why one profile takes less of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from runner import catalogue, dataset, engines, measure, operators, profile, report, wording
+from runner.arguments import count, duration
+from runner.commands import measuring
+from runner.effect import Check, check
+from runner.engines.base import Outcome
+from runner.environment import clean
+from runner.errors import FAILED, MEASURED, InputError
+from runner.inspect_image import inspect
+from runner.machine_lock import machine_lock
+from runner.measure import Job
+from runner.operators import Profiled
+from runner.plan import MARGIN, REFERENCE_PROFILE, Arm, Plan
+from runner.preflight import preflight
+from runner.progress import Progress
+from runner.resolve import resolve
+from runner.worker.fashion_mnist import SYNTHETIC
+from runner.worker.workloads import WORKLOADS
+
+STEPS, PROCESSES = 40, 3
+TOP = 12
+KEYS = measure.SAMPLE_KEYS | {"profiled_step_s", "operators"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
+    parser.add_argument("second", metavar="PROFILE2", nargs="?",
+                        help="compare it with PROFILE (default: PROFILE is compared with baseline)")  # fmt: skip
+    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
+    measuring.add_engine_options(parser)
+    group = parser.add_argument_group("measuring")
+    group.add_argument("--workload", choices=WORKLOADS, metavar="NAME", default="cnn",
+                       help=f"the training job: {', '.join(WORKLOADS)} (default: cnn)")  # fmt: skip
+    group.add_argument("--processes", metavar="N", type=count, default=PROCESSES,
+                       help=f"fresh processes of each profile, taking turns (default: {PROCESSES})")  # fmt: skip
+    group.add_argument("--steps", metavar="N", type=count, default=STEPS,
+                       help=f"steps of each without the profiler, and as many with it (default: {STEPS})")  # fmt: skip
+    group.add_argument("--warmup-steps", metavar="N", type=count, help="steps before them (default: the workload's)")
+    group.add_argument("--timeout", metavar="TIME", type=duration, default=measuring.TIMEOUT_S,
+                       help="stop a worker that takes longer (default: 5m)")  # fmt: skip
+    group.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
+    group.add_argument("--top", metavar="N", type=count, default=TOP,
+                       help=f"show the operators that take longest (default: {TOP})")  # fmt: skip
+    group.add_argument("--json", action="store_true", help="print JSON for scripts: every operator, every process")
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What all processes printed, in pairs; ``unmet`` is what was expected of an arm and not seen."""
+
+    documents: dict[str, list[dict[str, Any]]]
+    unmet: dict[str, list[Check]]
+
+
+class _Failure(Exception):
+    """A worker failed: which, what happened, and how it ended."""
+
+    def __init__(self, arm: str, problem: str, outcome: Outcome) -> None:
+        super().__init__(f"a worker of {arm}: {problem}")
+        self.outcome = outcome
+
+
+def run(arguments: argparse.Namespace) -> int:
+    job, source, versions = _prepare(arguments)
+    with machine_lock():
+        engines.remove_leftovers()
+        try:
+            with Progress(0.0, quiet=arguments.json) as progress:
+                found = _measure(job, progress)
+        except _Failure as failure:
+            print(f"runner: {failure}", file=sys.stderr)
+            for line in failure.outcome.stderr_tail.strip().splitlines()[-report.STDERR_LINES :]:
+                print(f"        | {line}", file=sys.stderr)
+            return FAILED
+    sides = [operators.profiled(arm.name, found.documents[arm.name]) for arm in job.plan.arms]
+    unmet = [(arm, one) for arm, checks in found.unmet.items() for one in checks]
+    said = operators.reasons(sides[0], sides[1]) if len(sides) > 1 and not unmet else []
+    if arguments.json:
+        plan = job.plan
+        facts = {"workload": plan.workload, "steps": plan.steps, "warmup_steps": plan.warmup_steps,
+                 "processes": plan.blocks, "engine": plan.reference.engine, "versions": versions,
+                 "synthetic_data": plan.data == SYNTHETIC, "data_source": source}  # fmt: skip
+        missing = [{"arm": arm, "key": one.key, "expected": one.expected, "seen": one.seen} for arm, one in unmet]
+        print(json.dumps({**facts, "profiles": [side.to_json() for side in sides], "reasons": said,
+                          "not_in_effect": missing}))  # fmt: skip
+    else:
+        _show(job.plan, sides, unmet, said, versions, arguments.top)
+    return FAILED if unmet else MEASURED
+
+
+def _arms(first: str, second: str | None, engine: str) -> tuple[Arm, ...]:
+    """The profile that others are compared with comes first."""
+    given = [REFERENCE_PROFILE, first] if second is None else [first, second]
+    names = {name: profile.load(name).name for name in dict.fromkeys(given)}
+    if second is not None and len(set(names.values())) < 2:
+        raise InputError(f"profile-ops: '{second}' is compared with itself; name two profiles, or one")
+    return tuple(Arm(name, given, engine) for name, given in {called: path for path, called in names.items()}.items())
+
+
+def _prepare(arguments: argparse.Namespace) -> tuple[Job, str, str]:
+    """What to start; where its data is from; the engine's version and its PyTorch's."""
+    arms = _arms(arguments.profile, arguments.second, arguments.engine or "local")
+    profiles = {arm.name: profile.load(arm.profile) for arm in arms}
+    inherited, _ = clean(os.environ, keep=())
+    options = measuring.engine_options(arguments)
+    used = engines.get_all([arm.engine for arm in arms], options)
+    engine = used[arms[0].engine]
+    inspection = inspect(engine, inherited, [loaded.prefix[0] for loaded in profiles.values() if loaded.prefix])
+    environments = {name: resolve(loaded, inspection) for name, loaded in profiles.items()}
+    for environment in environments.values():
+        catalogue.require(environment, inspection, False)
+    preflight([(environment, inspection) for environment in environments.values()], force=False)
+    data = dataset.find(arguments.data, lambda text: print(text, file=sys.stderr))
+    plan = Plan(
+        arms=arms,
+        engine_options=options.to_json(),
+        workload=arguments.workload,
+        warmup_steps=arguments.warmup_steps or WORKLOADS[arguments.workload].warmup_steps,
+        steps=arguments.steps,
+        epochs=0,
+        data=data.location,
+        budget_s=0.0,
+        blocks=arguments.processes,
+        precision=measuring.PRECISION,
+        margin=MARGIN,
+        timeout_s=arguments.timeout,
+        seed=0,
+    )
+    versions = f"{engine.name} {engine.describe()['version']}, torch {inspection['packages']['torch']}"
+    return Job(plan, environments, used, inherited, {}), data.source, versions
+
+
+def _measure(job: Job, progress: Progress) -> _Found:
+    """Start the processes, in turns: A B, B A, A B, so that what drifts hits both alike. Raises _Failure."""
+    plan = job.plan
+    arguments = ("operators", "--workload", plan.workload, "--data", plan.data, "--warmup-steps",
+                 str(plan.warmup_steps), "--steps", str(plan.steps))  # fmt: skip
+    found = _Found({arm.name: [] for arm in plan.arms}, {})
+    for turn in range(plan.blocks):
+        for arm in plan.arms if turn % 2 == 0 else reversed(plan.arms):
+            stage = f"process {turn + 1} of {plan.blocks}"
+            progress.start(stage, arm.name, 0.0)
+            outcome = job.engines[arm.engine].run(job.task(arm, arguments, plan.padding(turn, arm)))
+            earlier = [one for documents in found.documents.values() for one in documents]
+            document, problem = measure.understood(outcome, earlier, KEYS)
+            if document is None:
+                raise _Failure(arm.name, problem or "", outcome)
+            progress.finish(stage, arm.name, document["seconds"] / len(document["step_s"]))
+            found.documents[arm.name].append(document)
+            checks = check(job.environments[arm.name], document["evidence"], job.kept, outcome.stderr_tail)
+            if not all(one.holds for one in checks):
+                found.unmet.setdefault(arm.name, [one for one in checks if not one.holds])
+    return found
+
+
+def _show(
+    plan: Plan, sides: Sequence[Profiled], unmet: Sequence[tuple[str, Check]], said: Sequence[str], versions: str,
+    top: int,
+) -> None:  # fmt: skip
+    out = report.console()
+    if plan.data == SYNTHETIC:
+        out.print(Text("SYNTHETIC DATA: this is not Fashion-MNIST.", "bold red"))
+    _table(sides, top, out)
+    out.print()
+    _outside_the_profiler(sides, out)
+    out.print()
+    for arm, one in unmet:
+        report.item(out, "effect", f"{arm} is NOT IN EFFECT: {one.key}: expected {wording.shown(one.expected)}, "
+                                   f"seen {wording.shown(one.seen)}", "bold red")  # fmt: skip
+    for number, sentence in enumerate(said):
+        report.item(out, "" if number else "why", sentence)
+    slower = " and ".join(f"{side.overhead:+.0%}" for side in sides)
+    report.item(out, "profiler", f"changes a step's time by {slower}: operators' times are with it, and those of the "
+                                 "clock, faults and CPU time without")  # fmt: skip
+    each = f"{plan.blocks} process{'' if plan.blocks == 1 else 'es'} of each, in turns" if len(sides) > 1 else (
+        f"{plan.blocks} process{'' if plan.blocks == 1 else 'es'}")  # fmt: skip
+    steps = f"{plan.steps} steps after {plan.warmup_steps}, then as many under the profiler; medians"
+    report.item(out, "measured", f"{each}: {steps}; workload {plan.workload}, {versions}")
+
+
+def _table(sides: Sequence[Profiled], top: int, out: Console) -> None:
+    """Milliseconds per step in each operator itself, on the thread that trains."""
+    reference, other = sides[0], sides[1] if len(sides) > 1 else None
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
+    table.add_column("ms per step", overflow="fold")
+    for head in ("calls", *(name for side in sides for name in (side.arm, "share"))):
+        table.add_column(head, justify="right", overflow="fold", max_width=9)
+    for head in ("ratio", "change") if other else ():
+        table.add_column(head, justify="right")
+    for line in operators.lines(reference, other, top):
+        cells = [operators.short_name(line.name), _calls(line)]
+        for side, one in zip(sides, (line.reference, line.other), strict=False):
+            cells += [f"{one.ms.median:.2f}", f"{one.ms.median / side.profiled_ms.median:.1%}"] if one else ["-", "-"]
+        if other:
+            cells += [f"{line.ratio:.2f}" if line.ratio else "-", f"{line.difference_ms:+.2f}"]
+        table.add_row(*map(Text, cells))
+    whole = [cell for side in sides for cell in (f"{side.profiled_ms.median:.2f}", "100%")]
+    if other:
+        before, now = reference.profiled_ms.median, other.profiled_ms.median
+        whole += [f"{before / now:.2f}", f"{now - before:+.2f}"]
+    table.add_row("whole step", "", *whole, style="bold")
+    out.print(table)
+
+
+def _calls(line: operators.Line) -> str:
+    counts = {f"{one.calls:g}" for one in (line.reference, line.other) if one and one.calls}
+    return " / ".join(sorted(counts)) if counts else ""
+
+
+def _outside_the_profiler(sides: Sequence[Profiled], out: Console) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("without the profiler")
+    for head in ("ms/step", "user ms", "system ms", "faults/step"):
+        table.add_column(head, justify="right")
+    for side in sides:
+        table.add_row(side.arm, f"{side.step_ms.median:.2f}", f"{side.user_ms.median:.2f}",
+                      f"{side.system_ms.median:.2f}", f"{side.faults.median:,.0f}")  # fmt: skip
+    out.print(table)

@@ -1,0 +1,39 @@
+"""What commands share that show a profile as it is here, or in an image: their options, and resolving it."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Any
+
+from runner import engines, profile
+from runner.commands import measuring
+from runner.engines.base import Engine
+from runner.environment import Environment
+from runner.inspect_image import inspect
+from runner.profile import Profile
+from runner.resolve import resolve
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A profile, and what it comes to where it was looked at."""
+
+    profile: Profile
+    engine: Engine
+    inspection: dict[str, Any]
+    environment: Environment
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
+    parser.add_argument("--engine", help=f"resolve inside it: {', '.join(engines.ENGINES)} (default: local)")
+    measuring.add_engine_options(parser)
+
+
+def look(arguments: argparse.Namespace) -> Looked:
+    """Resolve the profile inside the engine that was asked for."""
+    chosen = profile.load(arguments.profile)
+    engine, inherited = measuring.one_engine(arguments)
+    inspection = inspect(engine, inherited, chosen.prefix[:1])
+    return Looked(chosen, engine, inspection, resolve(chosen, inspection))

@@ -1,0 +1,316 @@
+"""``runner tune``: search for the best environment on this machine, confirm it, and write it as a profile."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from runner import __version__, atomic, dataset, engines, profile, record, report, wording
+from runner.arguments import count, duration
+from runner.commands import measuring, own_command
+from runner.commands.measuring import Surroundings
+from runner.environment import Environment
+from runner.errors import FAILED, INTERRUPTED, MEASURED, InputError
+from runner.machine_lock import machine_lock
+from runner.measure import ENDED, Job
+from runner.measure import FAILED as FAILED_WORKER
+from runner.measure import INTERRUPTED as CUT_SHORT
+from runner.plan import REFERENCE_PROFILE, Arm, Plan
+from runner.preflight import preflight
+from runner.record import Event, Record
+from runner.reproduce import digest
+from runner.resolve import resolve
+from runner.summary import Summary
+from runner.tuning import confirm, outcome, profile_file, session, space_file
+from runner.tuning.confirm import Verdict
+from runner.tuning.importance import Importance
+from runner.tuning.looks import BaselineFailed
+from runner.tuning.narrow import narrow
+from runner.tuning.session import Session, Settings
+from runner.worker.workloads import WORKLOADS
+
+BUDGET_S = 1200.0
+SPACE = "default"
+NUMERICS = ("same", "any")
+# Rounds of --exhaustive, and the share of a sample's usual steps that a look has.
+GRID_BLOCKS, LOOK_STEPS = 6, 0.3
+LOCAL_FOLDER = profile.PROFILE_FOLDER / profile.LOCAL
+SHIPPED_FOLDER = profile.PROFILE_FOLDER
+# What a tuning does not have, and the parts that it shares with other commands ask for.
+NOT_HERE: dict[str, Any] = {"full": False, "epochs": None, "precision": None, "force": False, "allow_unknown": False}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
+    measuring.add_engine_options(parser)
+    group = parser.add_argument_group("searching")
+    spaces = ", ".join(space_file.names())
+    group.add_argument("--resume", metavar="DIR", type=Path, help="go on with the interrupted tuning in this folder")
+    group.add_argument("--space", metavar="SPACE", help=f"what to search: {spaces}, or a YAML file (default: {SPACE})")
+    group.add_argument(
+        "--budget", metavar="TIME", type=duration, help="for search and confirmation together (default: 20m)"
+    )
+    group.add_argument("--numerics", choices=NUMERICS,
+                       help="'any' tries settings too that may change the results (default: same)")  # fmt: skip
+    group.add_argument("--exhaustive", action="store_true",
+                       help="measure every candidate of a small space, to judge the search by")  # fmt: skip
+    group.add_argument("--blocks", metavar="N", type=count,
+                       help=f"with --exhaustive: looks at each candidate (default: {GRID_BLOCKS})")  # fmt: skip
+    group.add_argument("--seed", metavar="N", type=count, help="of all chance in the search (default: 1)")
+    group.add_argument("--profile", metavar="FILE", type=Path,
+                       help="write the profile there (default: envprofiles/local/HOST-tuned.yaml)")  # fmt: skip
+    group = parser.add_argument_group("measuring")
+    group.add_argument("--workload", type=own_command.known_workload, metavar="NAME",
+                       help=f"tune for: {', '.join(WORKLOADS)} (default: cnn); or a file, as mine.yaml")  # fmt: skip
+    group.add_argument("--steps", metavar="N", type=count,
+                       help="timed steps per look and sample (default: 30%% of the workload's, then all)")  # fmt: skip
+    group.add_argument("--warmup-steps", metavar="N", type=count, help="untimed steps before them")
+    group.add_argument("--timeout", metavar="TIME", type=duration, help="stop a worker that takes longer (default: 5m)")
+    group.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
+    group.add_argument("--keep-env", metavar="NAME", action="append",
+                       help="let workers inherit this variable although it can change the outcome")  # fmt: skip
+    group.add_argument("--output", metavar="DIR", type=Path, help="folder for the record (default: in results/)")
+    group.add_argument("--json", action="store_true", help="print JSON for scripts instead of the report")
+    own_command.add_own_command_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    with machine_lock():
+        engines.remove_leftovers()
+        try:
+            return _start(arguments) if arguments.resume is None else _resume(arguments)
+        except record.RecordFull as error:
+            folder = error.folder.parent if error.folder.name == confirm.FOLDER else error.folder
+            go_on = f"make room, then runner tune --resume {folder}"
+            raise InputError(f"{error}; what was recorded is safe: {go_on}") from None
+
+
+def _start(arguments: argparse.Namespace) -> int:
+    if arguments.blocks and not arguments.exhaustive:
+        raise InputError("--blocks means nothing without --exhaustive, which has no budget; give --budget instead")
+    if arguments.exhaustive and arguments.budget:
+        raise InputError("--budget means nothing with --exhaustive, which measures everything; give --blocks instead")
+    path = space_file.find(arguments.space or SPACE)
+    space = space_file.read(path)
+    written = _profile_path(arguments)
+    trained, own = own_command.own_command(arguments) or (arguments.workload or "cnn", None)
+    engine = arguments.engine or "local"
+    numerics = arguments.numerics or "same"
+    for name, value in NOT_HERE.items():
+        setattr(arguments, name, value)
+    arguments.margin, arguments.seed = None, arguments.seed or 1
+    given = [profile.load(name, SHIPPED_FOLDER) for name in profile.names(SHIPPED_FOLDER)]
+    around = measuring.surroundings(arguments, [engine], session.prefix_commands(space, given))
+    inspection = around.seen[engine]["inspection"]
+    baseline = resolve(profile.load(REFERENCE_PROFILE), inspection)
+    narrow(space, inspection, numerics)  # before anything is recorded: it may leave nothing
+    shipped, left_out = session.shipped(SHIPPED_FOLDER, inspection, numerics)
+    data = own_command.NO_DATA if own else dataset.find(arguments.data, _say)
+    arm = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine)
+    plan = measuring.plan_of(arguments, (arm,), around, trained, own, data.location)
+    steps = plan.steps if own or arguments.steps else max(1, round(plan.steps * LOOK_STEPS))
+    blocks = (arguments.blocks or GRID_BLOCKS) if arguments.exhaustive else 0
+    budget_s = 0.0 if arguments.exhaustive else arguments.budget or BUDGET_S
+    settings = Settings(budget_s, plan.seed, numerics, blocks, steps, str(written))
+    folder = arguments.output or measuring.new_folder(f"tune-{space.name}")
+    with Record.create(folder) as opened:
+        atomic.write(folder / session.SPACE_FILE, path.read_bytes())
+        first = opened.append(
+            "tune",
+            schema=record.SCHEMA,
+            runner_version=__version__,
+            command=sys.argv,
+            settings=asdict(settings),
+            space=space.name,
+            plan=plan.to_json(),
+            engines=around.seen,
+            data_source=data.source,
+            baseline=baseline.to_json(),
+            shipped=[
+                {"profile": profile_file.to_json(one.profile), "environment": one.environment.to_json()}
+                for one in shipped
+            ],
+            left_out_profiles=[one.to_json() for one in left_out],
+            removed_variables=around.removed,
+            kept_variables=around.kept,
+        )
+        return _go_on(opened, [first], around, arguments.json)
+
+
+def _resume(arguments: argparse.Namespace) -> int:
+    for name, value in vars(arguments).items():
+        if name not in ("command", "resume", "json") and value not in (None, False, []):
+            shown = f"--{name.removeprefix('own_').replace('_', '-')}"
+            raise InputError(f"{shown} can't be given with --resume: a tuning keeps the settings it was started with")
+    first = record.first(arguments.resume, "tune")
+    if first["schema"] != record.SCHEMA:
+        began = "an earlier version began this tuning, by other rules"
+        raise InputError(f"--resume {arguments.resume}: {began}; start a new one")
+    with record.understood(arguments.resume):
+        plan = Plan.from_json(first["plan"])
+    around = measuring.same_surroundings(arguments.resume, first, plan)
+    with Record.reopen(arguments.resume) as opened:
+        events = record.read(arguments.resume, "tune")
+        if events[-1]["event"] == "end" and events[-1]["reason"] in ENDED:
+            raise InputError(f"--resume {arguments.resume}: this tuning is complete; start a new one")
+        events.append(opened.append("resume", command=sys.argv))
+        return _go_on(opened, events, around, arguments.json)
+
+
+def _go_on(opened: Record, events: list[Event], around: Surroundings, as_json: bool) -> int:
+    """Do what the record lacks, and return the exit status."""
+    first, folder = events[0], opened.path.parent
+    with record.understood(folder):
+        plan = Plan.from_json(first["plan"])
+        settings = Settings(**first["settings"])
+        baseline = Environment.from_json(first["baseline"])
+        inspection = first["engines"][plan.reference.engine]["inspection"]
+        job = Job(plan, {REFERENCE_PROFILE: baseline}, around.engines, around.inherited, around.kept)
+        tuning = Session(
+            settings, job, inspection, opened, events, _begin(around, first["data_source"], inspection), as_json
+        )
+    try:
+        tuning.run_search()
+        chosen = tuning.chosen()
+        if chosen is None:
+            return _nothing(tuning)
+        if settings.blocks:
+            return _ranked(tuning, as_json)
+        reason, summary, verdict = tuning.confirm(chosen)
+    except KeyboardInterrupt:
+        return _interrupted(tuning)
+    except BaselineFailed as error:
+        tuning.append("end", reason=FAILED_WORKER)
+        print(f"runner: {error}; {_go_on_with(tuning)}", file=sys.stderr)
+        return FAILED
+    if reason == CUT_SHORT:
+        return _interrupted(tuning)
+    return _concluded(tuning, reason, summary, verdict, as_json)
+
+
+def _begin(around: Surroundings, data_source: str, inspection: dict[str, Any]) -> Any:
+    """Writes the first event of the confirmation's record."""
+
+    def begin(opened: Record, job: Job) -> Event:
+        findings = preflight([(environment, inspection) for environment in job.environments.values()], force=True)
+        return measuring.begin(opened, job, around, data_source, findings)
+
+    return begin
+
+
+def _concluded(tuning: Session, reason: str, summary: Summary, verdict: Verdict, as_json: bool) -> int:
+    """Write the profile that won, and say what came out."""
+    board, path = tuning.board, Path(tuning.settings.profile)
+    number = tuning.search.best(shipped=True)
+    shipped = None if number is None else board.entries[number].title
+    found = outcome.knobs(tuning.space, board)
+    written = reason in ENDED
+    if written:
+        _write(tuning, summary, verdict, shipped, found)
+    tuning.append("end", reason=reason, best=verdict.best, written=str(path) if written else None)
+    if as_json:
+        versus = verdict.versus and {**asdict(verdict.versus), "verdict": verdict.versus.verdict}
+        print(json.dumps({
+            **outcome.to_json(board, tuning.left_out, found),
+            "best": verdict.best, "best_shipped": shipped, "versus_best_shipped": versus,
+            "confirmation": summary.to_json(), "written": str(path) if written else None, "record": str(tuning.folder),
+        }))  # fmt: skip
+    else:
+        out = report.console()
+        outcome.show_confirmation(summary, verdict, shipped, out)
+        outcome.show_search(board, tuning.left_out, found, out)
+        if written:
+            report.item(out, "written", outcome.advice(verdict, shipped, path), width=outcome.LABEL)
+            if path == _default_path():
+                report.item(out, "use it", "runner exec tuned -- python train.py, or bench it: runner bench tuned",
+                            width=outcome.LABEL)  # fmt: skip
+        report.item(out, "machine", wording.machine(summary), width=outcome.LABEL)
+        report.item(out, "record", f"{tuning.folder}, and the confirmation: runner report {tuning.confirmation}",
+                    width=outcome.LABEL)  # fmt: skip
+    if not written:
+        print(f"runner: the confirmation ended: {reason}; no profile was written", file=sys.stderr)
+    return MEASURED if written else FAILED
+
+
+def _write(tuning: Session, summary: Summary, verdict: Verdict, shipped: str | None, found: list[Importance]) -> None:
+    path = Path(tuning.settings.profile)
+    number = {
+        confirm.TUNED: tuning.search.best(), confirm.SHIPPED: tuning.search.best(shipped=True),
+    }.get(verdict.best)  # fmt: skip
+    won = tuning.search.baseline if number is None else tuning.search.candidates[number]
+    machine = wording.machine(summary)
+    made = replace(won.profile, title=f"Tuned for this machine: {won.profile.title}")
+    source = f"{tuning.confirmation / record.FILE_NAME}, SHA-256 {digest(tuning.confirmation)}"
+    profile_file.write(made, outcome.reason(verdict, summary, shipped, machine), source, path)
+    arm = next((one for one in summary.measured if one.arm in (confirm.TUNED, shipped)), None)
+    evidence = {
+        "profile": path.stem,
+        "best": verdict.best,
+        "best_shipped": shipped,
+        "machine": machine,
+        "environment": won.environment.to_json(),
+        "comparisons": [outcome.comparison_json(one) for one in summary.comparisons],
+        "versus_best_shipped": verdict.versus and asdict(verdict.versus),
+        "checks": [] if arm is None else [asdict(one) for one in arm.checks],
+        "importance": [asdict(one) for one in found],
+        "records": {str(folder / record.FILE_NAME): digest(folder) for folder in (tuning.folder, tuning.confirmation)},
+    }
+    profile_file.write_evidence(evidence, path)
+
+
+def _ranked(tuning: Session, as_json: bool) -> int:
+    """The end of --exhaustive."""
+    tuning.append("end", reason=ENDED[-1])
+    found = outcome.knobs(tuning.space, tuning.board)
+    if as_json:
+        print(json.dumps({**outcome.to_json(tuning.board, tuning.left_out, found), "record": str(tuning.folder)}))
+        return MEASURED
+    out = report.console()
+    outcome.show_ranking(tuning.board, out)
+    outcome.show_search(tuning.board, tuning.left_out, found, out)
+    report.item(out, "record", f"{tuning.folder}; the best is in {session.CHOSEN_FILE} there", width=outcome.LABEL)
+    return MEASURED
+
+
+def _nothing(tuning: Session) -> int:
+    """Every candidate failed."""
+    tuning.append("end", reason=FAILED_WORKER)
+    board = tuning.board
+    if board.problems:
+        number, problem = next(iter(board.problems.items()))
+        said = f"all {len(board.problems)} candidates failed, the first ({board.entries[number].title}): {problem}"
+    else:
+        said = "the budget had no room for a single candidate; raise --budget"
+    print(f"runner: {said}; no profile was written; the record is in {tuning.folder}", file=sys.stderr)
+    return FAILED
+
+
+def _interrupted(tuning: Session) -> int:
+    tuning.append("end", reason=CUT_SHORT)
+    print(f"runner: interrupted; {_go_on_with(tuning)}", file=sys.stderr)
+    return INTERRUPTED
+
+
+def _go_on_with(tuning: Session) -> str:
+    folder, here = tuning.folder, Path.cwd()
+    shown = folder.relative_to(here) if folder.is_absolute() and folder.is_relative_to(here) else folder
+    return f"go on with: runner tune --resume {shown}"
+
+
+def _profile_path(arguments: argparse.Namespace) -> Path:
+    path: Path = arguments.profile or _default_path()
+    if path.suffix not in (".yaml", ".yml"):
+        raise InputError(f"--profile {path}: a profile is a YAML file; give a name that ends in .yaml")
+    return path if path.is_absolute() else Path.cwd() / path
+
+
+def _default_path() -> Path:
+    return LOCAL_FOLDER / f"{profile.tuned_name()}.yaml"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -1,0 +1,81 @@
+"""How a command is started under a profile on this machine, and the witness that goes with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from runner.errors import InputError
+from runner.execution.executables import find
+
+TYPE_CHECKING = False  # see kept.py
+if TYPE_CHECKING:
+    from typing import Any
+
+MEMORY = "/dev/shm"  # on a disk, it can take milliseconds to remove a folder
+WITNESS = Path(__file__).resolve().parent.parent / "worker" / "witness"
+
+
+class Start:
+    """The file to execute, its command line and all its variables; ``watched``: its processes are in this /proc."""
+
+    def __init__(self, executable: str, argv: Sequence[str], variables: Mapping[str, str], watched: bool) -> None:
+        self.executable = executable
+        self.argv = list(argv)
+        self.variables = dict(variables)
+        self.watched = watched
+
+
+def local(
+    environment: Mapping[str, Any], command: Sequence[str], inherited: Mapping[str, str], evidence: str | None
+) -> Start:
+    """Start ``command`` on this machine, with the witness if ``evidence`` names a folder.
+
+    Raises Unusable where the command, or that of the profile's prefix, is none.
+    """
+    variables = {**inherited, **environment["variables"]}
+    search = variables.get("PATH")
+    executable = find(command[0], search)
+    argv = [*environment["prefix"], *command]
+    if environment["prefix"]:
+        executable = find(argv[0], search)
+    return Start(executable, argv, {**variables, **witnessed(variables, str(WITNESS), evidence)}, watched=True)
+
+
+def witnessed(variables: Mapping[str, str], witness: str, evidence: str | None) -> dict[str, str]:
+    """The variables that put the witness into every Python process; it leaves what it saw in ``evidence``."""
+    if evidence is None:
+        return {}
+    others = [entry for entry in variables.get("PYTHONPATH", "").split(os.pathsep) if entry not in ("", witness)]
+    return {"PYTHONPATH": os.pathsep.join([witness, *others]), "ENVKIT_EVIDENCE": evidence}
+
+
+@contextlib.contextmanager
+def evidence_folder(shared: bool) -> Iterator[Path]:
+    """A new folder, gone at the end (``tempfile`` takes long to import).
+
+    Only this user can open it, unless it is ``shared``: in a container the user may be another one outside. Then it is
+    in a folder that others can't list, and so can't be found by them.
+    """
+    in_memory = not shared and os.access(MEMORY, os.W_OK)
+    place = os.environ.get("TMPDIR") or (MEMORY if in_memory else "/tmp")
+    outer = Path(place).absolute() / f"envkit-exec-{os.getpid()}-{os.urandom(6).hex()}"
+    folder = outer / os.urandom(6).hex() if shared else outer
+    try:
+        outer.mkdir(mode=0o700)
+        if shared:
+            outer.chmod(0o711)
+            folder.mkdir()
+            folder.chmod(0o777)
+    except OSError as error:
+        raise InputError(f"{outer.parent}: {error.strerror}; set TMPDIR to a folder that can be written") from None
+    try:
+        yield folder
+    finally:
+        with contextlib.suppress(OSError):
+            for file in folder.iterdir():
+                file.unlink()
+            for made in dict.fromkeys((folder, outer)):
+                made.rmdir()

@@ -1,0 +1,92 @@
+"""Judge what the processes of a command left behind: was the profile in effect in each of them?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.effect import Check, check
+from runner.environment import Environment
+from runner.execution.onlooker import processes, shorter
+from runner.worker.sensitive import is_sensitive
+
+
+@dataclass(frozen=True)
+class Witness:
+    """One process that left evidence. ``own`` are variables which the command itself set for it."""
+
+    pid: int
+    argv: tuple[str, ...]
+    evidence: Mapping[str, Any]
+    checks: tuple[Check, ...]
+    own: Mapping[str, str]
+
+    @property
+    def holds(self) -> bool:
+        return all(one.holds for one in self.checks)
+
+    def to_json(self) -> dict[str, Any]:
+        checks = [
+            {"key": one.key, "expected": one.expected, "seen": one.seen, "holds": one.holds} for one in self.checks
+        ]
+        return {
+            "pid": self.pid,
+            "argv": list(self.argv),
+            "in_effect": self.holds,
+            "checks": checks,
+            "set_by_the_command": dict(self.own),
+            "evidence": self.evidence,
+        }
+
+
+def read(folder: Path, environment: Environment, kept: Mapping[str, str]) -> list[Witness]:
+    """Every process that left a document in ``folder``, in the order of their numbers.
+
+    ``kept`` are the caller's variables that the command was given although they can change the outcome. Others that a
+    process was given on top are the command's own doing (torchrun sets some for its ranks) and are no failure.
+    """
+    found = []
+    for path in folder.glob("[0-9]*.json"):
+        document = json.loads(path.read_text())
+        given = document["evidence"]["variables"].get("sensitive", {})
+        own = {
+            name: value
+            for name, value in given.items()
+            if name not in environment.variables and kept.get(name) != value and is_sensitive(name)
+        }
+        checks = check(environment, document["evidence"], {**kept, **own})
+        found.append(
+            Witness(document["pid"], tuple(document["argv"]), document["evidence"], tuple(checks), own),
+        )
+    return sorted(found, key=lambda witness: witness.pid)
+
+
+def verdict(environment: Environment, witnesses: Sequence[Witness]) -> list[str]:
+    """What to tell the user: one line where all is well."""
+    bad = [witness for witness in witnesses if not witness.holds]
+    name = environment.profile
+    if not bad:
+        variables = len(environment.variables) - bool(environment.preload)
+        keys = dict.fromkeys(one.key for witness in witnesses for one in witness.checks)
+        checked = [*keys, f"{variables} variable{'s' * (variables != 1)}"]
+        return [
+            f"{name} was in effect in {processes(len(witnesses))} (checked: {', '.join(checked)})",
+            *_own(witnesses),
+        ]
+    where = f" in {len(bad)} of {processes(len(witnesses))}" if len(witnesses) > 1 else ""
+    lines = [f"{name} was NOT in effect{where}"]
+    for witness in bad:
+        lines += [
+            f"  {one.key}: expected {one.expected}, seen {one.seen} (process {witness.pid}: {shorter(witness.argv)})"
+            for one in witness.checks
+            if not one.holds
+        ]
+    return [*lines, *_own(witnesses)]
+
+
+def _own(witnesses: Sequence[Witness]) -> list[str]:
+    names = dict.fromkeys(f"{name}={value}" for witness in witnesses for name, value in witness.own.items())
+    return [f"the command itself set, for processes of its own: {', '.join(names)}"] if names else []

@@ -1,0 +1,35 @@
+"""What to paste so that something else sets a profile. A new format is a function and a line in FORMATS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runner.formats import docker, dotenv, kubernetes, shells, vscode
+from runner.formats.resolved import Resolved
+
+
+@dataclass(frozen=True)
+class Format:
+    """``use`` is shown in the help.
+
+    ``inside``: it is for a container, so that paths must be those in an image. ``starts``: it starts commands with the
+    profile's prefix itself.
+    """
+
+    render: Callable[[Resolved], str]
+    use: str
+    inside: bool = False
+    starts: bool = False
+
+
+FORMATS = {
+    "shell": Format(shells.shell, 'eval "$(runner env PROFILE)" in bash, zsh or dash'),
+    "dotenv": Format(dotenv.dotenv, "a .env file"),
+    "docker": Format(docker.options, "options of docker run", inside=True),
+    "dockerfile": Format(docker.dockerfile, "ENV instructions", inside=True, starts=True),
+    "apptainer": Format(shells.apptainer, "%environment of a definition file", inside=True, starts=True),
+    "sbatch": Format(shells.sbatch, "a Slurm batch script that runs the command it is given", starts=True),
+    "kubernetes": Format(kubernetes.kubernetes, "a Pod", inside=True, starts=True),
+    "vscode": Format(vscode.vscode, ".vscode/settings.json"),
+}

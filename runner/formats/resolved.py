@@ -1,0 +1,72 @@
+"""What every format is given, and what they all say in their comments. Plain data."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from runner.environment import Environment
+from runner.errors import InputError
+
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # the characters of Unicode's category Cc
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """An Environment, and what it was resolved for.
+
+    ``place`` says for people where its libraries are. ``image`` is the name of an OCI image, None for an Apptainer
+    image or a local interpreter. ``limits`` are the user's, as options of ``docker run``.
+    """
+
+    environment: Environment
+    host: str
+    place: str
+    image: str | None
+    usable_cpus: int
+    physical_cores: int
+    smt: bool
+    limits: tuple[str, ...] = ()
+
+    def heading(self) -> str:
+        """One line: the profile, and the machine and image that its numbers and paths are for."""
+        cpus = f"{_counted(self.usable_cpus, 'usable CPU')} on {_counted(self.physical_cores, 'core')} of {self.host}"
+        return one_line(f"profile {self.environment.profile}, resolved for {cpus}; {self.place}")
+
+    def notes(self, starts: bool) -> list[str]:
+        """What the user has to know or to do, one line each. ``starts``: the format puts the prefix before commands."""
+        notes = []
+        if self.environment.prefix and not starts:
+            notes.append(f"start your commands with: {self.start()}")
+        if self.environment.numerics == "may-differ":
+            notes.append("numerics may differ from those without this profile")
+        return [one_line(note) for note in notes]
+
+    def start(self) -> str:
+        """The prefix as it is typed in a shell."""
+        return shlex.join(self.environment.prefix)
+
+    def comments(self, indent: str = "", starts: bool = False) -> str:
+        """The heading and the notes as lines that begin with ``#``."""
+        return "".join(f"{indent}# {line}\n" for line in (self.heading(), *self.notes(starts)))
+
+
+def one_line(text: str) -> str:
+    """``text`` without line breaks and other control characters, which would end a comment."""
+    return CONTROL.sub(" ", text)
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def refuse(
+    resolved: Resolved, form: str, texts: Iterable[tuple[str, str]], pattern: re.Pattern[str], what: str, mend: str
+) -> None:
+    """Raise InputError if ``pattern`` is found in one of ``texts``, which are pairs of name and value."""
+    for name, text in texts:
+        if pattern.search(text):
+            profile = resolved.environment.profile
+            raise InputError(f"profile '{profile}': --format {form} can't express {name}: {what}; {mend}")

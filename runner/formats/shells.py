@@ -1,0 +1,70 @@
+"""Formats that a shell reads: lines with ``export``, alone, in a batch script and in a definition file.
+
+Quoting is POSIX's: everything between single quotes is itself, https://pubs.opengroup.org/onlinepubs/9799919799/,
+2.2.2. bash, zsh and dash agree on it, so one form serves them all.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+
+from runner.formats.resolved import Resolved, refuse
+
+# Apptainer's own shell takes U+0080 and U+0081 for marks of its own, and drops a carriage return (seen with 1.4.5).
+NOT_IN_DEFINITIONS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def _exports(resolved: Resolved, quote: Callable[[str], str], indent: str = "") -> str:
+    variables = resolved.environment.variables
+    return "".join(f"{indent}export {name}={quote(value)}\n" for name, value in variables.items())
+
+
+def shell(resolved: Resolved) -> str:
+    """Lines for ``eval "$(runner env PROFILE)"`` in bash, zsh or dash."""
+    return resolved.comments() + _exports(resolved, shlex.quote)
+
+
+def sbatch(resolved: Resolved) -> str:
+    """A batch script that runs the command it is given: ``sbatch FILE python train.py``.
+
+    It asks for as many CPUs as there are OpenMP threads, or as were usable where the profile does not say, and for one
+    thread per core where that is how the profile was resolved. Options: https://slurm.schedmd.com/sbatch.html
+    """
+    threads = resolved.environment.variables.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    cpus = int(threads) if re.fullmatch(r"[1-9][0-9]*", threads) else resolved.usable_cpus
+    one_each = resolved.smt and cpus <= resolved.physical_cores
+    options = [f"--cpus-per-task={cpus}", *(["--hint=nomultithread"] if one_each else [])]
+    start = f"{resolved.start()} " if resolved.environment.prefix else ""
+    return (
+        "#!/bin/bash\n"
+        + resolved.comments(starts=True)
+        + "# use: sbatch THIS_FILE python train.py\n"
+        + "".join(f"#SBATCH {option}\n" for option in options)
+        + _exports(resolved, shlex.quote)
+        + f'exec {start}"$@"\n'
+    )
+
+
+def apptainer(resolved: Resolved) -> str:
+    """Sections of a definition file: ``%environment``, and a ``%runscript`` where commands need a prefix.
+
+    Sections: https://apptainer.org/docs/user/main/definition_files.html
+    """
+    environment = resolved.environment
+    texts = [*environment.variables.items(), *(("the prefix", word) for word in environment.prefix)]
+    refuse(resolved, "apptainer", texts, NOT_IN_DEFINITIONS, "it has a control character", "take it out")
+    text = "%environment\n" + resolved.comments("    ", starts=True) + _exports(resolved, _quote_definition, "    ")
+    if environment.prefix:
+        start = " ".join(_quote_definition(word) for word in environment.prefix)
+        text += f'\n%runscript\n    exec {start} "$@"\n'
+    return text
+
+
+def _quote_definition(value: str) -> str:
+    """Quoted for the shell, and no text for the reader of the file: a section's name or a ``{{ build argument }}``."""
+    if "%" not in value and "{{" not in value:
+        return shlex.quote(value)
+    quoted = "'" + value.replace("'", "'\"'\"'") + "'"
+    return re.sub(r"\{(?=\{)", "{''", quoted).replace("%", "''%")

@@ -1,0 +1,99 @@
+"""What a search knows: its candidates, what each look measured, and what failed. Rebuilt from the record's events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from runner.record import Event
+from runner.statistics.interval import log_ratios, walsh_averages
+from runner.tuning.space import Choice
+
+BASELINE = -1  # the number that stands for it where others are candidates'
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A candidate as the record has it: a profile that is ``shipped`` under this name, or a choice in the space."""
+
+    number: int
+    choice: Choice | None
+    shipped: str | None
+    title: str
+
+
+@dataclass
+class Board:
+    """Times are means of a look's steps in seconds, by round and candidate; a candidate with a problem has failed."""
+
+    entries: dict[int, Entry] = field(default_factory=dict)
+    rounds: list[list[int]] = field(default_factory=list)  # the candidates of each, in the order of their looks
+    step_s: list[dict[int, float]] = field(default_factory=list)  # by round
+    problems: dict[int, str] = field(default_factory=dict)
+    rung_of: dict[int, int] = field(default_factory=dict)
+    finalists: list[int] = field(default_factory=list)
+    finals_from: int = 0  # the first round of the finals
+    spent_s: float = 0.0
+    looks_s: list[float] = field(default_factory=list)  # of whole workers
+
+    @staticmethod
+    def of(events: Iterable[Event]) -> Board:
+        board = Board()
+        for event in events:
+            board.add(event)
+        return board
+
+    def add(self, event: Event) -> None:
+        """Take in what happened; events that say nothing of the search change nothing but the time that is spent."""
+        self.spent_s += event.get("worker_seconds", 0.0)
+        match event["event"]:
+            case "candidate":
+                number = event["number"]
+                self.entries[number] = Entry(number, event["choice"], event["shipped"], event["title"])
+                self.rung_of[number] = 0
+            case "round":
+                self.rounds.append(event["order"])
+                self.step_s.append({})
+            case "look":
+                self.step_s[event["round"]][event["candidate"]] = fmean(event["step_s"])
+                self.looks_s.append(event["worker_seconds"])
+            case "warmed":
+                self.looks_s.append(event["worker_seconds"])
+            case "failure" if event["candidate"] != BASELINE:  # the baseline is tried again when the search goes on
+                self.problems.setdefault(event["candidate"], event["problem"])
+            case "promoted":
+                self.rung_of |= {int(number): rung for number, rung in event["rungs"].items()}
+            case "finalists":
+                self.finalists, self.finals_from = event["candidates"], len(self.rounds)
+
+    @property
+    def look_s(self) -> float:
+        """What one more look will cost, in seconds of a worker; 0 before the first."""
+        return fmean(self.looks_s) if self.looks_s else 0.0
+
+    @property
+    def alive(self) -> list[int]:
+        return [number for number in self.entries if number not in self.problems]
+
+    def missing(self) -> list[int]:
+        """Who of the last round has neither been looked at nor failed, in order; a kill can leave such."""
+        if not self.rounds:
+            return []
+        done = self.step_s[-1]
+        return [one for one in self.rounds[-1] if one not in done and one not in self.problems]
+
+    def ratios(self, number: int) -> list[float]:
+        """Per round in which both were looked at, the log of the baseline's time over the candidate's."""
+        both = [of_round for of_round in self.step_s if BASELINE in of_round and number in of_round]
+        return log_ratios([one[BASELINE] for one in both], [one[number] for one in both])
+
+    def scores(self) -> dict[int, float]:
+        """The Hodges-Lehmann estimate of each candidate's log speedup; of those that have one and have not failed."""
+        import numpy
+
+        ratios = {number: self.ratios(number) for number in self.alive}
+        return {number: float(numpy.median(walsh_averages(own))) for number, own in ratios.items() if own}
+
+    def looks(self) -> dict[int, int]:
+        return {number: len(self.ratios(number)) for number in self.entries}

@@ -1,0 +1,83 @@
+"""Measure the search's choice again, on fresh samples, beside the baseline and the best shipped profile.
+
+Of many candidates the one that did best in the search was lucky too, so its search's times are too good to report. This
+run is an ordinary one, with a record of its own, whose number of blocks is fixed before it begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from runner.blocks import block_ratios, recorded_design
+from runner.plan import REFERENCE_PROFILE, Arm, Plan
+from runner.record import Event
+from runner.statistics.interval import FASTER, Speedup
+from runner.statistics.sequential import at_end
+from runner.summary import Comparison, Summary
+from runner.tuning.looks import LOOK, WARMED
+
+FOLDER = "confirmation"
+TUNED, SHIPPED, BASELINE = "tuned", "shipped", "baseline"
+# The fewest blocks that give two comparisons an interval each at the rate they share; and more than enough.
+LEAST_BLOCKS, MOST_BLOCKS = 8, 60
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``best`` says what came out on top: TUNED, SHIPPED or BASELINE. ``versus`` is tuned against shipped."""
+
+    best: str
+    tuned: Comparison | None
+    shipped: Comparison | None
+    versus: Speedup | None
+
+
+def blocks(events: Sequence[Event], arms: int, left_s: float, steps_ratio: float) -> int:
+    """How many blocks fit into ``left_s`` seconds, by what the search's looks took.
+
+    ``steps_ratio`` is how many times as many steps a sample has as a look had.
+    """
+    looks = [event for event in events if event["event"] in (LOOK, WARMED)]
+    training_s = fmean(sum(event["step_s"]) for event in looks)
+    sample_s = fmean(event["worker_seconds"] for event in looks) + training_s * (steps_ratio - 1)
+    return max(LEAST_BLOCKS, min(MOST_BLOCKS, int(left_s / (sample_s * arms))))
+
+
+def arms(engine: str, tuned: str | None, shipped: str | None) -> tuple[Arm, ...]:
+    """The arms of the run, by the names of the profiles; ``tuned`` is None where the choice is the shipped profile."""
+    given = ((REFERENCE_PROFILE, REFERENCE_PROFILE), (shipped, shipped), (TUNED, tuned))
+    return tuple(Arm(name, profile, engine) for name, profile in given if name is not None and profile is not None)
+
+
+def verdict(summary: Summary, events: Sequence[Event], shipped: str | None, same_losses: bool) -> Verdict:
+    """Who won. The tuned profile must beat the shipped one by an interval, which otherwise is preferred, being known.
+
+    With ``same_losses`` an arm whose losses differ from the baseline's by more than rounding can't win.
+    """
+    found: Mapping[str, Comparison] = {one.arm: one for one in summary.comparisons}
+    tuned_one, shipped_one = found.get(TUNED), found.get(shipped or "")
+    versus = None
+    if tuned_one is not None and shipped_one is not None:
+        versus = _versus(summary.plan, events, shipped or "")
+    wins_tuned, wins_shipped = (_wins(one, same_losses) for one in (tuned_one, shipped_one))
+    if wins_tuned and (not wins_shipped or (versus is not None and versus.verdict == FASTER)):
+        best = TUNED
+    else:
+        best = SHIPPED if wins_shipped else BASELINE
+    return Verdict(best, tuned_one, shipped_one, versus)
+
+
+def _wins(one: Comparison | None, same_losses: bool) -> bool:
+    if one is None or one.verdict != FASTER:
+        return False
+    return not same_losses or one.losses is None or one.losses.agree
+
+
+def _versus(plan: Plan, events: Sequence[Event], shipped: str) -> Speedup | None:
+    """Tuned against shipped: the same blocks and the same share of the error rate, with another reference."""
+    of = {arm.name: arm for arm in plan.arms}
+    ratios = block_ratios(events, replace(plan, arms=(of[shipped], of[TUNED])), of[TUNED])
+    fixed = recorded_design(events, plan)
+    return at_end(fixed, ratios, plan.margin, stopped_early=False) if fixed else None

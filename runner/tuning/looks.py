@@ -1,0 +1,123 @@
+"""One look: a fresh worker under one environment, with everything that makes its time count checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any
+
+from runner.effect import check
+from runner.engines.base import Outcome
+from runner.environment import Environment
+from runner.measure import Job, understood
+from runner.plan import REFERENCE_PROFILE, Arm
+from runner.record import Event
+from runner.summary import LOSS_TOLERANCE, loss_difference
+from runner.tuning.board import BASELINE
+
+# A worker that takes so many times as long as the baseline's is ended: it has lost, and would use up the others' time.
+HOPELESS = 4.0
+SHORTEST_TIMEOUT_S = 20.0
+WARMED, LOOK, FAILURE = "warmed", "look", "failure"
+
+
+class BaselineFailed(Exception):
+    """A worker of the baseline failed, without which nothing can be compared. The message is one line."""
+
+
+@dataclass
+class Looks:
+    """``job`` has the plan of one look; its environments are not used. ``events`` is what was recorded, and grows.
+
+    ``numerics``: with ``same``, a candidate whose losses differ from the baseline's by more than rounding fails.
+    """
+
+    job: Job
+    numerics: str
+    append: Callable[..., Event]
+    events: list[Event]
+    before: Callable[[str], None]  # is told what is about to run
+
+    def warm(self) -> Event | None:
+        """Look at the baseline once without counting it: files are then in the page cache, and a look's cost is known.
+
+        Its losses and digests are what all others are held against. Returns the event, or None where that was done
+        before. Raises BaselineFailed.
+        """
+        if self._reference is not None:
+            return None
+        self.before("warming up")
+        outcome, document, problem = self._run(BASELINE, self.job.environments[REFERENCE_PROFILE], 0)
+        spent = {"worker_seconds": round(outcome.seconds, 3)}
+        if document is None:
+            self._record(FAILURE, candidate=BASELINE, **spent, problem=problem, stderr=outcome.stderr_tail)
+            raise BaselineFailed(f"the baseline's worker {problem}{_last_line(outcome)}")
+        return self._record(WARMED, **spent, **document)
+
+    def __call__(self, in_round: int, number: int, environment: Environment) -> Event:
+        """Look at a candidate; the event is recorded. Raises BaselineFailed."""
+        self.before(environment.title if number != BASELINE else REFERENCE_PROFILE)
+        outcome, document, problem = self._run(number, environment, in_round)
+        where = {"round": in_round, "candidate": number, "worker_seconds": round(outcome.seconds, 3)}
+        if document is not None:
+            problem = self._wrong(number, environment, document, outcome)
+        if problem is None and document is not None:
+            return self._record(LOOK, **where, **document, stderr=outcome.stderr_tail)
+        evidence = {} if document is None else {"evidence": document["evidence"]}
+        event = self._record(FAILURE, **where, problem=problem, stderr=outcome.stderr_tail, **evidence)
+        if number == BASELINE:
+            raise BaselineFailed(f"the baseline's worker {problem}{_last_line(outcome)}")
+        return event
+
+    @property
+    def _reference(self) -> Event | None:
+        return next((event for event in self.events if event["event"] == WARMED), None)
+
+    def _record(self, event: str, **fields: Any) -> Event:
+        recorded = self.append(event, **fields)
+        self.events.append(recorded)
+        return recorded
+
+    def _run(
+        self, number: int, environment: Environment, in_round: int
+    ) -> tuple[Outcome, dict[str, Any] | None, str | None]:
+        """Start the worker; the document that it printed, or what was wrong."""
+        plan = self.job.plan
+        name = REFERENCE_PROFILE if number == BASELINE else f"candidate {number}"
+        arm = Arm(name, environment.profile, plan.reference.engine)
+        job = replace(self.job, environments={name: environment})
+        task = replace(
+            job.task(arm, plan.worker_arguments(arm), plan.padding(in_round, arm)), timeout_s=self._timeout_s
+        )
+        outcome = job.engines[arm.engine].run(task)
+        reference = self._reference
+        return outcome, *understood(outcome, [] if reference is None else [reference])
+
+    @property
+    def _timeout_s(self) -> float:
+        took = [
+            event["worker_seconds"]
+            for event in self.events
+            if event["event"] == WARMED or (event["event"] == LOOK and event["candidate"] == BASELINE)
+        ]
+        longest = max(SHORTEST_TIMEOUT_S, HOPELESS * median(took)) if took else self.job.plan.timeout_s
+        return min(longest, self.job.plan.timeout_s)
+
+    def _wrong(self, number: int, environment: Environment, document: dict[str, Any], outcome: Outcome) -> str | None:
+        """Why a sample does not count."""
+        for one in check(environment, document["evidence"], self.job.kept, outcome.stderr_tail):
+            if not one.holds:
+                return f"was not in effect: {one.key} should be {one.expected} and is {one.seen}"
+        reference = self._reference
+        if number == BASELINE or self.numerics != "same" or reference is None or not document["losses"]:
+            return None
+        difference = loss_difference(document["losses"], reference["losses"])
+        if difference > LOSS_TOLERANCE:
+            return f"has other losses than the baseline, by up to {difference:.2%}: its results are not the same"
+        return None
+
+
+def _last_line(outcome: Outcome) -> str:
+    lines = outcome.stderr_tail.strip().splitlines()
+    return f": {lines[-1]}" if lines else ""

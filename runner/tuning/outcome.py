@@ -1,0 +1,147 @@
+"""What a tuning found, in words and as plain data: who won, which knobs mattered, what was left out and what failed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from runner import report, wording
+from runner.statistics.interval import FASTER, Speedup
+from runner.summary import Comparison, Summary
+from runner.tuning.board import Board
+from runner.tuning.confirm import BASELINE, SHIPPED, TUNED, Verdict
+from runner.tuning.importance import Importance, importance
+from runner.tuning.live import ranked
+from runner.tuning.narrow import LeftOut
+from runner.tuning.space import Space
+
+RANKED = 10
+LABEL = 12
+
+
+def knobs(space: Space, board: Board) -> list[Importance]:
+    """Which knobs mattered, by the candidates of the space that were looked at."""
+    scores = board.scores()
+    own = [entry for entry in board.entries.values() if entry.choice is not None and entry.number in scores]
+    return importance(space, [entry.choice or {} for entry in own], [scores[entry.number] for entry in own])
+
+
+def reason(verdict: Verdict, summary: Summary, shipped: str | None, machine: str) -> str:
+    """Why the written profile is what it is: what was measured, when and on what."""
+    when = f"{time.strftime('%Y-%m-%d')} on {machine}, training {' and '.join(summary.plan.workloads)}"
+    if verdict.best == BASELINE:
+        return f"runner tune found nothing on {when} that was faster than the baseline, so this sets nothing."
+    one = verdict.tuned if verdict.best == TUNED else verdict.shipped
+    assert one is not None, "only what was measured can win"
+    assert one.speedup is not None, "only what has an interval can win"
+    gain = f"{_interval(one.speedup)} times as fast as the baseline, in {one.speedup.blocks} blocks of fresh samples"
+    if verdict.best == TUNED:
+        other = f", and {_interval(verdict.versus)} times as fast as {shipped}" if verdict.versus else ""
+        return f"Found by runner tune on {when}: {gain}{other}{', the best shipped profile' if other else ''}."
+    found = f"; what the search found was {_interval(verdict.versus)} times as fast as it" if verdict.versus else ""
+    return f"A copy of the shipped profile {shipped}, which runner tune could not better on {when}: {gain}{found}."
+
+
+def _interval(found: Speedup) -> str:
+    return f"{found.ratio:.3f} ({wording.CONFIDENCE} interval {found.low:.3f} to {found.high:.3f})"
+
+
+def show_search(board: Board, left_out: Sequence[LeftOut], found: Sequence[Importance], out: Console) -> None:
+    """How much was tried, what was not, and which knobs mattered."""
+    looks = sum(len(of_round) for of_round in board.step_s)
+    report.item(out, "searched", f"{len(board.entries)} candidates in {looks} looks, {board.spent_s:.0f} s of workers",
+                width=LABEL)  # fmt: skip
+    if board.problems:
+        number, problem = next(iter(board.problems.items()))
+        first = f"{len(board.problems)} candidates, the first {board.entries[number].title}: its worker {problem}"
+        report.item(out, "failed", first, width=LABEL)
+    for one in left_out:
+        report.item(out, "left out", f"{one.what}: {one.why}", width=LABEL)
+    if found:
+        out.print()
+        out.print(_knobs_table(found))
+        out.print(Text("share: of the variance of the candidates' speedups (Breiman 2001); with 95% intervals", "dim"))
+        out.print()
+
+
+def _knobs_table(found: Sequence[Importance]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("knob", "share of it all", "best label", "worth"):
+        table.add_column(column, overflow="fold")
+    for one in found[:RANKED]:
+        share = f"{one.share:.0%} ({one.low:.0%} to {one.high:.0%})"
+        same = one.best == one.first
+        worth = "" if same else f"{one.worth:.3f} ({one.worth_low:.3f} to {one.worth_high:.3f}) over {one.first}"
+        table.add_row(one.knob, share, one.best, worth)
+    return table
+
+
+def show_ranking(board: Board, out: Console) -> None:
+    """The best candidates of an exhaustive measurement."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("speedup", justify="right")
+    table.add_column("looks", justify="right")
+    table.add_column("candidate", overflow="fold")
+    for line in ranked(board)[:RANKED]:
+        table.add_row(f"{line.speedup:.3f}", str(line.looks), line.title)
+    out.print(table)
+    out.print()
+
+
+def show_confirmation(summary: Summary, verdict: Verdict, shipped: str | None, out: Console) -> None:
+    """The confirmation's figures, then who won."""
+    report.items(out, wording.verdicts(summary), width=max(LABEL, len(shipped or "") + 2))
+    if verdict.versus is not None:
+        found = verdict.versus
+        style = report.STYLES["good" if found.verdict == FASTER else "plain"]
+        text = f"{_interval(found)} against {shipped}, the best shipped profile: {found.verdict.upper()}"
+        report.item(out, TUNED, text, style, max(LABEL, len(shipped or "") + 2))
+    out.print()
+    report.table(summary, out)
+    report.items(out, [*wording.certainty(summary), *wording.evidence(summary)])
+    report.failures(summary, out)
+
+
+def advice(verdict: Verdict, shipped: str | None, path: Path) -> str:
+    """What was written, and how to use it."""
+    if verdict.best == BASELINE:
+        said = "nothing was faster than the baseline; the profile that was written sets nothing"
+    elif verdict.best == SHIPPED and verdict.tuned is None:
+        said = f"{shipped} is the best that was found; a copy of it was written"
+    elif verdict.best == SHIPPED:
+        said = f"the search found nothing that is surely faster than {shipped}; a copy of that was written"
+    else:
+        said = "the tuned profile was written"
+    return f"{said}: {path}"
+
+
+def to_json(board: Board, left_out: Sequence[LeftOut], found: Sequence[Importance]) -> dict[str, Any]:
+    """What a script needs of the search."""
+    return {
+        "candidates": [
+            {
+                **{key: getattr(board.entries[line.number], key) for key in ("number", "title", "choice", "shipped")},
+                "speedup": line.speedup,
+                "looks": line.looks,
+            }
+            for line in ranked(board)
+        ],
+        "failed": [
+            {"number": number, "title": board.entries[number].title, "problem": problem}
+            for number, problem in board.problems.items()
+        ],
+        "left_out": [one.to_json() for one in left_out],
+        "importance": [asdict(one) for one in found],
+        "search_s": round(board.spent_s, 3),
+    }
+
+
+def comparison_json(one: Comparison | None) -> dict[str, Any] | None:
+    return None if one is None else asdict(one)

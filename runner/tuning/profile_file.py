@@ -1,0 +1,67 @@
+"""Write what was found as a profile of this machine, with its evidence and the digest of its record beside it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from runner import atomic
+from runner.errors import InputError
+from runner.profile import Profile
+
+WIDTH = 120
+
+
+def write(profile: Profile, reason: str, source: str, path: Path) -> None:
+    """Put ``profile`` into ``path``, under that file's name, saying why it is there and where that is recorded.
+
+    All that it sets is in the file: it extends nothing, so that it stays what was measured. Raises InputError.
+    """
+    make_folder(path.parent)
+    renamed = replace(profile, name=path.stem, reason=reason, source=source)
+    content = yaml.safe_dump(document(renamed), sort_keys=False, allow_unicode=True, width=WIDTH)
+    atomic.write(path, content.encode())
+
+
+def write_evidence(evidence: dict[str, Any], path: Path) -> Path:
+    """Write what proves the profile in ``path``; returns the file, which is beside it."""
+    beside = path.with_name(f"{path.stem}.evidence.json")
+    atomic.write(beside, (json.dumps(evidence, indent=1) + "\n").encode())
+    return beside
+
+
+def document(profile: Profile) -> dict[str, Any]:
+    """A profile as the mapping that its YAML file holds."""
+    found: dict[str, Any] = {
+        "name": profile.name,
+        "title": profile.title,
+        "why": {"reason": profile.reason, "source": profile.source},
+        "needs": dict(profile.needs),
+        "preload": list(profile.preload),
+        "env": dict(profile.env),
+        "prefix": list(profile.prefix),
+        "expect": dict(profile.expect),
+    }
+    found = {key: value for key, value in found.items() if value}
+    return found if profile.numerics == "same" else {**found, "numerics": profile.numerics}
+
+
+def to_json(profile: Profile) -> dict[str, Any]:
+    return {**asdict(profile), "path": str(profile.path)}
+
+
+def from_json(fields: dict[str, Any]) -> Profile:
+    lists = {name: tuple(fields[name]) for name in ("preload", "prefix")}
+    return Profile(**{**fields, **lists, "path": Path(fields["path"])})
+
+
+def make_folder(folder: Path) -> None:
+    """Raises InputError where it can't be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: can't be made: {error.strerror}; give another place with --profile") from None

@@ -1,0 +1,236 @@
+"""The search: which round of looks comes next, from what is known so far.
+
+A round is one look at the baseline and at each of several candidates, in random order, so that what disturbs the
+machine disturbs them alike. Rounds of few and first looks come first; the better third of the candidates gets more
+looks; at the end a handful is looked at side by side until the search's share of the time is used up.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from runner.environment import Environment
+from runner.errors import InputError
+from runner.profile import Profile
+from runner.record import Event
+from runner.tuning import halving
+from runner.tuning.board import BASELINE, Board
+from runner.tuning.narrow import identity
+from runner.tuning.proposals import known_of, propose
+from runner.tuning.space import Choice, Space, choices, profile
+
+# Shares of the time budget; what is left is for the confirmation.
+EXPLORING, FINALS = 0.45, 0.20
+# Candidates in a round, beside the baseline: fewer would look at the baseline more often, more would learn later.
+ROUND = 6
+FINALISTS = 4
+# Rounds of the finals: so many at least, whatever the time, and at most.
+LEAST_FINALS, MOST_FINALS = 3, 12
+# More candidates than this are not for measuring one by one.
+MOST_EXHAUSTIVE = 500
+# What a round is for.
+LOOKING, FINAL, GRID = "looks", "finals", "grid"
+
+Append = Callable[..., Event]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Something that can be measured: a profile and what it comes to here."""
+
+    profile: Profile
+    environment: Environment
+
+
+class Look(Protocol):
+    """Measure one sample of a candidate (BASELINE is a number too) in a round; returns the event that says so."""
+
+    def __call__(self, in_round: int, number: int, environment: Environment) -> Event: ...
+
+
+@dataclass
+class Search:
+    """``candidates`` has those of the board, by number; ``resolve`` makes one of a profile, or refuses it.
+
+    ``shipped`` are candidates that compete beside those of the space. ``blocks`` above 0 measures each candidate of
+    the space so often, and searches nothing. ``budget_s`` is the whole budget, in seconds of workers.
+    """
+
+    space: Space
+    baseline: Candidate
+    shipped: Sequence[Candidate]
+    resolve: Callable[[Profile], Environment]
+    board: Board
+    append: Append
+    budget_s: float
+    seed: int
+    blocks: int = 0
+
+    def __post_init__(self) -> None:
+        self.candidates: dict[int, Candidate] = {}
+        self._taken = {identity(self.baseline.environment): BASELINE}
+        self._choices = self._known_choices()
+        shipped = {one.profile.name: one for one in self.shipped}
+        for entry in self.board.entries.values():  # of an interrupted search
+            made = shipped[entry.shipped] if entry.shipped is not None else self._made(entry.choice or {})
+            assert made is not None, "a recorded candidate can be made again"
+            self._taken[identity(made.environment)] = entry.number
+            self.candidates[entry.number] = made
+
+    def run(self, look: Look, after_round: Callable[[str], None] = lambda stage: None) -> None:
+        """Measure until the search's share of the budget is used up, or there is nothing left to measure."""
+        self._finish_round(look)
+        while (step := self.next_round()) is not None:
+            order, stage = step
+            random.Random(f"{self.seed}:{len(self.board.rounds)}").shuffle(order)
+            self._record("round", round=len(self.board.rounds), order=order, stage=stage)
+            self._finish_round(look)
+            after_round(stage)
+
+    def next_round(self) -> tuple[list[int], str] | None:
+        """Who is in the next round, and what it is for; None at the end."""
+        if self.blocks:
+            return self._grid()
+        if not self.board.finalists:
+            chosen = self._exploring()
+            if chosen:
+                return [BASELINE, *chosen], LOOKING
+            finalists = self._finalists()
+            if not finalists:
+                return None
+            self._record("finalists", candidates=finalists)
+        return self._finals()
+
+    def best(self, shipped: bool | None = None) -> int | None:
+        """The best candidate of the finals, of all or only of those that are shipped (or are not)."""
+        scores, looks = self.board.scores(), self.board.looks()
+        entries = self.board.entries
+        wanted = [one for one in scores if shipped is None or (entries[one].shipped is not None) == shipped]
+        most = [one for one in wanted if one in self.board.finalists] or [
+            one for one in wanted if looks[one] == max(looks[other] for other in wanted)
+        ]
+        return max(most, key=lambda one: (scores[one], -one), default=None)
+
+    def _record(self, event: str, **fields: Any) -> None:
+        self.board.add(self.append(event, **fields))
+
+    def _finish_round(self, look: Look) -> None:
+        for number in self.board.missing():
+            made = self.baseline if number == BASELINE else self.candidates[number]
+            self.board.add(look(len(self.board.rounds) - 1, number, made.environment))
+
+    def _exploring(self) -> list[int]:
+        """Candidates for one more look each: those that still lack some, those that go up, and then new ones."""
+        board = self.board
+        left = EXPLORING * self.budget_s - board.spent_s
+        room = ROUND if board.look_s == 0 else min(ROUND, int(left / board.look_s) - 1)
+        if room < 1:
+            return []
+        looks, scores = board.looks(), board.scores()
+        going = halving.promoted(scores, board.rung_of, looks)
+        if going:
+            self._record("promoted", rungs=going)
+        wanting = [one for one in board.alive if looks[one] < halving.RUNGS[board.rung_of[one]]]
+        wanting.sort(key=lambda one: (-board.rung_of[one], -scores.get(one, 0.0), one))
+        wanting = wanting[:room]
+        return wanting + self._new(room - len(wanting))
+
+    def _new(self, count: int) -> list[int]:
+        """Up to ``count`` candidates that were not looked at yet, the shipped ones first."""
+        numbers: list[int] = []
+        for made in self.shipped:
+            if len(numbers) < count and self._admit(made):
+                choice = self._choices.get(identity(made.environment))
+                numbers.append(self._add(made, choice, made.profile.name))
+        if len(numbers) < count:
+            numbers += self._proposed(count - len(numbers))
+        return numbers
+
+    def _proposed(self, count: int) -> list[int]:
+        made: dict[str, Candidate] = {}
+
+        def admit(choice: Choice) -> bool:
+            candidate = self._made(choice)
+            if candidate is None or not self._admit(candidate) or identity(candidate.environment) in made:
+                return False
+            made[identity(candidate.environment)] = candidate
+            return True
+
+        board = self.board
+        known = known_of(board.entries.values(), board.scores(), board.problems)
+        # another stream of chance for each round, and the same one for the same round
+        seed = random.Random(f"{self.seed}:propose:{len(board.rounds)}").randrange(2**31)
+        proposed = propose(self.space, known, admit, count, seed)
+        return [self._add(candidate, choice, None) for candidate, choice in zip(made.values(), proposed, strict=True)]
+
+    def _finalists(self) -> list[int]:
+        """The best few of those that have been looked at most often, and the best shipped one."""
+        scores, rung_of = self.board.scores(), self.board.rung_of
+        ranked = sorted(scores, key=lambda one: (-min(rung_of[one], 1), -scores[one], one))
+        finalists = ranked[:FINALISTS]
+        shipped = [one for one in ranked if self.board.entries[one].shipped is not None]
+        return finalists + [one for one in shipped[:1] if one not in finalists]
+
+    def _finals(self) -> tuple[list[int], str] | None:
+        board = self.board
+        alive = [one for one in board.finalists if one not in board.problems]
+        done = len(board.rounds) - board.finals_from
+        cost = board.look_s * (len(alive) + 1)
+        over = board.spent_s + cost > (EXPLORING + FINALS) * self.budget_s
+        if not alive or done >= MOST_FINALS or (over and done >= LEAST_FINALS):
+            return None
+        return [BASELINE, *alive], FINAL
+
+    def _grid(self) -> tuple[list[int], str] | None:
+        if not self.board.entries:
+            self._all()
+        alive = self.board.alive
+        if len(self.board.rounds) >= self.blocks or not alive:
+            return None
+        return [BASELINE, *alive], GRID
+
+    def _all(self) -> None:
+        """Number all candidates of the space."""
+        for choice in choices(self.space):
+            made = self._made(choice)
+            if made is not None and self._admit(made):
+                self._add(made, choice, None)
+            if len(self.board.entries) > MOST_EXHAUSTIVE:
+                raise InputError(
+                    f"{self.space.path}: --exhaustive would measure more than {MOST_EXHAUSTIVE} candidates one by one; "
+                    "give a smaller space, such as coarse"
+                )
+
+    def _known_choices(self) -> dict[str, Choice]:
+        """In a small space, which choice comes to which environment: a shipped profile may be one of them."""
+        few = list(itertools.islice(choices(self.space), MOST_EXHAUSTIVE + 1))
+        if len(few) > MOST_EXHAUSTIVE:
+            return {}
+        return {identity(made.environment): choice for choice in few if (made := self._made(choice)) is not None}
+
+    def _made(self, choice: Choice) -> Candidate | None:
+        """The candidate of a choice; None where its settings contradict each other or can't apply."""
+        made = profile(self.space, choice, "candidate")
+        if made is None:
+            return None
+        try:
+            return Candidate(made, self.resolve(made))
+        except InputError:
+            return None
+
+    def _admit(self, made: Candidate) -> bool:
+        """Whether it is neither the baseline nor another candidate under another name."""
+        return identity(made.environment) not in self._taken
+
+    def _add(self, made: Candidate, choice: Choice | None, shipped: str | None) -> int:
+        number = len(self.board.entries)
+        self._taken[identity(made.environment)] = number
+        self.candidates[number] = made
+        title = shipped or made.profile.title
+        environment = made.environment.to_json()
+        self._record("candidate", number=number, choice=choice, shipped=shipped, title=title, environment=environment)
+        return number

@@ -1,0 +1,180 @@
+"""One tuning from its record: search, choose, confirm, write. Whatever is recorded already is not done again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from runner import measure, profile, record
+from runner.environment import Environment
+from runner.errors import InputError
+from runner.measure import Job
+from runner.plan import REFERENCE_PROFILE, Plan
+from runner.profile import Profile
+from runner.progress import Progress
+from runner.record import Event, Record
+from runner.summary import Summary, summarise
+from runner.tuning import confirm, profile_file, space_file
+from runner.tuning.board import Board
+from runner.tuning.confirm import Verdict
+from runner.tuning.live import View
+from runner.tuning.looks import Looks
+from runner.tuning.narrow import LeftOut, differs, identity, narrow, require
+from runner.tuning.search import EXPLORING, FINALS, Candidate, Search
+from runner.tuning.space import Space
+
+SPACE_FILE = "space.yaml"  # in the record's folder: the space as it was searched
+CHOSEN_FILE = "chosen.yaml"  # there too: what the search found, before it is confirmed
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``budget_s`` is in seconds of workers. ``blocks`` above 0 measures every candidate so often and searches nothing.
+
+    ``look_steps`` are the timed steps of one look; the confirmation's samples have those of the plan. ``profile`` is
+    the file to write.
+    """
+
+    budget_s: float
+    seed: int
+    numerics: str
+    blocks: int
+    look_steps: int
+    profile: str
+
+
+@dataclass
+class Session:
+    """``job`` has the confirmation's plan, with the baseline as its only arm and environment.
+
+    ``begin`` writes the first event of the confirmation's record, given that record and its job.
+    """
+
+    settings: Settings
+    job: Job
+    inspection: Mapping[str, Any]
+    record: Record
+    events: list[Event]
+    begin: Callable[[Record, Job], Event]
+    quiet: bool
+
+    def __post_init__(self) -> None:
+        first = self.events[0]
+        self.folder = self.record.path.parent
+        whole = space_file.read(self.folder / SPACE_FILE)
+        self.space, self.left_out = narrow(whole, self.inspection, self.settings.numerics)
+        self.left_out += [LeftOut(**one) for one in first["left_out_profiles"]]
+        self.board = Board.of(self.events)
+        self.search = Search(
+            space=self.space,
+            baseline=Candidate(profile.load(REFERENCE_PROFILE), self.job.environments[REFERENCE_PROFILE]),
+            shipped=[
+                Candidate(profile_file.from_json(one["profile"]), Environment.from_json(one["environment"]))
+                for one in first["shipped"]
+            ],
+            resolve=lambda made: require(made, self.inspection),
+            board=self.board,
+            append=self.append,
+            budget_s=self.settings.budget_s,
+            seed=self.settings.seed,
+            blocks=self.settings.blocks,
+        )
+
+    def append(self, event: str, **fields: Any) -> Event:
+        return self.record.append(event, **fields)
+
+    @property
+    def confirmation(self) -> Path:
+        return self.folder / confirm.FOLDER
+
+    def run_search(self) -> None:
+        """Search, or go on searching. Raises BaselineFailed."""
+        share = 0.0 if self.settings.blocks else (EXPLORING + FINALS) * self.settings.budget_s
+        looking = replace(self.job, plan=replace(self.job.plan, steps=self.settings.look_steps))
+        with View(self.board, share, self.quiet) as view:
+            looks = Looks(looking, self.settings.numerics, self.append, self.events, view.before)
+            begun = looks.warm()
+            if begun is not None:
+                self.board.add(begun)
+            self.search.run(looks, view.after_round)
+
+    def chosen(self) -> Candidate | None:
+        """What the search found, or None if every candidate failed. It is kept in the record's folder."""
+        number = self.search.best()
+        if number is None:
+            return None
+        found = self.search.candidates[number]
+        source = f"the search recorded in {self.record.path}, not confirmed"
+        profile_file.write(found.profile, "The best candidate of a search.", source, self.folder / CHOSEN_FILE)
+        return found
+
+    def confirm(self, chosen: Candidate) -> tuple[str, Summary, Verdict]:
+        """Measure it beside the baseline and the best shipped profile; why that ended, and what came out."""
+        number = self.search.best(shipped=True)
+        shipped = None if number is None else self.search.candidates[number]
+        is_shipped = shipped is not None and identity(shipped.environment) == identity(chosen.environment)
+        name = Path(self.settings.profile).stem
+        plan = self.job.plan
+        arms = confirm.arms(
+            plan.reference.engine, None if is_shipped else name, shipped.profile.name if shipped else None
+        )
+        left_s = max(0.0, self.settings.budget_s - self.board.spent_s)
+        ratio = plan.steps / self.settings.look_steps
+        blocks = confirm.blocks(self.events, len(arms), left_s, ratio)
+        environments = dict(self.job.environments)
+        if shipped is not None:
+            environments[shipped.profile.name] = shipped.environment
+        if not is_shipped:
+            environments[confirm.TUNED] = replace(chosen.environment, profile=name)
+        job = replace(
+            self.job, plan=replace(plan, arms=arms, blocks=blocks, budget_s=left_s), environments=environments
+        )
+        events, reason = self._measured(job)
+        summary = summarise(events)
+        shipped_name = shipped.profile.name if shipped else None
+        return reason, summary, confirm.verdict(summary, events, shipped_name, self.settings.numerics == "same")
+
+    def _measured(self, job: Job) -> tuple[list[Event], str]:
+        """The confirmation's events, of an interrupted one too, and why it ended."""
+        path = self.confirmation / record.FILE_NAME
+        begun = path.exists() and b"\n" in path.read_bytes()
+        with Record.reopen(self.confirmation) if begun else Record.create(self.confirmation) as opened:
+            events = record.read(self.confirmation) if begun else [self.begin(opened, job)]
+            if begun:
+                job = replace(job, plan=Plan.from_json(events[0]["plan"]))
+                if events[-1]["event"] == "end" and events[-1]["reason"] in measure.ENDED:
+                    return events, events[-1]["reason"]
+                events.append(opened.append("resume", command=events[0]["command"]))
+            try:
+                with Progress(job.plan.budget_s, quiet=self.quiet) as progress:
+                    reason = measure.measure(job, opened, events, progress)
+            except KeyboardInterrupt:
+                reason = measure.INTERRUPTED
+            events.append(opened.append("end", reason=reason))
+        return events, reason
+
+
+def shipped(folder: Path, inspection: Mapping[str, Any], numerics: str) -> tuple[list[Candidate], list[LeftOut]]:
+    """The profiles in ``folder`` that can have an effect here, and those that can't, with the reason."""
+    found, left_out = [], []
+    for name in profile.names(folder):
+        if name == REFERENCE_PROFILE:
+            continue
+        loaded = profile.load(name, folder)
+        if differs(loaded.numerics, numerics):
+            left_out.append(LeftOut(f"profile {name}", "may change the results; --numerics any tries it too"))
+            continue
+        try:
+            found.append(Candidate(loaded, require(loaded, inspection)))
+        except InputError as error:
+            left_out.append(LeftOut(f"profile {name}", str(error).removeprefix(f"profile '{name}' ")))
+    return found, left_out
+
+
+def prefix_commands(space: Space, profiles: list[Profile]) -> list[str]:
+    """The commands that a prefix may begin with, which an image is to be looked through for."""
+    prefixes = [fragment.prefix for knob in space.knobs for fragment in knob.labels.values()]
+    prefixes += [one.prefix for one in profiles]
+    return list(dict.fromkeys(prefix[0] for prefix in prefixes if prefix))

@@ -1,0 +1,141 @@
+"""A space of environments: knobs with labels, when each counts, and what is never tried. Plain data.
+
+A choice gives each knob that counts one of its labels. What the labels set is merged into one profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from runner import catalogue
+from runner.profile import Numerics, Profile
+
+Choice = dict[str, str]
+UNSET = "unset"
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """What one label of a knob sets. ``settings`` has, by variable, keys and values, which are merged key by key.
+
+    ``needs`` has host facts and how much of each there must be at least for the label to mean anything.
+    """
+
+    preload: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    prefix: tuple[str, ...] = ()
+    expect: Mapping[str, str | int | bool] = field(default_factory=dict)
+    numerics: Numerics = "same"
+    needs: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Knob:
+    """``when`` has other knobs and those of their labels with which this knob counts: all must agree."""
+
+    name: str
+    labels: Mapping[str, Fragment]
+    when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def counts(self, choice: Choice) -> bool:
+        return _matches(self.when, choice)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """``never`` has knobs and labels that are not tried together."""
+
+    never: Mapping[str, tuple[str, ...]]
+    because: str
+
+    def broken(self, choice: Choice) -> bool:
+        return _matches(self.never, choice)
+
+
+@dataclass(frozen=True)
+class Space:
+    """Knobs stand behind those that their ``when`` names."""
+
+    name: str
+    title: str
+    path: Path
+    knobs: tuple[Knob, ...]
+    constraints: tuple[Constraint, ...] = ()
+
+
+def _matches(wanted: Mapping[str, tuple[str, ...]], choice: Choice) -> bool:
+    return all(choice.get(knob) in labels for knob, labels in wanted.items())
+
+
+def choices(space: Space) -> Iterator[Choice]:
+    """All choices that break no constraint, one by one; there can be very many."""
+    yield from _extended(space, 0, {})
+
+
+def _extended(space: Space, at: int, choice: Choice) -> Iterator[Choice]:
+    if at == len(space.knobs):
+        yield dict(choice)
+        return
+    knob = space.knobs[at]
+    if not knob.counts(choice):
+        yield from _extended(space, at + 1, choice)
+        return
+    for label in knob.labels:
+        chosen = {**choice, knob.name: label}
+        if not any(constraint.broken(chosen) for constraint in space.constraints):
+            yield from _extended(space, at + 1, chosen)
+
+
+def allowed(space: Space, choice: Choice) -> bool:
+    return not any(constraint.broken(choice) for constraint in space.constraints)
+
+
+def profile(space: Space, choice: Choice, name: str) -> Profile | None:
+    """What a choice sets, as a profile; None where two labels give one variable different values."""
+    chosen = [knob.labels[choice[knob.name]] for knob in space.knobs if knob.name in choice]
+    env: dict[str, str] = {}
+    settings: dict[str, dict[str, str]] = {}
+    expect: dict[str, str | int | bool] = {}
+    for fragment in chosen:
+        if not (_merge(env, fragment.env) and _merge(expect, fragment.expect)):
+            return None
+        for variable, keys in fragment.settings.items():
+            if not _merge(settings.setdefault(variable, {}), keys):
+                return None
+    if env.keys() & settings.keys():
+        return None
+    return Profile(
+        name=name,
+        title=shown(choice),
+        reason=f"A candidate of the space '{space.name}'.",
+        source=str(space.path),
+        extends=None,
+        preload=tuple(dict.fromkeys(library for fragment in chosen for library in fragment.preload)),
+        env={**env, **{variable: _joined(variable, keys) for variable, keys in settings.items()}},
+        prefix=tuple(part for fragment in chosen for part in fragment.prefix),
+        expect=expect,
+        numerics="may-differ" if any(fragment.numerics == "may-differ" for fragment in chosen) else "same",
+        path=space.path,
+    )
+
+
+def shown(choice: Choice) -> str:
+    """A choice in one line, without what it leaves alone."""
+    return ", ".join(f"{knob}={label}" for knob, label in choice.items() if label != UNSET) or "nothing set"
+
+
+def _merge(into: dict[str, Any], added: Mapping[str, Any]) -> bool:
+    """Whether no key had another value."""
+    if any(into.get(key, value) != value for key, value in added.items()):
+        return False
+    into.update(added)
+    return True
+
+
+def _joined(variable: str, keys: Mapping[str, str]) -> str:
+    kind = catalogue.load()[variable].kind
+    return kind.separator.join(f"{key}{kind.assign}{value}" for key, value in keys.items())

@@ -1,0 +1,244 @@
+"""Run a user's own training command once, and make a sample of what it prints and of what can be seen of it.
+
+The command is not changed and knows of nothing: it runs as a child, in the user's folder, with the worker's
+environment. Python programs are told to print without delay, and to leave their evidence when they end
+(``runner/worker/witness``). What the command prints goes to the worker's stderr as it comes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import resource
+import selectors
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from runner.worker import files, outside, processor
+from runner.worker.child import Child, Stopped, end_by
+from runner.worker.complaints import COMPLAINT
+from runner.worker.metric import NotMeasured, Readings, parse, shown
+from runner.worker.train import counters, increase
+
+WITNESS = Path(__file__).resolve().parent / "witness"
+READ_BYTES = 2**16
+# A line that is longer than that is something else, and is cut.
+LONGEST_LINE = 2**16
+# Fewer and fewer looks from outside, as each keeps the program's memory map locked for a moment.
+FIRST_LOOK_S, LOOK_FACTOR = 0.01, 2.0
+COMPLAINTS = 20
+UNSEEN = "the command left no evidence of its own, so only preloads and variables were seen, from outside"
+
+
+class Failed(Exception):
+    """No sample: the text says why, as a clause that follows "the worker"."""
+
+
+@dataclass
+class _Stream:
+    """What came through one of the child's pipes and is no whole line yet; ``at_s`` is when it came."""
+
+    text: bytes = b""
+    at_s: float = 0.0
+
+
+@dataclass
+class _Watched:
+    """What was seen of a run while it ran. Times are of ``time.perf_counter``."""
+
+    readings: Readings | None
+    begun_s: float
+    pid: int = 0
+    ended_s: float = 0.0
+    last_line: str = ""
+    complaints: dict[str, None] = field(default_factory=dict)
+    seen: dict[str, Any] | None = None
+
+    def line(self, text: bytes, at_s: float) -> None:
+        line = text.decode(errors="replace")
+        self.last_line = line.strip() or self.last_line
+        if len(self.complaints) < COMPLAINTS and COMPLAINT.match(line):
+            self.complaints[line.strip()] = None
+        if self.readings is not None:
+            self.readings.take(line, at_s)
+
+
+def attempt(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The sample, or what the ``problem`` was. Ends the process where it is told to stop."""
+    given = (arguments.argv, arguments.folder, arguments.metric, arguments.unit, arguments.warmup_lines)
+    try:
+        return command(*given)
+    except (Failed, NotMeasured) as problem:
+        return {"problem": str(problem)}
+    except Stopped as stopped:
+        sys.exit(end_by(stopped.number))
+
+
+def command(argv: Sequence[str], folder: str, metric: str | None, unit: str, warmup_lines: int) -> dict[str, Any]:
+    """Run ``argv`` in ``folder`` and return one sample, with the keys of ``train``'s. Raises Failed.
+
+    Without a ``metric`` (``runner.worker.metric``) the whole command is one step. The first ``warmup_lines`` readings
+    are not among the steps that count. ``seconds`` and ``usage`` are of the whole command.
+    """
+    cpus = os.sched_getaffinity(0)
+    readings = Readings(parse(metric, unit)) if metric is not None else None
+    named = files.named(argv, Path(folder))
+    with tempfile.TemporaryDirectory(prefix="envkit-evidence-") as evidence_folder:
+        before = _counters(cpus)
+        watched, status = _run(argv, folder, evidence_folder, readings)
+        usage = increase(before, _counters(cpus))
+        found = _evidence(Path(evidence_folder), watched)
+    # last, so that they are in the part of the output that is kept
+    print(*watched.complaints, sep="\n", end="\n" if watched.complaints else "", file=sys.stderr)
+    if status != 0:
+        raise Failed(f"{_ended(status)}; {_last(watched)}")
+    # what a program takes to say what it ran with is no training
+    seconds = max(watched.ended_s - watched.begun_s - found["seconds"], 1e-6)
+    warmup, steps = ([], [seconds]) if readings is None else readings.split(warmup_lines)
+    return {
+        "seconds": seconds,
+        "step_s": [round(max(step, 1e-9), 9) for step in steps],
+        "warmup_step_s": [round(max(step, 1e-9), 9) for step in warmup],
+        "losses": [],
+        "images_per_step": None,
+        "accuracy": None,
+        "usage": {**usage, "worker_cpus": len(cpus), "frequency_mhz": processor.frequency_mhz(cpus)},
+        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
+        "digests": {"command": _command_digest(argv, metric, unit, warmup_lines), **_of_files(named, argv, folder)},
+        "evidence": found,
+    }
+
+
+def _run(argv: Sequence[str], folder: str, evidence_folder: str, readings: Readings | None) -> tuple[_Watched, int]:
+    """Start the command, read what it prints until it ends, and leave none of its processes behind."""
+    earlier = os.environ.get("PYTHONPATH")
+    environment = {
+        **os.environ,
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONPATH": f"{WITNESS}:{earlier}" if earlier else str(WITNESS),
+        "ENVKIT_EVIDENCE": evidence_folder,
+    }
+    watched = _Watched(readings, time.perf_counter())
+    try:
+        with Child(argv, folder, environment) as child:
+            watched.pid = child.pid
+            _watch(child, watched)
+            return watched, child.status
+    except OSError as error:
+        raise Failed(_not_started(argv[0], folder, error)) from None
+
+
+def _watch(child: Child, watched: _Watched) -> None:
+    """Read both streams as they come, and look at the program from outside now and then, until it has ended."""
+    streams = {descriptor: _Stream() for descriptor in child.pipes}
+    next_look_s = watched.begun_s
+    interval_s = FIRST_LOOK_S
+    with selectors.DefaultSelector() as selector:
+        for descriptor in (*streams, child.ended):
+            selector.register(descriptor, selectors.EVENT_READ)
+        while not child.has_ended():
+            now = time.perf_counter()
+            if now >= next_look_s:
+                watched.seen = outside.look(child.pid, watched.seen)
+                next_look_s = now + interval_s
+                interval_s *= LOOK_FACTOR
+            ready = [key.fd for key, _ in selector.select(max(0.0, next_look_s - time.perf_counter()))]
+            at_s = time.perf_counter()
+            for descriptor in ready:
+                if descriptor in streams and not _take(descriptor, streams[descriptor], watched, at_s):
+                    selector.unregister(descriptor)
+                    del streams[descriptor]
+        watched.ended_s = time.perf_counter()
+    for descriptor, stream in streams.items():
+        # what is in the pipe; its end may be held open by processes that the command left behind
+        os.set_blocking(descriptor, False)
+        with contextlib.suppress(BlockingIOError):
+            while _take(descriptor, stream, watched, watched.ended_s):
+                pass
+        if stream.text:
+            watched.line(stream.text, stream.at_s)
+
+
+def _take(descriptor: int, stream: _Stream, watched: _Watched, at_s: float) -> bool:
+    """Read what has come, pass it on, and look at the lines that it completes; False at the end of the stream.
+
+    A line ends with a line feed or, where a bar is drawn over the one before, with a carriage return. It came when its
+    text came: bars print the carriage return of a line just before the next.
+    """
+    read = os.read(descriptor, READ_BYTES)
+    if not read:
+        if stream.text:
+            watched.line(stream.text, stream.at_s)
+            stream.text = b""
+        return False
+    with contextlib.suppress(OSError):  # nobody listens any more
+        os.write(2, read)
+    *whole, rest = read.replace(b"\r", b"\n").split(b"\n")
+    for part in whole:
+        watched.line(stream.text + part, at_s if part else stream.at_s)
+        stream.text = b""
+    if rest:
+        stream.text = (stream.text + rest)[-LONGEST_LINE:]
+        stream.at_s = at_s
+    return True
+
+
+def _counters(cpus: set[int]) -> dict[str, float | None]:
+    """Those of ``train``, with what the children that have ended took added to what this process did."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    added = {
+        "user_s": children.ru_utime,
+        "system_s": children.ru_stime,
+        "minor_faults": children.ru_minflt,
+        "major_faults": children.ru_majflt,
+        "voluntary_switches": children.ru_nvcsw,
+        "involuntary_switches": children.ru_nivcsw,
+    }
+    return {name: value if value is None else value + added.get(name, 0) for name, value in counters(cpus).items()}
+
+
+def _evidence(folder: Path, watched: _Watched) -> dict[str, Any]:
+    """What the program itself saw or, where it left nothing, what could be seen from outside."""
+    documents = [json.loads(path.read_text()) for path in folder.glob("*.json")]
+    if documents:
+        # the command itself, or the first process of it that trained: numbers go up
+        chosen: dict[str, Any] = min(documents, key=lambda one: (one["pid"] != watched.pid, one["pid"]))["evidence"]
+        return chosen
+    variables = watched.seen or outside.seen(os.environ, (), otherwise="not seen")
+    return {"variables": variables, "unseen": UNSEEN, "seconds": 0.0}
+
+
+def _ended(status: int) -> str:
+    if status < 0:
+        return f"saw the command killed by {signal.Signals(-status).name}"
+    return f"saw the command end with exit status {status}"
+
+
+def _last(watched: _Watched) -> str:
+    return f"the last it printed is '{shown(watched.last_line)}'" if watched.last_line else "it printed nothing"
+
+
+def _not_started(program: str, folder: str, error: OSError) -> str:
+    if not Path(folder).is_dir():
+        return f"found no folder {folder} to start the command in"
+    if isinstance(error, FileNotFoundError):
+        where = f"from {folder}" if "/" in program else f"in PATH; is it ./{program}, or not installed"
+        return f"found no command '{program}' {where}"
+    return f"could not start the command '{program}': {error.strerror}"
+
+
+def _of_files(named: dict[str, str], argv: Sequence[str], folder: str) -> dict[str, str]:
+    return {f"file {name}": digest for name, digest in files.unchanged(named, argv, Path(folder)).items()}
+
+
+def _command_digest(argv: Sequence[str], metric: str | None, unit: str, warmup_lines: int) -> str:
+    return hashlib.sha256(json.dumps([list(argv), metric, unit, warmup_lines]).encode()).hexdigest()

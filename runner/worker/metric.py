@@ -1,0 +1,176 @@
+"""Step times from the lines that somebody's training prints.
+
+A metric is one of three things. A regular expression without a group: each line that it matches ends a step. One with
+a group: the group is a step's time, or a rate. A path into lines that are JSON objects (``$.train.step_time``): what
+stands there is a step's time, or a rate.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+PER_SECOND = "per-second"
+# What a number in each unit has to be multiplied with to be seconds; a rate is turned round.
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, PER_SECOND: 1.0}
+# A part of a path: a key, or the number of an item.
+PART = re.compile(r"\.([\w-]+)|\[(\d+)\]")
+# What terminals take as a command, for colours and for moving in a progress bar (ECMA-48, section 5.4).
+CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+# 1,234.5 as logs of fast training have it.
+GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d*)?")
+LONGEST_SHOWN = 120
+# Of those that are timed as they arrive: with more of them at one moment the command's output was held back.
+MOST_AT_ONCE = 0.5
+
+
+class MetricError(ValueError):
+    """A metric that is none; the text says what is wrong with it, and where."""
+
+
+class NotMeasured(ValueError):
+    """Lines that make no step times; the text says why, and what to do, as a clause that follows "the worker"."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """``expression`` or ``path``, one of the two. ``text`` is what was given for it."""
+
+    text: str
+    expression: re.Pattern[str] | None
+    path: tuple[str | int, ...]
+    unit: str
+
+    @property
+    def is_clock(self) -> bool:
+        """Whether lines hold no number: the time between them counts."""
+        return self.expression is not None and self.expression.groups == 0
+
+
+def parse(text: str, unit: str = "s") -> Metric:
+    """Raises MetricError for what is neither a regular expression with at most one group nor a path."""
+    if text.startswith("$"):
+        return Metric(text, None, _path(text), unit)
+    try:
+        expression = re.compile(text)
+    except re.error as error:
+        at = f" at position {error.pos + 1}" if error.pos is not None else ""
+        raise MetricError(f"is no regular expression: {error.msg}{at}") from None
+    if expression.groups > 1:
+        raise MetricError(f"has {expression.groups} groups, and one can be a step's time; write the others (?:…)")
+    if expression.search("") is not None:
+        raise MetricError("matches an empty line, and so every line; say more of what ends a step")
+    return Metric(text, expression, (), unit)
+
+
+def _path(text: str) -> tuple[str | int, ...]:
+    parts: list[str | int] = []
+    at = 1
+    while at < len(text):
+        match = PART.match(text, at)
+        if match is None:
+            raise MetricError(
+                f"is no path at position {at + 1} ('{text[at:]}'); write it like $.train.step_time or $.times[0]"
+            )
+        parts.append(match.group(1) if match.group(2) is None else int(match.group(2)))
+        at = match.end()
+    if not parts:
+        raise MetricError("names no key; write it like $.train.step_time")
+    return tuple(parts)
+
+
+class Readings:
+    """What a metric finds in the lines of one run. ``seconds`` has the steps' times so far."""
+
+    def __init__(self, metric: Metric) -> None:
+        self.metric = metric
+        self.seconds: list[float] = []
+        self.lines = 0
+        self.last_line = ""
+        self._arrived: float | None = None
+
+    def take(self, line: str, at_s: float) -> None:
+        """Look at one line, which came ``at_s`` (seconds, of any clock). Raises NotMeasured for what is no number."""
+        line = CONTROL.sub("", line).strip() if "\x1b" in line else line.strip()
+        if not line:
+            return
+        self.lines += 1
+        self.last_line = line
+        found = self._found(line)
+        if found is None:
+            return
+        if not self.metric.is_clock:
+            self.seconds.append(_seconds(found, self.metric.unit, line))
+            return
+        if self._arrived is not None:
+            self.seconds.append(at_s - self._arrived)
+        self._arrived = at_s
+
+    def _found(self, line: str) -> Any:
+        """What the metric finds in the line: text or a value, or None for nothing."""
+        if self.metric.expression is not None:
+            match = self.metric.expression.search(line)
+            return match and match.group(self.metric.expression.groups)
+        if not line.startswith("{"):
+            return None
+        try:
+            value = json.loads(line)
+        except ValueError:
+            return None
+        for part in self.metric.path:
+            try:
+                value = value[part]
+            except (LookupError, TypeError):
+                return None
+        return value
+
+    def split(self, warmup: int) -> tuple[list[float], list[float]]:
+        """The first ``warmup`` readings, and those that count. Raises NotMeasured for too few, or a halting clock."""
+        metric = f"the metric '{self.metric.text}'"
+        if not self.lines:
+            raise NotMeasured(
+                f"found no step: the command printed nothing for {metric} to match; let it print its steps"
+            )
+        if not self.seconds:
+            once = self._arrived is not None
+            matches = (
+                f"matches only one of the {self.lines} lines" if once else f"matches none of the {self.lines} lines"
+            )
+            last = f"that the command printed, the last being '{shown(self.last_line)}'"
+            mend = "match the line that comes with each step" if once else "try it on a line like that"
+            raise NotMeasured(f"found no step: {metric} {matches} {last}; {mend}")
+        if len(self.seconds) < warmup + 2:
+            mend = f"train for longer{', or leave out fewer with --warmup-lines' if warmup else ''}"
+            found = f"{len(self.seconds)} reading{'' if len(self.seconds) == 1 else 's'} of {metric}"
+            why = f": the {warmup} that are left out, and 2 that count" if warmup else ""
+            raise NotMeasured(f"found {found}, and it takes {warmup + 2}{why}; {mend}")
+        counted = self.seconds[warmup:]
+        if sum(second <= 0 for second in counted) > MOST_AT_ONCE * len(counted):
+            raise NotMeasured(
+                f"can't time the steps: most lines that {metric} matches arrived at one moment, because the command "
+                "holds its output back; let it flush each line (stdbuf -oL), or print a time and match that"
+            )
+        return self.seconds[:warmup], counted
+
+
+def _seconds(found: Any, unit: str, line: str) -> float:
+    """The time of a step. Raises NotMeasured."""
+    text = found.replace(",", "") if isinstance(found, str) and GROUPED.fullmatch(found) else found
+    try:
+        number = float(text) if not isinstance(text, bool) else math.nan
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number) or number <= 0:
+        raise NotMeasured(
+            f"can't read a step's time: {shown(json.dumps(found) if not isinstance(found, str) else repr(found))} in "
+            f"'{shown(line)}' is no number above 0; let the metric match nothing else"
+        )
+    return 1 / number if unit == PER_SECOND else number * SECONDS[unit]
+
+
+def shown(text: str) -> str:
+    """The text, cut where a message would get too long."""
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"

@@ -1,0 +1,59 @@
+"""The page of operators: runs of the command with simulated workers, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks import operators
+
+
+@pytest.fixture
+def script(benchmark_script, simulation, tmp_path):
+    fixed = ("--python", simulation.python, "--results", tmp_path / "o.jsonl", "--page", tmp_path / "page.md")
+
+    def run(*options, steps=4, data="synthetic"):
+        return benchmark_script(operators, *options, *fixed, "--steps", steps, "--data", data)
+
+    return run
+
+
+@pytest.fixture
+def mine(simulation, write_profile):
+    usage = {"user_s": 0.4, "system_s": 0.01, "minor_faults": 4}
+    simulation.worker("baseline", seconds=[1.0], usage={"user_s": 0.5, "system_s": 0.5})
+    simulation.worker("mine", seconds=[0.5], usage=usage, operators={"aten::mm": 0.1, "aten::add_": 0.5})
+    return write_profile("mine", "env:\n  SIMULATED: mine\n")
+
+
+def test_the_page_has_both_tables_and_the_reason(script, mine, tmp_path):
+    result = script(mine)
+    assert (result.returncode, result.stderr) == (0, "")
+    text = (tmp_path / "page.md").read_text()
+    for said in (
+        "SYNTHETIC DATA",
+        "## mine beside baseline",
+        "page faults fall from 100 to 1 per step",
+        "| baseline | 250.00 | 125.00 | 125.00 | 100 | 275.00 (+10%) |",
+        "| mm | 2 | 137.50 | 50.0% | 13.75 | 10.0% | 10.00 | -123.75 |  |",
+        "| other operators |  | 0.00 | 0.0% | 0.00 | 0.0% | - | +0.00 |  |",
+    ):
+        assert said in text
+
+
+def test_what_was_measured_is_not_measured_again(script, mine, simulation, tmp_path):
+    script(mine)
+    before = len(simulation.starts())
+    assert script(mine).returncode == 0
+    assert len(simulation.starts()) == before
+    assert [json.loads(line)["kind"] for line in (tmp_path / "o.jsonl").read_text().splitlines()] == [
+        "settings", "comparison",
+    ]  # fmt: skip
+
+
+def test_a_profile_that_fails_ends_it_with_one_line(script, simulation):
+    simulation.worker("baseline", does="exit", status=3)
+    result = script("glibc-retain")
+    assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
+    assert "runner profile-ops glibc-retain ended with exit status 1" in result.stderr

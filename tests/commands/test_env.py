@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+import platform
+import shlex
+
+import pytest
+
+from runner.formats import FORMATS
+
+INSIDE = [name for name, format in FORMATS.items() if format.inside]
+
+
+@pytest.fixture
+def env(cli, simulation):
+    """Print a profile as it would be set on the simulated machine (4 CPUs, 2 cores)."""
+    return lambda profile, *options: cli("env", profile, "--python", simulation.python, *options)
+
+
+@pytest.fixture
+def env_refused(refused, simulation):
+    return lambda profile, *options: refused("env", profile, "--python", simulation.python, *options)
+
+
+@pytest.fixture
+def profile(write_profile):
+    return write_profile("mine", "env:\n  OMP_NUM_THREADS: ${physical_cores}\n  TEXT: a 'b' $c\n")
+
+
+@pytest.fixture
+def pinned(write_profile):
+    return write_profile("pinned", "env:\n  A: 1\nprefix: [env, -u, X]\nnumerics: may-differ\n")
+
+
+def test_for_a_shell_by_default(env, simulation, profile):
+    result = env(profile)
+    assert (result.returncode, result.stderr) == (0, "")
+    machine = f"4 usable CPUs on 2 cores of {platform.node()} (Simulated CPU)"
+    assert result.stdout.splitlines() == [
+        f"# profile mine, resolved for {machine}; local {simulation.python}",
+        "export OMP_NUM_THREADS=2",
+        f"export TEXT={shlex.quote(chr(97) + ' ' + chr(39) + 'b' + chr(39) + ' $c')}",
+    ]
+    assert env(profile, "--format", "shell").stdout == result.stdout
+
+
+def test_libraries_are_preloaded_for_what_runs_on_this_machine(env):
+    for name in ("shell", "sbatch"):
+        assert "\nexport LD_PRELOAD=/usr/lib/libjemalloc.so.2\n" in env("jemalloc", "--format", name).stdout
+    assert env("jemalloc", "--format", "dotenv").stdout.endswith("\nLD_PRELOAD=/usr/lib/libjemalloc.so.2\n")
+    settings = json.loads(env("jemalloc", "--format", "vscode").stdout)
+    assert settings["terminal.integrated.env.linux"] == {"LD_PRELOAD": "/usr/lib/libjemalloc.so.2"}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_a_path_of_this_machine_is_not_given_to_a_container(env_refused, name):
+    assert env_refused("jemalloc", "--format", name) == (
+        f"runner: profile 'jemalloc' needs jemalloc, and --format {name} needs the paths inside an image: "
+        "add --engine docker with --image, or --engine apptainer with --sif"
+    )
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_a_command_of_this_machine_is_not_given_to_a_container(env_refused, pinned, name):
+    assert "profile 'pinned' needs env, and" in env_refused(pinned, "--format", name)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_needs_nothing_of_an_image_is_for_every_format(env, name):
+    result = env("baseline", "--format", name)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["shell", "dotenv", "vscode"])
+def test_what_variables_cannot_do_is_said_where_it_is_seen(env, pinned, name):
+    """The output of ``eval "$(runner env PROFILE)"`` is never seen, nor are comments in it."""
+    assert env(pinned, "--format", name).stderr.splitlines() == [
+        "runner: note: start your commands with: env -u X",
+        "runner: note: numerics may differ from those without this profile",
+    ]
+
+
+def test_a_format_that_starts_commands_does_so_with_the_prefix(env, pinned):
+    result = env(pinned, "--format", "sbatch")
+    assert result.stderr.splitlines() == ["runner: note: numerics may differ from those without this profile"]
+    assert result.stdout.endswith('\nexec env -u X "$@"\n')
+
+
+def test_a_value_that_a_format_cannot_express(env_refused, write_profile):
+    path = write_profile("mine", 'env:\n  LINES: "a\\nb"\n')
+    message = env_refused(path, "--format", "dotenv")
+    assert message.startswith("runner: profile 'mine': --format dotenv can't express LINES: it has a line break")
+
+
+def test_a_value_that_no_process_can_have(env_refused, write_profile):
+    path = write_profile("mine", 'env:\n  HALF: "\\ud800"\n')
+    assert env_refused(path) == (
+        "runner: profile 'mine': '\\ud800' can't be written in utf-8; take it out, or use a UTF-8 locale"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["jemaloc"], "(did you mean 'jemalloc'?)"),
+        (["tuned"], "this machine has no tuned profile yet; make one with: runner tune"),
+        (["tcmalloc"], "profile 'tcmalloc' preloads tcmalloc, which is not installed"),
+        (["baseline", "--engine", "lokal"], "no engine 'lokal'"),
+        (["baseline", "--cpus", "2"], "--cpus means nothing to the engine local"),
+    ],
+)
+def test_bad_input_prints_nothing_that_could_be_evaluated(env_refused, options, words):
+    assert words in env_refused(*options)
+
+
+def test_an_unknown_format(env):
+    result = env("baseline", "--format", "fish")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "invalid choice: 'fish'" in result.stderr
+    for name in FORMATS:
+        assert name in result.stderr

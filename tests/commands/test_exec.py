@@ -1,0 +1,361 @@
+"""``runner exec``: a command of one's own under a profile, and what is said of it when it has ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PROJECT, command_line
+from tests.processes import gone, until
+
+LEFT_OUT = "runner: left out "
+PYTHON_PATH = f"{PROJECT}:{{}}"
+# A torch with as much as the witness asks for: the real one takes seconds to import.
+TORCH = """
+class _Tensor:
+    def add_(self, number): pass
+def zeros(count, device): return _Tensor()
+def get_num_threads(): return 1
+"""
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """Profiles and a cache for all tests here: looking into the interpreter takes most of a second."""
+    folder = tmp_path_factory.mktemp("exec")
+    head = "title: A test\nwhy:\n  reason: A test.\n  source: here\n"
+    (folder / "mine.yaml").write_text(f"name: mine\n{head}env:\n  GREETING: hello\n  MKL_NUM_THREADS: 1\n")
+    (folder / "wrong.yaml").write_text(f"name: wrong\n{head}expect:\n  malloc.allocator: jemalloc\n")
+    (folder / "prefixed.yaml").write_text(f"name: prefixed\n{head}prefix: [env, FROM_PREFIX=yes]\n")
+    (folder / "torch.py").write_text(TORCH)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def surroundings(shared, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(shared / "cache"))
+    monkeypatch.setenv("PYTHONPATH", PYTHON_PATH.format(shared))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def execute(shared):
+    """``execute("mine", "echo", "hello")`` runs that, with options of exec before it; its result."""
+
+    def run(profile, *command, options=(), stdin="", **variables):
+        path = shared / f"{profile}.yaml"
+        result = subprocess.run(
+            command_line("exec", *options, path if path.exists() else profile, "--", *command), input=stdin,
+            env={**os.environ, **variables}, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert "Traceback" not in result.stderr, result.stderr
+        return result
+
+    return run
+
+
+@pytest.fixture
+def start(shared):
+    """Start a shell script under a profile and return when it has printed its first line, which it is to do."""
+    started = []
+
+    def run(script, *options, **how):
+        process = subprocess.Popen(
+            command_line("exec", *options, shared / "mine.yaml", "--", "sh", "-c", script), stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how,
+        )  # fmt: skip
+        started.append(process)
+        return process, process.stdout.readline().strip()
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def python(code):
+    return sys.executable, "-c", code
+
+
+# --- the command is as it would be without the runner ---
+
+
+def test_input_output_folder_and_arguments_are_the_commands_own(execute, tmp_path):
+    result = execute(
+        "mine", "sh", "-c", 'cat; pwd; printf "%s|" "$@"; echo oops >&2', "sh", "a b", "--", "-x", stdin="in\n"
+    )
+    assert (result.returncode, result.stdout) == (0, f"in\n{tmp_path}\na b|--|-x|")
+    assert "oops\n" in result.stderr
+
+
+@pytest.mark.parametrize(("script", "status"), [("exit 3", 3), ("kill -TERM $$", 143), ("kill -KILL $$", 137)])
+def test_the_exit_status_is_the_commands(execute, script, status):
+    assert execute("mine", "sh", "-c", script).returncode == status
+
+
+LOOK = ("grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status")
+
+
+def _signals(command):
+    """What ``LOOK`` shows, as sets of numbers; the C library keeps 32 and 33 to itself."""
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    masks = dict(zip(shown[::2], (int(mask, 16) for mask in shown[1::2]), strict=True))
+    return {name.rstrip(":"): {n for n in range(1, 32) if mask >> (n - 1) & 1} for name, mask in masks.items()}
+
+
+def test_signals_that_are_ignored_or_blocked_are_those_of_the_caller():
+    for ignored in ("", 'trap "" HUP;'):  # as nohup does
+        caller = ("sh", "-c", f'{ignored} exec "$@"', "sh")
+        runner = command_line("exec", "baseline", "--")
+        bare, under = (_signals([*caller, *inner, *LOOK]) for inner in ((), runner))
+        assert under == bare
+        assert (signal.SIGHUP in bare["SigIgn"]) == bool(ignored)
+
+
+def test_a_script_without_an_interpreters_name_runs_as_in_a_shell(execute, tmp_path):
+    script = tmp_path / "script"
+    script.write_text("echo run by the shell: $1\n")
+    script.chmod(0o755)
+    assert execute("mine", "./script", "x").stdout == "run by the shell: x\n"
+
+
+def test_the_prefix_comes_first(execute):
+    assert execute("prefixed", "sh", "-c", "echo $FROM_PREFIX").stdout == "yes\n"
+    missing = execute("prefixed", "no-such-command")
+    assert (missing.returncode, missing.stderr) == (127, "runner: no-such-command: no such command on the PATH\n")
+
+
+# --- variables ---
+
+
+def test_the_profiles_variables_are_set_and_the_callers_own_stay(execute):
+    result = execute("mine", "sh", "-c", "echo $GREETING $MKL_NUM_THREADS $MY_KEY", MY_KEY="secret", GREETING="no")
+    assert result.stdout == "hello 1 secret\n"
+    assert LEFT_OUT not in result.stderr
+
+
+def test_a_stray_variable_is_left_out_unless_it_is_kept(execute):
+    show = ("sh", "-c", "echo ${OMP_NUM_THREADS-none} ${KMP_BLOCKTIME-none} ${CUDA_VISIBLE_DEVICES-none}")
+    stray = {"OMP_NUM_THREADS": "7", "KMP_BLOCKTIME": "8", "CUDA_VISIBLE_DEVICES": "1", "MKL_NUM_THREADS": "9"}
+    result = execute("mine", *show, **stray)
+    # what says where to run stays, and what the profile sets itself is not stray
+    assert result.stdout == "none none 1\n"
+    said = "KMP_BLOCKTIME, OMP_NUM_THREADS, which could change the outcome (--keep-env NAME passes one on)"
+    assert f"{LEFT_OUT}{said}\n" in result.stderr
+    result = execute("mine", *show, options=("--keep-env", "OMP_NUM_THREADS"), **stray)
+    assert result.stdout == "7 none 1\n"
+    assert f"{LEFT_OUT}KMP_BLOCKTIME, " in result.stderr
+
+
+def test_the_witness_comes_before_the_users_own_python_path(execute, shared):
+    show = ("sh", "-c", "echo $PYTHONPATH; ls -d $ENVKIT_EVIDENCE")
+    result = execute("mine", *show)
+    path, evidence = result.stdout.split()
+    assert path == f"{PROJECT}/runner/worker/witness:{PYTHON_PATH.format(shared)}"
+    assert not Path(evidence).exists()  # any more
+    result = execute("mine", *show, options=("--no-check",))
+    assert (result.stdout.splitlines()[0], result.stderr.count("runner:")) == (PYTHON_PATH.format(shared), 0)
+
+
+# --- signals ---
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
+def test_a_signal_reaches_the_command_which_decides(start, number):
+    name = number.name.removeprefix("SIG")
+    process, _ = start(f"trap 'echo cleaned up; exit 7' {name}; echo ready; while :; do read line || exit 9; done")
+    process.send_signal(number)
+    assert process.stdout.readline() == "cleaned up\n"
+    assert process.wait(60) == 7
+
+
+def test_no_process_is_left_behind(start):
+    process, pid = start("echo $$; exec cat")
+    process.terminate()
+    assert process.wait(60) == 128 + signal.SIGTERM
+    until(lambda: gone(int(pid)))
+
+
+def test_ctrl_c_in_a_terminal_reaches_the_command_once(shared):
+    script = "trap 'echo got it' INT; echo ready; read line; read line; echo end"
+    pid, terminal = os.forkpty()
+    if pid == 0:
+        arguments = command_line("exec", shared / "mine.yaml", "--", "sh", "-c", script)
+        os.execv(arguments[0], arguments)
+    seen = b""
+
+    def reads(word):
+        nonlocal seen
+        while word not in seen:
+            seen += os.read(terminal, 1000)
+
+    reads(b"ready")
+    os.write(terminal, b"\x03")
+    reads(b"got it")
+    os.write(terminal, b"\n\n")
+    reads(b"end")
+    assert seen.count(b"got it") == 1
+    while True:
+        try:
+            seen += os.read(terminal, 1000)
+        except OSError:  # the terminal is closed
+            break
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+# --- evidence ---
+
+
+def test_a_program_with_torch_testifies(execute, tmp_path):
+    code = "import os, torch; os.environ['MKL_NUM_THREADS'] = '5'"
+    result = execute("mine", *python(code), options=("--evidence", "seen.json"))
+    assert result.returncode == 0
+    assert result.stderr == "runner: mine was in effect in 1 process (checked: 2 variables)\n"
+    document = json.loads((tmp_path / "seen.json").read_text())
+    assert (document["in_effect"], document["status"], document["environment"]["profile"]) == (True, 0, "mine")
+    (process,) = document["processes"]
+    assert process["argv"] == [*python(code)]
+    assert process["evidence"]["variables"]["sensitive"] == {"MKL_NUM_THREADS": "1"}
+
+
+def test_a_profile_that_was_not_in_effect_fails_a_command_that_did_not(execute):
+    code = "import sys, torch; sys.exit(int(sys.argv[1]))"
+    result = execute("wrong", *python(code), "0")
+    assert result.returncode == 1
+    first, second = result.stderr.splitlines()
+    assert first == "runner: wrong was NOT in effect"
+    assert second.startswith("runner:   malloc.allocator: expected jemalloc, seen ")
+    assert f"{sys.executable} -c import sys"[:40] in second
+    assert execute("wrong", *python(code), "3").returncode == 3
+
+
+def test_each_process_is_checked(execute, tmp_path):
+    """Like torchrun: a parent that starts others with variables of its own, of which one spoils the profile."""
+    (tmp_path / "parent.py").write_text(
+        "import os, subprocess, sys, torch\n"
+        "for number in sys.argv[1:]:\n"
+        "    variables = {**os.environ, 'OMP_NUM_THREADS': '1', 'MKL_NUM_THREADS': number}\n"
+        "    subprocess.run([sys.executable, '-c', 'import torch'], env=variables, check=True)\n"
+    )
+    result = execute("mine", sys.executable, "parent.py", "1", "1")
+    assert result.returncode == 0
+    assert "mine was in effect in 3 processes" in result.stderr
+    assert "the command itself set, for processes of its own: OMP_NUM_THREADS=1\n" in result.stderr
+    result = execute("mine", sys.executable, "parent.py", "1", "4")
+    assert result.returncode == 1
+    assert "mine was NOT in effect in 1 of 3 processes\n" in result.stderr
+    assert "variable MKL_NUM_THREADS: expected 1, seen 4 (process " in result.stderr
+
+
+def test_a_command_that_can_only_be_seen_from_outside(execute):
+    seconds = "0.5"  # as long as it takes to be looked at
+    result = execute("mine", "sleep", seconds)
+    assert result.returncode == 0
+    assert "seen from outside, 1 of 1 process had its variables (nothing more can be seen)" in result.stderr
+    result = execute("mine", "env", "-u", "GREETING", "sleep", seconds)
+    assert result.returncode == 1
+    assert "runner: mine was NOT in effect, as far as can be seen from outside\n" in result.stderr
+    assert "runner:   GREETING is not set, not hello (process " in result.stderr
+
+
+def test_a_command_that_is_too_short_to_be_seen(execute):
+    result = execute("mine", "true")
+    assert result.returncode == 0
+    assert "runner: mine: can't be checked: no Python process with torch ended in it" in result.stderr
+
+
+def test_what_the_runner_says_may_have_no_reader(shared):
+    arguments = command_line("exec", shared / "wrong.yaml", "--", "sh", "-c", "exit 5")
+    assert subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", *arguments], check=False).returncode == 5
+    full = subprocess.run(["sh", "-c", '"$@" 2>/dev/full', "sh", *arguments], check=False)
+    assert full.returncode == 5
+
+
+# --- the environment is kept, and never a wrong one ---
+
+
+def test_the_interpreter_is_looked_into_once(execute, simulation):
+    for _ in range(2):
+        result = execute("mine", "sh", "-c", "echo $GREETING", options=("--python", simulation.python))
+        assert (result.returncode, result.stdout) == (0, "hello\n")
+    assert len(simulation.starts(all=True)) == 1
+
+
+def test_a_profile_that_was_changed_is_read_again(execute, write_profile):
+    for value in ("one", "two"):
+        path = write_profile("edited", f"env:\n  GREETING: {value}\n")
+        os.utime(path, (1, 1))  # neither its time nor its size tell
+        assert execute(path, "sh", "-c", "echo $GREETING").stdout == f"{value}\n"
+
+
+def test_a_cache_that_cannot_be_written_or_read_is_no_trouble(execute, shared, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert execute("mine", "sh", "-c", "echo $GREETING", XDG_CACHE_HOME=str(tmp_path / "file")).stdout == "hello\n"
+    for entry in (shared / "cache/envkit/exec").iterdir():
+        entry.write_text('{"asked"')
+    assert execute("mine", "sh", "-c", "echo $GREETING").stdout == "hello\n"
+
+
+# --- what is wrong is said in one line ---
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "status", "said"),
+    [
+        ("no-such-command", None, 127, "no-such-command: no such command on the PATH"),
+        ("./missing", None, 127, "./missing: no such file"),
+        ("./plain", 0o644, 126, "./plain: not executable; mend that with: chmod +x ./plain"),
+        ("./", None, 126, "./: is a folder"),
+    ],
+)
+def test_a_command_that_cannot_be_started(execute, tmp_path, name, mode, status, said):
+    if mode is not None:
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(mode)
+    result = execute("mine", name)
+    assert (result.returncode, result.stdout, result.stderr) == (status, "", f"runner: {said}\n")
+
+
+def test_an_interpreter_that_is_not_there(execute, tmp_path):
+    (tmp_path / "script").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "script").chmod(0o755)
+    result = execute("mine", "./script")
+    assert (result.returncode, result.stderr) == (127, "runner: ./script: No such file or directory\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["baseline"], "exec: the command comes after --, for example: runner exec baseline -- python train.py"),
+        (["baseline", "python", "x.py"], "for example: runner exec baseline -- python x.py"),
+        (["baseline", "--"], "exec: there is no command after --"),
+        (["basline", "--", "true"], "no profile 'basline'"),
+        (["baseline", "--keep-env", "NOT_SET", "--", "true"], "--keep-env NOT_SET: it is not set in your environment"),
+        (["baseline", "--evidence", "no/x.json", "--", "true"], "--evidence no/x.json: there is no such folder"),
+        (["baseline", "--evidence", "x.json", "--no-check", "--", "true"], "--evidence: with --no-check there is none"),
+        (["baseline", "--engine", "lxc", "--", "true"], "no engine 'lxc'"),
+        (["baseline", "--memory", "4g", "--", "true"], "--memory means nothing to the engine local"),
+        (["baseline", "--python", "/no/python", "--", "true"], "--python /no/python: no such executable"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_runs(refused, arguments, said):
+    assert said in refused("exec", *arguments)
+
+
+def test_a_library_that_is_missing(refused, simulation, write_profile):
+    profile = write_profile("mine", "preload: [mimalloc]\n")
+    assert "preloads mimalloc, which is not installed" in refused(
+        "exec", "--python", simulation.python, profile, "--", "true"
+    )
+
+
+def test_a_temporary_folder_that_is_not_there(refused, tmp_path):
+    assert f"{tmp_path}/none: No such file or directory; set TMPDIR" in refused(
+        "exec", "baseline", "--", "true", TMPDIR=str(tmp_path / "none")
+    )

@@ -1,0 +1,274 @@
+"""A command of one's own in the place of a workload: what is refused, what is measured, and what reports say of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner import record
+from runner.commands.own_command import load
+from runner.errors import InputError
+from runner.plan import OwnCommand
+from tests.simulation import times
+
+OWN = ("--command", "python train.py --epochs 1")
+METRIC = ("--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", 2)
+
+
+@pytest.fixture
+def own(cli, instant, simulation, write_profile, run_folder, tmp_path):
+    """Measure ``mine`` with a command of one's own, by simulated workers that take half the time."""
+    simulation.worker("mine", seconds=times(0.5))
+    profile = write_profile("mine", "env:\n  SIMULATED: mine\n")
+
+    def run(*options, command="bench", blocks=6, **more):
+        fixed = ["--python", simulation.python, "--seed", 7, "--blocks", blocks, "--output", run_folder]
+        return cli(command, *([] if command == "calibrate" else [profile]), *fixed, *options, cwd=tmp_path, **more)
+
+    return run
+
+
+# --- what is refused ---
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--metric", "step"], "--metric means nothing without --command; add it, or leave this out"),
+        (["--unit", "ms"], "--unit means nothing without --command; add it, or leave this out"),
+        (["--warmup-lines", 3], "--warmup-lines means nothing without --command; add it, or leave this out"),
+        (["--command", ""], "--command is empty; give what starts your training, as 'python train.py'"),
+        (["--command", "  "], "--command is empty; give what starts your training, as 'python train.py'"),
+        (["--command", "sh -c 'echo"], "--command sh -c 'echo: no closing quotation; close it"),
+        ([*OWN, "--unit", "ms"], "--unit means nothing without --metric; add it, or leave this out"),
+        ([*OWN, "--warmup-lines", 3], "--warmup-lines means nothing without --metric; add it, or leave this out"),
+        ([*OWN, "--metric", r"(\d+)", "--unit", "sec"],
+         "--unit sec: no such unit; there are: s, ms, us, per-second"),
+        ([*OWN, "--metric", "step", "--unit", "ms"], "--metric 'step' has no group that could be a number with a unit; "
+         "put one around the number, or leave the unit out"),
+        ([*OWN, "--metric", "time ("],
+         "--metric 'time (' is no regular expression: missing ), unterminated subpattern at position 6"),
+        ([*OWN, "--metric", r"(\d+)/(\d+)"],
+         r"--metric '(\d+)/(\d+)' has 2 groups, and one can be a step's time; write the others (?:…)"),
+        ([*OWN, "--metric", "$.a."],
+         "--metric '$.a.' is no path at position 4 ('.'); write it like $.train.step_time or $.times[0]"),
+        ([*OWN, "--metric", ""], "--metric '' is empty; give a regular expression, or a path as $.step_time"),
+        ([*OWN, "--workload", "cnn"], "--command and --workload both say what to measure; leave one out"),
+        ([*OWN, "--full"],
+         "--full means nothing to a command of your own; leave it out, and give the command options of its own"),
+        ([*OWN, "--steps", 3],
+         "--steps means nothing to a command of your own; leave it out, and give the command options of its own"),
+        ([*OWN, "--data", "synthetic"],
+         "--data means nothing to a command of your own; leave it out, and give the command options of its own"),
+        ([*OWN, "--warmup-steps", 3],
+         "--warmup-steps means nothing to a command of your own; leave it out, and give --warmup-lines"),
+    ],
+)  # fmt: skip
+def test_options_that_are_refused(refused, tmp_path, options, line):
+    assert refused("bench", "baseline", *options, "--output", tmp_path / "run") == f"runner: {line}"
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_workload_that_there_is_not(cli):
+    result = cli("bench", "baseline", "--workload", "cn")
+    assert result.returncode == 2
+    there = "there are: cnn, cnn-nobias, cnn-batch128, cnn-batch256, and a file like mine.yaml"
+    assert result.stderr.splitlines()[-1].endswith(f"no workload 'cn' (did you mean 'cnn'?); {there}")
+
+
+# --- the workload file ---
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "mine.yaml:1: a workload file is a mapping of keys to values, for example 'name: mine'"),
+        ("metric: step", "mine.yaml:1: command is missing; say what starts the training, as command: python train.py"),
+        ("command: python train.py\nmetrik: step", "mine.yaml:2: unknown key 'metrik' (did you mean 'metric'?); there "
+         "are: name, command, folder, metric, unit, warmup_lines"),
+        ("command: 3", "mine.yaml:1: command: must be a text or a list of words"),
+        ("command: [[python]]", "mine.yaml:1: command: must be a text or a list of words"),
+        ("command: []", "mine.yaml:1: command: is empty; say what starts the training, as command: python train.py"),
+        ("command: \"sh -c 'echo\"", "mine.yaml:1: command: no closing quotation; close it"),
+        ("command: python\nname: [a]", "mine.yaml:2: name: must be a text; put it in quotes"),
+        ("command: python\nmetric: 3", "mine.yaml:2: metric: must be a text; put it in quotes"),
+        ("command: python\nmetric: 'a('", "mine.yaml:2: metric: 'a(' is no regular expression: missing ), unterminated "
+         "subpattern at position 2"),
+        ("command: python\nunit: ms", "mine.yaml:2: unit: means nothing without metric; add that, or remove this"),
+        ("command: python\nmetric: t=(.)\nunit: m", "mine.yaml:3: unit: no unit 'm' (did you mean 'ms'?); there are: "
+         "s, ms, us, per-second"),
+        ("command: python\nmetric: step\nwarmup_lines: few",
+         "mine.yaml:3: warmup_lines: must be a whole number, 0 or more"),
+        ("command: python\nfolder: gone", "mine.yaml:2: folder: there is no folder FOLDER/gone; it is taken from where "
+         "this file is"),
+    ],
+)  # fmt: skip
+def test_workload_files_that_are_refused(tmp_path, text, line):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError) as error:
+        load(file)
+    assert str(error.value).startswith(f"{tmp_path}/{line}".replace("FOLDER", str(tmp_path)))
+
+
+def test_a_workload_file(tmp_path):
+    (tmp_path / "code").mkdir()
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "name: my training\ncommand: [python, train.py, --lr, 1e-3]\nfolder: code\nmetric: 'time ([0-9.]+) ms'\n"
+        "unit: ms\nwarmup_lines: 10\n"
+    )
+    argv = ("python", "train.py", "--lr", "1e-3")
+    folder = str(tmp_path / "code")
+    assert load(file) == ("my training", OwnCommand(argv, folder, "time ([0-9.]+) ms", "ms", 10))
+    file.write_text("command: python 'my train.py'\n")
+    assert load(file) == ("mine", OwnCommand(("python", "my train.py"), str(tmp_path)))
+
+
+def test_a_workload_file_is_measured(own, run_folder, tmp_path):
+    (tmp_path / "job.yaml").write_text("command: python train.py\nmetric: step\n")
+    result = own("--workload", "job.yaml")
+    assert result.returncode == 0, result.stderr
+    plan = record.first(run_folder)["plan"]
+    assert plan["workload"] == "job"
+    assert plan["own"]["argv"] == ["python", "train.py"]
+    assert "command job: python train.py" in " ".join(result.stdout.split())
+
+
+def test_a_workload_file_has_the_metric_itself(refused, tmp_path):
+    (tmp_path / "job.yaml").write_text("command: python train.py\n")
+    line = refused("bench", "baseline", "--workload", "job.yaml", "--metric", "step", cwd=tmp_path)
+    assert line == "runner: --metric is a key of job.yaml; write it there"
+
+
+# --- what is measured ---
+
+
+def test_the_worker_is_told_what_to_run(own, simulation, tmp_path):
+    own(*OWN, *METRIC)
+    arguments = {tuple(start["arguments"]) for start in simulation.starts(all=True) if start["name"] == "mine"}
+    assert len(arguments) == 1
+    command, *rest = arguments.pop()
+    assert command == "command"
+    folder = ["--folder", str(tmp_path), "--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", "2"]
+    assert rest == [*folder, "--", "python", "train.py", "--epochs", "1"]
+
+
+def test_the_report(own):
+    result = own(*OWN, *METRIC)
+    text = " ".join(result.stdout.split())
+    assert result.returncode == 0, result.stderr
+    assert "mine 2.000 (95% interval" in text
+    assert "FASTER" in text
+    assert "Losses were not compared: compare those that your training prints before you use it." in text
+    assert "profile samples ms/step system time faults/run peak memory" in text
+    assert "images/s" not in text
+    assert "-- python train.py --epochs 1" in text.split("next")[1]
+    assert "command python train.py --epochs 1" in text.split("machine")[1]
+    assert "which takes 100 readings in each sample and as many in all: the first 2 readings are left out" in text
+    assert "block 1, mine: " in result.stderr
+    assert " ms per step" in result.stderr
+
+
+def test_the_report_of_a_whole_command(own):
+    result = own(*OWN)
+    text = " ".join(result.stdout.split())
+    assert "profile samples ms/run system time" in text
+    assert "the whole command is one step, its start too; a --metric would leave that out" in text
+    assert " ms per run" in result.stderr
+
+
+def test_other_reports_of_it(own, cli, run_folder, tmp_path):
+    own(*OWN, *METRIC)
+    details = " ".join(cli("report", run_folder, "--details").stdout.split())
+    assert f"command python train.py --epochs 1, in {tmp_path}" in details
+    assert r"metric time ([\d.]+) ms, ms, without the first 2 readings; each sample a fresh process" in details
+    assert "data the command's own" in details
+    page, markdown = tmp_path / "page.html", tmp_path / "report.md"
+    cli("report", run_folder, "--html", page, "--markdown", markdown)
+    assert "Losses were not compared" in page.read_text()
+    assert "| baseline | 6 | " in markdown.read_text()
+    found = json.loads(cli("report", run_folder, "--json").stdout)
+    assert found["plan"]["own"]["warmup_lines"] == 2
+    assert found["measured"][0]["images_per_s"] is None
+    assert "python train.py --epochs 1" in cli("history", run_folder).stdout
+    for kind in ("csv", "json", "openmetrics"):
+        assert "python train.py --epochs 1" in cli("export-results", run_folder, "--format", kind).stdout
+
+
+def test_one_that_is_resumed(own, cli, simulation, run_folder):
+    simulation.worker("mine", seconds=times(0.5), does="exit", status=1, **{"from": 3})
+    assert own(*OWN, *METRIC).returncode == 1
+    simulation.worker("mine", seconds=times(0.5))
+    result = cli("bench", "--resume", run_folder)
+    assert "FASTER" in result.stdout
+    assert all(start["arguments"][0] == "command" for start in simulation.starts(all=True) if start["name"] == "mine")
+
+
+def test_resuming_takes_no_command(refused, own, run_folder):
+    own(*OWN)
+    line = refused("bench", "--resume", run_folder, *OWN)
+    assert line == "runner: --command can't be given with --resume: the run keeps the settings it was started with"
+
+
+def test_what_the_worker_says_of_its_failure_is_shown(own, simulation, run_folder, cli):
+    simulation.worker("baseline", does="problem", text=json.dumps({"problem": "found no step: none of 4 lines"}))
+    result = own(*OWN, *METRIC)
+    assert result.returncode == 1
+    line = "FAILED block 1, baseline: the worker found no step: none of 4 lines (warming up)"
+    assert line in " ".join(result.stdout.split())
+    failures = json.loads(cli("report", run_folder, "--json").stdout)["failures"]
+    assert failures[0]["problem"] == "found no step: none of 4 lines (warming up)"
+
+
+def test_a_file_that_changes_between_samples(own, simulation):
+    simulation.worker("mine", seconds=times(0.5), digests={"file train.py": "b" * 64})
+    simulation.worker("baseline", digests={"file train.py": "c" * 64})
+    result = own(*OWN)
+    assert result.returncode == 1
+    assert "its file train.py differs from that of earlier samples (" in " ".join(result.stdout.split())
+
+
+def test_a_file_that_not_every_sample_has(own, simulation):
+    """As one that the command writes."""
+    simulation.worker("mine", seconds=times(0.5), digests={"file model.pt": "b" * 64})
+    assert own(*OWN).returncode == 0
+
+
+def test_samples_with_different_numbers_of_readings(own, simulation):
+    """Bars are drawn by time: what is faster draws fewer of them."""
+    simulation.worker("mine", seconds=times(0.5), full_steps=120)
+    simulation.worker("baseline", full_steps=240)
+    result = own(*OWN, *METRIC)
+    assert result.returncode == 0
+    assert result.stdout.startswith("mine     1.000 (")  # a mean step takes as long: 0.5 s of 120 steps, 1 s of 240
+
+
+def test_calibrating_and_planning_with_it(own, run_folder, tmp_path):
+    planned = own(*OWN, *METRIC, "--json", command="plan", blocks=5)
+    (need, *_) = json.loads(planned.stdout)["needs"]
+    assert (
+        f"--command 'python train.py --epochs 1' --metric '{METRIC[1]}' --unit ms --warmup-lines 2" in need["command"]
+    )
+    calibrated = own(*OWN, "--output", tmp_path / "calibration", command="calibrate")
+    assert calibrated.returncode == 0
+    assert (
+        json.loads((tmp_path / "calibration/record.jsonl").read_text().splitlines()[0])["plan"]["own"]["argv"][0]
+        == "python"
+    )
+
+
+def test_a_baseline_of_it(own, cli, run_folder, tmp_path, simulation):
+    own(*OWN, *METRIC)
+    kept = ("--folder", tmp_path / "kept")
+    assert cli("baseline", "save", "mine", "--from", run_folder, *kept).returncode == 0
+    profile = ("--profile", tmp_path / "mine.yaml")
+    again = cli("baseline", "check", "mine", *kept, *profile, "--output", tmp_path / "again")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert record.first(tmp_path / "again")["plan"]["own"] == record.first(run_folder)["plan"]["own"]
+    simulation.worker("baseline", digests={"command": "e" * 64})
+    simulation.worker("mine", seconds=times(0.5), digests={"command": "e" * 64})
+    other = cli("baseline", "check", "mine", *kept, *profile, "--output", tmp_path / "other")
+    assert other.returncode == 2
+    assert "the digest of the workload's command was aaaaaaaaaaaa and is now eeeeeeeeeeee" in other.stderr

@@ -1,0 +1,136 @@
+"""``runner profile-ops`` with simulated workers: what it starts, prints and refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def profile_ops(cli, write_profile, simulation, instant):
+    """Profile operators; each name is a profile that is written as needed."""
+
+    def run(*profiles, options=(), text=""):
+        paths = [
+            name if name == "baseline" else write_profile(name, f"{text}env:\n  SIMULATED: {name}\n")
+            for name in profiles
+        ]
+        fixed = ("--python", simulation.python, "--data", "synthetic", "--steps", 4, "--warmup-steps", 1)
+        return cli("profile-ops", *paths, *fixed, *options)
+
+    return run
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def memory(simulation):
+    """``mine`` takes half the time and saves the kernel's work, ``aten::mm`` nearly all of its own."""
+    usage = {"user_s": 0.4, "system_s": 0.01, "minor_faults": 4}
+    simulation.worker("baseline", seconds=[1.0, 1.01, 0.99], usage={"user_s": 0.5, "system_s": 0.5})
+    simulation.worker("mine", seconds=[0.5, 0.51, 0.49], usage=usage, operators={"aten::mm": 0.1, "aten::add_": 0.5})
+
+
+def test_a_profile_beside_the_baseline_and_the_reason(profile_ops, memory):
+    result = profile_ops("mine")
+    assert result.returncode == 0
+    assert "SYNTHETIC DATA" in result.stdout
+    rows = {line.split()[0]: line.split() for line in result.stdout.splitlines() if line.strip()}
+    # of 275 and 137.5 ms per step, a half and a tenth
+    assert rows["mm"] == ["mm", "2", "137.50", "50.0%", "13.75", "10.0%", "10.00", "-123.75"]
+    assert rows["whole"][2:4] == ["275.00", "100%"]
+    said = words(result.stdout)
+    assert "mine takes 125.0 ms less per step than baseline" in said
+    assert "page faults fall from 100 to 1 per step" in said
+    assert "in mm (-123.8 ms)" in said
+    assert "changes a step's time by +10% and +10%" in said
+    assert "baseline 250.00 125.00 125.00 100" in said
+    assert "3 processes of each, in turns: 4 steps after 1" in said
+    assert result.stderr.count("ms per step") == 6
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_processes_take_turns_and_are_all_profiled(profile_ops, memory, simulation):
+    profile_ops("mine", options=("--processes", 3, "--workload", "cnn-nobias"))
+    starts = simulation.starts()
+    assert [start["name"] for start in starts] == ["baseline", "mine", "mine", "baseline", "baseline", "mine"]
+    assert {start["arguments"][0] for start in starts} == {"operators"}
+    assert "cnn-nobias" in starts[0]["arguments"]
+
+
+def test_two_profiles_are_compared_with_each_other(profile_ops, memory, simulation):
+    simulation.worker("other")
+    result = profile_ops("other", "mine")
+    assert result.returncode == 0
+    assert {start["name"] for start in simulation.starts()} == {"other", "mine"}
+    assert "less per step than other" in words(result.stdout)
+
+
+def test_the_baseline_alone(profile_ops, simulation):
+    result = profile_ops("baseline")
+    assert result.returncode == 0
+    assert [start["name"] for start in simulation.starts()] == ["baseline"] * 3
+    assert "ratio" not in result.stdout
+    assert "why" not in result.stdout
+
+
+def test_few_operators_leave_the_rest_together(profile_ops, memory):
+    shown = profile_ops("mine", options=("--top", 1)).stdout
+    assert "other operators" in shown
+    assert "\nadd_" not in shown
+
+
+def test_json_has_every_operator_and_process(profile_ops, memory):
+    result = profile_ops("mine", options=("--json",))
+    assert (result.returncode, result.stderr) == (0, "")
+    document = json.loads(result.stdout)
+    reference, mine = document["profiles"]
+    assert (reference["arm"], mine["arm"]) == ("baseline", "mine")
+    assert len(reference["step_ms"]["processes"]) == 3
+    assert {one["name"] for one in mine["operators"]} >= {"aten::mm", "aten::add_"}
+    assert mine["operators"][0]["allocated_bytes"] == 4096
+    assert document["reasons"]
+    assert document["not_in_effect"] == []
+    assert (document["workload"], document["processes"], document["synthetic_data"]) == ("cnn", 3, True)
+
+
+def test_what_is_not_in_effect_has_no_reason(profile_ops, memory):
+    result = profile_ops("mine", text="expect:\n  openmp.runtime: intel\n")
+    assert result.returncode == 1
+    assert "mine is NOT IN EFFECT: openmp.runtime: expected intel, seen gnu" in words(result.stdout)
+    assert "takes 125" not in result.stdout
+    assert json.loads(profile_ops("mine", options=("--json",), text="expect:\n  openmp.runtime: intel\n").stdout)[
+        "not_in_effect"
+    ] == [{"arm": "mine", "key": "openmp.runtime", "expected": "intel", "seen": "gnu"}]
+
+
+def test_a_worker_that_fails_is_said(profile_ops, simulation):
+    simulation.worker("mine", does="exit", status=3, stderr="one\ntwo")
+    result = profile_ops("mine")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "runner: a worker of mine: ended with exit status 3\n        | one\n        | two\n" in result.stderr
+
+
+def test_other_weights_are_no_comparison(profile_ops, simulation):
+    simulation.worker("mine", digests={"initial_weights": "a" * 64})
+    result = profile_ops("mine")
+    assert result.returncode == 1
+    assert "mine: its initial weights differs from that of earlier samples" in result.stderr
+
+
+def test_an_interrupt_ends_it(profile_ops, simulation):
+    simulation.worker("mine", does="interrupt")
+    result = profile_ops("mine")
+    assert (result.returncode, result.stderr.splitlines()[-1]) == (130, "runner: interrupted")
+
+
+def test_a_profile_is_not_compared_with_itself(refused):
+    line = refused("profile-ops", "intel-omp", "intel-omp")
+    assert line == "runner: profile-ops: 'intel-omp' is compared with itself; name two profiles, or one"
+
+
+def test_a_profile_that_there_is_not_is_refused(refused):
+    assert "no-such-profile" in refused("profile-ops", "no-such-profile")

@@ -1,0 +1,225 @@
+"""Every format of ``runner env``, executed in the thing that it is for; what is seen there is what ``show`` says."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import jsonschema
+import kubernetes_validate
+import pytest
+import yaml
+
+from runner.formats import FORMATS
+from tests.conftest import command_line
+from tests.engines.conftest import run
+from tests.formats.resolving import environment_of
+from tests.formats.test_kubernetes import variables_of
+from tests.formats.test_vscode import SETTINGS
+
+# What every format can express, what a file of variables can't, and what instructions in a Dockerfile can't.
+PLAIN = {
+    "SPACES": "two  words", "EMPTY": "", "INNER": "it's \"so\"#1", "PATHS": "C:\\new\\", "UTF8": "grün", "YAML": "1e3",
+    "PERCENT": "%post {{ HOME }}",
+}  # fmt: skip
+HOSTILE = {**PLAIN, "QUOTES": "'it' \"is\"", "DOLLARS": "$HOME $(id) `id` $$", "HASH": " # no comment"}
+PARAGRAPH = {**HOSTILE, "PARAGRAPH": "one\n  %post two\n# three\n"}
+PREFIX = "prefix: [env, 'STARTED=with it']\n"
+TESTED = {"shell", "dotenv", "docker", "dockerfile", "apptainer", "sbatch", "kubernetes", "vscode"}
+# Fast, as nothing is kept.
+SQUASH = "-comp zstd -Xcompression-level 1"
+WAIT_S = 60
+
+
+def test_every_format_is_executed_here():
+    assert FORMATS.keys() == TESTED
+
+
+@pytest.fixture
+def hostile(write_profile):
+    """A profile with those variables, jemalloc, and a number that depends on the machine."""
+
+    def write(variables, text=""):
+        env = {**variables, "OMP_NUM_THREADS": "${physical_cores}"}
+        return write_profile("hostile", f"preload: [jemalloc]\nenv: {json.dumps(env)}\n{text}")
+
+    return write
+
+
+@pytest.fixture
+def shown(cli):
+    """The variables that ``runner show`` says would be set."""
+
+    def variables(profile, *options):
+        result = cli("show", profile, "--json", *options)
+        assert result.returncode == 0, result
+        return json.loads(result.stdout)["variables"]
+
+    return variables
+
+
+@pytest.fixture
+def printed(cli):
+    """What ``runner env`` prints."""
+
+    def text(profile, name, *options):
+        result = cli("env", profile, "--format", name, *options)
+        assert result.returncode == 0, result
+        return result.stdout
+
+    return text
+
+
+@pytest.fixture
+def image(built_image):
+    return built_image("docker")
+
+
+@pytest.fixture
+def in_docker(image):
+    return ["--engine", "docker", "--image", image]
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that Apptainer may read and write, whoever it works as."""
+    folder = Path(tempfile.mkdtemp(prefix="envkit-tests-", dir="/var/tmp"))
+    folder.chmod(0o777)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "dash"])
+def test_a_shell_evaluates_it(hostile, shown, shell):
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    profile = hostile(PARAGRAPH)
+    variables = shown(profile)
+    script = 'eval "$("$@")" && exec env -0'
+    assert variables.items() <= environment_of(shell, "-c", script, shell, *command_line("env", profile)).items()
+    mapped = run(
+        shell, "-c", 'eval "$("$@")"; exec grep libjemalloc /proc/self/maps', shell, *command_line("env", profile)
+    )
+    assert variables["LD_PRELOAD"] in mapped.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "dash"])
+def test_a_shell_evaluates_nothing_where_it_is_refused(shell):
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    result = run(shell, "-c", 'eval "$("$@")"; echo "goes on"', shell, *command_line("env", "no-such-profile"))
+    assert (result.stdout, len(result.stderr.splitlines())) == ("goes on\n", 1)
+
+
+def test_docker_reads_the_file(hostile, shown, printed, tmp_path, image, in_docker):
+    profile = hostile(PLAIN)
+    file = tmp_path / "profile.env"
+    file.write_text(printed(profile, "dotenv", *in_docker))
+    seen = environment_of("docker", "run", "--rm", "--network", "none", "--env-file", file, image, "env", "-0")
+    assert shown(profile, *in_docker).items() <= seen.items()
+
+
+@pytest.mark.parametrize("name", sorted(PARAGRAPH.keys() - PLAIN.keys()))
+def test_what_files_cannot_express_is_refused(hostile, refused, name):
+    message = refused("env", hostile({name: PARAGRAPH[name]}), "--format", "dotenv")
+    assert f"--format dotenv can't express {name}: it " in message
+
+
+def test_docker_runs_with_the_options(hostile, shown, printed, image, in_docker):
+    profile = hostile(PARAGRAPH)
+    options = printed(profile, "docker", *in_docker, "--cpus", "1")
+    assert len(shlex.split(options)) == 2 * (1 + len(PARAGRAPH) + 2)
+    script = 'eval "docker run --rm --network none $0 $1 $2"'
+    variables = shown(profile, *in_docker, "--cpus", "1")
+    assert variables["OMP_NUM_THREADS"] == "1"
+    seen = environment_of("bash", "-c", script, options.strip(), image, "env -0")
+    assert variables.items() <= seen.items()
+    mapped = run("bash", "-c", script, options.strip(), image, "grep libjemalloc /proc/self/maps")
+    assert variables["LD_PRELOAD"] in mapped.stdout
+
+
+def test_an_image_is_built_with_the_instructions(hostile, shown, printed, image, in_docker, tmp_path):
+    profile = hostile(HOSTILE, PREFIX)
+    (tmp_path / "Dockerfile").write_text(f"FROM {image}\n" + printed(profile, "dockerfile", *in_docker))
+    tag = "envkit-test-env-formats"
+    try:
+        run(
+            "docker", "build", "--quiet", "--network", "none", "--tag", tag, "--file", tmp_path / "Dockerfile", tmp_path
+        )
+        seen = environment_of("docker", "run", "--rm", "--network", "none", tag, "env", "-0")
+        mapped = run("docker", "run", "--rm", "--network", "none", tag, "grep", "libjemalloc", "/proc/self/maps")
+    finally:
+        run("docker", "image", "rm", "--force", tag, check=False)
+    variables = shown(profile, *in_docker)
+    assert {**variables, "STARTED": "with it"}.items() <= seen.items()
+    assert variables["LD_PRELOAD"] in mapped.stdout
+
+
+def test_a_sif_is_built_from_the_definition(hostile, shown, printed, built_image, sif_base, open_folder):
+    options = ["--engine", "apptainer", "--sif", built_image("apptainer")]
+    profile = hostile(PARAGRAPH, PREFIX)
+    variables = shown(profile, *options)
+    library = run("apptainer", "--quiet", "exec", options[-1], "base64", variables["LD_PRELOAD"]).stdout
+    (open_folder / "library").write_text(library)
+    bootstrap, base = sif_base.get("BOOTSTRAP", "docker"), sif_base.get("BASE", "debian:bookworm-slim")
+    # the base image alone, which is quick to pack, with the library where the profile's image has it
+    install = f"base64 --decode /library > {variables['LD_PRELOAD']}"
+    (open_folder / "definition").write_text(
+        f"Bootstrap: {bootstrap}\nFrom: {base}\n\n%files\n    {open_folder}/library /library\n\n"
+        f"%post\n    {install}\n\n{printed(profile, 'apptainer', *options)}"
+    )
+    sif = open_folder / "test.sif"
+    run("apptainer", "build", "--mksquashfs-args", SQUASH, sif, open_folder / "definition",
+        APPTAINER_TMPDIR=str(open_folder))  # fmt: skip
+    seen = environment_of("apptainer", "--quiet", "run", "--cleanenv", sif, "env", "-0")
+    assert {**variables, "STARTED": "with it"}.items() <= seen.items()
+    mapped = run("apptainer", "--quiet", "run", "--cleanenv", sif, "grep", "libjemalloc", "/proc/self/maps")
+    assert variables["LD_PRELOAD"] in mapped.stdout
+
+
+def test_a_batch_script_runs_under_slurm_or_bash(hostile, shown, printed, tmp_path):
+    profile = hostile(PARAGRAPH, PREFIX)
+    script, output = tmp_path / "job.sh", tmp_path / "output"
+    script.write_text(printed(profile, "sbatch"))
+    if shutil.which("sbatch"):
+        run("sbatch", "--wait", "--output", output, script, "env", "-0")
+        end = time.monotonic() + WAIT_S  # the file may come over a network
+        while not output.exists() and time.monotonic() < end:
+            time.sleep(0.2)
+        seen = environment_of("cat", output)
+    else:
+        seen = environment_of("bash", script, "env", "-0")
+    variables = shown(profile)
+    assert {**variables, "STARTED": "with it"}.items() <= seen.items()
+    options = re.findall(r"^#SBATCH (\S+)$", script.read_text(), re.MULTILINE)
+    assert options[0] == f"--cpus-per-task={variables['OMP_NUM_THREADS']}"
+    assert set(options[1:]) <= {"--hint=nomultithread"}
+
+
+def test_a_pod_is_valid_by_kubernetes_schema(hostile, shown, printed, image, in_docker):
+    profile = hostile(PARAGRAPH, PREFIX)
+    pod = yaml.safe_load(printed(profile, "kubernetes", *in_docker))
+    kubernetes_validate.validate(pod, kubernetes_validate.latest_version(), strict=True)
+    assert variables_of(pod) == shown(profile, *in_docker)
+    (container,) = pod["spec"]["containers"]
+    assert container["image"] == image
+    assert container["command"] == ["env", "STARTED=with it", "python", "train.py"]
+
+
+def test_settings_are_json_as_the_editor_takes_it(hostile, shown, printed):
+    profile = hostile(PARAGRAPH)
+    settings = json.loads(printed(profile, "vscode"))
+    jsonschema.validate(settings, SETTINGS)
+    assert settings["terminal.integrated.env.linux"] == shown(profile)
+
+
+def test_paths_inside_an_image_are_marked_where_they_may_mislead(cli, in_docker):
+    result = cli("env", "jemalloc", *in_docker)
+    assert result.returncode == 0
+    (note,) = result.stderr.splitlines()
+    assert note.startswith("runner: note: the preloaded libraries' paths are those inside the image (docker ")

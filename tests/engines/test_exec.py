@@ -1,0 +1,133 @@
+"""``runner exec`` with a real torch: scripts that the kit does not know, under a profile, with evidence."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PROJECT, command_line
+from tests.processes import gone, until
+
+SCRIPTS = PROJECT / "tests" / "scripts"
+IN_EFFECT = "was in effect in 1 process (checked: preload."
+
+
+@pytest.fixture
+def folder(open_folder, tmp_path_factory):
+    """Where the command runs: with the scripts, and open to whoever a container runs as."""
+    made = open_folder / tmp_path_factory.mktemp("exec").name
+    shutil.copytree(SCRIPTS, made, ignore=shutil.ignore_patterns("__pycache__"))
+    made.chmod(0o777)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture
+def execute(surroundings, folder):
+    """``execute(options, "intel-omp", "python", "x.py")``: the result, from ``folder``."""
+
+    def run(options, profile, *command, stdin="", **variables):
+        result = subprocess.run(
+            command_line("exec", *options, profile, "--", *command), cwd=folder, input=stdin,
+            env={**os.environ, **surroundings, **variables}, capture_output=True, text=True, timeout=240, check=False,
+        )  # fmt: skip
+        assert "Traceback" not in result.stderr, result.stderr
+        return result
+
+    return run
+
+
+def test_a_profile_with_a_preload_is_in_effect(execute, folder):
+    """A DataLoader's workers leave no evidence, and the runner itself is given nothing of the profile."""
+    program = (
+        "import os, runpy; print(open(f'/proc/{os.getppid()}/environ').read());"
+        "runpy.run_path('loader.py', run_name='__main__')"
+    )
+    result = execute(("--evidence", "seen.json"), "intel-omp", sys.executable, "-c", program)
+    assert (result.returncode, IN_EFFECT in result.stderr) == (0, True), result.stderr
+    assert "libiomp5" not in result.stdout
+    document = json.loads((folder / "seen.json").read_text())
+    (process,) = document["processes"]
+    assert process["evidence"]["openmp"]["runtime"] == "intel"
+
+
+def test_ranks_and_what_starts_them_are_checked(execute):
+    torchrun = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "plain_loop.py", "--steps", "2")
+    result = execute((), "intel-omp", *torchrun)
+    assert result.returncode == 0, result.stderr
+    assert "intel-omp was in effect in 3 processes" in result.stderr
+
+
+def test_a_script_that_undoes_the_profile(execute):
+    result = execute((), "intel-omp", sys.executable, "-c", "import torch; torch.set_num_threads(1)")
+    if len(os.sched_getaffinity(0)) > 1:
+        assert result.returncode == 1
+        assert "runner: intel-omp was NOT in effect\n" in result.stderr
+        assert "seen 1 (process " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("engine", "script"),
+    [("docker", "plain_loop.py"), ("podman", "lightning_log.py"), ("apptainer", "loader.py")],
+)
+def test_a_script_that_was_never_seen_runs_in_a_container(execute, engine_options, folder, engine, script):
+    program = (
+        "import os, runpy; open('written', 'w').write(os.environ['MY_KEY']);"
+        f"print(input()); runpy.run_path('{script}', run_name='__main__')"
+    )
+    options = (*engine_options(engine), "--keep-env", "MY_KEY")
+    result = execute(options, "jemalloc", "python", "-c", program, stdin="hello\n", MY_KEY="mine", OTHER="not inside")
+    assert result.returncode == 0, result.stderr
+    assert "jemalloc was in effect in 1 process (checked: preload.jemalloc, malloc.allocator" in result.stderr
+    assert result.stdout.startswith("hello\n")
+    assert len(result.stdout.splitlines()) > 1  # the script's own
+    written = folder / "written"
+    assert written.read_text() == "mine"
+    if engine != "apptainer":  # which may work as another user here
+        assert written.stat().st_uid == os.getuid()
+
+
+@pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])
+def test_the_exit_status_and_variables_inside(execute, engine_options, folder, engine):
+    script = "echo $PWD $LD_PRELOAD ${OTHER-none}; ls -d /kit/runner; exit 5"
+    result = execute(engine_options(engine), "jemalloc", "sh", "-c", script, OTHER="not inside")
+    assert result.returncode == 5, result.stderr
+    where, preload, other, code = result.stdout.split()
+    assert (where, Path(preload).name, other, code) == (str(folder), "libjemalloc.so.2", "none", "/kit/runner")
+
+
+@pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])
+def test_a_signal_ends_what_runs_inside(engine_options, surroundings, folder, engine):
+    process = subprocess.Popen(
+        command_line("exec", *engine_options(engine), "baseline", "--", "sh", "-c", "echo begun; exec sleep 1000"),
+        cwd=folder, env={**os.environ, **surroundings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout.readline() == "begun\n", process.communicate()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM, process.communicate()
+        until(lambda: gone(process.pid))
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_an_image_is_looked_into_once(execute, engine_options, open_folder):
+    """What was found is kept, for the same image and the same limits: a mark tells it from what is found."""
+    options = engine_options("docker")
+    show = ("sh", "-c", "echo ${MARK-none}")
+    before = set((open_folder / "cache").glob("envkit/exec/*.json"))
+    assert execute((*options, "--cpuset-cpus", "0"), "baseline", *show).stdout == "none\n"
+    (entry,) = set((open_folder / "cache").glob("envkit/exec/*.json")) - before
+    document = json.loads(entry.read_text())
+    document["environment"]["variables"]["MARK"] = "kept"
+    entry.write_text(json.dumps(document))
+    assert execute((*options, "--cpuset-cpus", "0"), "baseline", *show).stdout == "kept\n"
+    assert execute((*options, "--cpuset-cpus", "0-0"), "baseline", *show).stdout == "none\n"

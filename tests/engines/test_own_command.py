@@ -1,0 +1,176 @@
+"""Training scripts that the kit has never seen, measured with --command by real engines."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from runner import record
+from runner.engines import container
+from runner.engines.base import PROJECT, EngineOptions, Task
+from runner.errors import InputError
+from tests.processes import gone, until
+
+SCRIPTS = PROJECT / "tests/scripts"
+# How each script tells its steps, and how many readings a sample of it has.
+METRICS = {
+    "plain_loop.py": (["--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", "10"], 50),
+    "loader.py": (["--metric", "$.train.step_time"], 40),
+    "lightning_log.py": (["--metric", r"([\d.]+)it/s", "--unit", "per-second", "--warmup-lines", "5"], 75),
+}
+PYTHON = {"local": sys.executable, "docker": "python", "podman": "python", "apptainer": "python"}
+
+
+@pytest.fixture(scope="module")
+def place():
+    """A folder for code, scripts and images that a container's ordinary user may write to, whoever runs the tests."""
+    folder = Path(tempfile.mkdtemp(prefix="envkit-tests-", dir="/var/tmp"))
+    for name in ("runner", "envprofiles"):
+        shutil.copytree(PROJECT / name, folder / "project" / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(SCRIPTS, folder / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "tmp").mkdir()
+    subprocess.run(["chmod", "-R", "a+rwX", folder], check=True)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def measured(cli, place, built_image, tmp_path):
+    """Measure a command in the folder of scripts: the result, and the events of the record."""
+
+    def run(engine, profile, command, *options, blocks=1):
+        image = []
+        if engine != "local":
+            built = built_image(engine)
+            if engine == "apptainer":
+                readable = place / "test.sif"
+                built = readable if readable.exists() else shutil.copy(built, readable)
+            image = ["--sif" if engine == "apptainer" else "--image", built]
+        fixed = ["--engine", engine, *image, "--blocks", blocks, "--output", tmp_path / "run"]
+        surroundings = {"PYTHONPATH": str(place / "project"), "TMPDIR": str(place / "tmp")}
+        given = ["--command", command, *options]
+        result = cli("bench", profile, *fixed, *given, cwd=place / "scripts", **surroundings)
+        events = record.read(tmp_path / "run") if (tmp_path / "run").exists() else []
+        return result, events
+
+    return run
+
+
+@pytest.mark.parametrize("engine", ["local", "docker", "apptainer"])
+@pytest.mark.parametrize("script", METRICS)
+def test_a_script_is_measured_and_the_profile_is_in_effect(measured, engine, script):
+    metric, readings = METRICS[script]
+    blocks = 2 if (engine, script) == ("local", "plain_loop.py") else 1
+    result, events = measured(engine, "intel-omp", f"{PYTHON[engine]} {script}", *metric, blocks=blocks)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "intel-omp: what it expects was observed in every sample" in " ".join(result.stdout.split())
+    samples = [event for event in events if event["event"] == "sample"]
+    assert len(samples) == 2 * blocks
+    for sample in samples:
+        assert len(sample["step_s"]) == readings
+        assert all(0 < step < sample["seconds"] for step in sample["step_s"])
+        runtime = sample["evidence"]["openmp"]["runtime"]
+        assert runtime == ("intel" if sample["arm"] == "intel-omp" else "gnu")
+        assert f"file {script}" in sample["digests"]
+
+
+@pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])
+def test_what_it_writes_belongs_to_the_caller(measured, place, engine):
+    script = (
+        f"id -u > {engine}.txt; echo $HOME; touch $HOME/cache && ls /kit/runner > /dev/null && ! touch /kit/runner/x"
+    )
+    result, _ = measured(engine, "baseline", f'sh -c "{script}"')
+    assert result.returncode == 0, result.stdout + result.stderr
+    written = place / "scripts" / f"{engine}.txt"
+    if engine != "apptainer":  # which may be a wrapper that works as another user
+        assert written.read_text().strip() == str(os.getuid())
+        assert written.stat().st_uid == os.getuid()
+
+
+@pytest.mark.parametrize("engine", ["local", "docker", "apptainer"])
+def test_a_metric_that_never_matches(measured, engine):
+    result, events = measured(engine, "baseline", "sh -c 'echo step 1; echo step 2'", "--metric", "epoch")
+    assert result.returncode == 1
+    problem = (
+        "found no step: the metric 'epoch' matches none of the 2 lines that the command printed, the last being "
+        "'step 2'; try it on a line like that (warming up)"
+    )
+    assert [event["problem"] for event in events if event["event"] == "failure"] == [problem]
+    assert problem in " ".join(result.stdout.split())
+
+
+def test_a_program_that_is_not_python_is_not_seen_to_use_the_runtime(measured):
+    """What is expected of an OpenMP runtime can't be seen in a shell: no speedup is worked out."""
+    result, events = measured("local", "intel-omp", "sh -c 'sleep 0.3'")
+    assert result.returncode == 1
+    text = " ".join(result.stdout.split())
+    assert "intel-omp is NOT IN EFFECT" in text
+    assert "openmp.runtime: expected intel, not seen" in text
+    assert "the command left no evidence of its own" in text
+    (sample,) = (event for event in events if event["event"] == "sample" and event["arm"] == "intel-omp")
+    assert set(sample["evidence"]["variables"]["preloaded"].values()) == {"mapped"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_nothing_of_it_outlives_the_runner(start, tmp_path, number):
+    script = "sleep 300 & echo $$ $! > pids.new; mv pids.new pids; wait"
+    (tmp_path / "train.sh").write_text(script)
+    job = tmp_path / "job.yaml"
+    job.write_text("command: sh train.sh\n")
+    runner = start("bench", "baseline", "--workload", job, "--output", tmp_path / "run")
+    pids = until(lambda: (tmp_path / "pids").exists() and (tmp_path / "pids").read_text()).split()
+    runner.send_signal(number)
+    runner.communicate()
+    until(lambda: all(gone(int(pid)) for pid in pids))
+
+
+# --- how containers are started ---
+
+
+def test_the_folder_alone_can_be_written_to():
+    task = Task(("command",), folder="/home/me/training", variables={"OMP_NUM_THREADS": "2"})
+    assert container.mounts(task) == [f"{PROJECT}/runner:/kit/runner:ro", "/home/me/training:/home/me/training:rw"]
+    options = " ".join(container.run_options(task, EngineOptions(), rootless=False))
+    assert f"--user {os.getuid()}:{os.getgid()}" in options
+    assert "--network host" in options
+    assert "--env HOME=/tmp --env OMP_NUM_THREADS=2" in options
+    assert "--user 0:0" in " ".join(container.run_options(task, EngineOptions(), rootless=True))
+
+
+def test_the_kits_own_workloads_get_no_network_and_write_nothing():
+    options = " ".join(container.run_options(Task(("train",), data="/data/set"), EngineOptions(), rootless=False))
+    assert "--network none" in options
+    assert "--user" not in options
+    assert ":rw" not in options
+    assert "HOME" not in options
+
+
+@pytest.mark.parametrize(
+    ("folder", "problem"),
+    [
+        ("/", "would hide the image's own files"),
+        ("/usr", "would hide the image's own files"),
+        ("/opt", "would hide the image's own files"),
+        ("/home/me/a:b", "can't mount a folder with ':' or ',' in its name"),
+    ],
+)
+def test_folders_that_cannot_be_mounted(folder, problem):
+    with pytest.raises(InputError, match=problem):
+        container.mounts(Task(("command",), folder=folder))
+
+
+def test_the_document_by_hand(measured, cli, tmp_path):
+    """The command that the report gives for one sample runs in a shell."""
+    measured("local", "baseline", "sh -c 'echo t=1; echo t=2'", "--metric", r"t=(\d)")
+    details = cli("report", tmp_path / "run", "--details").stdout
+    line = details.split("by hand  (one sample each)\n")[1].splitlines()[0]
+    by_hand = subprocess.run(["/bin/sh", "-c", line], cwd="/", capture_output=True, text=True, check=False)
+    assert json.loads(by_hand.stdout)["step_s"] == [1, 2]

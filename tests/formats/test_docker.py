@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from hypothesis import given
+
+from runner.errors import InputError
+from runner.formats.docker import dockerfile, options
+from tests.formats.resolving import VALUES, resolved
+
+
+@given(VALUES)
+def test_the_options_have_every_value_whole(variables):
+    words = shlex.split(options(resolved(variables, limits=("--cpus", "1.5"))))
+    assert words[:2] == ["--cpus", "1.5"]
+    assert words[2::2] == ["--env"] * len(variables)
+    assert words[3::2] == [f"{name}={value}" for name, value in variables.items()]
+
+
+def test_instructions():
+    variables = {"A": "1", "B": "a \"b\" $HOME \\n 'c' # d", "EMPTY": ""}
+    lines = dockerfile(resolved(variables, prefix=["numactl", "-N", '"0"'])).splitlines()
+    assert lines == [
+        "# profile mine, resolved for 4 usable CPUs on 2 cores of here (a CPU); local python",
+        'ENV A="1"',
+        'ENV B="a \\"b\\" \\$HOME \\\\n \'c\' # d"',
+        'ENV EMPTY=""',
+        'ENTRYPOINT ["numactl", "-N", "\\"0\\""]',
+    ]
+    assert "ENTRYPOINT" not in dockerfile(resolved(variables))
+
+
+@pytest.mark.parametrize("value", ["a\nb", "a\rb", "\x07"])
+def test_an_instruction_is_one_line(value):
+    with pytest.raises(InputError, match=r"dockerfile can't express X: it has a line break .*; use --format docker"):
+        dockerfile(resolved({"X": value}))

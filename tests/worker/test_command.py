@@ -1,0 +1,293 @@
+"""The worker that runs somebody's own command: small shell programs in the place of training."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from runner.effect import check
+from runner.environment import Environment
+from runner.measure import SAMPLE_KEYS
+from runner.worker import command
+from tests.conftest import PROJECT
+from tests.processes import gone, until
+
+IMPATIENT = "from runner.worker import __main__, child; child.GRACE_S = 0.1; __main__.main()"
+STEPS = "for step in 1 2 3 4; do echo step $step; sleep 0.02; done"
+
+
+def started(*words, folder, argv, worker=("-m", "runner.worker"), **variables):
+    return subprocess.Popen(
+        [sys.executable, *worker, "command", "--folder", str(folder), *words, "--", *map(str, argv)],
+        cwd=PROJECT, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, errors="replace",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run a shell script as the command: the worker's document, exit status and stderr."""
+
+    def worker(script, *words, argv=None, folder=tmp_path, **variables):
+        process = started(*words, folder=folder, argv=argv or ["sh", "-c", script], **variables)
+        stdout, stderr = process.communicate()
+        return SimpleNamespace(status=process.returncode, document=json.loads(stdout), stderr=stderr)
+
+    return worker
+
+
+@pytest.fixture
+def refused(run):
+    """The problem of a worker that has no sample, and nothing else in its document."""
+
+    def worker(*arguments, **options):
+        result = run(*arguments, **options)
+        assert result.status == 1
+        assert result.document.keys() == {"problem"}
+        return result.document["problem"]
+
+    return worker
+
+
+def test_the_whole_command_is_one_step(run):
+    result = run("sleep 0.1")
+    assert result.status == 0
+    assert result.document.keys() >= SAMPLE_KEYS
+    assert result.document["step_s"] == [pytest.approx(result.document["seconds"])]
+    assert result.document["seconds"] >= 0.1
+    assert (result.document["losses"], result.document["images_per_step"]) == ([], None)
+
+
+def test_lines_end_steps(run):
+    document = run(STEPS, "--metric", "^step", "--warmup-lines", "1").document
+    assert [len(document[name]) for name in ("warmup_step_s", "step_s")] == [1, 2]
+    assert all(0.02 <= step < document["seconds"] for step in document["step_s"])
+
+
+def test_a_progress_bar_on_stderr(run):
+    script = r"for rate in 4 5 8 10; do printf '\r%s%%|##  | %s.0it/s' $rate $rate >&2; sleep 0.01; done; echo >&2"
+    document = run(script, "--metric", r"([\d.]+)it/s", "--unit", "per-second").document
+    assert document["step_s"] == [0.25, 0.2, 0.125, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "lines"),
+    [
+        ([(b"one\ntwo\r\n", 1.0)], [(b"one", 1.0), (b"two", 1.0)]),
+        ([(b"one", 1.0), (b"\n", 2.0)], [(b"one", 1.0)]),
+        ([(b"on", 1.0), (b"e\nt", 2.0), (b"wo", 3.0)], [(b"one", 2.0), (b"two", 3.0)]),
+        # the carriage return that ends a bar's line comes with the next
+        (
+            [(b"\rone", 1.0), (b"\rtwo", 2.0), (b"\rthree", 3.0)],
+            [(b"one", 1.0), (b"two", 2.0), (b"three", 3.0)],
+        ),
+    ],
+)
+def test_a_line_came_when_its_text_came(pieces, lines, capfd):
+    found = []
+    watched = SimpleNamespace(line=lambda text, at_s: found.append((text, at_s)))
+    read, write = os.pipe()
+    stream = command._Stream()
+    for text, at_s in pieces:
+        os.write(write, text)
+        assert command._take(read, stream, watched, at_s)
+    os.close(write)
+    assert not command._take(read, stream, watched, 9.0)
+    os.close(read)
+    assert [(text, at_s) for text, at_s in found if text] == lines
+    assert capfd.readouterr().err == b"".join(text for text, _ in pieces).decode()
+
+
+def test_lines_are_taken_from_both_streams_and_passed_on(run):
+    result = run("echo t=1; echo t=2 >&2; printf t=3", "--metric", r"t=(\d)")
+    assert sorted(result.document["step_s"]) == [1, 2, 3]
+    assert {"t=1", "t=2"} <= set(result.stderr.replace("t=3", "").splitlines())
+
+
+def test_what_the_command_prints_is_not_taken_for_the_document(run):
+    assert run("echo '{\"seconds\": 1}'; head -c 300000 /dev/urandom").document.keys() >= SAMPLE_KEYS
+
+
+def test_output_without_line_ends_is_read_on(run):
+    document = run("head -c 2000000 /dev/zero | tr '\\0' x; echo; echo t=1; echo t=2", "--metric", r"t=(\d)").document
+    assert document["step_s"] == [1, 2]
+
+
+def test_python_prints_without_delay(run):
+    script = "import time\nfor step in range(4): print('step', step); time.sleep(0.02)"
+    document = run("", "--metric", "^step", argv=[sys.executable, "-c", script]).document
+    assert min(document["step_s"]) >= 0.01
+
+
+def test_children_count_to_what_it_used(run):
+    """A subshell's work, and that of a program which it starts."""
+    document = run("(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); true").document
+    assert document["usage"]["user_s"] + document["usage"]["system_s"] > 0.05
+    assert document["usage"]["worker_cpus"] == len(os.sched_getaffinity(0))
+
+
+def test_the_command_runs_in_its_folder_with_the_variables_given(run, tmp_path):
+    result = run('echo "$PWD $OMP_NUM_THREADS $MINE"', OMP_NUM_THREADS="3", MINE="yes")
+    assert result.stderr.splitlines() == [f"{tmp_path} 3 yes"]
+    assert result.document["evidence"]["variables"]["sensitive"] == {"OMP_NUM_THREADS": "3"}
+
+
+def test_the_callers_own_python_path_still_counts(run, tmp_path):
+    (tmp_path / "mine.py").write_text("print('found', customised)")
+    (tmp_path / "sitecustomize.py").write_text("import builtins; builtins.customised = 'and customised'")
+    result = run("", argv=[sys.executable, "-c", "import mine"], PYTHONPATH=str(tmp_path))
+    assert result.stderr.splitlines() == ["found and customised"]
+
+
+# --- what did not go well ---
+
+
+def test_a_command_that_is_not_there(refused, tmp_path):
+    assert refused("", argv=["train-it"]) == "found no command 'train-it' in PATH; is it ./train-it, or not installed"
+    assert refused("", argv=["./train-it"]) == f"found no command './train-it' from {tmp_path}"
+    (tmp_path / "train-it").write_text("")
+    assert refused("", argv=["./train-it"]) == "could not start the command './train-it': Permission denied"
+    assert refused("true", folder=tmp_path / "gone") == f"found no folder {tmp_path}/gone to start the command in"
+
+
+def test_a_command_that_fails(refused):
+    assert refused("exit 3") == "saw the command end with exit status 3; it printed nothing"
+    problem = refused("echo step 1; echo 'Error: no data' >&2; exit 1", "--metric", "epoch")
+    assert problem == "saw the command end with exit status 1; the last it printed is 'Error: no data'"
+    assert refused("kill -SEGV $$") == "saw the command killed by SIGSEGV; it printed nothing"
+
+
+def test_a_metric_that_never_matches(refused):
+    assert refused(STEPS, "--metric", "epoch") == (
+        "found no step: the metric 'epoch' matches none of the 4 lines that the command printed, the last being "
+        "'step 4'; try it on a line like that"
+    )
+
+
+def test_a_reading_that_is_no_number(refused):
+    assert refused("echo time nan", "--metric", r"time (\S+)").startswith(
+        "can't read a step's time: 'nan' in 'time nan'"
+    )
+
+
+# --- what it leaves behind ---
+
+
+def test_nothing_that_the_command_starts_outlives_it(run, tmp_path):
+    """Neither a program in the background nor one that has left the session."""
+    run("sleep 300 & echo $! > pids; setsid sleep 300 & echo $! >> pids; sleep 0.1")
+    pids = (tmp_path / "pids").read_text().split()
+    assert len(pids) == 2
+    assert all(gone(int(pid)) for pid in pids)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_the_command_ends_with_the_worker(tmp_path, number):
+    process = started(folder=tmp_path, argv=["sh", "-c", "echo $$ > pid.new; mv pid.new pid; exec sleep 300"])
+    pid = int(until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text()))
+    process.send_signal(number)
+    stdout, stderr = process.communicate()
+    assert (process.returncode, stdout, stderr) == (-number, "", "")
+    until(lambda: gone(pid))
+
+
+def test_a_command_that_will_not_end_is_killed_with_what_it_started(tmp_path):
+    script = "trap '' TERM; sleep 300 & echo $$ $! > pids.new; mv pids.new pids; wait; sleep 300"
+    process = started(folder=tmp_path, argv=["sh", "-c", script], worker=("-c", IMPATIENT))
+    pids = until(lambda: (tmp_path / "pids").exists() and (tmp_path / "pids").read_text()).split()
+    process.terminate()
+    process.communicate()
+    assert all(gone(int(pid)) for pid in pids)
+
+
+def test_the_command_ends_when_the_runner_is_killed(tmp_path):
+    """Its grandchild too, although the kernel tells only the worker."""
+    script = "sleep 300 & echo $! > pid.new; mv pid.new pid; wait"
+    runner = (
+        "import os, subprocess, sys; subprocess.Popen([sys.executable, '-m', 'runner.worker', 'command', "
+        f"f'--die-with-parent={{os.getpid()}}', '--folder', {str(tmp_path)!r}, '--', 'sh', '-c', {script!r}]).wait()"
+    )
+    process = subprocess.Popen([sys.executable, "-c", runner], cwd=PROJECT, stdin=subprocess.DEVNULL)
+    pid = int(until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text()))
+    process.kill()
+    process.wait()
+    until(lambda: gone(pid))
+
+
+def test_no_evidence_folder_is_left(run, own_surroundings):
+    run("true")
+    run("exit 1")
+    assert list((own_surroundings / "tmp").iterdir()) == []
+
+
+# --- what it was made of ---
+
+
+def test_digests(run, tmp_path):
+    (tmp_path / "train.sh").write_text("echo t=1; echo t=2; echo again >> log")
+    (tmp_path / "log").write_text("")
+    argv = ["sh", "train.sh", "--log", "log"]
+    first, second = (run("", "--metric", r"t=(\d)", argv=argv).document["digests"] for _ in range(2))
+    assert first == second
+    assert first.keys() == {"command", "file train.sh"}
+    (tmp_path / "train.sh").write_text("echo t=1; echo t=2")
+    changed = run("", "--metric", r"t=(\d)", argv=argv).document["digests"]
+    assert changed["file train.sh"] != first["file train.sh"]
+    assert changed["command"] == first["command"]
+    assert run("", "--metric", r"t=(\d)", "--unit", "ms", argv=argv).document["digests"]["command"] != first["command"]
+
+
+# --- evidence ---
+
+
+def unmet(profile, document):
+    return {one.key: one.seen for one in check(profile, document["evidence"], {}) if not one.holds}
+
+
+def test_without_a_witness_preloads_and_variables_are_seen_from_outside(run):
+    library = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libm" in line)
+    given = {"LD_PRELOAD": library, "KMP_BLOCKTIME": "2"}
+    profile = Environment("mine", "A test", given, {"mine": library}, (), {}, "same")
+    document = run("sleep 0.2", **given).document
+    assert document["evidence"]["unseen"].startswith("the command left no evidence of its own")
+    # the preload is there; whether a library reads the variable can't be known
+    assert unmet(profile, document) == {"variable KMP_BLOCKTIME": "nothing known running"}
+    expecting = Environment("mine", "A test", given, {"mine": library}, (), {"openmp.runtime": "intel"}, "same")
+    assert unmet(expecting, document)["openmp.runtime"] == "not seen"
+
+
+def test_a_preload_that_is_not_there_is_seen_from_outside(run, tmp_path):
+    missing = str(tmp_path / "libmissing.so")
+    profile = Environment("mine", "A test", {"LD_PRELOAD": missing}, {"mine": missing}, (), {}, "same")
+    assert unmet(profile, run("sleep 0.2", LD_PRELOAD=missing).document) == {"preload.mine": "not mapped"}
+
+
+def test_the_evidence_is_that_of_the_command_itself(run):
+    """Of several processes the command's own counts, else the first."""
+    document = '{"pid": %s, "argv": [], "evidence": {"mark": "%s", "variables": {}, "seconds": 0}}'
+    script = (
+        f"leave() {{ printf '{document}' $1 $2 > $ENVKIT_EVIDENCE/$1.json; }}; leave 70002 later; leave 70001 first"
+    )
+    assert run(script).document["evidence"]["mark"] == "first"
+    assert run(f"{script}; leave $$ main").document["evidence"]["mark"] == "main"
+
+
+def test_the_time_that_evidence_takes_is_no_training(run):
+    script = (
+        """echo '{"pid": 1, "argv": [], "evidence": {"variables": {}, "seconds": 0.15}}' > $ENVKIT_EVIDENCE/1.json"""
+    )
+    document = run(f"sleep 0.2; {script}").document
+    assert 0.05 <= document["step_s"][0] < 0.2
+
+
+def test_complaints_of_libraries_stay_in_sight(run):
+    complaint = "OMP: Warning #96: Cannot form a team with 8 threads, using 2 instead."
+    result = run(f"echo '{complaint}'; head -c 5000 /dev/zero | tr '\\0' x; echo")
+    assert complaint in result.stderr[-500:]

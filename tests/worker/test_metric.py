@@ -1,0 +1,139 @@
+"""Step times from lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.worker.metric import MetricError, NotMeasured, Readings, parse
+
+
+def readings(metric, *lines, unit="s", every_s=0.5):
+    """The step times of lines that come ``every_s`` apart."""
+    found = Readings(parse(metric, unit))
+    for number, line in enumerate(lines):
+        found.take(line, 10 + number * every_s)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "line", "seconds"),
+    [
+        (r"time ([\d.]+) ms", "ms", "step 12 loss 0.31 time 8.3 ms", 0.0083),
+        (r"time ([\d.]+)s", "s", "step 12 time 1.25s", 1.25),
+        (r"(\d+) us", "us", "took 250 us", 0.00025),
+        (r"([\d.]+)it/s", "per-second", "Epoch 0: 50%|##  | 20/40 [00:01<00:01, 12.50it/s]", 0.08),
+        (r"(\S+) steps/s", "per-second", "1,250.0 steps/s", 0.0008),
+        (r"(?:step|batch) time: (.*)", "s", "batch time: 2e-3", 0.002),
+        ("$.step_time", "s", '{"step": 3, "step_time": 0.5}', 0.5),
+        ("$.train.times[1].seconds", "s", '{"train": {"times": [1, {"seconds": 0.25}]}}', 0.25),
+        ("$.rate", "per-second", '  {"rate": "4"}', 0.25),
+        (r"time (\d+)", "s", "\x1b[32mtime\x1b[0m \x1b[1m7\x1b[0m", 7),
+    ],
+)
+def test_a_number_in_a_line(metric, unit, line, seconds):
+    assert readings(metric, line, unit=unit).seconds == [pytest.approx(seconds)]
+
+
+@pytest.mark.parametrize(
+    ("metric", "line"),
+    [
+        (r"([\d.]+)it/s", "Epoch 0:  0%|    | 0/40 [00:00<?, ?it/s]"),
+        (r"time (\d+)", "an epoch took 3 s"),
+        (r"train(?:ed in (\d+) s)?", "training begins"),
+        ("$.step_time", "step_time 0.5"),
+        ("$.step_time", '{"step_time": 0.5'),
+        ("$.step_time", '{"loss": 0.5}'),
+        ("$.train.step_time", '{"train": 3}'),
+        ("$.step_time", '{"step_time": null}'),
+        ("$.times[2]", '{"times": [1, 2]}'),
+        ("$.times.first", '{"times": [1, 2]}'),
+        ("step", "   "),
+    ],
+)
+def test_other_lines_are_no_readings(metric, line):
+    assert readings(metric, line, line).seconds == []
+
+
+def test_without_a_group_the_time_between_matching_lines_counts():
+    found = readings("^step", "loading", "step 1", "saving", "step 2", "step 3", "bye", every_s=0.25)
+    assert found.seconds == [0.5, 0.25]
+    assert found.lines == 6
+
+
+@pytest.mark.parametrize(
+    ("metric", "problem"),
+    [
+        ("time (", "is no regular expression: missing ), unterminated subpattern at position 6"),
+        ("*", "is no regular expression: nothing to repeat at position 1"),
+        (r"(\d+) of (\d+)", "has 2 groups, and one can be a step's time; write the others (?:…)"),
+        (".*", "matches an empty line, and so every line; say more of what ends a step"),
+        ("$", "names no key; write it like $.train.step_time"),
+        ("$.a..b", "is no path at position 4 ('..b'); write it like $.train.step_time or $.times[0]"),
+        ("$.a[x]", "is no path at position 4 ('[x]'); write it like $.train.step_time or $.times[0]"),
+        ("$step", "is no path at position 2 ('step'); write it like $.train.step_time or $.times[0]"),
+    ],
+)
+def test_what_is_no_metric(metric, problem):
+    with pytest.raises(MetricError) as error:
+        parse(metric)
+    assert str(error.value) == problem
+
+
+@pytest.mark.parametrize(
+    ("metric", "line", "value"),
+    [
+        (r"time (\S+)", "time nan", "'nan'"),
+        (r"time (\S+)", "time inf", "'inf'"),
+        (r"time (\S+)", "time 0.0", "'0.0'"),
+        (r"time (\S+)", "time -3", "'-3'"),
+        (r"time (\S+)", "time 8.3ms", "'8.3ms'"),
+        (r"time (\S+)", "time 1,2", "'1,2'"),
+        ("$.t", '{"t": true}', "true"),
+        ("$.t", '{"t": {"ms": 3}}', '{"ms": 3}'),
+        ("$.t", '{"t": NaN}', "NaN"),
+    ],
+)
+def test_a_reading_that_is_no_number(metric, line, value):
+    with pytest.raises(NotMeasured) as error:
+        readings(metric, line)
+    assert str(error.value) == (
+        f"can't read a step's time: {value} in '{line}' is no number above 0; let the metric match nothing else"
+    )
+
+
+def test_the_first_readings_can_be_left_out():
+    found = readings(r"t=(\d)", "t=9", "t=8", "t=1", "t=2")
+    assert found.split(2) == ([9, 8], [1, 2])
+    assert found.split(0) == ([], [9, 8, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("metric", "lines", "warmup", "problem"),
+    [
+        ("step", "", 0, "found no step: the command printed nothing for the metric 'step' to match; let it print its "
+         "steps"),
+        ("epoch", "step 1,step 2", 0, "found no step: the metric 'epoch' matches none of the 2 lines that the command "
+         "printed, the last being 'step 2'; try it on a line like that"),
+        ("1", "step 1,step 2", 0, "found no step: the metric '1' matches only one of the 2 lines that the command "
+         "printed, the last being 'step 2'; match the line that comes with each step"),
+        ("(1)", "step 1,step 2", 0, "found 1 reading of the metric '(1)', and it takes 2; train for longer"),
+        ("([0-9])", "step 1,step 2,step 3", 2, "found 3 readings of the metric '([0-9])', and it takes 4: the 2 that "
+         "are left out, and 2 that count; train for longer, or leave out fewer with --warmup-lines"),
+    ],
+)  # fmt: skip
+def test_too_little_to_measure(metric, lines, warmup, problem):
+    with pytest.raises(NotMeasured) as error:
+        readings(metric, *lines.split(",")).split(warmup)
+    assert str(error.value) == problem
+
+
+def test_a_long_line_is_cut_where_it_is_shown():
+    with pytest.raises(NotMeasured) as error:
+        readings("epoch", "x" * 5000).split(0)
+    assert len(str(error.value)) < 300
+    assert "xxx…'; try it" in str(error.value)
+
+
+def test_lines_that_come_all_at_one_moment_tell_no_time():
+    with pytest.raises(NotMeasured, match="most lines that the metric 'step' matches arrived at one moment, because"):
+        readings("step", *["step"] * 5, every_s=0).split(0)
