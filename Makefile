@@ -10,7 +10,7 @@ VENV    := .venv
 RUNNER  := $(VENV)/bin/runner
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench compare-engines doctor profiles image sif libraries dev test unit faults reliability simulated rivals padding peers experiments startup same book operators env-formats lint lock clean
+.PHONY: help setup bench matrix matrix-page compare-engines doctor profiles image sif libraries dev test unit faults reliability simulated rivals padding peers experiments startup same book own-training operators env-formats lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ setup:  ## install the locked dependencies into .venv
 
 bench: setup  ## measure PROFILE (default intel-omp) against the baseline and report
 	@$(RUNNER) bench $(PROFILE) --engine $(ENGINE) $(ARGS)
+
+matrix: setup  ## measure every profile that applies here in one run, and rank them (2 minutes for each)
+	@$(RUNNER) matrix --engine $(ENGINE) $(ARGS)
 
 compare-engines: setup  ## measure PROFILE under the engines local, docker and apptainer: what a container costs
 	@$(RUNNER) compare-engines $(PROFILE) $(ARGS)
@@ -81,8 +84,14 @@ env-formats: dev  ## an example of every format of `runner env`, with the image 
 book: dev  ## the book's table on this machine, in one run (20 minutes; writes docs/book.md; ARGS="--also tuned")
 	@$(VENV)/bin/python -m benchmarks.book $(ARGS)
 
+own-training: dev  ## three training scripts measured with --command (10 minutes; writes the end of docs/own-training.md)
+	@$(VENV)/bin/python -m benchmarks.own_training $(ARGS)
+
 operators: dev  ## where a step's time goes, and why a profile saves some (5 minutes; writes docs/operators.md)
 	@$(VENV)/bin/python -m benchmarks.operators $(ARGS)
+
+matrix-page: dev  ## write docs/matrix.md from the latest run of make matrix (ARGS=DIR for another)
+	@$(VENV)/bin/python -m benchmarks.matrix $(ARGS)
 
 lint: dev  ## check style, types, the Dockerfile and shell scripts
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy

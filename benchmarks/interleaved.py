@@ -121,7 +121,7 @@ def measure(bench: Bench, results: Results, entries: Sequence[Entry]) -> None:
     with machine_lock():
         for entry in entries:  # its files are then in the page cache as they are for all later samples
             if not results.of("sample", entry=entry.name) and not results.of("failure", entry=entry.name):
-                _start(bench, results, entry, bench.task(entry, 1), "warming up")
+                _start(bench, results, entry, bench.task(entry, 1), "warming up", measured=False)
         for block in range(arguments.blocks):
             order = list(entries)
             random.Random(f"{arguments.seed}:{block}").shuffle(order)
@@ -158,7 +158,9 @@ def _sample(bench: Bench, results: Results, entry: Entry, block: int) -> None:
     print(f"{where}, {entry.name}: {step_ms:.2f} ms/step", flush=True)
 
 
-def _start(bench: Bench, results: Results, entry: Entry, task: Task, where: str) -> dict[str, Any] | None:
+def _start(
+    bench: Bench, results: Results, entry: Entry, task: Task, where: str, measured: bool = True
+) -> dict[str, Any] | None:
     """The worker's document, or None where it failed or was not in effect, which is then written down."""
     outcome = bench.engine.run(task)
     document: dict[str, Any] = {}
@@ -166,7 +168,7 @@ def _start(bench: Bench, results: Results, entry: Entry, task: Task, where: str)
     if not problems:
         try:
             document = json.loads(outcome.stdout)
-            problems = entry.problems(document["evidence"], outcome.stderr_tail)
+            problems = entry.problems(document["evidence"], outcome.stderr_tail) if measured else []
         except (ValueError, KeyError, TypeError):
             problems = ["the worker printed no sample"]
     if not problems:

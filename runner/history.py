@@ -56,11 +56,14 @@ class Unread:
 
 
 def folders(place: Path) -> list[Path]:
-    """The folders of runs in ``place``, by name, or ``place`` itself if it is one. Raises InputError if it is none."""
-    if (place / FILE_NAME).exists():
-        return [place]
+    """The folders of runs in ``place``, by name, or ``place`` itself if it is one. Raises InputError if it is none.
+
+    In the place of a search by ``runner tune`` comes the run that confirmed what it found, where it got that far.
+    """
     try:
-        return sorted(inner for inner in place.iterdir() if (inner / FILE_NAME).exists())
+        found = [place] if (place / FILE_NAME).exists() else [*place.iterdir()]
+        runs = (inner / record.CONFIRMATION if record.is_search(inner) else inner for inner in found)
+        return sorted(run for run in runs if (run / FILE_NAME).exists())
     except OSError as error:
         raise InputError(f"{place}: can't be read: {error.strerror}; give a folder that holds runs") from None
 

@@ -87,8 +87,12 @@ def findings(summary: Summary) -> list[dict[str, str]]:
 def losses(summary: Summary) -> list[str]:
     """What became of the losses of all profiles, but for those that differ where they should not."""
     known = {one.arm: one.losses for one in summary.comparisons if one.losses is not None}
+    plan = summary.plan
+    others = [arm.name for arm in plan.compared if plan.workload_of(arm) != plan.workload_of(plan.reference)]
+    time = "whole trainings" if plan.epochs else "times per image"
+    apart = [f"not compared where something else is trained ({', '.join(others)}): {time} are"] if others else []
     if not known:
-        return []
+        return apart
     steps = next(iter(known.values())).steps
     equal = [arm for arm, found in known.items() if found.largest_difference == 0]
     said = [f"equal to the last bit over {steps} steps: {_names(equal, len(known))}"] if equal else []
@@ -99,7 +103,7 @@ def losses(summary: Summary) -> list[str]:
     for arm, found in known.items():
         if not found.agree and summary.environments[arm].numerics != "same":
             said.append(f"of {arm}, which may change numerics (*), differ by {found.largest_difference:.1e} at most")
-    return said
+    return [*said, *apart]
 
 
 def _names(some: list[str], everyone: int) -> str:

@@ -15,6 +15,8 @@ from typing import Any
 from runner.errors import InputError
 
 FILE_NAME = "record.jsonl"
+# In the folder of a search by `runner tune`: the folder of the run that measured what it found.
+CONFIRMATION = "confirmation"
 SCHEMA = 2
 Event = dict[str, Any]
 
@@ -129,6 +131,15 @@ def first(folder: Path, kind: str = "run") -> Event:
     return _read(folder, kind, whole=False)[0]
 
 
+def is_search(folder: Path) -> bool:
+    """Whether the record in ``folder``, if there is one, is that of a search by ``runner tune``."""
+    try:
+        with (folder / FILE_NAME).open("rb") as file:
+            return file.read(16).startswith(b'{"event": "tune"')
+    except OSError:
+        return False
+
+
 def _read(folder: Path, kind: str, whole: bool) -> list[Event]:
     path = folder / FILE_NAME
     try:
@@ -150,7 +161,7 @@ def _read(folder: Path, kind: str, whole: bool) -> list[Event]:
         events.append(event)
     if events[0].get("event") == "tune" and kind == "run":
         raise InputError(
-            f"{path}: is the record of a search by runner tune; what it found was measured in {folder / 'confirmation'}"
+            f"{path}: is the record of a search by runner tune; what it found was measured in {folder / CONFIRMATION}"
         )
     if events[0].get("event") != kind:
         raise InputError(f"{path}: is not the record of a {kind} (its first line must be the event '{kind}')")

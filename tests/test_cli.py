@@ -23,6 +23,7 @@ FLAGS = {
     "bench": ("PROFILE", "--engine", *MEASURING),
     "plan": ("PROFILE", "--engine", *MEASURING),
     "calibrate": ("--engine", *MEASURING),
+    "matrix": ("PROFILE", "--engine", *MEASURING),
     "compare-engines": ("PROFILE", "--engines", *MEASURING),
     "profile-ops": ("PROFILE2", "--engine", "--workload", "--processes", "--steps", "--data", "--top", "--json"),
     "profiles": ("--json",),

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
+
 import pytest
 
-from runner import profile
+from runner import catalogue, profile
 from runner.errors import InputError
 from runner.profile import PROFILE_FOLDER
 
@@ -25,11 +28,35 @@ def refusal(write_profile):
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_profiles_are_valid(name):
+def test_shipped_profiles_say_what_they_are_good_for_and_prove_what_they_set(name):
     loaded = profile.load(name)
     assert loaded.name == name
-    assert loaded.reason
+    for text in (loaded.reason, loaded.helps, loaded.hurts):
+        assert text
+        assert text.endswith(".")
     assert loaded.source.startswith("https://")
+    assert loaded.env.keys() <= catalogue.load().keys()
+    assert name == "baseline" or loaded.expect
+
+
+@pytest.mark.parametrize("name", [name for name in SHIPPED if profile.load(name).env])
+def test_what_shipped_profiles_set_has_a_place_in_the_evidence(name):
+    known = catalogue.load()
+    assert [variable for variable in profile.load(name).env if known[variable].verified_by is None] == []
+
+
+def test_each_kind_of_profile_is_shipped():
+    wanted = (
+        "baseline intel-omp intel-omp-throughput gnu-omp llvm-omp jemalloc-launcher jemalloc-retain tcmalloc mimalloc "
+        "glibc-retain onednn-bf16 one-socket interleave physical-cores smt low-noise ddp-cpu"
+    )
+    assert set(wanted.split()) <= set(SHIPPED)
+
+
+def test_the_launchers_settings_are_those_of_the_installed_launcher():
+    """jemalloc-launcher says that it sets what PyTorch's own launcher does: read it there."""
+    launcher = Path(find_spec("torch").origin).parent / "backends/xeon/run_cpu.py"
+    assert f'"{profile.load("jemalloc-launcher").env["MALLOC_CONF"]}"' in launcher.read_text()
 
 
 def test_the_reference_sets_nothing():
@@ -44,9 +71,11 @@ def test_all_keys(write_profile):
         "env:\n  A: 0x10\n  B: 1e3\n  C: ${usable_cpus - 1}\n  D: 'yes'\n"
         "prefix: [numactl, --physcpubind, 0]\n"
         "expect:\n  openmp.max_threads: 2\n  malloc.settings.background_thread: true\n"
-        "numerics: may-differ\n",
+        "needs:\n  numa_nodes: 2\n  usable_cpus: ${physical_cores + 1}\nnumerics: may-differ\n",
     )
     loaded = profile.load(str(path))
+    assert loaded.needs == {"numa_nodes": 2, "usable_cpus": "${physical_cores + 1}"}
+    assert (loaded.helps, loaded.hurts) == (None, None)
     assert loaded.preload == ("jemalloc", "intel-openmp")
     assert loaded.env == {"A": "0x10", "B": "1e3", "C": "${usable_cpus - 1}", "D": "yes"}
     assert loaded.prefix == ("numactl", "--physcpubind", "0")
@@ -59,10 +88,13 @@ def test_extending_merges_key_by_key_and_null_takes_away(write_profile):
     write_profile(
         "parent",
         "preload: [jemalloc]\nenv: {A: 1, B: 2}\nprefix: [nice]\nexpect: {malloc.allocator: jemalloc}\n"
-        "numerics: may-differ\n",
+        "needs: {numa_nodes: 2, usable_cpus: 4}\nnumerics: may-differ\n",
     )
-    path = write_profile("child", "extends: parent\nenv: {A: 5, B: ~, C: 3}\nexpect: {openmp.runtime: gnu}\n")
+    path = write_profile(
+        "child", "extends: parent\nneeds: {usable_cpus: ~}\nenv: {A: 5, B: ~, C: 3}\nexpect: {openmp.runtime: gnu}\n"
+    )
     loaded = profile.load(str(path))
+    assert loaded.needs == {"numa_nodes": 2}
     assert loaded.env == {"A": "5", "C": "3"}
     assert loaded.preload == ("jemalloc",)
     assert loaded.prefix == ("nice",)
@@ -158,6 +190,13 @@ def test_unknown_profile_file(tmp_path):
         ("expect:\n  openmp.runtim: gnu\n", 7, "nothing called 'openmp.runtim' is observed (did you mean 'openmp.run"),
         ("expect:\n  openmp.max_threads: 1.5\n", 7, "'expect.openmp.max_threads' must be a text, a whole number or "),
         ("expect:\n  openmp.max_threads: ${cores}\n", 7, "unknown host fact 'cores'"),
+        # needs
+        ("needs: [numa_nodes]\n", 6, "'needs' must be a mapping of host facts to the least that will do, for example"),
+        ("needs:\n  numa_node: 2\n", 7, "unknown host fact 'numa_node' (did you mean 'numa_nodes'?); known are numa_"),
+        ("needs:\n  numa_nodes: two\n", 7, "'needs.numa_nodes' must be a whole number, or one expression such as $"),
+        ("needs:\n  numa_nodes: 1.5\n", 7, "'needs.numa_nodes' must be a whole number, or one expression"),
+        ("needs:\n  numa_nodes: yes\n", 7, "'needs.numa_nodes' must be a whole number, or one expression"),
+        ("needs:\n  usable_cpus: '${cores + 1}'\n", 7, "unknown host fact 'cores'"),
         # the rest
         ("numerics: maybe\n", 6, "numerics is 'same' or 'may-differ', not 'maybe'"),
         ("extends: [a]\n", 6, "'extends' must be a text, not a list"),
@@ -186,6 +225,11 @@ def test_refused_with_file_line_and_mend(refusal, tmp_path, text, line, problem)
             "name: mine\ntitle: x\nwhy:\n  reason: r\n  sauce: s\n",
             5,
             "unknown key 'why.sauce' (did you mean 'source'?)",
+        ),
+        (
+            "name: mine\ntitle: x\nwhy:\n  reason: r\n  source: s\n  helps: [a]\n",
+            6,
+            "'why.helps' must be a text, not a list",
         ),
     ],
 )

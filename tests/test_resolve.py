@@ -59,6 +59,31 @@ def test_every_library_that_can_be_asked_for_says_how_to_get_it():
     assert GET.keys() == FILE_NAMES.keys()
 
 
+@pytest.mark.parametrize(
+    ("needs", "refusal"),
+    [
+        ("numa_nodes: 1", None),
+        ("usable_cpus: ${physical_cores + 1}", None),
+        ("numa_nodes: 2", "numa_nodes to be 2 or more, and here it is 1"),
+        ("usable_cpus: ${2 * physical_cores}", "usable_cpus to be 8 or more, and here it is 6"),
+    ],
+)
+def test_a_machine_without_what_a_profile_needs(resolved, needs, refusal):
+    text = f"needs:\n  {needs}\npreload: [jemalloc]\n"
+    if refusal is None:
+        assert resolved(text).preload
+        return
+    with pytest.raises(InputError) as caught:
+        resolved(text)
+    expected = f"profile 'some' needs {refusal}: it does not apply to this machine; choose another"
+    assert str(caught.value) == expected
+
+
+def test_what_a_profile_needs_comes_before_what_it_preloads(resolved):
+    with pytest.raises(InputError, match="needs numa_nodes"):
+        resolved("needs: {numa_nodes: 2}\npreload: [tcmalloc]\n")
+
+
 def test_arithmetic_without_a_value_here(resolved):
     with pytest.raises(InputError, match=r"some.yaml: .*divides by zero on this machine"):
         resolved("env:\n  X: ${usable_cpus // (numa_nodes - 1)}\n")

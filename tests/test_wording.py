@@ -133,6 +133,12 @@ def test_another_workload_is_said_and_is_no_profile_to_use():
     assert "whole trainings are compared" in full
 
 
+def test_of_many_arms_those_of_another_workload_are_named():
+    others = {name: {} for name in ("a", "b", "c")}
+    text = printed(events_of(8, others=others, workloads={"a": "cnn-nobias", "b": "cnn-batch128"}))
+    assert "not compared where something else is trained (a, b): times per image are" in " ".join(text.split())
+
+
 def test_losses():
     assert "Losses are equal to the last bit over 3 steps." in printed(events_of())
     nearly = [2.3 * (1 + 1e-6), 2.299, 2.298]

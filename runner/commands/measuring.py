@@ -66,7 +66,7 @@ def add_measuring_options(parser: argparse.ArgumentParser, budget: str = "4m") -
     group = parser.add_argument_group("measuring")
     group.add_argument("--resume", metavar="DIR", type=Path, help="go on with the interrupted run in this folder")
     group.add_argument("--workload", type=own_command.known_workload, metavar="NAME",
-                       help=f"the training job: {', '.join(WORKLOADS)} (default: cnn); or a file, as mine.yaml")  # fmt: skip
+                       help=f"to train: {', '.join(WORKLOADS)} (default: cnn), or a file like x.yaml")  # fmt: skip
     group.add_argument("--full", action="store_true", help="train all epochs once each and report time and accuracy")
     group.add_argument("--epochs", metavar="N", type=count, help="with --full: train so many epochs (default: 10)")
     group.add_argument(

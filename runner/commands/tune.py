@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             return _start(arguments) if arguments.resume is None else _resume(arguments)
         except record.RecordFull as error:
-            folder = error.folder.parent if error.folder.name == confirm.FOLDER else error.folder
+            folder = error.folder.parent if error.folder.name == record.CONFIRMATION else error.folder
             go_on = f"make room, then runner tune --resume {folder}"
             raise InputError(f"{error}; what was recorded is safe: {go_on}") from None
 

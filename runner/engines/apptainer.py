@@ -62,7 +62,8 @@ class ApptainerEngine:
         variables = [f"{name}={value}" for name, value in container.variables(task).items()]
         return [
             "apptainer", "--quiet", "exec", "--cleanenv", "--containall", "--no-home", "--pwd",
-            container.working_folder(task), *container.limits(self._options), *binds, str(self._sif), "env", *variables, *container.argv(task),
+            container.working_folder(task), *container.limits(self._options), *binds, str(self._sif), "env", *variables,
+            *container.argv(task),
         ]  # fmt: skip
 
     def run(self, task: Task) -> Outcome:

@@ -37,8 +37,8 @@ class Task:
     ``variables`` are those of the profile; ``inherited`` the caller's own that the worker may have (the local engine
     passes them on, a container starts without them). ``arguments`` follow ``python -m runner.worker``; one that is
     equal to ``data``, the host's folder that the worker reads, is replaced by where it finds that folder. ``folder`` is
-    the host's folder in which a user's own command runs: it has the same name inside, and can be written to. ``program``
-    is a command for the worker's place, which containers run in that folder.
+    the host's folder in which a user's own command runs: it has the same name inside, and can be written to.
+    ``program`` is a command for the worker's place, which containers run in that folder.
     """
 
     arguments: tuple[str, ...]

@@ -18,7 +18,6 @@ from runner.statistics.sequential import at_end
 from runner.summary import Comparison, Summary
 from runner.tuning.looks import LOOK, WARMED
 
-FOLDER = "confirmation"
 TUNED, SHIPPED, BASELINE = "tuned", "shipped", "baseline"
 # The fewest blocks that give two comparisons an interval each at the rate they share; and more than enough.
 LEAST_BLOCKS, MOST_BLOCKS = 8, 60
@@ -34,15 +33,16 @@ class Verdict:
     versus: Speedup | None
 
 
-def blocks(events: Sequence[Event], arms: int, left_s: float, steps_ratio: float) -> int:
-    """How many blocks fit into ``left_s`` seconds, by what the search's looks took.
+def blocks(events: Sequence[Event], arms: int, left_s: float, steps_ratio: float) -> tuple[int, float]:
+    """How many blocks fit into ``left_s`` seconds by what the search's looks took, and how many seconds they take.
 
     ``steps_ratio`` is how many times as many steps a sample has as a look had.
     """
     looks = [event for event in events if event["event"] in (LOOK, WARMED)]
     training_s = fmean(sum(event["step_s"]) for event in looks)
     sample_s = fmean(event["worker_seconds"] for event in looks) + training_s * (steps_ratio - 1)
-    return max(LEAST_BLOCKS, min(MOST_BLOCKS, int(left_s / (sample_s * arms))))
+    fitting = max(LEAST_BLOCKS, min(MOST_BLOCKS, int(left_s / (sample_s * arms))))
+    return fitting, fitting * sample_s * arms
 
 
 def arms(engine: str, tuned: str | None, shipped: str | None) -> tuple[Arm, ...]:

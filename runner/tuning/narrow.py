@@ -82,6 +82,11 @@ def require(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
     return environment
 
 
+def why(name: str, error: InputError) -> str:
+    """The reason alone, without the name of the profile and what else could be chosen."""
+    return str(error).removeprefix(f"profile '{name}' ").partition(": it does not apply")[0]
+
+
 def differs(numerics: Numerics, wanted: str) -> bool:
     """Whether what may change the results is not wanted."""
     return numerics == "may-differ" and wanted == "same"
@@ -114,12 +119,9 @@ def _applies(
     """What a label alone sets here, or why it can't be tried."""
     if differs(fragment.numerics, numerics):
         return None, "may change the results; --numerics any tries it too"
-    for fact, least in fragment.needs.items():
-        if inspection["facts"][fact] < least:
-            return None, f"needs {least} {fact.replace('_', ' ')}, and this machine has {inspection['facts'][fact]}"
     made = profile(alone, choice, "label")
     assert made is not None, "one label can't contradict itself"
     try:
         return require(made, inspection), ""
     except InputError as error:
-        return None, str(error).removeprefix("profile 'label' ")
+        return None, why("label", error)

@@ -35,9 +35,9 @@ def knobs(space: Space, board: Board) -> list[Importance]:
 
 def reason(verdict: Verdict, summary: Summary, shipped: str | None, machine: str) -> str:
     """Why the written profile is what it is: what was measured, when and on what."""
-    when = f"{time.strftime('%Y-%m-%d')} on {machine}, training {' and '.join(summary.plan.workloads)}"
+    when = f"{time.strftime('%Y-%m-%d')} on {machine}"
     if verdict.best == BASELINE:
-        return f"runner tune found nothing on {when} that was faster than the baseline, so this sets nothing."
+        return f"On {when}, runner tune found nothing that is surely faster than the baseline, so this sets nothing."
     one = verdict.tuned if verdict.best == TUNED else verdict.shipped
     assert one is not None, "only what was measured can win"
     assert one.speedup is not None, "only what has an interval can win"
@@ -56,11 +56,11 @@ def _interval(found: Speedup) -> str:
 def show_search(board: Board, left_out: Sequence[LeftOut], found: Sequence[Importance], out: Console) -> None:
     """How much was tried, what was not, and which knobs mattered."""
     looks = sum(len(of_round) for of_round in board.step_s)
-    report.item(out, "searched", f"{len(board.entries)} candidates in {looks} looks, {board.spent_s:.0f} s of workers",
-                width=LABEL)  # fmt: skip
+    tried = f"{_counted(len(board.entries))} in {looks} looks, {board.spent_s:.0f} s of workers"
+    report.item(out, "searched", tried, width=LABEL)
     if board.problems:
         number, problem = next(iter(board.problems.items()))
-        first = f"{len(board.problems)} candidates, the first {board.entries[number].title}: its worker {problem}"
+        first = f"{_counted(len(board.problems))}, the first {board.entries[number].title}: its worker {problem}"
         report.item(out, "failed", first, width=LABEL)
     for one in left_out:
         report.item(out, "left out", f"{one.what}: {one.why}", width=LABEL)
@@ -112,7 +112,7 @@ def show_confirmation(summary: Summary, verdict: Verdict, shipped: str | None, o
 def advice(verdict: Verdict, shipped: str | None, path: Path) -> str:
     """What was written, and how to use it."""
     if verdict.best == BASELINE:
-        said = "nothing was faster than the baseline; the profile that was written sets nothing"
+        said = "nothing is surely faster than the baseline; the profile that was written sets nothing"
     elif verdict.best == SHIPPED and verdict.tuned is None:
         said = f"{shipped} is the best that was found; a copy of it was written"
     elif verdict.best == SHIPPED:
@@ -141,6 +141,10 @@ def to_json(board: Board, left_out: Sequence[LeftOut], found: Sequence[Importanc
         "importance": [asdict(one) for one in found],
         "search_s": round(board.spent_s, 3),
     }
+
+
+def _counted(candidates: int) -> str:
+    return f"{candidates} candidate{'' if candidates == 1 else 's'}"
 
 
 def comparison_json(one: Comparison | None) -> dict[str, Any] | None:

@@ -181,7 +181,8 @@ class Search:
         done = len(board.rounds) - board.finals_from
         cost = board.look_s * (len(alive) + 1)
         over = board.spent_s + cost > (EXPLORING + FINALS) * self.budget_s
-        if not alive or done >= MOST_FINALS or (over and done >= LEAST_FINALS):
+        # where there is but one, nothing is left to choose, and the confirmation measures it
+        if len(alive) < 2 or done >= MOST_FINALS or (over and done >= LEAST_FINALS):
             return None
         return [BASELINE, *alive], FINAL
 

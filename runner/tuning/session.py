@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from runner.tuning.board import Board
 from runner.tuning.confirm import Verdict
 from runner.tuning.live import View
 from runner.tuning.looks import Looks
-from runner.tuning.narrow import LeftOut, differs, identity, narrow, require
+from runner.tuning.narrow import LeftOut, differs, identity, narrow, require, why
 from runner.tuning.search import EXPLORING, FINALS, Candidate, Search
 from runner.tuning.space import Space
 
@@ -87,7 +88,7 @@ class Session:
 
     @property
     def confirmation(self) -> Path:
-        return self.folder / confirm.FOLDER
+        return self.folder / record.CONFIRMATION
 
     def run_search(self) -> None:
         """Search, or go on searching. Raises BaselineFailed."""
@@ -122,7 +123,10 @@ class Session:
         )
         left_s = max(0.0, self.settings.budget_s - self.board.spent_s)
         ratio = plan.steps / self.settings.look_steps
-        blocks = confirm.blocks(self.events, len(arms), left_s, ratio)
+        blocks, takes_s = confirm.blocks(self.events, len(arms), left_s, ratio)
+        if takes_s > left_s and not self.quiet:
+            over = f"the confirmation takes about {takes_s / 60:.0f} minutes, which is more than the budget has left"
+            print(f"{over}: an interval needs {blocks} blocks", file=sys.stderr, flush=True)
         environments = dict(self.job.environments)
         if shipped is not None:
             environments[shipped.profile.name] = shipped.environment
@@ -169,7 +173,7 @@ def shipped(folder: Path, inspection: Mapping[str, Any], numerics: str) -> tuple
         try:
             found.append(Candidate(loaded, require(loaded, inspection)))
         except InputError as error:
-            left_out.append(LeftOut(f"profile {name}", str(error).removeprefix(f"profile '{name}' ")))
+            left_out.append(LeftOut(f"profile {name}", why(name, error)))
     return found, left_out
 
 

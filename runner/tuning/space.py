@@ -120,6 +120,7 @@ def profile(space: Space, choice: Choice, name: str) -> Profile | None:
         expect=expect,
         numerics="may-differ" if any(fragment.numerics == "may-differ" for fragment in chosen) else "same",
         path=space.path,
+        needs={fact: max(one.needs.get(fact, 0) for one in chosen) for one in chosen for fact in one.needs},
     )
 
 

@@ -31,6 +31,29 @@ def test_variables_as_they_would_be_set_and_why(show, write_profile):
     ]
 
 
+def test_where_it_helps_and_hurts_and_what_it_needs(show, tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "name: mine\ntitle: A test\nwhy:\n  reason: A test.\n  source: here\n  helps: Big machines.\n"
+        "  hurts: Small ones.\nneeds: {usable_cpus: '${physical_cores + 1}'}\nenv: {OMP_DYNAMIC: 'false'}\n"
+    )
+    lines = show(path).stdout.splitlines()
+    assert [line.rstrip() for line in lines] == [
+        "mine: A test",
+        "A test.",
+        "helps    Big machines.",
+        "hurts    Small ones.",
+        "source   here",
+        "numerics same",
+        "needs    usable_cpus of ${physical_cores + 1} or more",
+        "sets     OMP_DYNAMIC=false",
+    ]
+    document = json.loads(show(path, "--json").stdout)
+    assert {key: document[key] for key in ("helps", "hurts", "needs")} == {
+        "helps": "Big machines.", "hurts": "Small ones.", "needs": {"usable_cpus": "${physical_cores + 1}"},
+    }  # fmt: skip
+
+
 def test_the_baseline_sets_nothing(show):
     assert show("baseline").stdout.splitlines()[-1] == "sets     nothing"
 
@@ -53,6 +76,7 @@ def test_json(show):
             "profile 'tcmalloc' preloads tcmalloc, which is not installed (looked in /sim/lib, /usr/lib); get it",
         ),
         ("none.yaml", "none.yaml: no such profile file"),
+        ("interleave", "profile 'interleave' needs numa_nodes to be 2 or more, and here it is 1"),
     ],
 )
 def test_bad_input(refused, simulation, profile, words):

@@ -132,12 +132,16 @@ def test_a_damaged_file_is_named(train, tmp_path, data_folder):
     "name",
     [
         "baseline",
-        "gnu-omp",
-        "glibc-retain",
-        pytest.param("intel-omp", marks=needs("intel-openmp")),
-        pytest.param("jemalloc", marks=needs("jemalloc")),
-        pytest.param("jemalloc-retain", marks=needs("jemalloc")),
-        pytest.param("tcmalloc", marks=needs("tcmalloc")),
+        # the combinations stand for what they are made of
+        "gnu-omp-glibc-retain",
+        "torch-thp",
+        "onednn-bf16",
+        pytest.param("intel-omp-throughput", marks=needs("intel-openmp")),
+        pytest.param("intel-omp-jemalloc-retain", marks=[needs("intel-openmp"), needs("jemalloc")]),
+        pytest.param("llvm-omp", marks=needs("llvm-openmp")),
+        pytest.param("jemalloc-launcher", marks=needs("jemalloc")),
+        pytest.param("tcmalloc-retain", marks=needs("tcmalloc")),
+        pytest.param("mimalloc-retain-passive", marks=needs("mimalloc")),
     ],
 )
 def test_shipped_profiles_are_in_effect(train, name):
@@ -152,6 +156,7 @@ def test_evidence_of_the_baseline(train):
     assert evidence["openmp"]["runtime"] == "gnu"
     assert evidence["openmp"]["blocktime_ms"] is None
     assert evidence["malloc"]["allocator"] == "glibc"
+    assert evidence["torch"]["huge_page_tensors"] is False
     assert evidence["variables"] == {"sensitive": {}, "preloaded": {}}
 
 
@@ -163,6 +168,23 @@ def test_evidence_of_intel_openmp(train):
     assert evidence["openmp"]["settings"]["KMP_BLOCKTIME"].startswith("0")
     assert evidence["variables"]["preloaded"] == {environment.preload["intel-openmp"]: "mapped"}
     assert evidence["variables"]["sensitive"] == environment.variables
+
+
+@pytest.mark.parametrize(
+    ("library", "variables", "seen"),
+    [
+        pytest.param("tcmalloc", {"TCMALLOC_RELEASE_RATE": "2.5", "TCMALLOC_AGGRESSIVE_DECOMMIT": "1"},
+                     {"TCMALLOC_RELEASE_RATE": 2.5, "TCMALLOC_AGGRESSIVE_DECOMMIT": True}, marks=needs("tcmalloc")),
+        pytest.param("mimalloc", {"MIMALLOC_ALLOW_DECOMMIT": "0", "MIMALLOC_DECOMMIT_DELAY": "77"},
+                     {"MIMALLOC_ALLOW_DECOMMIT": 0, "MIMALLOC_DECOMMIT_DELAY": 77}, marks=needs("mimalloc")),
+    ],
+)  # fmt: skip
+def test_an_allocator_says_what_it_was_set_to(library, variables, seen):
+    probe = "import json; from runner.worker.evidence import malloc; print(json.dumps(malloc.probe()['settings']))"
+    preload = {"LD_PRELOAD": INSPECTION["libraries"][library]["path"]}
+    printed = subprocess.check_output([sys.executable, "-c", probe], env={**os.environ, **preload, **variables})
+    settings = json.loads(printed)
+    assert {name: settings[name] for name in seen} == seen
 
 
 def test_glibc_tunables_are_in_force(train):

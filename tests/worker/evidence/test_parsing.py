@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from runner.worker.evidence.malloc import allocator_of, parse_tunables
+from runner.worker.evidence.malloc import allocator_of, parse_mimalloc, parse_tunables
 from runner.worker.evidence.openmp import named_like_runtime, parse_display
+from runner.worker.evidence.torch_build import advised
 
 GNU = """
 libgomp: Invalid value for environment variable OMP_PLACES
@@ -113,3 +114,29 @@ def test_named_like_runtime(path, named):
 )
 def test_allocator_of(path, allocator):
     assert allocator_of(path) == allocator
+
+
+def test_options_of_mimalloc_by_the_variables_that_set_them():
+    listing = (
+        "mimalloc: option 'show_errors': 0\nmimalloc: option 'reserve_huge_os_pages_at': -1\n"
+        "mimalloc: option 'arena_reserve': 1048576 KiB\nmimalloc: process init: 0x7fa2\nheap stats:    peak\n"
+    )
+    assert parse_mimalloc(listing) == {
+        "MIMALLOC_SHOW_ERRORS": 0, "MIMALLOC_RESERVE_HUGE_OS_PAGES_AT": -1, "MIMALLOC_ARENA_RESERVE": 1048576,
+    }  # fmt: skip
+
+
+SMAPS = """7f0000000000-7f0000400000 rw-p 00000000 00:00 0
+Size:               4096 kB
+VmFlags: rd wr mr mw me ac sd hg
+7f0000400000-7f0000800000 rw-p 00000000 00:00 0
+Size:               4096 kB
+VmFlags: rd wr mr mw me ac sd
+"""
+
+
+@pytest.mark.parametrize(
+    ("address", "asked"), [(0x7F0000000000, True), (0x7F00003FFFFF, True), (0x7F0000400000, False), (0x1000, False)]
+)
+def test_the_mapping_at_an_address_says_whether_huge_pages_were_asked_for(address, asked):
+    assert advised(SMAPS, address) is asked

@@ -1,0 +1,96 @@
+"""The page of a ``runner matrix`` run, from its record: all profiles that apply to a machine, the fastest first."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from benchmarks import page, script
+from runner import profile, ranking, record, reproduce, tables, wording
+from runner.commands import measuring
+from runner.engines.base import PROJECT
+from runner.errors import InputError
+from runner.record import Event
+from runner.summary import Summary, summarise
+
+PAGE = PROJECT / "docs" / "matrix.md"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.matrix", description=__doc__)
+    parser.add_argument("folder", metavar="DIR", type=Path, nargs="?", help="the run's folder (default: the latest)")
+    parser.add_argument("--page", metavar="FILE", type=Path, default=PAGE,
+                        help=f"the page to write (default: {PAGE.relative_to(PROJECT)})")  # fmt: skip
+    arguments = parser.parse_args()
+    folder = arguments.folder or _latest()
+    events = record.read(folder)
+    with record.understood(folder):
+        parts = _page(events, summarise(events))
+    page.write(arguments.page, parts)
+    return 0
+
+
+def _latest() -> Path:
+    folders = sorted(measuring.RESULTS.glob("*-matrix"))
+    if not folders:
+        raise InputError(f"{measuring.RESULTS}: has no run of all profiles yet; make one with: make matrix")
+    return folders[-1]
+
+
+def _page(events: Sequence[Event], summary: Summary) -> list[str]:
+    rows = {row[0]: row[1:] for row in tables.all_arms(summary)}
+    effort = tables.header(summary)[1:]
+    found = [
+        [*cells[:4], *rows[name]] for name, cells in zip(ranking.order(summary), ranking.cells(summary), strict=True)
+    ]
+    said = [
+        *wording.of_many(summary),
+        *wording.certainty(summary),
+        *wording.evidence(summary),
+        *wording.advice(summary),
+    ]
+    return [
+        page.heading("Which profile is the fastest here?", QUESTION, events, wording.machine(summary)),
+        f"The run: `{reproduce.started_with(events)}`",
+        "## The ranking",
+        page.table([*ranking.header(summary)[:4], *effort], found, numbers_from=4),
+        STAR if any(cells[0].endswith("*") for cells in found) else "",
+        _items((row.label, row.text) for row in said),
+        "## What they are",
+        page.table(("profile", "what it does", "known to help", "known to hurt"), _about(summary)),
+        *_left_out(events),
+    ]
+
+
+def _items(pairs: Iterable[tuple[str, str]]) -> str:
+    """A list; what has no label goes on below the one before it."""
+    return "\n".join(f"- {label}: {text}" if label else f"  - {text}" for label, text in pairs)
+
+
+def _about(summary: Summary) -> list[list[str]]:
+    """What each profile says of itself, in the ranking's order; one that is no longer there has its title only."""
+    arms = {arm.name: arm.profile for arm in summary.plan.arms}
+    shipped = {name: profile.load(name) for name in profile.names()}
+    rows = []
+    for name in ranking.order(summary):
+        known = shipped.get(arms[name])
+        more = [known.helps or "", known.hurts or ""] if known else ["", ""]
+        rows.append([name, summary.environments[name].title, *more])
+    return rows
+
+
+def _left_out(events: Sequence[Event]) -> list[str]:
+    reasons = {name: why for event in events if event["event"] == "left-out" for name, why in event["profiles"].items()}
+    return ["## Left out here", _items(reasons.items())] if reasons else []
+
+
+QUESTION = """Every profile that applies to this machine, and the baseline, in one interleaved run: fresh processes,
+blocks in random order, one error rate for all of them together. A speedup is the baseline's time divided by the
+profile's."""
+STAR = "\\* may change numerics: its losses are not expected to be the baseline's."
+
+
+if __name__ == "__main__":
+    sys.exit(script.run("matrix", main))

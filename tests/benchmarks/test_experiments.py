@@ -1,0 +1,146 @@
+"""Every experiment is a valid profile with a prediction, and the page holds one against the other."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from benchmarks import experiments
+from benchmarks.experiments import Experiment
+from runner import catalogue, profile
+from runner.engines.base import EngineOptions
+from runner.engines.local import LocalEngine
+from runner.errors import InputError
+from runner.inspect_image import inspect
+from runner.resolve import resolve
+from runner.statistics.interval import Speedup
+from tests.simulation import times
+
+PLANNED, LEFT_OUT = experiments.read()
+
+
+@pytest.fixture(scope="module")
+def inspection():
+    return inspect(LocalEngine(EngineOptions()), dict(os.environ), ["nice", "chrt"])
+
+
+@pytest.mark.parametrize("one", PLANNED, ids=lambda one: one.name)
+def test_each_has_a_profile_that_changes_its_reference(one, inspection):
+    loaded, reference = experiments.load(one.name), experiments.load(one.against)
+    assert experiments._settings(loaded, reference)
+    assert len(one.prediction) > 20
+    try:
+        catalogue.require(resolve(loaded, inspection), inspection, allow_unknown=False)
+    except InputError as error:
+        if "not installed" not in str(error):
+            raise
+
+
+def test_each_profile_has_a_prediction():
+    files = {path.stem for path in experiments.PROFILES.glob("*.yaml")}
+    assert files == {one.name for one in PLANNED}
+    assert all(one.what and one.why for one in LEFT_OUT)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ((1.02, 1.0, 1.04), "yes"),
+        ((1.2, 1.15, 1.25), "no"),
+        ((0.9, 0.85, 0.95), "no"),
+        ((1.06, 1.0, 1.1), "within the interval"),
+    ],
+)
+def test_whether_a_prediction_came_true(found, said):
+    assert Experiment("x", "baseline", "", (0.99, 1.05)).hit(Speedup(*found, blocks=16, margin=0.02)) == said
+
+
+@pytest.fixture
+def plan(write_profile, monkeypatch, tmp_path):
+    """Three experiments with profiles of their own in the place of the real ones."""
+    for name in ("better", "same", "wrong"):
+        write_profile(name, f"env:\n  SIMULATED: {name}\n")
+    write_profile("absent", "preload: [tcmalloc]\n")
+    text = "experiments:\n"
+    for name in ("better", "same", "wrong", "absent"):
+        text += f"  {name}:\n    against: baseline\n    prediction: A guess.\n    expect: [0.99, 1.01]\n"
+    path = tmp_path / "experiments.yaml"
+    path.write_text(f"{text}left_out:\n  - what: Magic\n    why: There is none.\n")
+    monkeypatch.setattr(experiments, "PROFILES", tmp_path)
+    monkeypatch.setattr(experiments.read, "__defaults__", (path,))
+    return path
+
+
+@pytest.fixture
+def run(plan, simulation, benchmark_script, tmp_path):
+    simulation.worker("better", seconds=times(0.8))
+    simulation.worker("wrong", seconds=times(0.8), losses=[2.3, 2.2, 2.1])
+    simulation.worker("same", seconds=times(1.0))
+
+    def start(*arguments: object):
+        options = ["--python", simulation.python, "--data", "synthetic", "--steps", 3]
+        paths = ["--results", tmp_path / "e.jsonl", "--page", tmp_path / "page.md"]
+        return benchmark_script(experiments, *options, *paths, *arguments)
+
+    return start
+
+
+def row(page: str, name: str) -> list[str]:
+    line = next(line for line in page.splitlines() if line.startswith(f"| {name} |"))
+    return [cell.strip() for cell in line.split("|")[1:-1]]
+
+
+def test_what_holds_is_kept_and_the_rest_is_dropped(run, tmp_path):
+    result = run("--blocks", 8)
+    assert (result.returncode, result.stderr) == (0, "")
+    page = (tmp_path / "page.md").read_text()
+    assert "## Kept\n\n- **better**: A test\n" in page
+    assert row(page, "better")[2:4] == ["0.99 to 1.01", "1.250"]
+    assert row(page, "better")[5:] == ["no", "kept"]
+    assert row(page, "wrong")[6].startswith("dropped: losses differ by")
+    assert row(page, "same")[5:] == ["yes", "dropped: no difference larger than 2%"]
+    assert "- expected: 0.99 to 1.01. A guess." in page
+    assert "A test: `SIMULATED=better`." in page
+
+
+def test_what_cannot_be_tried_here_says_why(run, tmp_path):
+    run("--blocks", 1)
+    page = (tmp_path / "page.md").read_text()
+    assert "- **absent**: profile 'absent' preloads tcmalloc, which is not installed" in page
+    assert "- **Magic**: There is none." in page
+
+
+def test_some_can_be_chosen(run, simulation, tmp_path):
+    run("same", "--blocks", 1)
+    assert {start["name"] for start in simulation.starts()} == {"baseline", "same"}
+    result = run("sane")
+    assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
+    assert "no experiment 'sane'; there are: better, same, wrong, absent" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("[0.99, 1.01]", "[1.01, 0.99]"), "better: 'expect' is a range of ratios"),
+        (("    prediction: A guess.\n", ""), "better needs the keys against, prediction, expect"),
+        (("left_out:", "left:"), "'left_out' is missing"),
+    ],
+)
+def test_a_plan_that_is_wrong_is_named(plan, change, said):
+    plan.write_text(plan.read_text().replace(*change, 1))
+    with pytest.raises(InputError, match=r"experiments\.yaml") as error:
+        experiments.read(plan)
+    assert said in str(error.value)
+
+
+def test_what_a_profile_changes_is_told(write_profile):
+    write_profile("before", "env:\n  OMP_NUM_THREADS: 2\n  OMP_DYNAMIC: 'true'\n")
+    after = write_profile(
+        "after",
+        "extends: before\npreload: [jemalloc]\nprefix: [nice]\nenv:\n  OMP_NUM_THREADS: 1\n  OMP_DYNAMIC: null\n",
+    )
+    loaded, reference = profile.load(str(after)), profile.load(str(after.with_name("before.yaml")))
+    assert experiments._settings(loaded, reference) == [
+        "OMP_NUM_THREADS=1", "OMP_DYNAMIC not set", "preload jemalloc", "nice",
+    ]  # fmt: skip

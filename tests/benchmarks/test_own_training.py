@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks import own_training
+from runner.commands.own_command import load
+
+
+@pytest.fixture
+def page(tmp_path, monkeypatch):
+    """A page like the one in docs/, in the place of that."""
+    path = tmp_path / "page.md"
+    path.write_text(f"# Mine\n\nWritten by hand.\n\n{own_training.EXAMPLES_BEGIN}\nof an earlier day\n")
+    monkeypatch.setattr(own_training, "PAGE", path)
+    return path
+
+
+def test_the_end_of_the_page_is_written_anew(benchmark_script, page, monkeypatch):
+    monkeypatch.setattr(own_training, "report", lambda arguments, folder: f"found with {json.dumps(arguments[-2:])}")
+    result = benchmark_script(own_training, "--blocks", 6, "--page", page)
+    assert (result.returncode, result.stderr) == (0, "")
+    text = page.read_text()
+    assert text.startswith("# Mine\n\nWritten by hand.\n\n## Three scripts\n")
+    assert text.count('found with ["--blocks", "6"]') == len(own_training.EXAMPLES) == 3
+    assert "an earlier day" not in text
+
+
+def test_a_measurement_that_fails(benchmark_script, page):
+    before = page.read_text()
+    result = benchmark_script(own_training, "--profile", "none", "--page", page)
+    assert result.returncode == 2
+    assert "runner bench none --command 'python plain_loop.py'" in result.stderr
+    assert page.read_text() == before
+
+
+def test_the_page_s_own_workload_file_is_one(tmp_path):
+    text = own_training.PAGE.read_text().partition("    # train.yaml\n")[2].partition("\n\n")[0]
+    (tmp_path / "train.yaml").write_text("\n".join(line.removeprefix("    ") for line in text.splitlines()))
+    name, own = load(tmp_path / "train.yaml")
+    assert (name, own.argv, own.unit) == ("my training", ("python", "train.py", "--epochs", "1"), "ms")

@@ -1,0 +1,112 @@
+"""Spaces and searches whose truth is known: times are made from planted effects and planted noise, at once."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.environment import Environment
+from runner.profile import Profile
+from runner.tuning import search, space_file
+from runner.tuning.board import BASELINE, Board
+from runner.tuning.search import Candidate, Search
+from runner.tuning.space import Choice, Space, profile
+
+Truth = Callable[[Choice], float]
+NOISE = 0.02
+
+
+def write_space(folder: Path, text: str, name: str = "mine") -> Path:
+    path = folder / f"{name}.yaml"
+    path.write_text(f"name: {name}\ntitle: A test\n{text}")
+    return path
+
+
+def planted(space: Space, seed: int) -> Truth:
+    """The log speedup of each choice: a main effect of each label, and what only the combination has."""
+    chance = random.Random(seed)
+    effects = {}
+    for knob in space.knobs:
+        size = chance.choice([0.02, 0.1, 0.25])
+        effects.update({(knob.name, label): chance.gauss(0, size) for label in knob.labels})
+
+    def truth(choice: Choice) -> float:
+        own = random.Random(f"{seed}:{sorted(choice.items())}").gauss(0, 0.02)
+        return sum(effects[pair] for pair in choice.items()) + own
+
+    return truth
+
+
+def resolve(made: Profile) -> Environment:
+    """Without looking at any machine."""
+    variables = {**made.env, "PRELOADED": ",".join(made.preload)}
+    return Environment(made.name, made.title, variables, {}, made.prefix, {}, made.numerics)
+
+
+class Planted:
+    """One search: ``events`` is its record so far. ``fails`` says of a choice why its look fails, if it does."""
+
+    def __init__(
+        self,
+        space: Space,
+        truth: Truth,
+        looks: float,
+        seed: int = 1,
+        events: Sequence[dict[str, Any]] = (),
+        fails: Callable[[Choice], str | None] = lambda choice: None,
+        blocks: int = 0,
+    ) -> None:
+        """``looks`` is the search's share of the budget, in looks of one second each."""
+        self.events = list(events)
+        self._truth, self._fails, self._seed = truth, fails, seed
+        base = profile(space, {}, "baseline")
+        assert base is not None
+        self.search = Search(
+            space=space, baseline=Candidate(base, resolve(base)), shipped=[], resolve=resolve,
+            board=Board.of(self.events), append=self._append, budget_s=looks / (search.EXPLORING + search.FINALS),
+            seed=seed, blocks=blocks,
+        )  # fmt: skip
+
+    def run(self, stop_after: int | None = None) -> Planted:
+        """Search to the end, or until so many looks are recorded: then as a kill would leave it."""
+        self._stop_after = stop_after
+        try:
+            self.search.run(self._look)
+        except InterruptedError:
+            pass
+        return self
+
+    def _append(self, event: str, **fields: Any) -> dict[str, Any]:
+        self.events.append({"event": event, **fields})
+        return self.events[-1]
+
+    def _look(self, in_round: int, number: int, environment: Environment) -> dict[str, Any]:
+        if self._stop_after is not None and len(self.looks) >= self._stop_after:
+            raise InterruptedError
+        choice = {} if number == BASELINE else self.search.board.entries[number].choice or {}
+        where = {"round": in_round, "candidate": number, "worker_seconds": 1.0}
+        problem = None if number == BASELINE else self._fails(choice)
+        if problem is not None:
+            return self._append("failure", **where, problem=problem, stderr="")
+        # the machine's own speed drifts, and each look has noise, now and then a lot of it
+        chance = random.Random(f"{self._seed}:{in_round}:{number}")
+        noise = chance.gauss(0, NOISE) * (5 if chance.random() < 0.05 else 1)
+        gain = 0.0 if number == BASELINE else self._truth(choice)
+        return self._append("look", **where, step_s=[math.exp(0.05 * math.sin(in_round) - gain + noise)])
+
+    @property
+    def looks(self) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["event"] in ("look", "failure")]
+
+    @property
+    def best(self) -> Choice:
+        number = self.search.best()
+        assert number is not None
+        return self.search.board.entries[number].choice or {}
+
+
+def coarse() -> Space:
+    return space_file.read(space_file.find("coarse"))

@@ -1,0 +1,103 @@
+"""Who wins the confirmation, and what is written of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner import profile, record
+from runner.profile import Profile
+from runner.summary import summarise
+from runner.tuning import confirm, outcome, profile_file
+from runner.tuning.confirm import BASELINE, SHIPPED, TUNED, verdict
+from tests import records
+from tests.simulated_worker import sample
+from tests.simulation import STEADY, times
+
+BLOCKS = 8
+
+
+def confirmed(tmp_path, shipped=0.8, tuned=0.7, losses=None):
+    """A run whose arms take these shares of the baseline's time; None leaves one out."""
+    factors = {"baseline": 1.0, "jemalloc": shipped, "tuned": tuned}
+    arms = [records.arm(name) for name, factor in factors.items() if factor is not None]
+    events = [records.run_event(arms, seed=1, blocks=BLOCKS)]
+    for block in range(BLOCKS):
+        for number, (name, factor) in enumerate(factors.items()):
+            if factor is None:
+                continue
+            behaviour = {"seconds": STEADY if name == "baseline" else times(factor)}
+            if name == "tuned" and losses:
+                behaviour["losses"] = losses
+            document = sample(["train", "--steps", "3"], behaviour, block + number, {})
+            where = {"event": "sample", "time": 1.0, "block": block, "arm": name, "worker_seconds": 2.0}
+            events.append({**where, **document, "stderr": ""})
+    events.append({"event": "design", "time": 1.0, "planned_blocks": BLOCKS, "looks": [BLOCKS]})
+    events.append({"event": "end", "time": 2.0, "reason": "complete"})
+    events = record.read(records.write(tmp_path, events))
+    return summarise(events), events
+
+
+@pytest.mark.parametrize(
+    ("shipped", "tuned", "best"),
+    [
+        (0.8, 0.7, TUNED),
+        (0.8, 0.799, SHIPPED),  # no difference: the known one is kept
+        (0.7, 0.8, SHIPPED),
+        (1.2, 0.8, TUNED),
+        (1.2, 1.1, BASELINE),
+        (None, 0.8, TUNED),
+        (None, 1.0, BASELINE),
+        (0.8, None, SHIPPED),
+        (1.0, None, BASELINE),
+    ],
+)
+def test_the_tuned_profile_wins_only_by_an_interval_and_never_something_worse(tmp_path, shipped, tuned, best):
+    summary, events = confirmed(tmp_path, shipped, tuned)
+    found = verdict(summary, events, "jemalloc" if shipped else None, same_losses=True)
+    assert found.best == best
+    assert (found.versus is None) == (shipped is None or tuned is None)
+    said = outcome.reason(found, summary, "jemalloc", "a machine")
+    assert {TUNED: "Found by runner tune on ", SHIPPED: "A copy of the shipped profile jemalloc, which runner tune "
+            "could not better", BASELINE: "found nothing that is surely faster"}[best] in said  # fmt: skip
+
+
+def test_tuned_against_shipped_is_what_their_own_blocks_say(tmp_path):
+    summary, events = confirmed(tmp_path, shipped=0.8, tuned=0.4)
+    versus = verdict(summary, events, "jemalloc", same_losses=True).versus
+    assert versus.low < 2.0 < versus.high
+    assert versus.blocks == BLOCKS
+
+
+def test_other_losses_lose_unless_they_are_allowed(tmp_path):
+    summary, events = confirmed(tmp_path, losses=[2.3, 2.2, 1.1])
+    assert verdict(summary, events, "jemalloc", same_losses=True).best == SHIPPED
+    assert verdict(summary, events, "jemalloc", same_losses=False).best == TUNED
+
+
+def look(seconds, worker_seconds):
+    return {"event": "look", "step_s": [seconds / 2] * 2, "worker_seconds": worker_seconds}
+
+
+def test_as_many_blocks_as_fit_into_what_is_left_of_the_budget():
+    events = [look(4.0, 6.0), look(4.0, 6.0)]  # 2 s to start; ten times the steps take 40 s
+    assert confirm.blocks(events, arms=3, left_s=1280, steps_ratio=10) == (10, 1260)
+    assert confirm.blocks(events, arms=3, left_s=0, steps_ratio=10) == (confirm.LEAST_BLOCKS, 1008)
+    assert confirm.blocks(events, arms=3, left_s=10**6, steps_ratio=10)[0] == confirm.MOST_BLOCKS
+
+
+def test_what_is_written_is_a_profile_that_sets_all_that_was_measured(tmp_path):
+    made = Profile(
+        name="candidate", title="A test", reason="", source="", extends=None, preload=("jemalloc",),
+        env={"OMP_NUM_THREADS": "${physical_cores}", "KMP_BLOCKTIME": "0", "OMP_DYNAMIC": "true"},
+        prefix=("numactl", "--membind=0"), expect={"openmp.settings.GOMP_SPINCOUNT": "0", "malloc.settings.thp": True},
+        numerics="may-differ", path=tmp_path, needs={"numa_nodes": 2},
+    )  # fmt: skip
+    path = tmp_path / "deep/er/here-tuned.yaml"
+    profile_file.write(made, "It won: 1.3 times as fast.", "the record", path)
+    loaded = profile.load(str(path))
+    assert (loaded.name, loaded.reason, loaded.source) == ("here-tuned", "It won: 1.3 times as fast.", "the record")
+    for field in ("title", "preload", "env", "prefix", "expect", "numerics", "needs"):
+        assert getattr(loaded, field) == getattr(made, field), field
+    assert profile_file.from_json(json.loads(json.dumps(profile_file.to_json(made)))) == made

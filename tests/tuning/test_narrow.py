@@ -1,0 +1,91 @@
+"""What of a space is left on a machine, and what is said of the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.environment import Environment
+from runner.errors import InputError
+from runner.tuning import space_file
+from runner.tuning.narrow import identity, narrow
+from runner.tuning.space import choices, shown
+from tests.simulated_worker import inspection
+from tests.tuning.planted import write_space
+
+TEXT = """knobs:
+  threads: {variable: OMP_NUM_THREADS, values: [unset, "${physical_cores}", "${usable_cpus}"]}
+  allocator:
+    choices:
+      glibc:
+      jemalloc: {preload: [jemalloc]}
+      tcmalloc: {preload: [tcmalloc]}
+  release: {when: {allocator: [tcmalloc]}, variable: TCMALLOC_RELEASE_RATE, values: [unset, 0]}
+  dynamic: {when: {threads: ["${usable_cpus}"]}, variable: OMP_DYNAMIC, values: [unset, true]}
+  fpmath: {variable: ONEDNN_DEFAULT_FPMATH_MODE, values: [unset, bf16], numerics: may-differ}
+  isa: {variable: ONEDNN_MAX_CPU_ISA, values: [unset, avx512_core]}
+  node: {choices: {unset: , first: {prefix: [numactl, --membind=0], needs: {numa_nodes: 2}}}}
+constraints:
+  - {never: {allocator: [tcmalloc], threads: [unset]}, because: a test}
+"""
+
+
+@pytest.fixture
+def space(tmp_path):
+    return space_file.read(write_space(tmp_path, TEXT))
+
+
+def seen(**facts):
+    whole = inspection(["numactl"], {})
+    whole["commands"]["numactl"] = "/usr/bin/numactl"
+    return {**whole, "facts": {**whole["facts"], "physical_cores": 4, "usable_cpus": 4, **facts}}
+
+
+def test_what_cannot_apply_here_is_left_out_with_a_reason(space):
+    narrowed, left_out = narrow(space, seen(), "same")
+    assert {knob.name: list(knob.labels) for knob in narrowed.knobs} == {
+        "threads": ["unset", "${physical_cores}"], "allocator": ["glibc", "jemalloc"], "dynamic": ["unset", "true"],
+        "fpmath": ["unset"], "isa": ["unset"], "node": ["unset"],
+    }  # fmt: skip
+    reasons = {one.what: one.why for one in left_out}
+    assert reasons["threads=${usable_cpus}"] == "comes to the same as ${physical_cores} here"
+    assert reasons["allocator=tcmalloc"].startswith("preloads tcmalloc, which is not installed (looked in ")
+    assert reasons["fpmath=bf16"] == "may change the results; --numerics any tries it too"
+    assert reasons["isa=avx512_core"].startswith("ONEDNN_MAX_CPU_ISA=avx512_core, and this CPU has no avx512f")
+    assert reasons["node=first"] == "needs numa_nodes to be 2 or more, and here it is 1"
+    assert len(reasons) == len(left_out) == 5
+
+
+def test_a_condition_on_a_label_that_another_stands_for_holds_with_that_one(space):
+    narrowed, _ = narrow(space, seen(), "same")
+    found = [shown(choice) for choice in choices(narrowed)]
+    assert "threads=${physical_cores}, allocator=glibc, dynamic=true" in found
+    assert "allocator=glibc, dynamic=true" not in found
+
+
+def test_a_larger_machine_and_other_numerics_leave_more(space):
+    narrowed, left_out = narrow(space, seen(usable_cpus=8, numa_nodes=2), "any")
+    labels = {knob.name: list(knob.labels) for knob in narrowed.knobs}
+    assert labels["threads"] == ["unset", "${physical_cores}", "${usable_cpus}"]
+    assert labels["node"] == ["unset", "first"]
+    # its processor does not compute in bfloat16
+    reasons = {one.what: one.why for one in left_out}
+    assert reasons.keys() == {"allocator=tcmalloc", "isa=avx512_core", "fpmath=bf16"}
+    assert "this CPU has" in reasons["fpmath=bf16"]
+
+
+def test_a_space_of_which_nothing_is_left_is_refused(tmp_path):
+    path = write_space(tmp_path, "knobs:\n  a: {choices: {x: {preload: [tcmalloc]}, y: {preload: [mimalloc]}}}\n")
+    with pytest.raises(InputError) as caught:
+        narrow(space_file.read(path), seen(), "same")
+    assert str(caught.value).startswith(f"{path}: nothing of this space can be varied here: a=x: preloads tcmalloc")
+
+
+def environment(**variables):
+    return Environment("x", "X", variables, {}, (), {}, "same")
+
+
+def test_environments_are_the_same_however_their_settings_are_ordered():
+    one, other = (environment(MALLOC_CONF=text) for text in ("thp:always,retain:true", "retain:true,thp:always"))
+    assert identity(one) == identity(other)
+    assert identity(environment(OMP_PLACES="{0},{1}")) != identity(environment(OMP_PLACES="{1},{0}"))
+    assert identity(one) != identity(environment(MALLOC_CONF="thp:always"))

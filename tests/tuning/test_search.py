@@ -1,0 +1,119 @@
+"""What the search finds, where the truth is planted; and that a killed one goes on as it would have done."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from runner.errors import InputError
+from runner.tuning import search, space_file
+from runner.tuning.board import BASELINE
+from runner.tuning.space import choices
+from tests.tuning.planted import Planted, coarse, planted, write_space
+
+GRID_BLOCKS = 8
+
+
+def test_a_quarter_of_the_grid_s_looks_finds_a_candidate_within_3_percent_of_its_optimum():
+    space = coarse()
+    grid = list(choices(space))
+    quarter = (len(grid) + 1) * GRID_BLOCKS / 4
+    lost, looks = [], []
+    for seed in range(20):
+        truth = planted(space, seed)
+        run = Planted(space, truth, quarter, seed).run()
+        lost.append(max(map(truth, grid)) - truth(run.best))
+        looks.append(len(run.looks))
+    assert len(grid) == 36
+    assert max(looks) <= quarter
+    assert sum(one <= math.log(1.03) for one in lost) >= 18, sorted(lost)[-5:]
+
+
+def test_a_search_that_was_killed_at_any_look_goes_on_as_it_would_have_done():
+    space = coarse()
+    whole = Planted(space, planted(space, 3), 60).run()
+    for stopped in (0, 1, 8, 25, len(whole.looks) - 1):
+        cut = Planted(space, planted(space, 3), 60).run(stop_after=stopped)
+        assert len(cut.looks) == stopped
+        again = Planted(space, planted(space, 3), 60, events=cut.events).run()
+        assert again.events == whole.events
+
+
+def test_another_seed_searches_elsewhere():
+    space = coarse()
+    one, other = (Planted(space, planted(space, 3), 30, seed).run() for seed in (1, 2))
+    assert [entry.choice for entry in one.search.board.entries.values()] != [
+        entry.choice for entry in other.search.board.entries.values()
+    ]
+
+
+def test_every_round_has_the_baseline_once_and_its_order_is_random():
+    space = coarse()
+    run = Planted(space, planted(space, 1), 74).run()
+    rounds = [event["order"] for event in run.events if event["event"] == "round"]
+    assert all(order.count(BASELINE) == 1 for order in rounds)
+    assert len({order.index(BASELINE) for order in rounds}) > 2
+
+
+def test_the_better_third_gets_more_looks_and_a_handful_the_most():
+    space = coarse()
+    truth = planted(space, 1)
+    board = Planted(space, truth, 74).run().search.board
+    looks, scores = board.looks(), board.scores()
+    once = [number for number in scores if looks[number] == 1]
+    assert len(once) > len(scores) / 3
+    assert len(board.finalists) == search.FINALISTS
+    assert min(looks[number] for number in board.finalists) >= search.LEAST_FINALS
+    average = sum(truth(board.entries[number].choice) for number in once) / len(once)
+    assert all(truth(board.entries[number].choice) > average for number in board.finalists)
+
+
+def test_what_failed_is_counted_and_never_looked_at_again():
+    space = coarse()
+
+    def fails(choice):
+        return "ended with exit status 3" if choice["runtime"] == "intel" else None
+
+    run = Planted(space, lambda choice: 0.1 if choice["runtime"] == "intel" else 0.0, 74, fails=fails).run()
+    failed = [event["candidate"] for event in run.events if event["event"] == "failure"]
+    assert failed
+    assert len(failed) == len(set(failed)) == len(run.search.board.problems)
+    assert run.best["runtime"] == "gnu"
+
+
+def test_where_every_candidate_fails_nothing_is_the_best():
+    space = coarse()
+    run = Planted(space, planted(space, 1), 74, fails=lambda choice: "ended with exit status 3").run()
+    assert run.search.best() is None
+    assert len(run.search.board.problems) == len(run.search.board.entries)
+
+
+def test_a_small_space_is_searched_through_and_then_the_finals_begin(tmp_path):
+    path = write_space(tmp_path, "knobs:\n  spin: {variable: GOMP_SPINCOUNT, values: [unset, 0, 1000, 5000]}\n")
+    space = space_file.read(path)
+    run = Planted(space, lambda choice: 0.2 if choice["spin"] == "1000" else 0.0, 60).run()
+    # the choice that sets nothing is the baseline, which is not a candidate
+    assert sorted(entry.choice["spin"] for entry in run.search.board.entries.values()) == ["0", "1000", "5000"]
+    assert run.best == {"spin": "1000"}
+
+
+def test_choices_that_come_to_the_same_are_looked_at_once(tmp_path):
+    text = "knobs:\n  a: {choices: {x: {env: {OMP_DYNAMIC: true}}, y: {env: {OMP_DYNAMIC: true}}, z: }}\n"
+    space = space_file.read(write_space(tmp_path, text))
+    run = Planted(space, lambda choice: 0.1, 30).run()
+    assert len(run.search.board.entries) == 1
+
+
+def test_exhaustive_looks_at_every_candidate_in_each_of_the_rounds():
+    space = coarse()
+    run = Planted(space, planted(space, 1), 0, blocks=3).run()
+    board = run.search.board
+    assert (len(board.entries), len(board.rounds)) == (35, 3)  # one of the 36 is the baseline but for its name
+    assert set(board.looks().values()) == {3}
+
+
+def test_exhaustive_refuses_a_space_too_large_for_it():
+    space = space_file.read(space_file.find("default"))
+    with pytest.raises(InputError, match="more than 500 candidates one by one; give a smaller space, such as coarse"):
+        Planted(space, planted(space, 1), 0, blocks=3).run()
