@@ -10,7 +10,7 @@ VENV    := .venv
 RUNNER  := $(VENV)/bin/runner
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench matrix matrix-page compare-engines doctor profiles image sif libraries dev test unit faults reliability simulated rivals padding peers experiments startup same book own-training operators env-formats lint lock clean
+.PHONY: help setup bench tune tune-page matrix matrix-page compare-engines doctor profiles image sif libraries dev test unit faults reliability simulated rivals padding peers experiments startup same book own-training operators env-formats lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ bench: setup  ## measure PROFILE (default intel-omp) against the baseline and re
 
 matrix: setup  ## measure every profile that applies here in one run, and rank them (2 minutes for each)
 	@$(RUNNER) matrix --engine $(ENGINE) $(ARGS)
+
+tune: setup  ## search for the best environment on this machine, confirm it, and write it as the profile 'tuned'
+	@$(RUNNER) tune --engine $(ENGINE) $(ARGS)
 
 compare-engines: setup  ## measure PROFILE under the engines local, docker and apptainer: what a container costs
 	@$(RUNNER) compare-engines $(PROFILE) $(ARGS)
@@ -74,6 +77,9 @@ padding: dev  ## what the size of the environment alone is worth (10 minutes; wr
 
 startup: dev  ## what `runner exec` adds to the start of a command (a minute; writes docs/startup.md)
 	@$(VENV)/bin/python -m benchmarks.exec_startup $(ARGS)
+
+tune-page: dev  ## the tuner against a grid that is measured to the last candidate (an hour; writes docs/tune.md)
+	@$(VENV)/bin/python -m benchmarks.tune_against_grid $(ARGS)
 
 same: dev  ## the baseline against itself, 20 times (40 minutes; writes docs/same.md)
 	@$(VENV)/bin/python -m benchmarks.same $(ARGS)

@@ -20,6 +20,8 @@ MEASURING = (
     "--seed", "--data", "--keep-env", "--output", "--json", "--command", "--metric", "--unit", "--warmup-lines",
 )  # fmt: skip
 FLAGS = {
+    "tune": ("--engine", "--python", "--space", "--budget", "--numerics", "--exhaustive", "--blocks", "--seed", "--profile",
+             "--resume", "--workload", "--command", "--metric", "--steps", "--data", "--output", "--json"),
     "bench": ("PROFILE", "--engine", *MEASURING),
     "plan": ("PROFILE", "--engine", *MEASURING),
     "calibrate": ("--engine", *MEASURING),

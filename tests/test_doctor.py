@@ -99,7 +99,9 @@ CASES = [
     (
         "two-openmp-runtimes", "warn", runtimes("/a/libgomp.so.1", "/b/libiomp5.so"),
         [runtimes("/a/libgomp.so.1"),
-         runtimes("/a/libgomp.so.1", "/b/libiomp5.so", preload={"intel-openmp": "/b/libiomp5.so"})],
+         runtimes("/a/libgomp.so.1", "/b/libiomp5.so", preload={"intel-openmp": "/b/libiomp5.so"}),
+         # preloaded by a link to it
+         runtimes("/a/libgomp.so.1", "/usr/lib/llvm-14/lib/libomp.so.5", preload={"llvm-openmp": "/b/libomp.so.5"})],
     ),
     ("process-limit", "warn", sees("limits", processes_free=67), [sees("limits", processes_free=68)]),
     ("remote-memory", "warn", remote(0.2), [remote(0.19), remote(0.9, "interleave"), remote(None)]),
@@ -126,6 +128,10 @@ CASES = [
     ),
     ("huge-pages-off", "stop", wants_huge_pages("never"), [wants_huge_pages("madvise"), wants_huge_pages(None)]),
     ("huge-pages-off", "stop", wants_huge_pages("never"), [{"fingerprint": {"thp_enabled": "never"}}]),
+    (
+        "huge-pages-off", "stop", {**wants_huge_pages("never"), "expect": {"torch.huge_page_tensors": True}},
+        [{**wants_huge_pages("never"), "expect": {"torch.huge_page_tensors": False}}],
+    ),
     (
         "hidden-topology", "note", binds("OMP_PROC_BIND"),
         [binds("OMP_PROC_BIND", hypervisor=None), binds("OMP_PROC_BIND", smt=True), binds("OMP_DYNAMIC")],

@@ -9,6 +9,7 @@ import sys
 from runner.commands import measuring, resolving
 from runner.commands.resolving import Looked
 from runner.engines import container
+from runner.engines.base import PROJECT
 from runner.errors import MEASURED, InputError
 from runner.formats import FORMATS
 from runner.formats.resolved import Resolved
@@ -56,6 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _resolved(looked: Looked, limits: tuple[str, ...]) -> Resolved:
     described, facts = looked.engine.describe(), looked.inspection["facts"]
     digest = f" {described['digest'][:SHORT_DIGEST]}" if described.get("digest") else ""
+    inside = f"{container.CODE}/"
+    mounted = [path for path in looked.environment.preload.values() if path.startswith(inside)]
     return Resolved(
         environment=looked.environment,
         host=f"{platform.node()} ({looked.inspection['fingerprint']['cpu_model']})",
@@ -65,4 +68,5 @@ def _resolved(looked: Looked, limits: tuple[str, ...]) -> Resolved:
         physical_cores=facts["physical_cores"],
         smt=bool(facts["smt"]),
         limits=limits,
+        mount=f"{PROJECT / 'runner'}:{container.CODE}" if mounted else None,
     )

@@ -8,13 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from runner import catalogue, engines, profile
-from runner.commands import measuring
+from runner import catalogue, dataset, engines, profile, wording
+from runner.commands import measuring, own_command
+from runner.commands.measuring import Surroundings
+from runner.effect import check
 from runner.environment import Environment
 from runner.errors import InputError
+from runner.machine_lock import machine_lock
+from runner.measure import Job, understood
 from runner.plan import REFERENCE_PROFILE, Arm
 from runner.preflight import preflight
 from runner.profile import Profile
+from runner.progress import Progress
 from runner.resolve import resolve
 
 # As much for each profile as `bench` has; the more profiles share one error rate, the more blocks an interval takes.
@@ -23,9 +28,11 @@ BUDGET_PER_PROFILE_S = 120.0
 
 @dataclass
 class Choice:
-    """``measured`` has, by what records call it, the name or file of each profile to measure; ``left_out`` why not."""
+    """``environments`` has what to measure, by what the record calls it, and ``named`` each one's name or file as it
+    was given; ``left_out`` says of the others why, by their names."""
 
-    measured: dict[str, str] = field(default_factory=dict)
+    environments: dict[str, Environment] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
 
 
@@ -39,51 +46,65 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.resume is not None:
         return measuring.run(arguments, "matrix", [])
+    measuring.require_lengths(arguments)
     named = arguments.profile or profile.names()
     loaded = {name: profile.load(name) for name in dict.fromkeys(named) if name != REFERENCE_PROFILE}
     engine = arguments.engine or "local"
     prefixes = {one.prefix[0] for one in loaded.values() if one.prefix}
-    around = measuring.surroundings(arguments, [engine], sorted(prefixes))
-    choice = choose(loaded, around.seen[engine]["inspection"], arguments.force, arguments.allow_unknown)
-    if not choice.measured:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in choice.left_out.items())
-        raise InputError(f"no profile is left to measure; {reasons}")
-    arms = [Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine)]
-    arms += [Arm(name, given, engine) for name, given in choice.measured.items()]
+    with machine_lock():
+        around = measuring.surroundings(arguments, [engine], sorted(prefixes))
+        choice = choose(loaded, around.seen[engine]["inspection"], arguments.force, arguments.allow_unknown)
+        try_once(choice, arguments, engine, around)
+    for name, reason in choice.left_out.items():
+        print(f"left out {name}: {reason}", file=sys.stderr)
+    if not choice.environments:
+        raise InputError(f"none of these profiles is left to measure: {', '.join(choice.left_out)}; name others")
+    arms = arms_of(choice, engine)
     if arguments.budget is None and not arguments.full:
         arguments.budget = BUDGET_PER_PROFILE_S * len(arms)
     arguments.left_out = choice.left_out
-    for name, reason in choice.left_out.items():
-        print(f"left out {name}: {reason}", file=sys.stderr)
-    print(f"to measure: {', '.join(choice.measured)}; each against {REFERENCE_PROFILE}", file=sys.stderr)
     return measuring.run(arguments, "matrix", arms)
 
 
+def arms_of(choice: Choice, engine: str) -> list[Arm]:
+    reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine)
+    return [reference, *(Arm(name, given, engine) for name, given in choice.named.items())]
+
+
 def choose(loaded: Mapping[str, Profile], inspection: Mapping[str, Any], force: bool, allow_unknown: bool) -> Choice:
-    """Which of the profiles to measure in the image that was inspected; ``loaded`` has them as they were named.
+    """Which of the profiles can be measured in the image that was inspected; ``loaded`` has them as they were named.
 
     Those that come to the same processes here are measured once, under all their names. Raises InputError for two
     different profiles of one name.
     """
     choice = Choice()
     alike: dict[tuple[Any, ...], list[str]] = {}
+    resolved: dict[str, Environment] = {}
     for given, one in loaded.items():
-        if one.name in {*choice.left_out, REFERENCE_PROFILE, *(name for names in alike.values() for name in names)}:
+        if one.name in {*choice.left_out, *resolved, REFERENCE_PROFILE}:
             raise InputError(f"{given}: another profile is called '{one.name}' too; rename it")
         try:
             environment = resolve(one, inspection)
             catalogue.require(environment, inspection, allow_unknown)
             preflight([(environment, inspection)], force)
         except InputError as error:
-            choice.left_out[one.name] = str(error).removeprefix(f"profile '{one.name}'").lstrip(": ")
+            choice.left_out[one.name] = _reason(one.name, error)
             continue
         if not environment.variables and not environment.prefix:
             choice.left_out[one.name] = f"it sets nothing here, and so is the same as {REFERENCE_PROFILE}"
             continue
+        resolved[one.name] = environment
         alike.setdefault(_process(environment), []).append(one.name)
-    by_name = {one.name: given for given, one in loaded.items()}
-    choice.measured = {_together(names): by_name[names[0]] for names in alike.values()}
+    given_as = {one.name: given for given, one in loaded.items()}
+    for names in alike.values():
+        choice.environments[_together(names)] = resolved[names[0]]
+        choice.named[_together(names)] = given_as[names[0]]
     return choice
+
+
+def _reason(name: str, error: InputError) -> str:
+    """Why a profile does not apply, without what would be said to somebody who asked for it alone."""
+    return str(error).removeprefix(f"profile '{name}'").lstrip(": ").partition(": it does not apply")[0]
 
 
 def _process(environment: Environment) -> tuple[Any, ...]:
@@ -92,5 +113,36 @@ def _process(environment: Environment) -> tuple[Any, ...]:
 
 
 def _together(names: Sequence[str]) -> str:
-    """``physical-cores = smt`` for profiles that are measured as one."""
+    """``physical-cores = mine`` for profiles that are measured as one."""
     return " = ".join(names)
+
+
+def try_once(choice: Choice, arguments: argparse.Namespace, engine: str, around: Surroundings) -> None:
+    """Leave out each profile whose worker fails, or in which it is not in effect, when it trains for one step.
+
+    It would end the whole run, and with it what there is to say of all others. A command of the user's own is too long
+    to be tried.
+    """
+    if own_command.own_command(arguments) is not None or not choice.environments:
+        return
+    data = dataset.find(arguments.data, lambda text: print(text, file=sys.stderr))
+    arms = arms_of(choice, engine)
+    plan = measuring.plan_of(arguments, tuple(arms), around, arguments.workload or "cnn", None, data.location)
+    job = Job(plan, choice.environments, around.engines, around.inherited, around.kept)
+    with Progress(0.0, quiet=arguments.json) as progress:
+        for arm in arms[1:]:
+            progress.start("trying once", arm.name, 0.0)
+            outcome = around.engines[engine].run(job.task(arm, plan.shortest_arguments(arm)))
+            document, problem = understood(outcome, ())
+            if document is None:
+                printed = outcome.stderr_tail.strip().splitlines()
+                reason = f"its worker {problem}{f': {printed[-1]}' if printed else ''}"
+            else:
+                checks = check(choice.environments[arm.name], document["evidence"], around.kept, outcome.stderr_tail)
+                missed = [one for one in checks if not one.holds]
+                if not missed:
+                    continue
+                expected, seen = wording.shown(missed[0].expected), wording.seen(missed[0].seen)
+                reason = f"it is not in effect: {missed[0].key}: expected {expected}, {seen}"
+            choice.left_out[arm.name] = reason
+            del choice.environments[arm.name], choice.named[arm.name]

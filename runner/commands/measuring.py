@@ -110,11 +110,7 @@ def run(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then: Th
 
 def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then: Then | None) -> int:
     trained, own = own_command.own_command(arguments) or (arguments.workload or "cnn", None)
-    if arguments.epochs and not arguments.full:
-        raise InputError(f"--epochs {arguments.epochs} means nothing without --full, which trains whole epochs; add it")
-    for name in ("steps", "budget", "precision"):
-        if arguments.full and getattr(arguments, name) is not None:
-            raise InputError(f"--{name} means nothing with --full, which trains whole epochs; leave it out")
+    require_lengths(arguments)
     profiles = {arm.profile: profile.load(arm.profile) for arm in arms}
     arms = tuple(replace(arm, profile=profiles[arm.profile].name) for arm in arms)
     profiles = {loaded.name: loaded for loaded in profiles.values()}
@@ -133,6 +129,15 @@ def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then:
         if left_out := getattr(arguments, "left_out", None):  # by a command that chooses profiles itself
             events.append(opened.append("left-out", profiles=left_out))
         return _measure(job, opened, events, arguments, then)
+
+
+def require_lengths(arguments: argparse.Namespace) -> None:
+    """Raise InputError for options of how long to measure that don't go together."""
+    if arguments.epochs and not arguments.full:
+        raise InputError(f"--epochs {arguments.epochs} means nothing without --full, which trains whole epochs; add it")
+    for name in ("steps", "budget", "precision"):
+        if arguments.full and getattr(arguments, name) is not None:
+            raise InputError(f"--{name} means nothing with --full, which trains whole epochs; leave it out")
 
 
 @dataclass(frozen=True)

@@ -54,8 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--budget", metavar="TIME", type=duration, help="for search and confirmation together (default: 20m)"
     )
-    group.add_argument("--numerics", choices=NUMERICS,
-                       help="'any' tries settings too that may change the results (default: same)")  # fmt: skip
+    group.add_argument("--numerics", choices=NUMERICS, metavar="WHICH",
+                       help="same: nothing that may change the results (default); any: that too")  # fmt: skip
     group.add_argument("--exhaustive", action="store_true",
                        help="measure every candidate of a small space, to judge the search by")  # fmt: skip
     group.add_argument("--blocks", metavar="N", type=count,
@@ -155,8 +155,6 @@ def _resume(arguments: argparse.Namespace) -> int:
     around = measuring.same_surroundings(arguments.resume, first, plan)
     with Record.reopen(arguments.resume) as opened:
         events = record.read(arguments.resume, "tune")
-        if events[-1]["event"] == "end" and events[-1]["reason"] in ENDED:
-            raise InputError(f"--resume {arguments.resume}: this tuning is complete; start a new one")
         events.append(opened.append("resume", command=sys.argv))
         return _go_on(opened, events, around, arguments.json)
 
@@ -245,7 +243,7 @@ def _write(tuning: Session, summary: Summary, verdict: Verdict, shipped: str | N
     machine = wording.machine(summary)
     made = replace(won.profile, title=f"Tuned for this machine: {won.profile.title}")
     source = f"{tuning.confirmation / record.FILE_NAME}, SHA-256 {digest(tuning.confirmation)}"
-    profile_file.write(made, outcome.reason(verdict, summary, shipped, machine), source, path)
+    profile_file.write(made, outcome.reason(verdict, tuning.events[0]["time"], machine, shipped), source, path)
     arm = next((one for one in summary.measured if one.arm in (confirm.TUNED, shipped)), None)
     evidence = {
         "profile": path.stem,

@@ -13,6 +13,8 @@ REMOTE_SHARE = 0.2
 MEMORY_SHARE = 0.9
 RUNNABLE_PER_CPU = 1.25
 FAULTS_PER_S = 20_000
+# Runtimes that take libgomp's place where they are preloaded: it is loaded too, and nothing calls it.
+REPLACING = {"intel-openmp", "llvm-openmp"}
 SYSTEM_SHARE = 0.1
 
 
@@ -69,8 +71,8 @@ def siblings_as_cores(situation: Situation) -> Finding | None:
 
 def two_runtimes(situation: Situation) -> Finding | None:
     mapped = situation.seen("openmp", "mapped") or []
-    preloaded = situation.environment.preload.values() if situation.environment else ()
-    if len(mapped) < 2 or any(path in preloaded for path in mapped):
+    preloaded = situation.environment.preload if situation.environment else {}
+    if len(mapped) < 2 or REPLACING & preloaded.keys():
         return None
     return Finding(
         "two-openmp-runtimes", "warn",

@@ -19,6 +19,7 @@ class Resolved:
 
     ``place`` says for people where its libraries are. ``image`` is the name of an OCI image, None for an Apptainer
     image or a local interpreter. ``limits`` are the user's, as options of ``docker run``.
+    ``mount`` is what the kit mounts (HOST:INSIDE) and a library of the profile is in; None where all are in the image.
     """
 
     environment: Environment
@@ -29,6 +30,7 @@ class Resolved:
     physical_cores: int
     smt: bool
     limits: tuple[str, ...] = ()
+    mount: str | None = None
 
     def heading(self) -> str:
         """One line: the profile, and the machine and image that its numbers and paths are for."""
@@ -40,6 +42,8 @@ class Resolved:
         notes = []
         if self.environment.prefix and not starts:
             notes.append(f"start your commands with: {self.start()}")
+        if self.mount:
+            notes.append(f"a library of it is not in the image: mount it, read-only ({self.mount})")
         if self.environment.numerics == "may-differ":
             notes.append("numerics may differ from those without this profile")
         return [one_line(note) for note in notes]

@@ -87,6 +87,37 @@ def fit(rows: Any, values: Any, penalty: float | None = None) -> tuple[Effects, 
     return Effects(weights, middle, mean), penalty
 
 
+def over_first(
+    space: Space, choices: Sequence[Choice], scores: Sequence[float]
+) -> dict[tuple[str, str], tuple[float, float]]:
+    """By knob and label, how much higher the score is than with the knob's first label, and the standard error of that.
+
+    The error is that of ridge regression with the penalty taken as given (Hoerl and Kennard, equation 4.4).
+    """
+    import numpy
+
+    columns, values = Columns.of_choices(space, choices), numpy.asarray(scores, dtype=float)
+    rows = columns.matrix(choices)
+    effects, penalty = fit(rows, values)
+    centred = rows - effects.middle
+    squares = centred.T @ centred
+    shrunk = numpy.linalg.inv(squares + penalty * numpy.eye(len(squares)))
+    freedom = len(values) - 1 - float(numpy.trace(shrunk @ squares))
+    residual = float(((values - effects.predict(rows)) ** 2).sum()) / max(freedom, 1.0)
+    covariance = residual * shrunk @ squares @ shrunk
+    first = {knob.name: columns.of.get((knob.name, next(iter(knob.labels)))) for knob in space.knobs}
+    found = {}
+    for (knob, label), column in columns.of.items():
+        contrast = numpy.zeros(len(squares))
+        contrast[column] += 1.0
+        at = first[knob]
+        if at is not None:
+            contrast[at] -= 1.0
+        variance = float(contrast @ covariance @ contrast)
+        found[knob, label] = float(contrast @ effects.weights), max(0.0, variance) ** 0.5
+    return found
+
+
 def _cross_validation(size: Any, along: Any, penalty: float) -> float:
     """Golub, Heath and Wahba's V: the mean squared residual over the squared share of freedom that is left.
 

@@ -33,9 +33,9 @@ def knobs(space: Space, board: Board) -> list[Importance]:
     return importance(space, [entry.choice or {} for entry in own], [scores[entry.number] for entry in own])
 
 
-def reason(verdict: Verdict, summary: Summary, shipped: str | None, machine: str) -> str:
-    """Why the written profile is what it is: what was measured, when and on what."""
-    when = f"{time.strftime('%Y-%m-%d')} on {machine}"
+def reason(verdict: Verdict, begun: float, machine: str, shipped: str | None) -> str:
+    """Why the written profile is what it is: what was measured, when (``begun``, in seconds since 1970) and on what."""
+    when = f"{time.strftime('%Y-%m-%d', time.localtime(begun))} on {machine}"
     if verdict.best == BASELINE:
         return f"On {when}, runner tune found nothing that is surely faster than the baseline, so this sets nothing."
     one = verdict.tuned if verdict.best == TUNED else verdict.shipped

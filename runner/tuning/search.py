@@ -8,26 +8,36 @@ looks; at the end a handful is looked at side by side until the search's share o
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
 from typing import Any, Protocol
 
 from runner.environment import Environment
 from runner.errors import InputError
 from runner.profile import Profile
 from runner.record import Event
+from runner.statistics.interval import log_ratios
 from runner.tuning import halving
 from runner.tuning.board import BASELINE, Board
+from runner.tuning.main_effects import over_first
 from runner.tuning.narrow import identity
-from runner.tuning.proposals import known_of, propose
-from runner.tuning.space import Choice, Space, choices, profile
+from runner.tuning.proposals import STARTUP, known_of, propose
+from runner.tuning.space import Choice, Space, allowed, choices, profile
 
 # Shares of the time budget; what is left is for the confirmation.
 EXPLORING, FINALS = 0.45, 0.20
 # Candidates in a round, beside the baseline: fewer would look at the baseline more often, more would learn later.
 ROUND = 6
-FINALISTS = 4
+FINALISTS = 3
+# A label that is worth less than this over its knob's first one is taken for worth nothing. And of the finalists that
+# are so near the best one, or within one standard error of it, that with the fewest settings is chosen: what does
+# nothing is not to be in a profile (the rule of one standard error: L. Breiman, J. Friedman, R. Olshen, C. Stone:
+# Classification and regression trees, 1984, section 3.4.3).
+NEGLIGIBLE = math.log(1.01)
+SURELY = 2.0  # standard errors by which an effect is above 0
 # Rounds of the finals: so many at least, whatever the time, and at most.
 LEAST_FINALS, MOST_FINALS = 3, 12
 # More candidates than this are not for measuring one by one.
@@ -102,6 +112,7 @@ class Search:
             finalists = self._finalists()
             if not finalists:
                 return None
+            finalists += self._simpler(finalists)
             self._record("finalists", candidates=finalists)
         return self._finals()
 
@@ -113,7 +124,48 @@ class Search:
         most = [one for one in wanted if one in self.board.finalists] or [
             one for one in wanted if looks[one] == max(looks[other] for other in wanted)
         ]
-        return max(most, key=lambda one: (scores[one], -one), default=None)
+        top = max(most, key=lambda one: (scores[one], -one), default=None)
+        if top not in self.board.finalists:
+            return top
+        near = [one for one in most if one == top or self._is_near(one, top)]
+        return min(near, key=lambda one: (self._settings(one), -scores[one], one))
+
+    def _is_near(self, one: int, top: int) -> bool:
+        """Whether what is better about ``top`` is negligible or uncertain, by the rounds that had both.
+
+        Of these most are finals: the looks by which a candidate came so far were lucky ones.
+        """
+        shared = [of_round for of_round in self.board.step_s if one in of_round and top in of_round]
+        better = log_ratios([times[one] for times in shared], [times[top] for times in shared])
+        if len(better) < LEAST_FINALS:
+            return False
+        return fmean(better) <= max(NEGLIGIBLE, stdev(better) / math.sqrt(len(better)))
+
+    def _settings(self, number: int) -> int:
+        """How many knobs of the space a candidate turns; a profile that is shipped is known, and counts as simplest."""
+        entry = self.board.entries[number]
+        if entry.shipped is not None or entry.choice is None:
+            return 0
+        first = {knob.name: next(iter(knob.labels)) for knob in self.space.knobs}
+        return sum(label != first[knob] for knob, label in entry.choice.items())
+
+    def _simpler(self, finalists: list[int]) -> list[int]:
+        """The best finalist of the space without the labels whose main effect is negligible, if that is new."""
+        board = self.board
+        choice = next((one for number in finalists if (one := board.entries[number].choice) is not None), None)
+        known = known_of(board.entries.values(), board.scores(), ())
+        scored = [(one, score) for one, score in known if score is not None]
+        if choice is None or len(scored) < STARTUP:
+            return []
+        worth = over_first(self.space, [one for one, _ in scored], [score for _, score in scored])
+        simpler: Choice = {}
+        for knob in self.space.knobs:
+            if knob.counts(simpler):
+                first, own = next(iter(knob.labels)), choice.get(knob.name)
+                value, error = worth.get((knob.name, own or first), (0.0, 0.0))
+                simpler[knob.name] = own if own is not None and value > max(NEGLIGIBLE, SURELY * error) else first
+        made = self._made(simpler) if allowed(self.space, simpler) else None
+        return [self._add(made, simpler, None)] if made is not None and self._admit(made) else []
 
     def _record(self, event: str, **fields: Any) -> None:
         self.board.add(self.append(event, **fields))

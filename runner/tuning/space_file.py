@@ -94,7 +94,10 @@ def _choices(file: YamlFile, at: Path_, entry: dict[str, Any]) -> dict[str, Frag
 def _values(file: YamlFile, at: Path_, entry: dict[str, Any]) -> dict[str, Fragment]:
     values, variable, key = entry.get("values"), entry["variable"], entry.get("key")
     if not isinstance(values, list) or not values:
-        raise file.error((*at, "values") if "values" in entry else at, f"knob '{at[-1]}' has no values; add for example 'values: [{UNSET}, …]'")
+        raise file.error(
+            (*at, "values") if "values" in entry else at,
+            f"knob '{at[-1]}' has no values; add for example 'values: [{UNSET}, …]'",
+        )
     kind = _kind(file, (*at, "variable"), variable)
     if key is not None:
         kind = _inner_kind(file, (*at, "key"), variable, str(key), kind)

@@ -223,3 +223,12 @@ def test_paths_inside_an_image_are_marked_where_they_may_mislead(cli, in_docker)
     assert result.returncode == 0
     (note,) = result.stderr.splitlines()
     assert note.startswith("runner: note: the preloaded libraries' paths are those inside the image (docker ")
+
+
+def test_a_library_of_the_kits_own_is_mounted_as_it_says(cli, image, in_docker):
+    result = cli("env", "mkl-native", "--format", "docker", *in_docker)
+    assert result.returncode == 0, result
+    (mount,) = re.findall(r"is not in the image: mount it, read-only \((.*)\)", result.stderr)
+    options = " ".join(line for line in result.stdout.splitlines() if not line.startswith("#"))
+    script = f'docker run --rm --volume "$1:ro" {options} "$2" grep libmkl-dispatch /proc/self/maps'
+    assert "/kit/runner/worker/preloads/" in run("bash", "-c", script, "bash", mount, image).stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 from collections.abc import Callable, Sequence
@@ -73,10 +74,8 @@ class Planted:
     def run(self, stop_after: int | None = None) -> Planted:
         """Search to the end, or until so many looks are recorded: then as a kill would leave it."""
         self._stop_after = stop_after
-        try:
+        with contextlib.suppress(InterruptedError):
             self.search.run(self._look)
-        except InterruptedError:
-            pass
         return self
 
     def _append(self, event: str, **fields: Any) -> dict[str, Any]:

@@ -58,7 +58,8 @@ def test_the_tuned_profile_wins_only_by_an_interval_and_never_something_worse(tm
     found = verdict(summary, events, "jemalloc" if shipped else None, same_losses=True)
     assert found.best == best
     assert (found.versus is None) == (shipped is None or tuned is None)
-    said = outcome.reason(found, summary, "jemalloc", "a machine")
+    said = outcome.reason(found, records.BEGUN, "a machine", "jemalloc")
+    assert " on a machine" in said
     assert {TUNED: "Found by runner tune on ", SHIPPED: "A copy of the shipped profile jemalloc, which runner tune "
             "could not better", BASELINE: "found nothing that is surely faster"}[best] in said  # fmt: skip
 

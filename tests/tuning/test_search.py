@@ -117,3 +117,18 @@ def test_exhaustive_refuses_a_space_too_large_for_it():
     space = space_file.read(space_file.find("default"))
     with pytest.raises(InputError, match="more than 500 candidates one by one; give a smaller space, such as coarse"):
         Planted(space, planted(space, 1), 0, blocks=3).run()
+
+
+def test_what_does_nothing_is_not_in_what_is_found(tmp_path):
+    knobs = {"GOMP_SPINCOUNT": [0, 1000], "OMP_DYNAMIC": ["true"], "OMP_PROC_BIND": ["close"], "MKL_DYNAMIC": ["false"],
+             "PYTHONMALLOC": ["malloc"], "OMP_WAIT_POLICY": ["active", "passive"], "OMP_NESTED": ["true"]}  # fmt: skip
+    lines = [f"  {name}: {{variable: {name}, values: {['unset', *values]}}}\n" for name, values in knobs.items()]
+    space = space_file.read(write_space(tmp_path, "knobs:\n" + "".join(lines)))
+    effects = {("GOMP_SPINCOUNT", "1000"): 0.2, ("OMP_PROC_BIND", "close"): 0.1}
+    alone = 0
+    for seed in range(8):
+        run = Planted(space, lambda choice: sum(effects.get(pair, 0.0) for pair in choice.items()), 100, seed).run()
+        turned = {pair for pair in run.best.items() if pair[1] != "unset"}
+        assert turned >= effects.keys()
+        alone += turned == effects.keys()
+    assert alone >= 5

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# Larger than any size from which on an allocator takes blocks from memory that it already had.
+# Larger than glibc's limit for blocks of their own ever grows by itself (32 MiB), so that the mapping is a new one.
+# Another allocator may take it from memory for which numpy asked for huge pages before: there it may say yes wrongly.
 TENSOR_BYTES = 64 << 20
 MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) ", re.MULTILINE)
 

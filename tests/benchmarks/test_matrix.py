@@ -1,0 +1,48 @@
+"""The page of a matrix run, from its record."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import matrix
+from runner.commands import measuring
+from tests import records
+from tests.reports import events_of
+from tests.simulation import times
+
+STARTED = {"command": ["/somewhere/__main__.py", "matrix", "--steps", "3"], "runner_version": "0.1.0"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    others = {"tcmalloc": {"seconds": times(0.7)}, "jemalloc": {"seconds": times(1.6)}, "same": {}}
+    events = events_of(blocks=12, others=others)
+    left_out = {"event": "left-out", "time": events[0]["time"], "profiles": {"smt": "needs two | threads"}}
+    return records.write(tmp_path / "20261121-120000-matrix", [{**events[0], **STARTED}, left_out, *events[1:]])
+
+
+def test_the_page_has_the_ranking_the_profiles_and_what_was_left_out(folder, benchmark_script, tmp_path):
+    page = tmp_path / "page.md"
+    result = benchmark_script(matrix, folder, "--page", page)
+    assert (result.returncode, result.stderr) == (0, "")
+    text = page.read_text()
+    ranking = text.split("## The ranking\n\n")[1].split("\n\n")[0].splitlines()[2:]
+    assert [row.split(" | ")[0].lstrip("| ") for row in ranking][:2] == ["mine", "tcmalloc"]
+    assert ranking[-1].startswith("| jemalloc | ")
+    assert "| SLOWER |" in ranking[-1]
+    assert "The run: `runner matrix --steps 3`" in text
+    assert "- smt: needs two | threads" in text.split("## Left out here")[1]
+    about = text.split("## What they are")[1]
+    assert "| tcmalloc | A test | Many threads with small blocks" in about
+    assert "- next: use mine" in text
+
+
+def test_the_latest_run_is_taken(folder, benchmark_script, monkeypatch, tmp_path):
+    monkeypatch.setattr(measuring, "RESULTS", folder.parent)
+    assert benchmark_script(matrix, "--page", tmp_path / "page.md").returncode == 0
+
+
+def test_without_a_run_it_says_how_to_make_one(benchmark_script, tmp_path):
+    result = benchmark_script(matrix, "--page", tmp_path / "page.md")
+    assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
+    assert "has no run of all profiles yet; make one with: make matrix" in result.stderr

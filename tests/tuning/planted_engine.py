@@ -1,0 +1,48 @@
+"""Workers whose time depends on what their environment sets, as it is planted: for tunings from the command line."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from runner.engines.base import Outcome, Task
+from tests.instant_engine import InstantEngine
+from tests.simulated_worker import answer, log_start, name_of
+from tests.simulation import Simulation
+
+NOISE = 0.01
+Variables = Mapping[str, str]
+
+
+class PlantedEngine(InstantEngine):
+    """``gain`` is the log speedup of an environment; ``misbehave`` may raise, or say why a worker fails.
+
+    ``other`` has fields that replace those of a sample's document.
+    """
+
+    def __init__(self, simulation: Simulation, gain: Callable[[Variables], float]) -> None:
+        super().__init__(simulation)
+        self.gain = gain
+        self.misbehave: Callable[[Variables], str | None] = lambda variables: None
+        self.other: Callable[[Variables], dict[str, Any]] = lambda variables: {}
+        self.trained = 0
+
+    def run(self, task: Task) -> Outcome:
+        arguments = list(task.arguments)
+        if arguments[0] != "train":
+            return super().run(task)
+        self.trained += 1
+        failure = self.misbehave(task.variables)
+        if failure is not None:
+            return Outcome("", "simulated trouble", self.takes_s, failure)
+        environment = {**task.inherited, **task.variables}
+        log_start(self._folder / "starts.jsonl", name_of(arguments, environment), arguments, environment)
+        padding = len(task.variables.get("ENVKIT_PADDING", ""))  # another one for each sample
+        noise = random.Random(f"{sorted(task.variables.items())}{padding}").gauss(0, NOISE)
+        document = answer("baseline", arguments, {"workers": {}}, 0, environment)
+        seconds = math.exp(noise - self.gain(task.variables))
+        document |= {"seconds": seconds, "step_s": [seconds / 3] * 3, **self.other(task.variables)}
+        return Outcome(json.dumps(document), "", self.takes_s, None)

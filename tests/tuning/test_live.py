@@ -1,0 +1,57 @@
+"""What is seen of a search while it goes on."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from runner.tuning.board import BASELINE, Board
+from runner.tuning.live import View
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def board():
+    events = [{"event": "warmed", "worker_seconds": 5.0}]
+    for number, title in enumerate(("threads=2", "spin=0", "spin=1000")):
+        events.append({"event": "candidate", "number": number, "choice": {}, "shipped": None, "title": title})
+    events.append({"event": "round", "order": [BASELINE, 0, 1, 2], "stage": "looks", "round": 0})
+    for number, seconds in ((BASELINE, 1.0), (0, 0.8), (1, 0.5)):
+        events.append({"event": "look", "round": 0, "candidate": number, "step_s": [seconds], "worker_seconds": 20.0})
+    events.append({"event": "failure", "round": 0, "candidate": 2, "worker_seconds": 1.0, "problem": "timed out"})
+    return Board.of(events)
+
+
+def test_elsewhere_than_on_a_terminal_each_round_is_a_line(board, capsys):
+    with View(board, 540.0, quiet=False) as view:
+        view.before("spin=7")
+        view.after_round("looks")
+    assert capsys.readouterr().err == (
+        "round 1, looks: 3 candidates, 1 failed, 1:06 of 9:00 for the search; best so far 2.000 in 1 look: spin=0\n"
+    )
+
+
+def test_on_a_terminal_the_best_so_far_are_a_table(board, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with View(board, 540.0, quiet=False) as view:
+        view.before("spin=7")
+        shown = terminal.getvalue()
+        view.after_round("looks")
+    assert "now: spin=7" in shown
+    assert shown.index("2.000") < shown.index("1.250")
+    assert "threads=2" in shown
+    assert "round 1" not in terminal.getvalue()
+
+
+def test_quietly_nothing_is_said(board, capsys):
+    with View(board, 540.0, quiet=True) as view:
+        view.before("spin=7")
+        view.after_round("looks")
+    assert capsys.readouterr() == ("", "")
