@@ -28,6 +28,8 @@ CLI_TIMEOUT_S = 240
 # The same examples in every run, whatever the machine's speed, and nothing left behind.
 settings.register_profile("project", derandomize=True, deadline=None, database=None)
 settings.load_profile("project")
+# Under nohup this signal is ignored, and would be by all processes that tests start.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 Start = Callable[..., "subprocess.Popen[str]"]

@@ -58,6 +58,21 @@ def test_a_profile_with_a_preload_is_in_effect(execute, folder):
     assert process["evidence"]["openmp"]["runtime"] == "intel"
 
 
+SPAWNED = """
+import torch
+from torch.utils.data import DataLoader
+if __name__ == "__main__":
+    for batch in DataLoader(torch.zeros(64, 4), num_workers=1, multiprocessing_context="spawn"):
+        pass
+"""
+
+
+def test_a_spawned_worker_of_a_loader_has_one_thread_and_says_nothing(execute, folder):
+    (folder / "spawned.py").write_text(SPAWNED)
+    result = execute((), "intel-omp", sys.executable, "spawned.py")
+    assert (result.returncode, IN_EFFECT in result.stderr) == (0, True), result.stderr
+
+
 def test_ranks_and_what_starts_them_are_checked(execute):
     torchrun = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "plain_loop.py", "--steps", "2")
     result = execute((), "intel-omp", *torchrun)

@@ -1,9 +1,10 @@
 """Collects evidence in a Python program that is not the kit's own, when that program ends.
 
 Python imports ``sitecustomize`` when it starts. With this folder first in PYTHONPATH and ENVKIT_EVIDENCE naming a
-folder, each Python process that has imported torch leaves ``PID.json`` there: its command line and its evidence. One
-that is killed, or that leaves through ``os._exit`` as DataLoader's workers do, leaves nothing. Nothing but the standard
-library's cheapest modules is imported before the program's end, and the program's own ``sitecustomize`` still runs.
+folder, each Python process that has imported torch leaves ``PID.json`` there: its command line, its evidence, and how
+many seconds all of this took. One that is killed, or that leaves through ``os._exit``, leaves nothing, nor does a
+DataLoader's worker, which has one thread by design. Nothing but the standard library's cheapest modules is imported
+before the program's end, and the program's own ``sitecustomize`` still runs. It must be harmless to any Python 3.
 """
 
 import os
@@ -21,11 +22,15 @@ def _watch(folder: str) -> None:
     atexit.register(lambda: _testify(folder, cpus) if os.getpid() == process and "torch" in sys.modules else None)
 
 
-def _testify(folder: str, cpus: set[int]) -> None:
+def _testify(folder: str, cpus: "set[int]") -> None:
     import json
+    import time
     from pathlib import Path
 
+    begin = time.perf_counter()
     try:
+        if _loads_data():
+            return
         for name in [name for name in sys.modules if name == "runner" or name.startswith("runner.")]:
             del sys.modules[name]  # the program may have a package of that name
         sys.path.insert(0, str(Path(_HERE).parents[2]))
@@ -34,10 +39,17 @@ def _testify(folder: str, cpus: set[int]) -> None:
         openmp.STARTED_ON = cpus
         _work_in_parallel()
         unfinished = Path(folder, f".{os.getpid()}")
-        unfinished.write_text(json.dumps({"pid": os.getpid(), "argv": sys.orig_argv, "evidence": collect()}))
+        told = {"pid": os.getpid(), "argv": sys.orig_argv, "evidence": collect()}
+        unfinished.write_text(json.dumps({**told, "seconds": time.perf_counter() - begin}))
         unfinished.replace(Path(folder, f"{os.getpid()}.json"))
     except Exception as error:  # a program must not end worse for being watched
         print(f"envkit: no evidence: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+def _loads_data() -> bool:
+    """Whether this is a worker of a DataLoader: one that was spawned, and not forked, ends as a program does."""
+    data = sys.modules.get("torch.utils.data")
+    return data is not None and data.get_worker_info() is not None
 
 
 def _work_in_parallel() -> None:
