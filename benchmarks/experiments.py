@@ -167,6 +167,7 @@ def _page(
         "\n".join(kept) or "Nothing.",
         "## All",
         _table(measured, found, verdicts),
+        *interleaved.disturbances(results, [(one.against, one.name) for one in measured], pairs),
         "## What was expected",
         *(_told(one, loaded[one.name], found[one.name], verdicts[one.name]) for one in measured),
         "## The profiles that are changed",

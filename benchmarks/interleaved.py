@@ -1,7 +1,7 @@
 """Several ways to start the same training, measured side by side: fresh processes, in blocks of random order.
 
 For comparisons that ``runner bench`` does not make: with other launchers, and each with a reference of its own. What it
-takes from the kit is the worker with its evidence, and the interval.
+takes from the kit is the worker with its evidence, the rule by which a sample was disturbed, and the interval.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks import page
 from benchmarks.results import Line, Results
-from runner import catalogue, dataset, profile
+from runner import catalogue, dataset, engines, noise, profile
 from runner.arguments import count
 from runner.effect import check
 from runner.engines.base import EngineOptions, Task
@@ -75,10 +75,14 @@ class Bench:
 
     @property
     def settings(self) -> Line:
-        """What must stay the same for samples to be compared, for the results' first line."""
+        """What must stay the same for samples to be compared, for the results' first line.
+
+        The number of blocks too: to add some after a look at what came out is to stop when one likes it.
+        """
         return {
-            "machine": page.machine(), "steps": self.arguments.steps, "warmup_steps": self.arguments.warmup_steps,
-            "seed": self.arguments.seed, "data": "synthetic" if self.data == SYNTHETIC else "Fashion-MNIST",
+            "machine": page.machine(), "blocks": self.arguments.blocks, "steps": self.arguments.steps,
+            "warmup_steps": self.arguments.warmup_steps, "seed": self.arguments.seed,
+            "data": "synthetic" if self.data == SYNTHETIC else "Fashion-MNIST",
         }  # fmt: skip
 
     def inspection(self, commands: Sequence[str]) -> dict[str, Any]:
@@ -119,6 +123,7 @@ def measure(bench: Bench, results: Results, entries: Sequence[Entry]) -> None:
     """Measure all blocks, or those that are left. An entry whose worker fails, or is not in effect, is left out."""
     arguments = bench.arguments
     with machine_lock():
+        engines.remove_leftovers()
         for entry in entries:  # its files are then in the page cache as they are for all later samples
             if not results.of("sample", entry=entry.name) and not results.of("failure", entry=entry.name):
                 _start(bench, results, entry, bench.task(entry, 1), "warming up", measured=False)
@@ -150,6 +155,7 @@ def _sample(bench: Bench, results: Results, entry: Entry, block: int) -> None:
         entry=entry.name,
         seconds=document["seconds"],
         losses=document["losses"],
+        marks=noise.marks(document),
         system_share=round(usage["system_s"] / ((usage["system_s"] + usage["user_s"]) or 1), 4),
         faults_per_step=usage["minor_faults"] / len(document["step_s"]),
         seen={name: (document["evidence"].get(probe) or {}).get(key) for name, (probe, key) in SEEN.items()},
@@ -179,17 +185,66 @@ def _start(
     return None
 
 
-def compared(results: Results, reference: str, other: str, comparisons: int) -> Speedup | None:
+def compared(
+    results: Results, reference: str, other: str, comparisons: int, undisturbed: bool = False
+) -> Speedup | None:
     """How much faster ``other`` is than ``reference``; None where there are too few blocks with both.
 
-    All of so many ``comparisons`` hold together at 95% (Bonferroni).
+    All of so many ``comparisons`` hold together at 95% (Bonferroni). ``undisturbed``: by the blocks only in which
+    neither sample of the two is marked.
     """
     seconds = [
-        {line["block"]: line["seconds"] for line in results.of("sample", entry=name)} for name in (reference, other)
+        {
+            line["block"]: line["seconds"]
+            for line in results.of("sample", entry=name)
+            if not (undisturbed and line["marks"])
+        }
+        for name in (reference, other)
     ]
     blocks = sorted(seconds[0].keys() & seconds[1].keys())
     ratios = log_ratios(*([of_entry[block] for block in blocks] for of_entry in seconds))
     return speedup(ratios, ERROR_RATE / max(1, comparisons), MARGIN) if blocks else None
+
+
+def disturbances(results: Results, pairs: Sequence[tuple[str, str]], comparisons: int) -> list[str]:
+    """The parts of a page that say what disturbed its samples from outside, and what is left of each ratio without.
+
+    ``pairs`` are references and what is compared with them.
+    """
+    samples = results.of("sample")
+    marked = [line for line in samples if line["marks"]]
+    blocks = {line["block"] for line in samples}
+    disturbed = {line["block"] for line in marked}
+    parts = ["## Disturbed from outside", f"By the rule of `runner bench`, {_how_many(marked, disturbed, len(blocks))}"]
+    if 2 * len(disturbed) > len(blocks):
+        parts.append("**Most blocks were disturbed: take these figures with care and measure again when it is quiet.**")
+    rows = []
+    for reference, other in pairs:
+        found = compared(results, reference, other, comparisons)
+        if found and any(line["marks"] for name in (reference, other) for line in results.of("sample", entry=name)):
+            quiet = compared(results, reference, other, comparisons, undisturbed=True)
+            rest = [f"{quiet.ratio:.3f}", interval(quiet), str(quiet.blocks)] if quiet else ["", interval(None), ""]
+            rows.append([other, reference, f"{found.ratio:.3f}", interval(found), *rest])
+    if rows:
+        header = ("", "against", "ratio", "interval", "ratio without disturbed", "interval without", "blocks left")
+        parts.append(page.table(header, rows, numbers_from=2))
+    return parts
+
+
+def _how_many(marked: Sequence[Line], disturbed: set[int], blocks: int) -> str:
+    if not marked:
+        return f"none of {blocks} blocks was disturbed from outside, as far as can be seen."
+    often = noise.commonest({block: _marks_of(marked, block) for block in disturbed})
+    plural = "s" if len(marked) > 1 else ""
+    were = "were" if len(disturbed) > 1 else "was"
+    return (
+        f"{len(disturbed)} of {blocks} blocks {were} disturbed from outside (most often: {often}), "
+        f"in {len(marked)} sample{plural}. A ratio without them has the blocks in which neither of its samples was."
+    )
+
+
+def _marks_of(marked: Sequence[Line], block: int) -> list[str]:
+    return [mark for line in marked if line["block"] == block for mark in line["marks"]]
 
 
 def loss_difference(results: Results, reference: str, other: str) -> float | None:

@@ -138,6 +138,7 @@ def _page(results: Results, ours: Sequence[str], blocks: int) -> list[str]:
         _against_peers(results, ours, peers, pairs),
         "## The aims",
         "\n".join(f"- {line}" for line in _aims(results, ours[0], peers, pairs)) if ours else "",
+        *interleaved.disturbances(results, _pairs(ours, peers), pairs),
         "## What the workers saw",
         _seen(results, [REFERENCE_PROFILE, *ours, *peers]),
     ]
@@ -145,6 +146,14 @@ def _page(results: Results, ours: Sequence[str], blocks: int) -> list[str]:
         left_out = "\n".join(f"- {name}: {interleaved.failure(results, name)}" for name in failed)
         parts += ["## Left out", left_out]
     return [*parts, f"Every sample is a line of `{results.path.name}`, which the command writes."]
+
+
+def _pairs(ours: Sequence[str], peers: Sequence[str]) -> list[tuple[str, str]]:
+    """All that the page compares, the reference first."""
+    return [
+        *((REFERENCE_PROFILE, name) for name in (*ours, *peers)),
+        *((peer, name) for name in ours for peer in peers),
+    ]
 
 
 def _against_baseline(results: Results, names: Sequence[str], pairs: int) -> str:

@@ -10,9 +10,9 @@ from statistics import fmean
 from typing import Any
 
 from runner.blocks import block_ratios, recorded_design, samples, skipped_steps, step_curves
-from runner.effect import check
 from runner.engines.base import Engine, Outcome, Task
 from runner.environment import Environment
+from runner.execution.testimony import check_sample
 from runner.plan import Arm, Plan
 from runner.progress import Progress
 from runner.record import Event, Record
@@ -131,10 +131,10 @@ class _Run:
             few = f"found only {len(document['step_s'])} step times, and the first {skipped} are left out as warm-up"
             raise _Failure(arm.name, few, outcome)
         where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
-        self.append("sample", **where, padding_bytes=padding, **document, stderr=outcome.stderr_tail)
+        document["stderr"] = outcome.stderr_tail
+        self.append("sample", **where, padding_bytes=padding, **document)
         self._progress.finish(f"block {block + 1}", arm.name, fmean(document["step_s"]), self.plan.step_name)
-        checks = check(self.job.environments[arm.name], document["evidence"], self.job.kept, outcome.stderr_tail)
-        return all(one.holds for one in checks)
+        return all(one.holds for one in check_sample(self.job.environments[arm.name], document, self.job.kept))
 
     def failed(self, block: int, failure: _Failure) -> None:
         """Record a failure; its worker's time counts like that of others."""

@@ -12,7 +12,8 @@ CPUs and no other work known of, "others" (the kernel's own threads, interrupts 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runner.record import Event
@@ -24,6 +25,13 @@ OTHERS_SHARE, OTHERS_CPUS = 0.025, 0.05
 STEAL_SHARE, STEAL_CPUS = 0.01, 0.02
 # A page that was swapped out takes from 0.1 ms on to come back: so much takes 25 ms or more of a sample's seconds.
 SWAPPED_BYTES = 2**20
+# What each kind of mark says, by the words in it.
+KINDS = {
+    "others used": "other programs used its CPUs",
+    "stolen": "the hypervisor withheld CPU time",
+    "swapped": "it swapped",
+    "too hot": "its cores were too hot",
+}
 # A CPU's counters go up in ticks (proc_stat(5)): at either end of the timed steps they may be wrong by one.
 TICK_S = 0.01
 
@@ -66,3 +74,9 @@ def marked_blocks(events: Sequence[Event]) -> dict[int, list[str]]:
         if event["event"] == "sample" and (reasons := marks(event)):
             found.setdefault(event["block"], []).extend(f"{event['arm']}: {reason}" for reason in reasons)
     return found
+
+
+def commonest(marked: Mapping[int, Sequence[str]]) -> str:
+    """What disturbed most of the marked blocks (at least one), as a clause with the machine as "it"."""
+    kinds = Counter(kind for texts in marked.values() for kind in KINDS if any(kind in text for text in texts))
+    return KINDS[kinds.most_common(1)[0][0]]

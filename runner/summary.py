@@ -19,8 +19,9 @@ from runner.blocks import (
 )
 from runner.doctor import diagnose_process
 from runner.doctor.finding import Situation
-from runner.effect import Check, check
+from runner.effect import Check
 from runner.environment import Environment
+from runner.execution.testimony import check_sample
 from runner.measure import ENDED, FAILED, PRECISE
 from runner.noise import marked_blocks, marks
 from runner.plan import Arm, Plan
@@ -314,7 +315,7 @@ def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Seq
     steps = 1 if images is None else len(own[0]["step_s"])  # what a user's command used is known of all of it
     step_s = basic.median(basic.fmean(event["step_s"][skipped:]) for event in own)
     usage = [event["usage"] for event in own]
-    checked = [check(environment, event["evidence"], kept, event["stderr"]) for event in own]
+    checked = [check_sample(environment, event, kept) for event in own]
     # of several samples the one that is least in effect is shown
     worst = max(checked, key=lambda checks: sum(not one.holds for one in checks))
     return Measured(

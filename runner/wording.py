@@ -11,6 +11,7 @@ from runner import profile, ranking
 from runner.calibration import is_calibration
 from runner.effect import NOT_SEEN
 from runner.measure import PRECISE
+from runner.noise import commonest
 from runner.plan import Arm
 from runner.statistics.interval import ERROR_RATE, FASTER, MIN_BLOCKS, NOT_FOUND, SLOWER, Speedup
 from runner.statistics.power import blocks_needed
@@ -21,6 +22,8 @@ CONFIDENCE = f"{1 - ERROR_RATE:.0%}"
 DRIFT_P = 0.01
 # How long a quota may hold a profile back (in seconds, over all samples) before the report says so.
 NOTABLE_S = 0.1
+# With as large a share of blocks disturbed from outside, a result says more about the disturbance than about a profile.
+NEARLY_ALL = 0.8
 
 
 @dataclass(frozen=True)
@@ -326,8 +329,8 @@ def advice(summary: Summary) -> list[Row]:
         elif _learns_otherwise(summary, one):
             text = f"find out why the losses of {arm.name} differ, before you use it"
         else:
-            text = _next(summary, one, arm)
-        if text:
+            text = _too_disturbed(summary, one) or _next(summary, one, arm)
+        if text and Row("next", text) not in rows:
             rows.append(Row("next", text))
             best_told = best_told or not wrong
     return rows
@@ -348,6 +351,14 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
     if comparison.verdict == "NOT IN EFFECT":
         return f"find out why: runner doctor {named}"
     return None
+
+
+def _too_disturbed(summary: Summary, comparison: Comparison) -> str | None:
+    """What to do where all blocks, or nearly all, were disturbed from outside, and no others are left to go by."""
+    total, marked = len({sample.block for sample in summary.samples}), len(summary.marked)
+    if not comparison.speedup or comparison.unmarked or not marked or marked < NEARLY_ALL * total:
+        return None
+    return f"measure again on a quieter machine: {marked} of {total} blocks were disturbed, {commonest(summary.marked)}"
 
 
 def _after_calibration(comparison: Comparison) -> str | None:

@@ -88,6 +88,7 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
         "peak_memory_bytes": 2**29,
         "digests": {**({"command": "a" * 64} if own else DIGESTS), **behaviour.get("digests", {})},
         "evidence": {**evidence, "seconds": 0.01},
+        **({"other_processes": behaviour["other_processes"]} if "other_processes" in behaviour else {}),
     }  # fmt: skip
 
 

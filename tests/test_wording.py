@@ -223,6 +223,31 @@ def test_disturbed_blocks_are_counted_and_the_result_without_them_is_given():
     assert "without them: too few blocks are left for an interval" in said(disturbed(events_of(7), 3, 5))
 
 
+@pytest.mark.parametrize("factor", [0.5, 1, 1.25])
+def test_where_nearly_all_blocks_were_disturbed_nothing_is_advised_from_the_result(factor):
+    mine = {"seconds": times(factor)}
+    text = said(disturbed(events_of(10, mine=mine), *range(8)))
+    advised = (
+        "measure again on a quieter machine: 8 of 10 blocks were disturbed, the hypervisor withheld CPU time machine"
+    )
+    assert text.count(f"next {advised}") == 1
+    assert text.count(" next ") == 1
+    assert "measure again" not in said(disturbed(events_of(10, mine=mine), *range(7)))
+    # with as many left as it takes for a result without them
+    assert "measure again" not in said(disturbed(events_of(40, mine=mine), *range(32)))
+
+
+def test_the_most_frequent_disturbance_is_named_once_for_several_profiles():
+    events = disturbed(events_of(7, others={"other": {}}), 2)
+    for event in events:
+        if event["event"] == "sample":
+            event["usage"]["worker_cpus_busy_s"] = 5 * event["seconds"]
+    text = said(events)
+    quieter = "next measure again on a quieter machine: 7 of 7 blocks were disturbed, other programs used its CPUs"
+    assert text.count(quieter) == 1
+    assert text.count(" next ") == 1
+
+
 def test_with_several_profiles_it_is_said_whose_result_without_disturbed_blocks_it_is():
     text = said(disturbed(events_of(12, others={"other": {}}), 3))
     assert "mine without them: 2.00" in text

@@ -47,14 +47,19 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.resume is not None:
         return measuring.run(arguments, "matrix", [])
     measuring.require_lengths(arguments)
+    with machine_lock():  # for trying and measuring: nothing else is to begin between the two
+        engines.remove_leftovers()
+        return _try_and_measure(arguments)
+
+
+def _try_and_measure(arguments: argparse.Namespace) -> int:
     named = arguments.profile or profile.names()
     loaded = {name: profile.load(name) for name in dict.fromkeys(named) if name != REFERENCE_PROFILE}
     engine = arguments.engine or "local"
     prefixes = {one.prefix[0] for one in loaded.values() if one.prefix}
-    with machine_lock():
-        around = measuring.surroundings(arguments, [engine], sorted(prefixes))
-        choice = choose(loaded, around.seen[engine]["inspection"], arguments.force, arguments.allow_unknown)
-        try_once(choice, arguments, engine, around)
+    around = measuring.surroundings(arguments, [engine], sorted(prefixes))
+    choice = choose(loaded, around.seen[engine]["inspection"], arguments.force, arguments.allow_unknown)
+    try_once(choice, arguments, engine, around)
     for name, reason in choice.left_out.items():
         print(f"left out {name}: {reason}", file=sys.stderr)
     if not choice.environments:
@@ -63,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.budget is None and not arguments.full:
         arguments.budget = BUDGET_PER_PROFILE_S * len(arms)
     arguments.left_out = choice.left_out
-    return measuring.run(arguments, "matrix", arms)
+    return measuring.run_locked(arguments, "matrix", arms)
 
 
 def arms_of(choice: Choice, engine: str) -> list[Arm]:

@@ -101,11 +101,16 @@ def run(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then: Th
     """
     with machine_lock():
         engines.remove_leftovers()
-        try:
-            return _start(arguments, title, arms, then) if arguments.resume is None else _resume(arguments, then)
-        except record.RecordFull as error:
-            go_on = f"make room, then runner bench --resume {error.folder}"
-            raise InputError(f"{error}; what was recorded is safe: {go_on}") from None
+        return run_locked(arguments, title, arms, then)
+
+
+def run_locked(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then: Then | None = None) -> int:
+    """``run``, for a command that holds the machine already and has removed what was left behind."""
+    try:
+        return _start(arguments, title, arms, then) if arguments.resume is None else _resume(arguments, then)
+    except record.RecordFull as error:
+        go_on = f"make room, then runner bench --resume {error.folder}"
+        raise InputError(f"{error}; what was recorded is safe: {go_on}") from None
 
 
 def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then: Then | None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +25,11 @@ NO_DATA = DataSet("none", "the command's own")
 # What says how to train the kit's own workloads, and which of its data.
 NOT_WITH_IT = ("full", "epochs", "steps", "warmup_steps", "data")
 LONGEST_NAME = 60
+# What a shell takes as it stands (POSIX.1-2017, Shell Command Language, 2.2), and what it acts upon: operators, and
+# variables before a command.
+QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
+OPERATOR = re.compile(r"(&&|\|\||>>|<<|[|<>;&])")
+ASSIGNMENT = re.compile(r"\s*([A-Za-z_]\w*=)")
 
 
 def add_own_command_options(parser: argparse.ArgumentParser) -> None:
@@ -80,9 +86,9 @@ def known_workload(text: str) -> str:
 
 def _from_options(arguments: argparse.Namespace) -> tuple[str, OwnCommand]:
     try:
-        argv = shlex.split(arguments.own_command)
+        argv = _words(arguments.own_command)
     except ValueError as error:
-        raise InputError(f"--command {arguments.own_command}: {str(error).lower()}; close it") from None
+        raise InputError(f"--command {arguments.own_command}: {error}") from None
     if not argv:
         raise InputError("--command is empty; give what starts your training, as 'python train.py'")
     if arguments.metric is None:
@@ -100,6 +106,17 @@ def _from_options(arguments: argparse.Namespace) -> tuple[str, OwnCommand]:
     warmup = arguments.warmup_lines or 0
     name = shortened(shlex.join(argv))
     return name, OwnCommand(tuple(argv), str(Path.cwd().resolve()), arguments.metric, unit or "s", warmup)
+
+
+def _words(text: str) -> list[str]:
+    """Raises ValueError for quotes that don't close, and for what only a shell understands."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ValueError(f"{str(error).lower()}; close it") from None
+    if found := ASSIGNMENT.match(text) or OPERATOR.search(QUOTED.sub("", text)):
+        raise ValueError(f"'{found[1]}' is for a shell, and none reads this; use bash -c '…', or quote it")
+    return words
 
 
 def _require_metric(text: str, unit: str | None) -> None:
@@ -164,9 +181,9 @@ def _argv(file: YamlFile) -> tuple[str, ...]:
     value = file.data["command"]
     if isinstance(value, str):
         try:
-            argv: Sequence[str] = shlex.split(value)
+            argv: Sequence[str] = _words(value)
         except ValueError as error:
-            raise file.error(("command",), f"command: {str(error).lower()}; close it") from None
+            raise file.error(("command",), f"command: {error}") from None
     elif isinstance(value, list) and not any(isinstance(word, (list, dict)) for word in value):
         argv = [file.texts.get(("command", index), "") for index in range(len(value))]  # numbers as they are written
     else:

@@ -25,11 +25,12 @@ from runner.record import Event, Record
 from runner.reproduce import digest
 from runner.resolve import resolve
 from runner.summary import Summary
-from runner.tuning import confirm, outcome, profile_file, session, space_file
+from runner.tuning import confirm, outcome, place, profile_file, session, space_file
 from runner.tuning.confirm import Verdict
 from runner.tuning.importance import Importance
 from runner.tuning.looks import BaselineFailed
 from runner.tuning.narrow import narrow
+from runner.tuning.place import Written
 from runner.tuning.session import Session, Settings
 from runner.worker.workloads import WORKLOADS
 
@@ -41,7 +42,7 @@ GRID_BLOCKS, LOOK_STEPS = 6, 0.3
 LOCAL_FOLDER = profile.PROFILE_FOLDER / profile.LOCAL
 SHIPPED_FOLDER = profile.PROFILE_FOLDER
 # What a tuning does not have, and the parts that it shares with other commands ask for.
-NOT_HERE: dict[str, Any] = {"full": False, "epochs": None, "precision": None, "force": False, "allow_unknown": False}
+NOT_HERE: dict[str, Any] = {"full": False, "epochs": None, "precision": None}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -92,11 +93,15 @@ def run(arguments: argparse.Namespace) -> int:
 def _start(arguments: argparse.Namespace) -> int:
     if arguments.blocks and not arguments.exhaustive:
         raise InputError("--blocks means nothing without --exhaustive, which has no budget; give --budget instead")
+    if arguments.exhaustive and arguments.profile:
+        raise InputError("--profile means nothing with --exhaustive, which writes no profile; leave it out")
     if arguments.exhaustive and arguments.budget:
         raise InputError("--budget means nothing with --exhaustive, which measures everything; give --blocks instead")
     path = space_file.find(arguments.space or SPACE)
     space = space_file.read(path)
-    written = _profile_path(arguments)
+    written = _absolute(arguments.profile or _default_path())
+    if not arguments.exhaustive:
+        place.require(written)
     trained, own = own_command.own_command(arguments) or (arguments.workload or "cnn", None)
     engine = arguments.engine or "local"
     numerics = arguments.numerics or "same"
@@ -108,7 +113,7 @@ def _start(arguments: argparse.Namespace) -> int:
     inspection = around.seen[engine]["inspection"]
     baseline = resolve(profile.load(REFERENCE_PROFILE), inspection)
     narrow(space, inspection, numerics)  # before anything is recorded: it may leave nothing
-    shipped, left_out = session.shipped(SHIPPED_FOLDER, inspection, numerics)
+    shipped, left_out = session.shipped(SHIPPED_FOLDER, inspection, numerics, space.first)
     data = own_command.NO_DATA if own else dataset.find(arguments.data, _say)
     arm = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine)
     plan = measuring.plan_of(arguments, (arm,), around, trained, own, data.location)
@@ -143,7 +148,7 @@ def _start(arguments: argparse.Namespace) -> int:
 
 def _resume(arguments: argparse.Namespace) -> int:
     for name, value in vars(arguments).items():
-        if name not in ("command", "resume", "json") and value not in (None, False, []):
+        if name not in ("command", "resume", "json", "profile") and value not in (None, False, []):
             shown = f"--{name.removeprefix('own_').replace('_', '-')}"
             raise InputError(f"{shown} can't be given with --resume: a tuning keeps the settings it was started with")
     first = record.first(arguments.resume, "tune")
@@ -152,10 +157,18 @@ def _resume(arguments: argparse.Namespace) -> int:
         raise InputError(f"--resume {arguments.resume}: {began}; start a new one")
     with record.understood(arguments.resume):
         plan = Plan.from_json(first["plan"])
+        moved = [event.get("profile") for event in record.read(arguments.resume, "tune") if event["event"] == "resume"]
+        places = [first["settings"]["profile"], *(one for one in moved if one is not None)]
+        exhaustive = bool(first["settings"]["blocks"])
+    if exhaustive and arguments.profile:
+        raise InputError("--profile means nothing with --exhaustive, which writes no profile; leave it out")
+    written = _absolute(arguments.profile or Path(places[-1]))
+    if not exhaustive:
+        place.require(written)
     around = measuring.same_surroundings(arguments.resume, first, plan)
     with Record.reopen(arguments.resume) as opened:
         events = record.read(arguments.resume, "tune")
-        events.append(opened.append("resume", command=sys.argv))
+        events.append(opened.append("resume", command=sys.argv, profile=str(written)))
         return _go_on(opened, events, around, arguments.json)
 
 
@@ -165,6 +178,8 @@ def _go_on(opened: Record, events: list[Event], around: Surroundings, as_json: b
     with record.understood(folder):
         plan = Plan.from_json(first["plan"])
         settings = Settings(**first["settings"])
+        if events[-1]["event"] == "resume":
+            settings = replace(settings, profile=events[-1]["profile"])
         baseline = Environment.from_json(first["baseline"])
         inspection = first["engines"][plan.reference.engine]["inspection"]
         job = Job(plan, {REFERENCE_PROFILE: baseline}, around.engines, around.inherited, around.kept)
@@ -183,7 +198,9 @@ def _go_on(opened: Record, events: list[Event], around: Surroundings, as_json: b
         return _interrupted(tuning)
     except BaselineFailed as error:
         tuning.append("end", reason=FAILED_WORKER)
-        print(f"runner: {error}; {_go_on_with(tuning)}", file=sys.stderr)
+        # one that never ran will hardly do so when nothing has changed
+        never = f"mend that and start again; the record is in {tuning.folder}"
+        print(f"runner: {error}; {_go_on_with(tuning) if tuning.board.looks_s else never}", file=sys.stderr)
         return FAILED
     if reason == CUT_SHORT:
         return _interrupted(tuning)
@@ -206,35 +223,40 @@ def _concluded(tuning: Session, reason: str, summary: Summary, verdict: Verdict,
     number = tuning.search.best(shipped=True)
     shipped = None if number is None else board.entries[number].title
     found = outcome.knobs(tuning.space, board)
-    written = reason in ENDED
-    if written:
-        _write(tuning, summary, verdict, shipped, found)
-    tuning.append("end", reason=reason, best=verdict.best, written=str(path) if written else None)
+    unseen = tuning.search.unseen
+    ended = reason in ENDED
+    tuning.append("end", reason=reason, best=verdict.best)
+    # last, as it has the digest of the whole record
+    written = _write(tuning, summary, verdict, shipped, found) if ended else None
     if as_json:
         versus = verdict.versus and {**asdict(verdict.versus), "verdict": verdict.versus.verdict}
         print(json.dumps({
             **outcome.to_json(board, tuning.left_out, found),
-            "best": verdict.best, "best_shipped": shipped, "versus_best_shipped": versus,
-            "confirmation": summary.to_json(), "written": str(path) if written else None, "record": str(tuning.folder),
+            "best": verdict.best, "best_shipped": shipped, "shipped_not_looked_at": unseen,
+            "versus_best_shipped": versus, "confirmation": summary.to_json(),
+            "written": str(path) if written and not written.stays else None,
+            "earlier": str(written.earlier) if written and written.earlier else None, "record": str(tuning.folder),
         }))  # fmt: skip
     else:
         out = report.console()
-        outcome.show_confirmation(summary, verdict, shipped, out)
-        outcome.show_search(board, tuning.left_out, found, out)
+        outcome.show_confirmation(summary, verdict, shipped, out, unseen)
+        outcome.show_search(board, tuning.left_out, found, out, unseen)
         if written:
-            report.item(out, "written", outcome.advice(verdict, shipped, path), width=outcome.LABEL)
+            report.item(out, "written", outcome.advice(verdict, shipped, path, written), width=outcome.LABEL)
             if path == _default_path():
-                report.item(out, "use it", "runner exec tuned -- python train.py, or bench it: runner bench tuned",
-                            width=outcome.LABEL)  # fmt: skip
+                report.item(out, "use it", outcome.usage(tuning.job.plan), width=outcome.LABEL)
         report.item(out, "machine", wording.machine(summary), width=outcome.LABEL)
         report.item(out, "record", f"{tuning.folder}, and the confirmation: runner report {tuning.confirmation}",
                     width=outcome.LABEL)  # fmt: skip
-    if not written:
-        print(f"runner: the confirmation ended: {reason}; no profile was written", file=sys.stderr)
-    return MEASURED if written else FAILED
+    if not ended:
+        said = f"the confirmation ended: {reason}; no profile was written"
+        print(f"runner: {said}; {_go_on_with(tuning)}", file=sys.stderr)
+    return MEASURED if ended else FAILED
 
 
-def _write(tuning: Session, summary: Summary, verdict: Verdict, shipped: str | None, found: list[Importance]) -> None:
+def _write(
+    tuning: Session, summary: Summary, verdict: Verdict, shipped: str | None, found: list[Importance]
+) -> Written:
     path = Path(tuning.settings.profile)
     number = {
         confirm.TUNED: tuning.search.best(), confirm.SHIPPED: tuning.search.best(shipped=True),
@@ -242,22 +264,28 @@ def _write(tuning: Session, summary: Summary, verdict: Verdict, shipped: str | N
     won = tuning.search.baseline if number is None else tuning.search.candidates[number]
     machine = wording.machine(summary)
     made = replace(won.profile, title=f"Tuned for this machine: {won.profile.title}")
-    source = f"{tuning.confirmation / record.FILE_NAME}, SHA-256 {digest(tuning.confirmation)}"
-    profile_file.write(made, outcome.reason(verdict, tuning.events[0]["time"], machine, shipped), source, path)
-    arm = next((one for one in summary.measured if one.arm in (confirm.TUNED, shipped)), None)
+    if not verdict.same_losses:
+        made = replace(made, numerics="may-differ")
+    folders = [folder.resolve() for folder in (tuning.folder, tuning.confirmation)]  # it is read from anywhere
+    source = f"{folders[-1] / record.FILE_NAME}, SHA-256 {digest(tuning.confirmation)}"
+    why = outcome.reason(verdict, tuning.events[0]["time"], machine, shipped, tuning.search.unseen)
+    name = {confirm.TUNED: confirm.TUNED, confirm.SHIPPED: shipped}.get(verdict.best, REFERENCE_PROFILE)
+    measured = next(one for one in summary.measured if one.arm == name)
     evidence = {
         "profile": path.stem,
         "best": verdict.best,
         "best_shipped": shipped,
+        "shipped_not_looked_at": tuning.search.unseen,
         "machine": machine,
         "environment": won.environment.to_json(),
-        "comparisons": [outcome.comparison_json(one) for one in summary.comparisons],
+        "comparisons": summary.to_json()["comparisons"],
         "versus_best_shipped": verdict.versus and asdict(verdict.versus),
-        "checks": [] if arm is None else [asdict(one) for one in arm.checks],
+        "checks": [asdict(one) for one in measured.checks],
         "importance": [asdict(one) for one in found],
-        "records": {str(folder / record.FILE_NAME): digest(folder) for folder in (tuning.folder, tuning.confirmation)},
+        "records": {str(folder / record.FILE_NAME): digest(folder) for folder in folders},
     }
-    profile_file.write_evidence(evidence, path)
+    content = profile_file.content(made, why, source, path)
+    return place.write(path, content, evidence, replaces=verdict.best != confirm.BASELINE)
 
 
 def _ranked(tuning: Session, as_json: bool) -> int:
@@ -282,7 +310,7 @@ def _nothing(tuning: Session) -> int:
         number, problem = next(iter(board.problems.items()))
         said = f"all {len(board.problems)} candidates failed, the first ({board.entries[number].title}): {problem}"
     else:
-        said = "the budget had no room for a single candidate; raise --budget"
+        said = "the budget has no room for a single candidate and its confirmation; raise --budget"
     print(f"runner: {said}; no profile was written; the record is in {tuning.folder}", file=sys.stderr)
     return FAILED
 
@@ -299,10 +327,7 @@ def _go_on_with(tuning: Session) -> str:
     return f"go on with: runner tune --resume {shown}"
 
 
-def _profile_path(arguments: argparse.Namespace) -> Path:
-    path: Path = arguments.profile or _default_path()
-    if path.suffix not in (".yaml", ".yml"):
-        raise InputError(f"--profile {path}: a profile is a YAML file; give a name that ends in .yaml")
+def _absolute(path: Path) -> Path:
     return path if path.is_absolute() else Path.cwd() / path
 
 

@@ -80,21 +80,30 @@ def _has_begun(mapped: frozenset[str]) -> bool:
 
 
 def verdict(environment: Mapping[str, Any], seen: Mapping[int, Seen]) -> tuple[bool | None, list[str]]:
-    """Whether any process had the environment, as far as can be seen, and what to tell the user; None: not known."""
+    """Whether the processes had the environment, as far as can be seen, and what to tell the user; None: not known.
+
+    Where only some had it nobody knows which of them trained: a shell may have had it and its child not.
+    """
     name = environment["profile"]
     if not seen:
         return None, [f"{name}: can't be checked: no Python process with torch ended in it, and none could be watched"]
     wrong = {pid: one.wrong(environment) for pid, one in seen.items()}
     good = sum(not found for found in wrong.values())
-    if good:
+    if good == len(seen):
         had = f"{good} of {processes(len(seen))} had its variables" + (" and preloads" * bool(environment["preload"]))
         return True, [
             f"{name}: no Python process with torch ended in it; seen from outside, {had} (nothing more can be seen)"
         ]
-    lines = [f"{name} was NOT in effect, as far as can be seen from outside"]
+    if good:
+        lines = [
+            f"{name}: not known whether it was in effect: no Python process with torch ended in it; seen from outside, "
+            f"{len(seen) - good} of {processes(len(seen))} did not have all of it"
+        ]
+    else:
+        lines = [f"{name} was NOT in effect, as far as can be seen from outside"]
     for pid, found in wrong.items():
         lines += [f"  {text} (process {pid}: {shorter(seen[pid].argv)})" for text in found]
-    return False, lines
+    return None if good else False, lines
 
 
 def processes(count: int) -> str:

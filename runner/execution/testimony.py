@@ -48,20 +48,38 @@ def read(folder: Path, environment: Environment, kept: Mapping[str, str]) -> lis
     ``kept`` are the caller's variables that the command was given although they can change the outcome. Others that a
     process was given on top are the command's own doing (torchrun sets some for its ranks) and are no failure.
     """
-    found = []
-    for path in folder.glob("[0-9]*.json"):
-        document = json.loads(path.read_text())
-        given = document["evidence"]["variables"].get("sensitive", {})
-        own = {
-            name: value
-            for name, value in given.items()
-            if name not in environment.variables and kept.get(name) != value and is_sensitive(name)
-        }
-        checks = check(environment, document["evidence"], {**kept, **own})
-        found.append(
-            Witness(document["pid"], tuple(document["argv"]), document["evidence"], tuple(checks), own),
-        )
-    return sorted(found, key=lambda witness: witness.pid)
+    documents = [json.loads(path.read_text()) for path in folder.glob("[0-9]*.json")]
+    return sorted((_judged(one, environment, kept) for one in documents), key=lambda witness: witness.pid)
+
+
+def _judged(document: Mapping[str, Any], environment: Environment, kept: Mapping[str, str]) -> Witness:
+    given = document["evidence"]["variables"].get("sensitive", {})
+    own = {
+        name: value
+        for name, value in given.items()
+        if name not in environment.variables and kept.get(name) != value and is_sensitive(name)
+    }
+    checks = check(environment, document["evidence"], {**kept, **own})
+    return Witness(document["pid"], tuple(document["argv"]), document["evidence"], tuple(checks), own)
+
+
+def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
+    """``effect.check`` of a sample as it is recorded; of a user's own command what fails in its other processes too.
+
+    Where the same fails in several of these, the first is named. They may have variables that the command set for them.
+    """
+    checks = check(environment, sample["evidence"], kept, sample["stderr"])
+    failures: dict[tuple[str, str], list[tuple[Witness, Check]]] = {}
+    for document in sample.get("other_processes", ()):
+        witness = _judged(document, environment, kept)
+        for one in witness.checks:
+            if not one.holds:
+                failures.setdefault((one.key, str(one.seen)), []).append((witness, one))
+    for (witness, one), *more in failures.values():
+        alike = f", and {len(more)} more" if more else ""
+        where = f"process {witness.pid}: {shorter(witness.argv)}{alike}"
+        checks.append(Check(f"{one.key} ({where})", one.expected, one.seen))
+    return checks
 
 
 def verdict(environment: Environment, witnesses: Sequence[Witness]) -> list[str]:

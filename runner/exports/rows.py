@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner.effect import check
 from runner.environment import Environment
+from runner.execution.testimony import check_sample
 from runner.noise import marks
 from runner.plan import Plan
 from runner.record import Event
@@ -35,7 +35,7 @@ def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
         if event["event"] != "sample":
             continue
         arm = arms[event["arm"]]
-        checks = check(environments[arm.name], event["evidence"], run["kept_variables"], event["stderr"])
+        checks = check_sample(environments[arm.name], event, run["kept_variables"])
         rows.append(
             {
                 "run": str(folder),

@@ -33,16 +33,28 @@ class Verdict:
     versus: Speedup | None
 
 
-def blocks(events: Sequence[Event], arms: int, left_s: float, steps_ratio: float) -> tuple[int, float]:
-    """How many blocks fit into ``left_s`` seconds by what the search's looks took, and how many seconds they take.
+@dataclass(frozen=True)
+class Size:
+    """How long the run is: its blocks, the timed steps of each sample, and the seconds that it takes."""
 
-    ``steps_ratio`` is how many times as many steps a sample has as a look had.
+    blocks: int
+    steps: int
+    takes_s: float
+
+
+def size(events: Sequence[Event], arms: int, left_s: float, look_steps: int, steps: int) -> Size:
+    """The run that fits into ``left_s`` seconds by what the search's looks took.
+
+    Its samples have ``steps`` timed steps, or fewer where else too few blocks would fit; not fewer than a look had.
     """
     looks = [event for event in events if event["event"] in (LOOK, WARMED)]
-    training_s = fmean(sum(event["step_s"]) for event in looks)
-    sample_s = fmean(event["worker_seconds"] for event in looks) + training_s * (steps_ratio - 1)
-    fitting = max(LEAST_BLOCKS, min(MOST_BLOCKS, int(left_s / (sample_s * arms))))
-    return fitting, fitting * sample_s * arms
+    step_s = fmean(sum(event["step_s"]) for event in looks) / look_steps
+    look_s = fmean(event["worker_seconds"] for event in looks)
+    room = look_steps + (left_s / (LEAST_BLOCKS * arms) - look_s) / step_s
+    steps = max(look_steps, min(steps, int(room)))
+    block_s = (look_s + step_s * (steps - look_steps)) * arms
+    blocks = max(LEAST_BLOCKS, min(MOST_BLOCKS, int(left_s / block_s)))
+    return Size(blocks, steps, blocks * block_s)
 
 
 def arms(engine: str, tuned: str | None, shipped: str | None) -> tuple[Arm, ...]:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from runner import report, wording
 from runner.statistics.interval import FASTER, Speedup
-from runner.summary import Comparison, Summary
+from runner.summary import Summary
 from runner.tuning.board import Board
 from runner.tuning.confirm import BASELINE, SHIPPED, TUNED, Verdict
 from runner.tuning.importance import Importance, importance
@@ -145,7 +145,3 @@ def to_json(board: Board, left_out: Sequence[LeftOut], found: Sequence[Importanc
 
 def _counted(candidates: int) -> str:
     return f"{candidates} candidate{'' if candidates == 1 else 's'}"
-
-
-def comparison_json(one: Comparison | None) -> dict[str, Any] | None:
-    return None if one is None else asdict(one)

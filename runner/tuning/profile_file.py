@@ -17,21 +17,32 @@ WIDTH = 120
 
 
 def write(profile: Profile, reason: str, source: str, path: Path) -> None:
-    """Put ``profile`` into ``path``, under that file's name, saying why it is there and where that is recorded.
-
-    All that it sets is in the file: it extends nothing, so that it stays what was measured. Raises InputError.
-    """
+    """Put ``profile`` into ``path``, as ``content`` has it. Raises InputError."""
     make_folder(path.parent)
-    renamed = replace(profile, name=path.stem, reason=reason, source=source)
-    content = yaml.safe_dump(document(renamed), sort_keys=False, allow_unicode=True, width=WIDTH)
-    atomic.write(path, content.encode())
+    atomic.write(path, content(profile, reason, source, path))
 
 
-def write_evidence(evidence: dict[str, Any], path: Path) -> Path:
-    """Write what proves the profile in ``path``; returns the file, which is beside it."""
-    beside = path.with_name(f"{path.stem}.evidence.json")
-    atomic.write(beside, (json.dumps(evidence, indent=1) + "\n").encode())
-    return beside
+def content(profile: Profile, reason: str, source: str, path: Path) -> bytes:
+    """What ``path`` is to hold: ``profile`` under that file's name, why it is there and where that is recorded.
+
+    All that it sets is in the file: it extends nothing, so that it stays what was measured.
+    """
+    return to_yaml(document(replace(profile, name=path.stem, reason=reason, source=source)))
+
+
+def to_yaml(document: dict[str, Any]) -> bytes:
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=WIDTH).encode()
+
+
+def evidence_path(path: Path) -> Path:
+    """Where the evidence of the profile in ``path`` is: what has such a file beside it, a tuning wrote."""
+    return path.with_name(f"{path.stem}.evidence.json")
+
+
+def write_evidence(evidence: dict[str, Any], path: Path) -> None:
+    """Write what proves the profile in ``path`` beside it. Raises InputError."""
+    make_folder(path.parent)
+    atomic.write(evidence_path(path), (json.dumps(evidence, indent=1) + "\n").encode())
 
 
 def document(profile: Profile) -> dict[str, Any]:

@@ -122,18 +122,21 @@ class Session:
             plan.reference.engine, None if is_shipped else name, shipped.profile.name if shipped else None
         )
         left_s = max(0.0, self.settings.budget_s - self.board.spent_s)
-        ratio = plan.steps / self.settings.look_steps
-        blocks, takes_s = confirm.blocks(self.events, len(arms), left_s, ratio)
-        if takes_s > left_s and not self.quiet:
-            over = f"the confirmation takes about {takes_s / 60:.0f} minutes, which is more than the budget has left"
-            print(f"{over}: an interval needs {blocks} blocks", file=sys.stderr, flush=True)
+        size = confirm.size(self.events, len(arms), left_s, self.settings.look_steps, plan.steps)
+        if size.takes_s > left_s and not self.quiet:
+            over = (
+                f"the confirmation takes about {size.takes_s / 60:.0f} minutes, which is more than the budget has left"
+            )
+            print(f"{over}: an interval needs {size.blocks} blocks", file=sys.stderr, flush=True)
         environments = dict(self.job.environments)
         if shipped is not None:
             environments[shipped.profile.name] = shipped.environment
         if not is_shipped:
             environments[confirm.TUNED] = replace(chosen.environment, profile=name)
         job = replace(
-            self.job, plan=replace(plan, arms=arms, blocks=blocks, budget_s=left_s), environments=environments
+            self.job,
+            plan=replace(plan, arms=arms, blocks=size.blocks, steps=size.steps, budget_s=left_s),
+            environments=environments,
         )
         events, reason = self._measured(job)
         summary = summarise(events)

@@ -90,19 +90,20 @@ def command(argv: Sequence[str], folder: str, metric: str | None, unit: str, war
     are not among the steps that count. ``seconds`` and ``usage`` are of the whole command.
     """
     cpus = os.sched_getaffinity(0)
-    readings = Readings(parse(metric, unit)) if metric is not None else None
+    readings = Readings(parse(metric, unit), warmup_lines) if metric is not None else None
     named = files.named(argv, Path(folder))
     with tempfile.TemporaryDirectory(prefix="envkit-evidence-") as evidence_folder:
         before = _counters(cpus)
         watched, status = _run(argv, folder, evidence_folder, readings)
         usage = increase(before, _counters(cpus))
-        found = _evidence(Path(evidence_folder), watched)
+        main, others = _evidence(Path(evidence_folder), watched)
     # last, so that they are in the part of the output that is kept
     print(*watched.complaints, sep="\n", end="\n" if watched.complaints else "", file=sys.stderr)
     if status != 0:
         raise Failed(f"{_ended(status)}; {_last(watched)}")
     # what a program takes to say what it ran with is no training
-    seconds = max(watched.ended_s - watched.begun_s - found["seconds"], 1e-6)
+    testimony_s = main.get("seconds", main["evidence"]["seconds"])
+    seconds = max(watched.ended_s - watched.begun_s - testimony_s, 1e-6)
     warmup, steps = ([], [seconds]) if readings is None else readings.split(warmup_lines)
     return {
         "seconds": seconds,
@@ -114,7 +115,8 @@ def command(argv: Sequence[str], folder: str, metric: str | None, unit: str, war
         "usage": {**usage, "worker_cpus": len(cpus), "frequency_mhz": processor.frequency_mhz(cpus)},
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
         "digests": {"command": _command_digest(argv, metric, unit, warmup_lines), **_of_files(named, argv, folder)},
-        "evidence": found,
+        "evidence": main["evidence"],
+        "other_processes": [{name: one[name] for name in ("pid", "argv", "evidence")} for one in others],
     }
 
 
@@ -206,15 +208,18 @@ def _counters(cpus: set[int]) -> dict[str, float | None]:
     return {name: value if value is None else value + added.get(name, 0) for name, value in counters(cpus).items()}
 
 
-def _evidence(folder: Path, watched: _Watched) -> dict[str, Any]:
-    """What the program itself saw or, where it left nothing, what could be seen from outside."""
+def _evidence(folder: Path, watched: _Watched) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The document of the main process, and those of all others, as ``witness`` leaves them.
+
+    The main process is the command itself, or else the first of its processes that trained. Where none left a document
+    there is what could be seen from outside.
+    """
     documents = [json.loads(path.read_text()) for path in folder.glob("*.json")]
     if documents:
-        # the command itself, or the first process of it that trained: numbers go up
-        chosen: dict[str, Any] = min(documents, key=lambda one: (one["pid"] != watched.pid, one["pid"]))["evidence"]
-        return chosen
+        main, *others = sorted(documents, key=lambda one: (one["pid"] != watched.pid, one["pid"]))  # numbers go up
+        return main, others
     variables = watched.seen or outside.seen(os.environ, (), otherwise="not seen")
-    return {"variables": variables, "unseen": UNSEEN, "seconds": 0.0}
+    return {"evidence": {"variables": variables, "unseen": UNSEEN, "seconds": 0.0}}, []
 
 
 def _ended(status: int) -> str:

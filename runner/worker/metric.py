@@ -83,10 +83,14 @@ def _path(text: str) -> tuple[str | int, ...]:
 
 
 class Readings:
-    """What a metric finds in the lines of one run. ``seconds`` has the steps' times so far."""
+    """What a metric finds in the lines of one run. ``seconds`` has the steps' times so far.
 
-    def __init__(self, metric: Metric) -> None:
+    Each of the first ``left_out`` readings may be 0, as bars print it before they know a rate.
+    """
+
+    def __init__(self, metric: Metric, left_out: int = 0) -> None:
         self.metric = metric
+        self.left_out = left_out
         self.seconds: list[float] = []
         self.lines = 0
         self.last_line = ""
@@ -103,7 +107,8 @@ class Readings:
         if found is None:
             return
         if not self.metric.is_clock:
-            self.seconds.append(_seconds(found, self.metric.unit, line))
+            may_be_0 = len(self.seconds) < self.left_out
+            self.seconds.append(_seconds(found, self.metric.unit, line, may_be_0))
             return
         if self._arrived is not None:
             self.seconds.append(at_s - self._arrived)
@@ -156,13 +161,15 @@ class Readings:
         return self.seconds[:warmup], counted
 
 
-def _seconds(found: Any, unit: str, line: str) -> float:
+def _seconds(found: Any, unit: str, line: str, may_be_0: bool) -> float:
     """The time of a step. Raises NotMeasured."""
     text = found.replace(",", "") if isinstance(found, str) and GROUPED.fullmatch(found) else found
     try:
         number = float(text) if not isinstance(text, bool) else math.nan
     except (TypeError, ValueError):
         number = math.nan
+    if number == 0 and may_be_0:
+        return 0.0
     if not math.isfinite(number) or number <= 0:
         raise NotMeasured(
             f"can't read a step's time: {shown(json.dumps(found) if not isinstance(found, str) else repr(found))} in "

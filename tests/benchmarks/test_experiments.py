@@ -102,6 +102,16 @@ def test_what_holds_is_kept_and_the_rest_is_dropped(run, tmp_path):
     assert row(page, "same")[5:] == ["yes", "dropped: no difference larger than 2%"]
     assert "- expected: 0.99 to 1.01. A guess." in page
     assert "A test: `SIMULATED=better`." in page
+    assert "none of 8 blocks was disturbed from outside" in page
+
+
+def test_a_disturbed_run_is_said_to_be_one(run, simulation, tmp_path):
+    simulation.worker("same", seconds=times(1.0), usage={"machine_swapped_bytes": 2**30})
+    run("same", "--blocks", 8)
+    page = (tmp_path / "page.md").read_text()
+    assert "8 of 8 blocks were disturbed from outside (most often: it swapped), in 8 samples" in page
+    assert "**Most blocks were disturbed" in page
+    assert "| same | baseline |" in page.partition("## Disturbed from outside")[2]
 
 
 def test_what_cannot_be_tried_here_says_why(run, tmp_path):

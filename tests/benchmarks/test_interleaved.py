@@ -10,7 +10,9 @@ import pytest
 from benchmarks import interleaved
 from benchmarks.interleaved import Bench, Entry
 from benchmarks.results import Results
+from runner import engines
 from runner.errors import InputError
+from runner.machine_lock import machine_lock
 from tests.simulation import times
 
 
@@ -42,10 +44,44 @@ def test_each_block_has_each_entry_once(measured, simulation):
     assert len({start["environment"]["ENVKIT_PADDING"] for start in simulation.starts()}) == 6
 
 
-def test_more_blocks_go_on_with_those_that_there_are(measured, simulation):
-    measured(entry("one"), blocks=1)
+def test_it_goes_on_with_the_blocks_that_there_are(measured, simulation, tmp_path):
     measured(entry("one"), blocks=3)
-    assert len(simulation.starts()) == 3
+    path = tmp_path / "results.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    results = measured(entry("one"), blocks=3)
+    assert [line["block"] for line in results.of("sample")] == [0, 1, 2]
+    assert len(simulation.starts()) == 4
+
+
+def test_blocks_are_not_added_after_a_look_at_what_came_out(measured):
+    measured(entry("one"), blocks=1)
+    with pytest.raises(InputError, match=r"results\.jsonl: was measured with blocks 1, and now it is 3; move the file"):
+        measured(entry("one"), blocks=3)
+
+
+def test_leftovers_are_removed_first_and_the_machine_is_held(measured, monkeypatch):
+    held = []
+
+    def removing():
+        with pytest.raises(InputError, match="another measurement runs"), machine_lock():
+            pass
+        held.append("removed")
+
+    monkeypatch.setattr(engines, "remove_leftovers", removing)
+    measured(entry("one"))
+    assert held == ["removed"]
+
+
+def test_what_disturbs_a_sample_from_outside_is_kept_and_told(measured, simulation):
+    busy = {"worker_cpus": 4, "worker_cpus_busy_s": 100.0, "worker_cpus_steal_s": 0.0}
+    simulation.worker("two", seconds=times(0.8), usage=busy)
+    results = measured(entry("one"), entry("two"), blocks=8)
+    assert {bool(line["marks"]) for line in results.of("sample", entry="two")} == {True}
+    assert not any(line["marks"] for line in results.of("sample", entry="one"))
+    text = "\n".join(interleaved.disturbances(results, [("one", "two")], 1))
+    assert "8 of 8 blocks were disturbed from outside (most often: other programs used its CPUs), in 8 samples" in text
+    assert "**Most blocks were disturbed" in text
+    assert "| too few blocks |" in text
 
 
 def test_what_fails_is_left_out_and_says_why(measured, simulation, capsys):
@@ -83,8 +119,30 @@ def results_with(path, **seconds: list[float]) -> Results:
     made = Results(path, {})
     for name, of_entry in seconds.items():
         for block, second in enumerate(of_entry):
-            made.append("sample", entry=name, block=block, seconds=second, losses=[2.0, 1.0])
+            made.append("sample", entry=name, block=block, seconds=second, losses=[2.0, 1.0], marks=[])
     return made
+
+
+def test_ratios_are_given_without_the_disturbed_blocks_too(tmp_path):
+    slow = [2.01, 2.0, 1.99, 2.02, 1.98, 2.0, 2.01, 2.0]
+    results = results_with(tmp_path / "results.jsonl", one=slow, two=[*[1.0] * 7, 9.0], three=[1.0] * 8)
+    results.of("sample", entry="two", block=7)[0]["marks"].append("0.43 CPUs stolen")
+    assert interleaved.compared(results, "one", "two", 1, undisturbed=True).blocks == 7
+    text = "\n".join(interleaved.disturbances(results, [("one", "two"), ("one", "three")], 1))
+    assert "1 of 8 blocks was disturbed from outside (most often: the hypervisor withheld CPU time)" in text
+    assert "Most blocks" not in text
+    (row,) = [line for line in text.splitlines() if line.startswith("| two | one |")]
+    assert row.endswith(" | 7 |")
+    assert "2.0" in row.split("|")[5]
+    assert "| three |" not in text
+
+
+def test_a_run_that_nothing_disturbed_says_so(tmp_path):
+    results = results_with(tmp_path / "results.jsonl", one=[1.0] * 8, two=[1.0] * 8)
+    parts = interleaved.disturbances(results, [("one", "two")], 1)
+    assert parts[1:] == [
+        "By the rule of `runner bench`, none of 8 blocks was disturbed from outside, as far as can be seen."
+    ]
 
 
 def test_more_comparisons_have_wider_intervals(tmp_path):

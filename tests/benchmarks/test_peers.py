@@ -127,14 +127,19 @@ def test_the_page_holds_the_first_profile_against_the_aims(run, tmp_path):
     assert "- ours against run_cpu: 1.5" in page
     assert "ahead of it by 3% and more" in page
     assert "| run_cpu --enable-jemalloc | intel | jemalloc |" in page
+    assert "none of 9 blocks was disturbed from outside" in page
 
 
-def test_an_aim_that_is_missed_is_said_to_be(run, simulation, tmp_path):
-    simulation.worker("ours", seconds=times(1.0))
+def test_an_aim_that_is_missed_and_what_was_disturbed_are_said_to_be(run, simulation, tmp_path):
+    simulation.worker("ours", seconds=times(1.0), usage={"machine_swapped_bytes": 2**30})
     run("--blocks", 9)
     page = (tmp_path / "page.md").read_text()
     line = next(line for line in page.splitlines() if "ours against plain python" in line)
     assert line.endswith("above 1.2: **missed**")
+    assert "9 of 9 blocks were disturbed from outside (most often: it swapped), in 9 samples" in page
+    assert "**Most blocks were disturbed" in page
+    assert "| ours | run_cpu | 1.1" in page
+    assert "| run_cpu | baseline |" not in page  # which nothing disturbed
 
 
 def test_a_peer_that_is_not_in_effect_is_left_out_with_the_reason(run, simulation, tmp_path):

@@ -264,6 +264,18 @@ def test_a_command_that_can_only_be_seen_from_outside(execute):
     assert "runner:   GREETING is not set, not hello (process " in result.stderr
 
 
+def test_a_command_of_which_only_some_processes_had_the_environment(execute, tmp_path):
+    """The shell had it, and what it started did not."""
+    result = execute("mine", "sh", "-c", "env -u GREETING sleep 0.5; true", options=("--evidence", "seen.json"))
+    assert result.returncode == 0
+    first, second = result.stderr.splitlines()
+    assert first.startswith("runner: mine: not known whether it was in effect: no Python process with torch ended")
+    assert first.endswith("seen from outside, 1 of 2 processes did not have all of it")
+    assert second.startswith("runner:   GREETING is not set, not hello (process ")
+    assert second.endswith(": sleep 0.5)")
+    assert json.loads((tmp_path / "seen.json").read_text())["in_effect"] is None
+
+
 def test_a_command_that_is_too_short_to_be_seen(execute):
     result = execute("mine", "true")
     assert result.returncode == 0

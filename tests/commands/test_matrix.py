@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
 
-from runner import profile, record
+from runner import engines, profile, record
+from runner.commands import matrix as commands_matrix
 from tests.simulation import times
 
 
@@ -127,6 +129,21 @@ def test_what_would_be_refused_or_is_known_to_be_worthless_is_left_out_unless_it
     assert arms(run_folder) == ["baseline", "mine"]
     (run_folder / record.FILE_NAME).unlink()
     assert left_out(matrix(*named, "--force")).keys() == {"misspelt", "nothing"}
+
+
+def test_the_machine_is_held_from_trying_to_measuring_and_leftovers_are_removed_once(matrix, one, monkeypatch):
+    happened = []
+
+    @contextlib.contextmanager
+    def holding():
+        happened.append("held")
+        yield
+        happened.append("given back")
+
+    monkeypatch.setattr(commands_matrix, "machine_lock", holding)
+    monkeypatch.setattr(engines, "remove_leftovers", lambda: happened.append("leftovers removed"))
+    assert matrix(one("a", 0.5)).returncode == 0
+    assert happened == ["held", "leftovers removed", "given back"]
 
 
 def test_two_minutes_for_each_unless_it_is_told_otherwise(cli, one, simulation, instant, run_folder, tmp_path):

@@ -22,7 +22,9 @@ def own(cli, instant, simulation, write_profile, run_folder, tmp_path):
     simulation.worker("mine", seconds=times(0.5))
     profile = write_profile("mine", "env:\n  SIMULATED: mine\n")
 
-    def run(*options, command="bench", blocks=6, **more):
+    def run(*options, command="bench", blocks=6, profile_env=(), **more):
+        for name, value in dict(profile_env).items():
+            write_profile("mine", f"env:\n  SIMULATED: mine\n  {name}: {value}\n")
         fixed = ["--python", simulation.python, "--seed", 7, "--blocks", blocks, "--output", run_folder]
         return cli(command, *([] if command == "calibrate" else [profile]), *fixed, *options, cwd=tmp_path, **more)
 
@@ -68,6 +70,49 @@ def own(cli, instant, simulation, write_profile, run_folder, tmp_path):
 def test_options_that_are_refused(refused, tmp_path, options, line):
     assert refused("bench", "baseline", *options, "--output", tmp_path / "run") == f"runner: {line}"
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        ("cd x && python train.py", "&&"),
+        ("cd x;python train.py", ";"),
+        ("python train.py || true", "||"),
+        ("python train.py|tee log", "|"),
+        ("python train.py > log", ">"),
+        ("python train.py 2>&1", ">"),
+        ("python train.py>>log", ">>"),
+        ("python train.py < in", "<"),
+        ("python train.py &", "&"),
+        ("python train.py 'a;b'; true", ";"),
+        ("OMP_NUM_THREADS=4 python train.py", "OMP_NUM_THREADS="),
+    ],
+)
+def test_a_shells_syntax_is_refused(refused, tmp_path, command, what):
+    why = f"'{what}' is for a shell, and none reads this; use bash -c '…', or quote it"
+    line = refused("bench", "baseline", "--command", command, "--output", tmp_path / "run")
+    assert line == f"runner: --command {command}: {why}"
+    (tmp_path / "mine.yaml").write_text(f"command: {json.dumps(command)}\n")
+    with pytest.raises(InputError) as error:
+        load(tmp_path / "mine.yaml")
+    assert str(error.value) == f"{tmp_path}/mine.yaml:1: command: {why}"
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("bash -c 'cd x && A=1 python train.py > log'", ["bash", "-c", "cd x && A=1 python train.py > log"]),
+        ('python -c "a = \\"b;\\"; c"', ["python", "-c", 'a = "b;"; c']),
+        (
+            r"python train.py --between=a\;b '<' --url='?a&b'",
+            ["python", "train.py", "--between=a;b", "<", "--url=?a&b"],
+        ),
+        ("env A=1 python train.py lr=0.1", ["env", "A=1", "python", "train.py", "lr=0.1"]),
+    ],
+)
+def test_quoted_it_is_a_words(tmp_path, command, words):
+    (tmp_path / "mine.yaml").write_text(f"command: {json.dumps(command)}\n")
+    assert list(load(tmp_path / "mine.yaml")[1].argv) == words
 
 
 def test_a_workload_that_there_is_not(cli):
@@ -169,6 +214,24 @@ def test_the_report(own):
     assert "which takes 100 readings in each sample and as many in all: the first 2 readings are left out" in text
     assert "block 1, mine: " in result.stderr
     assert " ms per step" in result.stderr
+
+
+def test_every_process_of_the_command_is_checked(own, cli, simulation, run_folder):
+    """A launcher's evidence is not that of its ranks, which have other settings."""
+    rank = {"openmp": {"runtime": "gnu"}, "variables": {"sensitive": {"OMP_NUM_THREADS": "1"}}, "seconds": 0.01}
+    others = [{"pid": pid, "argv": ["python", "rank.py"], "evidence": rank} for pid in (71, 72)]
+    simulation.worker("mine", seconds=times(0.5), other_processes=others)
+    assert own(*OWN).returncode == 0  # a variable that the profile does not set, as torchrun's
+    for other in others:
+        other["evidence"] = {**rank, "variables": {"sensitive": {"MKL_NUM_THREADS": "9"}}}
+    simulation.worker("mine", seconds=times(0.5), other_processes=others)
+    write = ("--output", run_folder.with_name("second"))
+    assert own(*OWN, *write, profile_env={"MKL_NUM_THREADS": "2"}).returncode == 1
+    text = " ".join(cli("report", write[1]).stdout.split())
+    assert "mine is NOT IN EFFECT" in text
+    assert "variable MKL_NUM_THREADS (process 71: python rank.py, and 1 more): expected 2, seen 9" in text
+    exported = cli("export-results", write[1], "--format", "json").stdout
+    assert '"in_effect": false' in exported
 
 
 def test_the_report_of_a_whole_command(own):

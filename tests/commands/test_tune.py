@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from pathlib import Path
 
 import pytest
 
@@ -111,8 +113,24 @@ def test_its_evidence_lies_beside_it(tuned, local, tmp_path):
     assert evidence["environment"]["variables"]["GOMP_SPINCOUNT"] == "1000"
     assert [one["arm"] for one in evidence["comparisons"]] == ["known", "tuned"]
     assert evidence["versus_best_shipped"]["low"] > 1
-    assert all(len(sha256) == 64 for sha256 in evidence["records"].values())
+    assert evidence["checks"] == [{"key": "preload.jemalloc", "expected": "mapped", "seen": "mapped"}]
+    for place, sha256 in evidence["records"].items():
+        assert hashlib.sha256(Path(place).read_bytes()).hexdigest() == sha256
     assert len(evidence["records"]) == 2
+
+
+def test_where_the_confirmation_fails_nothing_is_written_and_it_can_go_on(tuned, cli, engine, local, tmp_path):
+    engine.misbehave = lambda variables: "ended with exit status 3" if engine.trained == 75 else None
+    result = tuned()
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1] == (
+        "runner: the confirmation ended: a worker failed; no profile was written; go on with: "
+        f"runner tune --resume {tmp_path / 'tuning'}"
+    )
+    assert "FAILED" in result.stdout
+    assert not local.exists()
+    assert cli("tune", "--resume", tmp_path / "tuning").returncode == 0
+    assert written(local).env == {"GOMP_SPINCOUNT": "1000"}
 
 
 def test_the_confirmation_is_an_ordinary_run_of_fresh_samples(tuned, cli, tmp_path):

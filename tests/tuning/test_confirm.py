@@ -77,15 +77,25 @@ def test_other_losses_lose_unless_they_are_allowed(tmp_path):
     assert verdict(summary, events, "jemalloc", same_losses=False).best == TUNED
 
 
-def look(seconds, worker_seconds):
-    return {"event": "look", "step_s": [seconds / 2] * 2, "worker_seconds": worker_seconds}
+def sizes(left_s, steps=20):
+    # 2 steps take 4 s, and the start 2 s
+    looks = [{"event": "look", "step_s": [2.0, 2.0], "worker_seconds": 6.0}] * 2
+    found = confirm.size(looks, arms=3, left_s=left_s, look_steps=2, steps=steps)
+    return found.blocks, found.steps, found.takes_s
 
 
 def test_as_many_blocks_as_fit_into_what_is_left_of_the_budget():
-    events = [look(4.0, 6.0), look(4.0, 6.0)]  # 2 s to start; ten times the steps take 40 s
-    assert confirm.blocks(events, arms=3, left_s=1280, steps_ratio=10) == (10, 1260)
-    assert confirm.blocks(events, arms=3, left_s=0, steps_ratio=10) == (confirm.LEAST_BLOCKS, 1008)
-    assert confirm.blocks(events, arms=3, left_s=10**6, steps_ratio=10)[0] == confirm.MOST_BLOCKS
+    assert sizes(1280) == (10, 20, 1260)
+    assert sizes(10**6) == (confirm.MOST_BLOCKS, 20, confirm.MOST_BLOCKS * 126)
+
+
+def test_samples_are_shorter_where_else_too_few_blocks_would_fit():
+    assert sizes(24 * 12) == (8, 5, 24 * 12)
+    assert sizes(24 * 6) == (8, 2, 24 * 6)
+
+
+def test_an_interval_is_worth_more_than_the_budget():
+    assert sizes(0) == (confirm.LEAST_BLOCKS, 2, 24 * 6)
 
 
 def test_what_is_written_is_a_profile_that_sets_all_that_was_measured(tmp_path):

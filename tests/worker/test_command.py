@@ -171,6 +171,14 @@ def test_a_metric_that_never_matches(refused):
     )
 
 
+def test_a_bar_that_begins_with_a_rate_of_0(run, refused):
+    script, metric = "for rate in 0.00 4 5; do echo $rate it/s; done", ("--metric", "(.*) it/s", "--unit", "per-second")
+    document = run(script, *metric, "--warmup-lines", "1").document
+    assert document["step_s"] == [0.25, 0.2]
+    assert document["warmup_step_s"] == [1e-9]
+    assert "can't read a step's time: '0.00'" in refused(script, *metric)
+
+
 def test_a_reading_that_is_no_number(refused):
     assert refused("echo time nan", "--metric", r"time (\S+)").startswith(
         "can't read a step's time: 'nan' in 'time nan'"
@@ -269,14 +277,20 @@ def test_a_preload_that_is_not_there_is_seen_from_outside(run, tmp_path):
     assert unmet(profile, run("sleep 0.2", LD_PRELOAD=missing).document) == {"preload.mine": "not mapped"}
 
 
-def test_the_evidence_is_that_of_the_command_itself(run):
-    """Of several processes the command's own counts, else the first."""
-    document = '{"pid": %s, "argv": [], "evidence": {"mark": "%s", "variables": {}, "seconds": 0}}'
+def test_the_main_evidence_is_that_of_the_command_itself_and_all_others_are_kept(run):
+    """Of several processes the command's own is the main one, else the first."""
+    document = '{"pid": %s, "argv": ["x"], "evidence": {"mark": "%s", "variables": {}, "seconds": 0}, "seconds": 0}'
     script = (
         f"leave() {{ printf '{document}' $1 $2 > $ENVKIT_EVIDENCE/$1.json; }}; leave 70002 later; leave 70001 first"
     )
-    assert run(script).document["evidence"]["mark"] == "first"
-    assert run(f"{script}; leave $$ main").document["evidence"]["mark"] == "main"
+    found = run(script).document
+    assert found["evidence"]["mark"] == "first"
+    evidence = {"mark": "later", "variables": {}, "seconds": 0}
+    assert found["other_processes"] == [{"pid": 70002, "argv": ["x"], "evidence": evidence}]
+    found = run(f"{script}; leave $$ main").document
+    assert found["evidence"]["mark"] == "main"
+    assert [one["pid"] for one in found["other_processes"]] == [70001, 70002]
+    assert run("true").document["other_processes"] == []
 
 
 def test_the_time_that_evidence_takes_is_no_training(run):
@@ -285,6 +299,10 @@ def test_the_time_that_evidence_takes_is_no_training(run):
     )
     document = run(f"sleep 0.2; {script}").document
     assert 0.05 <= document["step_s"][0] < 0.2
+    # all of it, where the witness says so
+    whole = script.replace("}}", '}, "seconds": 1000}')
+    document = run(f"sleep 0.2; {whole}").document
+    assert document["step_s"][0] < 0.001
 
 
 def test_complaints_of_libraries_stay_in_sight(run):

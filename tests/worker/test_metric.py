@@ -101,6 +101,19 @@ def test_a_reading_that_is_no_number(metric, line, value):
     )
 
 
+def test_a_reading_of_0_is_one_among_those_that_are_left_out():
+    for metric, unit, zero in (("t=(.*)", "s", "t=0.0"), ("t=(.*)", "per-second", "t=0"), ("$.t", "s", '{"t": 0}')):
+        found = Readings(parse(metric, unit), 2)
+        found.take(zero, 0)
+        found.take(zero, 1)
+        assert found.seconds == [0, 0]
+        with pytest.raises(NotMeasured, match="is no number above 0"):
+            found.take(zero, 2)
+    for other in ("t=nan", "t=-1", "t="):
+        with pytest.raises(NotMeasured, match="is no number above 0"):
+            Readings(parse("t=(.*)"), 2).take(other, 0)
+
+
 def test_the_first_readings_can_be_left_out():
     found = readings(r"t=(\d)", "t=9", "t=8", "t=1", "t=2")
     assert found.split(2) == ([9, 8], [1, 2])
