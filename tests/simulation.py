@@ -55,6 +55,6 @@ class Simulation:
         With ``all`` also those that inspect, warm up ("mine warming") or are the yardstick ("yardstick").
         """
         log = self.folder / "starts.jsonl"
-        lines = log.read_text().splitlines() if log.exists() else []
-        starts = [json.loads(line) for line in lines]
+        lines = log.read_text().splitlines(keepends=True) if log.exists() else []
+        starts = [json.loads(line) for line in lines if line.endswith("\n")]  # one may just be being written
         return [start for start in starts if all or "--warmup-steps" in start["arguments"]]
