@@ -19,9 +19,7 @@ def samples(events: Sequence[Event], arm: Arm | None = None) -> list[Event]:
 def recorded_design(events: Sequence[Event], plan: Plan) -> Design | None:
     """The looks that were fixed early in the run, or None where it did not get that far."""
     fixed = _fixed(events)
-    return (
-        Design(fixed["planned_blocks"], tuple(fixed["looks"]), len(plan.compared)) if fixed and plan.compared else None
-    )
+    return Design(fixed["planned_blocks"], tuple(fixed["looks"]), plan.sharing) if fixed and plan.compared else None
 
 
 def skipped_steps(events: Sequence[Event]) -> int:

@@ -222,10 +222,10 @@ def _fix_design(run: _Run, blocks: int) -> None:
     """
     plan = run.plan
     if plan.blocks:
-        fixed = Design(plan.blocks, (plan.blocks,), max(1, len(plan.compared)))
+        fixed = Design(plan.blocks, (plan.blocks,), plan.sharing)
     else:
         planned = blocks + int((plan.budget_s - run.spent_s) / _block_s(run, blocks))
-        fixed = design(planned, max(1, len(plan.compared)))
+        fixed = design(planned, plan.sharing)
     curves = {arm.name: steady(step_curves(run.events, arm)) for arm in plan.arms if _can_be_laid_over(run, arm)}
     warm_up = {name: found.steps for name, found in curves.items() if found is not None}
     unsteady = [name for name, found in curves.items() if found is not None and not found.reached]

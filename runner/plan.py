@@ -56,7 +56,8 @@ class Plan:
     The first of ``arms`` is the reference that the others are compared with. ``epochs`` above 0 is the full training:
     one block unless ``blocks`` says more, no time limit but each worker's own. ``engine_options`` are those of
     EngineOptions that were given. With ``own`` a user's command is measured; ``workload`` is then its name, and
-    ``steps`` and ``data`` mean nothing.
+    ``steps`` and ``data`` mean nothing. ``more_comparisons`` are made between other arms than the reference, and share
+    the error rate too.
     """
 
     arms: tuple[Arm, ...]
@@ -73,6 +74,7 @@ class Plan:
     timeout_s: float
     seed: int
     own: OwnCommand | None = None
+    more_comparisons: int = 0
 
     @property
     def reference(self) -> Arm:
@@ -82,6 +84,11 @@ class Plan:
     def compared(self) -> tuple[Arm, ...]:
         """The arms that are compared with the reference."""
         return self.arms[1:]
+
+    @property
+    def sharing(self) -> int:
+        """How many comparisons share the error rate; at least 1."""
+        return max(1, len(self.compared) + self.more_comparisons)
 
     @property
     def one_run_each(self) -> bool:

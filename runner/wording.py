@@ -73,7 +73,7 @@ def of_many(summary: Summary) -> list[Row]:
 
 def _needed(summary: Summary) -> str:
     """How many blocks an interval takes: 2 of 2^blocks orders of signs must be rare enough for the error rate."""
-    fewest = max(MIN_BLOCKS, math.ceil(1 - math.log2(ERROR_RATE / len(summary.comparisons))))
+    fewest = max(MIN_BLOCKS, math.ceil(1 - math.log2(ERROR_RATE / summary.plan.sharing)))
     mend = f"raise {'--blocks' if summary.plan.blocks else '--budget'}"
     return f"an interval needs {fewest} complete blocks ({mend})"
 
@@ -370,7 +370,7 @@ def _after_calibration(comparison: Comparison) -> str | None:
 
 def _longer(summary: Summary, deviation: float, blocks: int, arm: Arm) -> str:
     """What it takes to find a difference as small as the margin."""
-    needed = blocks_needed(deviation, blocks, summary.plan.margin, len(summary.comparisons))
+    needed = blocks_needed(deviation, blocks, summary.plan.margin, summary.plan.sharing)
     minutes = math.ceil(needed * summary.seconds_per_block / 60) + 1
     option = f"--blocks {needed}" if summary.plan.epochs else f"--budget {minutes}m"
     return f"to find a difference of {summary.plan.margin * 100:g}% takes about {needed:,} blocks: {option}"

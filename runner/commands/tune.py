@@ -285,7 +285,10 @@ def _write(
         "records": {str(folder / record.FILE_NAME): digest(folder) for folder in folders},
     }
     content = profile_file.content(made, why, source, path)
-    return place.write(path, content, evidence, replaces=verdict.best != confirm.BASELINE)
+    try:
+        return place.write(path, content, evidence, replaces=verdict.best != confirm.BASELINE)
+    except InputError as error:  # it could be written when the tuning began
+        raise InputError(f"{error}; {_go_on_with(tuning)} --profile FILE.yaml") from None
 
 
 def _ranked(tuning: Session, as_json: bool) -> int:

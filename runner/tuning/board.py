@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import fmean
 
+from runner.noise import marks
 from runner.record import Event
 from runner.statistics.interval import log_ratios, walsh_averages
 from runner.tuning.space import Choice
@@ -36,6 +37,7 @@ class Board:
     finals_from: int = 0  # the first round of the finals
     spent_s: float = 0.0
     looks_s: list[float] = field(default_factory=list)  # of whole workers
+    repeat: bool = False  # whether the baseline is to be looked at once more in the last round
 
     @staticmethod
     def of(events: Iterable[Event]) -> Board:
@@ -55,8 +57,13 @@ class Board:
             case "round":
                 self.rounds.append(event["order"])
                 self.step_s.append({})
+                self.repeat = False
             case "look":
-                self.step_s[event["round"]][event["candidate"]] = fmean(event["step_s"])
+                of_round = self.step_s[event["round"]]
+                if event["candidate"] == BASELINE:
+                    # all others of the round are held against it; its second look stands, whatever disturbed that
+                    self.repeat = BASELINE not in of_round and bool(marks(event))
+                of_round[event["candidate"]] = fmean(event["step_s"])
                 self.looks_s.append(event["worker_seconds"])
             case "warmed":
                 self.looks_s.append(event["worker_seconds"])
@@ -77,11 +84,15 @@ class Board:
         return [number for number in self.entries if number not in self.problems]
 
     def missing(self) -> list[int]:
-        """Who of the last round has neither been looked at nor failed, in order; a kill can leave such."""
+        """Who of the last round has neither been looked at nor failed, in order; a kill can leave such.
+
+        A baseline that was disturbed from outside is among them once more, at the end.
+        """
         if not self.rounds:
             return []
         done = self.step_s[-1]
-        return [one for one in self.rounds[-1] if one not in done and one not in self.problems]
+        missing = [one for one in self.rounds[-1] if one not in done and one not in self.problems]
+        return [*missing, BASELINE] if self.repeat else missing
 
     def ratios(self, number: int) -> list[float]:
         """Per round in which both were looked at, the log of the baseline's time over the candidate's."""

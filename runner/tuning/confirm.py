@@ -6,6 +6,7 @@ run is an ordinary one, with a record of its own, whose number of blocks is fixe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -13,24 +14,29 @@ from statistics import fmean
 from runner.blocks import block_ratios, recorded_design
 from runner.plan import REFERENCE_PROFILE, Arm, Plan
 from runner.record import Event
-from runner.statistics.interval import FASTER, Speedup
+from runner.statistics.interval import ERROR_RATE, FASTER, MIN_BLOCKS, Speedup
 from runner.statistics.sequential import at_end
 from runner.summary import Comparison, Summary
 from runner.tuning.looks import LOOK, WARMED
 
 TUNED, SHIPPED, BASELINE = "tuned", "shipped", "baseline"
-# The fewest blocks that give two comparisons an interval each at the rate they share; and more than enough.
-LEAST_BLOCKS, MOST_BLOCKS = 8, 60
+MOST_ARMS = 3  # baseline, shipped and tuned
+MOST_BLOCKS = 60  # more than enough
+YARDSTICK_S = 1.5  # about what the yardstick takes, once in each block
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """``best`` says what came out on top: TUNED, SHIPPED or BASELINE. ``versus`` is tuned against shipped."""
+    """``best`` says what came out on top: TUNED, SHIPPED or BASELINE. ``versus`` is tuned against shipped.
+
+    ``same_losses``: whether the best has the baseline's, but for rounding.
+    """
 
     best: str
     tuned: Comparison | None
     shipped: Comparison | None
     versus: Speedup | None
+    same_losses: bool = True
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,26 @@ class Size:
     takes_s: float
 
 
+def more_comparisons(arms: int) -> int:
+    """Those beside the comparisons with the baseline: tuned against shipped, where both are there."""
+    return 1 if arms > 2 else 0
+
+
+def least_blocks(arms: int) -> int:
+    """The fewest that can give every comparison an interval, at the rate that they share.
+
+    Of n blocks' differences all have one sign in 2 of 2^n cases, which must be no more than that rate.
+    """
+    comparisons = arms - 1 + more_comparisons(arms)
+    return max(MIN_BLOCKS, math.ceil(1 - math.log2(ERROR_RATE / comparisons)))
+
+
+def reserve_s(warmed: Event, arms: int) -> float:
+    """Seconds to keep for the shortest confirmation that can conclude, by what the search's first look took."""
+    each = float(warmed["worker_seconds"])
+    return each * arms + least_blocks(arms) * (each * arms + YARDSTICK_S)
+
+
 def size(events: Sequence[Event], arms: int, left_s: float, look_steps: int, steps: int) -> Size:
     """The run that fits into ``left_s`` seconds by what the search's looks took.
 
@@ -50,11 +76,12 @@ def size(events: Sequence[Event], arms: int, left_s: float, look_steps: int, ste
     looks = [event for event in events if event["event"] in (LOOK, WARMED)]
     step_s = fmean(sum(event["step_s"]) for event in looks) / look_steps
     look_s = fmean(event["worker_seconds"] for event in looks)
-    room = look_steps + (left_s / (LEAST_BLOCKS * arms) - look_s) / step_s
-    steps = max(look_steps, min(steps, int(room)))
-    block_s = (look_s + step_s * (steps - look_steps)) * arms
-    blocks = max(LEAST_BLOCKS, min(MOST_BLOCKS, int(left_s / block_s)))
-    return Size(blocks, steps, blocks * block_s)
+    once_s, least = look_s * arms, least_blocks(arms)  # each arm is warmed up, in no more than a look's time
+    sample_s = ((left_s - once_s) / least - YARDSTICK_S) / arms  # so long a sample may take
+    steps = max(look_steps, min(steps, int(look_steps + (sample_s - look_s) / step_s)))
+    block_s = (look_s + step_s * (steps - look_steps)) * arms + YARDSTICK_S
+    blocks = max(least, min(MOST_BLOCKS, int((left_s - once_s) / block_s)))
+    return Size(blocks, steps, once_s + blocks * block_s)
 
 
 def arms(engine: str, tuned: str | None, shipped: str | None) -> tuple[Arm, ...]:
@@ -78,7 +105,9 @@ def verdict(summary: Summary, events: Sequence[Event], shipped: str | None, same
         best = TUNED
     else:
         best = SHIPPED if wins_shipped else BASELINE
-    return Verdict(best, tuned_one, shipped_one, versus)
+    won = {TUNED: tuned_one, SHIPPED: shipped_one}.get(best)
+    agree = won is None or won.losses is None or won.losses.agree
+    return Verdict(best, tuned_one, shipped_one, versus, agree)
 
 
 def _wins(one: Comparison | None, same_losses: bool) -> bool:

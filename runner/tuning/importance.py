@@ -9,6 +9,7 @@ References:
   B. Efron: Bootstrap methods: another look at the jackknife. Annals of Statistics 7 (1979).
   F. Hutter, H. Hoos, K. Leyton-Brown: An efficient approach for assessing hyperparameter importance. ICML 2014, for
     the share of variance as the measure.
+  P. H. Westfall, S. S. Young: Resampling-based multiple testing. Wiley 1993, for what holds for the best of several.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from runner.tuning.space import Choice, Space
 DRAWS = 200
 # With fewer candidates a draw leaves out too few to judge by.
 LEAST_CANDIDATES = 8
-NORMAL = 1.96  # standard deviations of a 95% interval
 
 
 @dataclass(frozen=True)
 class Importance:
-    """``share`` of the variance of the log speedup, from ``low`` to ``high`` in 95% of the draws.
+    """``share`` of the variance of the log speedup, from ``low`` to ``high`` in 95% of the draws; none is below 0.
 
     ``best`` is the label that is predicted to be fastest, and ``worth`` (again with an interval) how many times as fast
-    it is as ``first``, the first of the knob's labels that were looked at.
+    it is as ``first``, the first of the knob's labels that were looked at. As the best of several labels was lucky too,
+    that interval is as wide as to hold all labels' worths together in 95% of the draws (Westfall and Young 1993).
     """
 
     knob: str
@@ -82,11 +83,15 @@ def importance(space: Space, choices: Sequence[Choice], scores: Sequence[float],
         labels = [label for label in _labels(space, knob) if any(one.get(knob) == label for one in choices)]
         of = {label: columns.of.get((knob, label)) for label in labels}  # the first may have none, and is worth 0
         best = max(labels, key=lambda label: _weight(effects.weights, of[label]))
-        contrast = _weight(drawn_weights.T, of[best]) - _weight(drawn_weights.T, of[labels[0]])
+        over = numpy.array([_weights(drawn_weights, of[label]) for label in labels])
+        over = over - over[0]  # the first
+        farthest = numpy.abs(over - over.mean(axis=1, keepdims=True)).max(axis=0)  # of any label, by draw
         worth = _weight(effects.weights, of[best]) - _weight(effects.weights, of[labels[0]])
-        low, middle, high = (float(one) for one in numpy.percentile(shares[:, number], (2.5, 50, 97.5)))
+        low, middle, high = (max(0.0, float(one)) for one in numpy.percentile(shares[:, number], (2.5, 50, 97.5)))
         # draws repeat candidates, and so shrink effects further: only their spread is used, not their middle
-        about = NORMAL * float(numpy.std(contrast))
+        few = max(2, min(sum(one.get(knob) == label for one in choices) for label in labels))
+        # the spread of draws with replacement from n is too small by (n - 1) / n
+        about = float(numpy.percentile(farthest, 95)) * math.sqrt(few / (few - 1))
         worths = (math.exp(float(worth) + shift) for shift in (0.0, -about, about))
         found.append(Importance(knob, middle, low, high, labels[0], best, *worths))
     return sorted(found, key=lambda one: -one.share)
@@ -96,5 +101,10 @@ def _labels(space: Space, name: str) -> list[str]:
     return next(list(knob.labels) for knob in space.knobs if knob.name == name)
 
 
-def _weight(weights: Any, column: int | None) -> Any:
-    return 0.0 if column is None else weights[column]
+def _weight(weights: Any, column: int | None) -> float:
+    return 0.0 if column is None else float(weights[column])
+
+
+def _weights(drawn: Any, column: int | None) -> Any:
+    """Of each draw."""
+    return drawn[:, 0] * 0.0 if column is None else drawn[:, column]

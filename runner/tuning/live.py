@@ -23,7 +23,7 @@ class View:
     def __init__(self, board: Board, search_s: float, quiet: bool) -> None:
         """``search_s`` is the search's share of the budget in seconds; 0 where it is not limited."""
         self._board = board
-        self._search_s = search_s
+        self.search_s = search_s
         self._quiet = quiet
         self._live: Live | None = None
         if sys.stderr.isatty() and not quiet:
@@ -53,7 +53,7 @@ class View:
 
     def _lines(self, begin: str) -> list[Text]:
         board = self._board
-        spent = f", {_minutes(board.spent_s)} of {_minutes(self._search_s)} for the search" if self._search_s else ""
+        spent = f", {_minutes(board.spent_s)} of {_minutes(self.search_s)} for the search" if self.search_s else ""
         failed = f", {len(board.problems)} failed" if board.problems else ""
         best = next(iter(ranked(board)), None)
         found = f"; best so far {best}" if best else ""

@@ -9,6 +9,7 @@ from typing import Any
 
 from runner.effect import check
 from runner.engines.base import Outcome
+from runner.engines.process import timed_out
 from runner.environment import Environment
 from runner.measure import Job, understood
 from runner.plan import REFERENCE_PROFILE, Arm
@@ -91,6 +92,9 @@ class Looks:
             job.task(arm, plan.worker_arguments(arm), plan.padding(in_round, arm)), timeout_s=self._timeout_s
         )
         outcome = job.engines[arm.engine].run(task)
+        if outcome.failure == timed_out(task.timeout_s) and task.timeout_s < plan.timeout_s:
+            hopeless = f"was stopped after {task.timeout_s:.0f} s, at least {HOPELESS:g} times what the baseline's took"
+            outcome = replace(outcome, failure=hopeless)
         reference = self._reference
         return outcome, *understood(outcome, [] if reference is None else [reference])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -13,13 +14,15 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import report, wording
-from runner.statistics.interval import FASTER, Speedup
+from runner.plan import MARGIN, Plan
+from runner.statistics.interval import ERROR_RATE, FASTER, MIN_BLOCKS, Speedup, speedup
 from runner.summary import Summary
 from runner.tuning.board import Board
 from runner.tuning.confirm import BASELINE, SHIPPED, TUNED, Verdict
 from runner.tuning.importance import Importance, importance
 from runner.tuning.live import ranked
 from runner.tuning.narrow import LeftOut
+from runner.tuning.place import Written
 from runner.tuning.space import Space
 
 RANKED = 10
@@ -33,7 +36,12 @@ def knobs(space: Space, board: Board) -> list[Importance]:
     return importance(space, [entry.choice or {} for entry in own], [scores[entry.number] for entry in own])
 
 
-def reason(verdict: Verdict, begun: float, machine: str, shipped: str | None) -> str:
+def _best_shipped(unseen: Sequence[str]) -> str:
+    """What the shipped profile in the confirmation is, of which the search had no time for some."""
+    return "the best shipped profile looked at" if unseen else "the best shipped profile"
+
+
+def reason(verdict: Verdict, begun: float, machine: str, shipped: str | None, unseen: Sequence[str] = ()) -> str:
     """Why the written profile is what it is: what was measured, when (``begun``, in seconds since 1970) and on what."""
     when = f"{time.strftime('%Y-%m-%d', time.localtime(begun))} on {machine}"
     if verdict.best == BASELINE:
@@ -44,16 +52,19 @@ def reason(verdict: Verdict, begun: float, machine: str, shipped: str | None) ->
     gain = f"{_interval(one.speedup)} times as fast as the baseline, in {one.speedup.blocks} blocks of fresh samples"
     if verdict.best == TUNED:
         other = f", and {_interval(verdict.versus)} times as fast as {shipped}" if verdict.versus else ""
-        return f"Found by runner tune on {when}: {gain}{other}{', the best shipped profile' if other else ''}."
+        return f"Found by runner tune on {when}: {gain}{other}{f', {_best_shipped(unseen)}' if other else ''}."
     found = f"; what the search found was {_interval(verdict.versus)} times as fast as it" if verdict.versus else ""
-    return f"A copy of the shipped profile {shipped}, which runner tune could not better on {when}: {gain}{found}."
+    kind = f"{_best_shipped(unseen)}, {shipped}" if unseen else f"the shipped profile {shipped}"
+    return f"A copy of {kind}, which runner tune could not better on {when}: {gain}{found}."
 
 
 def _interval(found: Speedup) -> str:
     return f"{found.ratio:.3f} ({wording.CONFIDENCE} interval {found.low:.3f} to {found.high:.3f})"
 
 
-def show_search(board: Board, left_out: Sequence[LeftOut], found: Sequence[Importance], out: Console) -> None:
+def show_search(
+    board: Board, left_out: Sequence[LeftOut], found: Sequence[Importance], out: Console, unseen: Sequence[str] = ()
+) -> None:
     """How much was tried, what was not, and which knobs mattered."""
     looks = sum(len(of_round) for of_round in board.step_s)
     tried = f"{_counted(len(board.entries))} in {looks} looks, {board.spent_s:.0f} s of workers"
@@ -62,12 +73,17 @@ def show_search(board: Board, left_out: Sequence[LeftOut], found: Sequence[Impor
         number, problem = next(iter(board.problems.items()))
         first = f"{_counted(len(board.problems))}, the first {board.entries[number].title}: its worker {problem}"
         report.item(out, "failed", first, width=LABEL)
+    if unseen:
+        were = "profile was" if len(unseen) == 1 else "profiles were"
+        said = f"{len(unseen)} shipped {were} not looked at, for want of time: {', '.join(unseen)}"
+        report.item(out, "not seen", said, width=LABEL)
     for one in left_out:
         report.item(out, "left out", f"{one.what}: {one.why}", width=LABEL)
     if found:
         out.print()
         out.print(_knobs_table(found))
         out.print(Text("share: of the variance of the candidates' speedups (Breiman 2001); with 95% intervals", "dim"))
+        out.print(Text("worth: of the candidates that the search chose; not confirmed", "dim"))
         out.print()
 
 
@@ -77,6 +93,8 @@ def _knobs_table(found: Sequence[Importance]) -> Table:
         table.add_column(column, overflow="fold")
     for one in found[:RANKED]:
         share = f"{one.share:.0%} ({one.low:.0%} to {one.high:.0%})"
+        if share.startswith("0% "):
+            share = f"none (at most {one.high:.0%})"
         same = one.best == one.first
         worth = "" if same else f"{one.worth:.3f} ({one.worth_low:.3f} to {one.worth_high:.3f}) over {one.first}"
         table.add_row(one.knob, share, one.best, worth)
@@ -84,24 +102,39 @@ def _knobs_table(found: Sequence[Importance]) -> Table:
 
 
 def show_ranking(board: Board, out: Console) -> None:
-    """The best candidates of an exhaustive measurement."""
+    """The best candidates of an exhaustive measurement, each with the interval that its own looks allow."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("speedup", justify="right")
+    table.add_column(f"{wording.CONFIDENCE} interval")
     table.add_column("looks", justify="right")
     table.add_column("candidate", overflow="fold")
-    for line in ranked(board)[:RANKED]:
-        table.add_row(f"{line.speedup:.3f}", str(line.looks), line.title)
+    lines = ranked(board)
+    for line in lines[:RANKED]:
+        interval = _alone(board, line.number)
+        shown = "" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
+        table.add_row(f"{line.speedup:.3f}", shown, str(line.looks), line.title)
     out.print(table)
+    lucky = f"each interval is of one candidate alone; the first of {len(lines)} was lucky too, and is not confirmed"
+    out.print(Text(lucky, "dim"))
     out.print()
 
 
-def show_confirmation(summary: Summary, verdict: Verdict, shipped: str | None, out: Console) -> None:
+def _alone(board: Board, number: int) -> tuple[float, float] | None:
+    """The interval of a candidate's speedup by its looks, as if it were the only one; None with too few."""
+    ratios = board.ratios(number)
+    found = speedup(ratios, ERROR_RATE, MARGIN) if len(ratios) >= MIN_BLOCKS else None
+    return None if found is None else (found.low, found.high)
+
+
+def show_confirmation(
+    summary: Summary, verdict: Verdict, shipped: str | None, out: Console, unseen: Sequence[str] = ()
+) -> None:
     """The confirmation's figures, then who won."""
     report.items(out, wording.verdicts(summary), width=max(LABEL, len(shipped or "") + 2))
     if verdict.versus is not None:
         found = verdict.versus
         style = report.STYLES["good" if found.verdict == FASTER else "plain"]
-        text = f"{_interval(found)} against {shipped}, the best shipped profile: {found.verdict.upper()}"
+        text = f"{_interval(found)} against {shipped}, {_best_shipped(unseen)}: {found.verdict.upper()}"
         report.item(out, TUNED, text, style, max(LABEL, len(shipped or "") + 2))
     out.print()
     report.table(summary, out)
@@ -109,8 +142,10 @@ def show_confirmation(summary: Summary, verdict: Verdict, shipped: str | None, o
     report.failures(summary, out)
 
 
-def advice(verdict: Verdict, shipped: str | None, path: Path) -> str:
-    """What was written, and how to use it."""
+def advice(verdict: Verdict, shipped: str | None, path: Path, written: Written) -> str:
+    """What was written, and what became of what was there."""
+    if written.stays:
+        return f"nothing is surely faster than the baseline; the profile of an earlier tuning stays as it is: {path}"
     if verdict.best == BASELINE:
         said = "nothing is surely faster than the baseline; the profile that was written sets nothing"
     elif verdict.best == SHIPPED and verdict.tuned is None:
@@ -119,7 +154,20 @@ def advice(verdict: Verdict, shipped: str | None, path: Path) -> str:
         said = f"the search found nothing that is surely faster than {shipped}; a copy of that was written"
     else:
         said = "the tuned profile was written"
-    return f"{said}: {path}"
+    earlier = f"; the earlier one is kept as {written.earlier.name} beside it" if written.earlier else ""
+    return f"{said}: {path}{earlier}"
+
+
+def usage(plan: Plan) -> str:
+    """How to use the profile ``tuned`` as it was measured: on the same engine, with its options."""
+    engine = plan.reference.engine
+    options = ["--engine", engine] if engine != "local" else []
+    for name, value in plan.engine_options.items():
+        options += [f"--{name.replace('_', '-')}", value]
+    with_them = "".join(f" {one}" for one in map(shlex.quote, options))
+    if plan.own is not None:
+        return f"runner exec tuned{with_them} -- {shlex.join(plan.own.argv)}"
+    return f"runner exec tuned{with_them} -- python train.py, or bench it: runner bench tuned{with_them}"
 
 
 def to_json(board: Board, left_out: Sequence[LeftOut], found: Sequence[Importance]) -> dict[str, Any]:
@@ -130,6 +178,7 @@ def to_json(board: Board, left_out: Sequence[LeftOut], found: Sequence[Importanc
                 **{key: getattr(board.entries[line.number], key) for key in ("number", "title", "choice", "shipped")},
                 "speedup": line.speedup,
                 "looks": line.looks,
+                "interval": _alone(board, line.number),
             }
             for line in ranked(board)
         ],

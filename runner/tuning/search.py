@@ -32,6 +32,7 @@ EXPLORING, FINALS = 0.45, 0.20
 # Candidates in a round, beside the baseline: fewer would look at the baseline more often, more would learn later.
 ROUND = 6
 FINALISTS = 3
+MORE_FINALISTS = 2  # at most: the best shipped one, and the best one without what does nothing
 # A label that is worth less than this over its knob's first one is taken for worth nothing. And of the finalists that
 # are so near the best one, or within one standard error of it, that with the fewest settings is chosen: what does
 # nothing is not to be in a profile (the rule of one standard error: L. Breiman, J. Friedman, R. Olshen, C. Stone:
@@ -67,7 +68,8 @@ class Search:
     """``candidates`` has those of the board, by number; ``resolve`` makes one of a profile, or refuses it.
 
     ``shipped`` are candidates that compete beside those of the space. ``blocks`` above 0 measures each candidate of
-    the space so often, and searches nothing. ``budget_s`` is the whole budget, in seconds of workers.
+    the space so often, and searches nothing. ``budget_s`` is the whole budget, in seconds of workers, of which at least
+    ``reserve_s`` are left for the confirmation.
     """
 
     space: Space
@@ -79,6 +81,7 @@ class Search:
     budget_s: float
     seed: int
     blocks: int = 0
+    reserve_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.candidates: dict[int, Candidate] = {}
@@ -115,6 +118,16 @@ class Search:
             finalists += self._simpler(finalists)
             self._record("finalists", candidates=finalists)
         return self._finals()
+
+    @property
+    def share_s(self) -> float:
+        """How many seconds the search may take, exploring and finals together."""
+        return max(0.0, min((EXPLORING + FINALS) * self.budget_s, self.budget_s - self.reserve_s))
+
+    @property
+    def unseen(self) -> list[str]:
+        """The shipped profiles for which the budget had no room."""
+        return [one.profile.name for one in self.shipped if self._admit(one)]
 
     def best(self, shipped: bool | None = None) -> int | None:
         """The best candidate of the finals, of all or only of those that are shipped (or are not)."""
@@ -171,14 +184,16 @@ class Search:
         self.board.add(self.append(event, **fields))
 
     def _finish_round(self, look: Look) -> None:
-        for number in self.board.missing():
-            made = self.baseline if number == BASELINE else self.candidates[number]
-            self.board.add(look(len(self.board.rounds) - 1, number, made.environment))
+        while missing := self.board.missing():
+            made = self.baseline if missing[0] == BASELINE else self.candidates[missing[0]]
+            self.board.add(look(len(self.board.rounds) - 1, missing[0], made.environment))
 
     def _exploring(self) -> list[int]:
         """Candidates for one more look each: those that still lack some, those that go up, and then new ones."""
         board = self.board
-        left = EXPLORING * self.budget_s - board.spent_s
+        finals_s = LEAST_FINALS * (FINALISTS + MORE_FINALISTS + 1) * board.look_s  # with the baseline
+        explored_s = min(EXPLORING * self.budget_s, self.share_s - finals_s)
+        left = explored_s - board.spent_s
         room = ROUND if board.look_s == 0 else min(ROUND, int(left / board.look_s) - 1)
         if room < 1:
             return []
@@ -232,14 +247,14 @@ class Search:
         alive = [one for one in board.finalists if one not in board.problems]
         done = len(board.rounds) - board.finals_from
         cost = board.look_s * (len(alive) + 1)
-        over = board.spent_s + cost > (EXPLORING + FINALS) * self.budget_s
+        over = board.spent_s + cost > self.share_s
         # where there is but one, nothing is left to choose, and the confirmation measures it
         if len(alive) < 2 or done >= MOST_FINALS or (over and done >= LEAST_FINALS):
             return None
         return [BASELINE, *alive], FINAL
 
     def _grid(self) -> tuple[list[int], str] | None:
-        if not self.board.entries:
+        if not self.board.rounds:  # a kill may have left only some of them numbered
             self._all()
         alive = self.board.alive
         if len(self.board.rounds) >= self.blocks or not alive:

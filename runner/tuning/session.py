@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,9 @@ from runner.tuning import confirm, profile_file, space_file
 from runner.tuning.board import Board
 from runner.tuning.confirm import Verdict
 from runner.tuning.live import View
-from runner.tuning.looks import Looks
+from runner.tuning.looks import WARMED, Looks
 from runner.tuning.narrow import LeftOut, differs, identity, narrow, require, why
-from runner.tuning.search import EXPLORING, FINALS, Candidate, Search
+from runner.tuning.search import Candidate, Search
 from runner.tuning.space import Space
 
 SPACE_FILE = "space.yaml"  # in the record's folder: the space as it was searched
@@ -92,13 +92,15 @@ class Session:
 
     def run_search(self) -> None:
         """Search, or go on searching. Raises BaselineFailed."""
-        share = 0.0 if self.settings.blocks else (EXPLORING + FINALS) * self.settings.budget_s
         looking = replace(self.job, plan=replace(self.job.plan, steps=self.settings.look_steps))
-        with View(self.board, share, self.quiet) as view:
+        with View(self.board, 0.0, self.quiet) as view:
             looks = Looks(looking, self.settings.numerics, self.append, self.events, view.before)
             begun = looks.warm()
             if begun is not None:
                 self.board.add(begun)
+            warmed = next(event for event in self.events if event["event"] == WARMED)
+            self.search.reserve_s = confirm.reserve_s(warmed, confirm.MOST_ARMS)
+            view.search_s = 0.0 if self.settings.blocks else self.search.share_s
             self.search.run(looks, view.after_round)
 
     def chosen(self) -> Candidate | None:
@@ -135,7 +137,14 @@ class Session:
             environments[confirm.TUNED] = replace(chosen.environment, profile=name)
         job = replace(
             self.job,
-            plan=replace(plan, arms=arms, blocks=size.blocks, steps=size.steps, budget_s=left_s),
+            plan=replace(
+                plan,
+                arms=arms,
+                blocks=size.blocks,
+                steps=size.steps,
+                budget_s=left_s,
+                more_comparisons=confirm.more_comparisons(len(arms)),
+            ),
             environments=environments,
         )
         events, reason = self._measured(job)
@@ -163,9 +172,16 @@ class Session:
         return events, reason
 
 
-def shipped(folder: Path, inspection: Mapping[str, Any], numerics: str) -> tuple[list[Candidate], list[LeftOut]]:
-    """The profiles in ``folder`` that can have an effect here, and those that can't, with the reason."""
-    found, left_out = [], []
+def shipped(
+    folder: Path, inspection: Mapping[str, Any], numerics: str, first: Sequence[str]
+) -> tuple[list[Candidate], list[LeftOut]]:
+    """The profiles in ``folder`` that can have an effect here, and those that can't, with the reason.
+
+    They come in the order in which they are to be looked at, as a short budget has no room for all: those named in
+    ``first``, then those that set more.
+    """
+    found: list[Candidate] = []
+    left_out = []
     for name in profile.names(folder):
         if name == REFERENCE_PROFILE:
             continue
@@ -177,7 +193,12 @@ def shipped(folder: Path, inspection: Mapping[str, Any], numerics: str) -> tuple
             found.append(Candidate(loaded, require(loaded, inspection)))
         except InputError as error:
             left_out.append(LeftOut(f"profile {name}", why(name, error)))
-    return found, left_out
+    place = {name: number for number, name in enumerate(first)}
+
+    def rank(one: Candidate) -> tuple[int, int, str]:
+        return place.get(one.profile.name, len(place)), -len(one.environment.variables), one.profile.name
+
+    return sorted(found, key=rank), left_out
 
 
 def prefix_commands(space: Space, profiles: list[Profile]) -> list[str]:

@@ -58,13 +58,14 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Space:
-    """Knobs stand behind those that their ``when`` names."""
+    """Knobs stand behind those that their ``when`` names. ``first`` are the shipped profiles to look at first."""
 
     name: str
     title: str
     path: Path
     knobs: tuple[Knob, ...]
     constraints: tuple[Constraint, ...] = ()
+    first: tuple[str, ...] = ()
 
 
 def _matches(wanted: Mapping[str, tuple[str, ...]], choice: Choice) -> bool:

@@ -12,13 +12,14 @@ from runner import catalogue, yamlfile
 from runner.errors import InputError
 from runner.expressions import FACTS, ExpressionError, expand
 from runner.profile import EXPECTABLE, suggestion
+from runner.profile import names as shipped_names
 from runner.tuning.space import UNSET, Constraint, Fragment, Knob, Space, choices, profile
 from runner.values import Kind, SettingsError, refusal
 from runner.worker.libraries import FILE_NAMES
 from runner.yamlfile import Path_, YamlFile
 
 FOLDER = Path(__file__).resolve().parent / "spaces"
-KEYS = ("name", "title", "knobs", "constraints")
+KEYS = ("name", "title", "first", "knobs", "constraints")
 KNOB_KEYS = ("when", "choices", "variable", "key", "values", "numerics")
 FRAGMENT_KEYS = ("preload", "env", "settings", "prefix", "expect", "numerics", "needs")
 CONSTRAINT_KEYS = ("never", "because")
@@ -44,7 +45,7 @@ def find(name: str) -> Path:
 
 def read(path: Path) -> Space:
     """The space in ``path``. Raises InputError naming file, line, key and mend."""
-    file = yamlfile.read(path)
+    file = yamlfile.read(path, "a space")
     data = file.data
     _only(file, (), data, KEYS)
     for key in ("name", "title"):
@@ -55,7 +56,7 @@ def read(path: Path) -> Space:
     knobs: list[Knob] = []
     for name in data["knobs"]:
         knobs.append(_knob(file, name, knobs))
-    space = Space(data["name"], data["title"], path, tuple(knobs))
+    space = Space(data["name"], data["title"], path, tuple(knobs), first=_first(file))
     space = replace(space, constraints=_constraints(file, space))
     if all(profile(space, choice, "x") is None for choice in itertools.islice(choices(space), MOST_CHOICES)):
         raise file.error(("constraints",), "the space is empty: its constraints leave no choice; remove one")
@@ -70,6 +71,17 @@ def _only(file: YamlFile, at: Path_, found: Any, allowed: tuple[str, ...]) -> No
         if key not in allowed:
             near = suggestion(key, allowed)
             raise file.error((*at, key), f"unknown key '{key}' in {where}{near}; allowed are {', '.join(allowed)}")
+
+
+def _first(file: YamlFile) -> tuple[str, ...]:
+    found = file.data.get("first", [])
+    if not isinstance(found, list):
+        raise file.error(("first",), "'first' must be a list of shipped profiles, such as [jemalloc-retain]")
+    known = shipped_names()
+    for index, name in enumerate(found):
+        if name not in known:
+            raise file.error(("first", index), f"no shipped profile '{name}'{suggestion(str(name), known)}; remove it")
+    return tuple(found)
 
 
 def _knob(file: YamlFile, name: str, earlier: list[Knob]) -> Knob:

@@ -59,14 +59,17 @@ class Planted:
         events: Sequence[dict[str, Any]] = (),
         fails: Callable[[Choice], str | None] = lambda choice: None,
         blocks: int = 0,
+        shipped: Sequence[Candidate] = (),
     ) -> None:
         """``looks`` is the search's share of the budget, in looks of one second each."""
         self.events = list(events)
         self._truth, self._fails, self._seed = truth, fails, seed
+        # by round: how much slower the first look at the baseline is, and counters say that something disturbed it
+        self.disturbed: dict[int, float] = {}
         base = profile(space, {}, "baseline")
         assert base is not None
         self.search = Search(
-            space=space, baseline=Candidate(base, resolve(base)), shipped=[], resolve=resolve,
+            space=space, baseline=Candidate(base, resolve(base)), shipped=shipped, resolve=resolve,
             board=Board.of(self.events), append=self._append, budget_s=looks / (search.EXPLORING + search.FINALS),
             seed=seed, blocks=blocks,
         )  # fmt: skip
@@ -94,7 +97,14 @@ class Planted:
         chance = random.Random(f"{self._seed}:{in_round}:{number}")
         noise = chance.gauss(0, NOISE) * (5 if chance.random() < 0.05 else 1)
         gain = 0.0 if number == BASELINE else self._truth(choice)
-        return self._append("look", **where, step_s=[math.exp(0.05 * math.sin(in_round) - gain + noise)])
+        disturbed = number == BASELINE and in_round in self.disturbed and not self._looked(in_round)
+        noise += self.disturbed.get(in_round, 0.0) if disturbed else 0.0
+        usage = {"throttle_events": 3 if disturbed else 0}
+        step_s = [math.exp(0.05 * math.sin(in_round) - gain + noise)]
+        return self._append("look", **where, step_s=step_s, seconds=step_s[0], usage=usage)
+
+    def _looked(self, in_round: int) -> bool:
+        return any(event["round"] == in_round and event["candidate"] == BASELINE for event in self.looks)
 
     @property
     def looks(self) -> list[dict[str, Any]]:

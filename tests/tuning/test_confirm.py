@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from runner import profile, record
+from runner import profile, record, wording
 from runner.profile import Profile
+from runner.statistics.interval import ERROR_RATE, FASTER, speedup
 from runner.summary import summarise
 from runner.tuning import confirm, outcome, profile_file
 from runner.tuning.confirm import BASELINE, SHIPPED, TUNED, verdict
@@ -15,7 +16,7 @@ from tests import records
 from tests.simulated_worker import sample
 from tests.simulation import STEADY, times
 
-BLOCKS = 8
+BLOCKS = 7  # no fewer would do for three comparisons
 
 
 def confirmed(tmp_path, shipped=0.8, tuned=0.7, losses=None):
@@ -23,6 +24,7 @@ def confirmed(tmp_path, shipped=0.8, tuned=0.7, losses=None):
     factors = {"baseline": 1.0, "jemalloc": shipped, "tuned": tuned}
     arms = [records.arm(name) for name, factor in factors.items() if factor is not None]
     events = [records.run_event(arms, seed=1, blocks=BLOCKS)]
+    events[0]["plan"]["more_comparisons"] = confirm.more_comparisons(len(arms))
     for block in range(BLOCKS):
         for number, (name, factor) in enumerate(factors.items()):
             if factor is None:
@@ -62,6 +64,9 @@ def test_the_tuned_profile_wins_only_by_an_interval_and_never_something_worse(tm
     assert " on a machine" in said
     assert {TUNED: "Found by runner tune on ", SHIPPED: "A copy of the shipped profile jemalloc, which runner tune "
             "could not better", BASELINE: "found nothing that is surely faster"}[best] in said  # fmt: skip
+    unseen = outcome.reason(found, records.BEGUN, "a machine", "jemalloc", ["tcmalloc"])
+    assert ("the best shipped profile looked at" in unseen) == (best == SHIPPED or (found.versus is not None
+                                                                and best == TUNED))  # fmt: skip
 
 
 def test_tuned_against_shipped_is_what_their_own_blocks_say(tmp_path):
@@ -85,17 +90,45 @@ def sizes(left_s, steps=20):
 
 
 def test_as_many_blocks_as_fit_into_what_is_left_of_the_budget():
-    assert sizes(1280) == (10, 20, 1260)
-    assert sizes(10**6) == (confirm.MOST_BLOCKS, 20, confirm.MOST_BLOCKS * 126)
+    # 18 s of warming up, and 3 times 42 s and a yardstick in each block
+    assert sizes(18 + 1280) == (10, 20, 18 + 10 * 127.5)
+    assert sizes(10**6) == (confirm.MOST_BLOCKS, 20, 18 + confirm.MOST_BLOCKS * 127.5)
 
 
 def test_samples_are_shorter_where_else_too_few_blocks_would_fit():
-    assert sizes(24 * 12) == (8, 5, 24 * 12)
-    assert sizes(24 * 6) == (8, 2, 24 * 6)
+    assert sizes(18 + 7 * 37.5) == (7, 5, 18 + 7 * 37.5)
+    assert sizes(18 + 7 * 19.5) == (7, 2, 18 + 7 * 19.5)
 
 
 def test_an_interval_is_worth_more_than_the_budget():
-    assert sizes(0) == (confirm.LEAST_BLOCKS, 2, 24 * 6)
+    assert sizes(0) == (7, 2, 18 + 7 * 19.5)
+
+
+def test_what_is_kept_for_the_confirmation_is_its_shortest_run():
+    assert confirm.reserve_s({"worker_seconds": 6.0}, arms=3) == sizes(0)[2]
+
+
+@pytest.mark.parametrize(("arms", "comparisons", "fewest"), [(2, 1, 6), (3, 3, 7)])
+def test_the_fewest_blocks_are_those_that_can_find_something_at_the_rate_that_all_share(arms, comparisons, fewest):
+    assert (arms - 1 + confirm.more_comparisons(arms), confirm.least_blocks(arms)) == (comparisons, fewest)
+    ratios = [0.1 + 0.001 * number for number in range(fewest)]
+    assert speedup(ratios, ERROR_RATE / comparisons, 0.02).verdict == FASTER
+    assert speedup(ratios[:-1], ERROR_RATE / comparisons, 0.02) is None
+
+
+def test_tuned_against_shipped_shares_the_error_rate_with_the_others(tmp_path):
+    summary, _ = confirmed(tmp_path)
+    assert summary.design.comparisons == 3
+    assert "shared by 3 comparisons" in wording.design(summary)
+    summary, _ = confirmed(tmp_path / "one", shipped=None)
+    assert summary.design.comparisons == 1
+
+
+@pytest.mark.parametrize(("losses", "same"), [(None, True), ([2.3, 2.2, 1.1], False)])
+def test_whether_the_best_has_other_losses_is_known(tmp_path, losses, same):
+    summary, events = confirmed(tmp_path, losses=losses)
+    found = verdict(summary, events, "jemalloc", same_losses=False)
+    assert (found.best, found.same_losses) == (TUNED, same)
 
 
 def test_what_is_written_is_a_profile_that_sets_all_that_was_measured(tmp_path):

@@ -23,7 +23,8 @@ def board():
         events.append({"event": "candidate", "number": number, "choice": {}, "shipped": None, "title": title})
     events.append({"event": "round", "order": [BASELINE, 0, 1, 2], "stage": "looks", "round": 0})
     for number, seconds in ((BASELINE, 1.0), (0, 0.8), (1, 0.5)):
-        events.append({"event": "look", "round": 0, "candidate": number, "step_s": [seconds], "worker_seconds": 20.0})
+        measured = {"step_s": [seconds], "seconds": seconds, "usage": {}, "worker_seconds": 20.0}
+        events.append({"event": "look", "round": 0, "candidate": number, **measured})
     events.append({"event": "failure", "round": 0, "candidate": 2, "worker_seconds": 1.0, "problem": "timed out"})
     return Board.of(events)
 

@@ -9,8 +9,9 @@ import pytest
 from runner.errors import InputError
 from runner.tuning import search, space_file
 from runner.tuning.board import BASELINE
-from runner.tuning.space import choices
-from tests.tuning.planted import Planted, coarse, planted, write_space
+from runner.tuning.search import Candidate
+from runner.tuning.space import choices, profile
+from tests.tuning.planted import Planted, coarse, planted, resolve, write_space
 
 GRID_BLOCKS = 8
 
@@ -111,6 +112,52 @@ def test_exhaustive_looks_at_every_candidate_in_each_of_the_rounds():
     board = run.search.board
     assert (len(board.entries), len(board.rounds)) == (35, 3)  # one of the 36 is the baseline but for its name
     assert set(board.looks().values()) == {3}
+
+
+def test_a_kill_while_the_candidates_are_numbered_loses_none_of_them():
+    space = coarse()
+    whole = Planted(space, planted(space, 1), 0, blocks=1).run()
+    numbered = [event for event in whole.events if event["event"] == "candidate"][:9]
+    again = Planted(space, planted(space, 1), 0, blocks=1, events=numbered).run()
+    assert again.events == whole.events
+
+
+def test_a_disturbed_look_at_the_baseline_is_repeated_and_lifts_nobody():
+    space = coarse()
+    calm = Planted(space, lambda choice: 0.0, 0, blocks=1).run()
+    run = Planted(space, lambda choice: 0.0, 0, blocks=1)
+    run.disturbed = {0: 0.5}
+    run.run()
+    baselines = [event for event in run.looks if event["candidate"] == BASELINE]
+    assert [round(event["step_s"][0], 1) for event in baselines] == [1.6, 1.0]
+    assert max(run.search.board.scores().values()) == max(calm.search.board.scores().values()) < 0.3
+    cut = Planted(space, lambda choice: 0.0, 0, blocks=1)
+    cut.disturbed = {0: 0.5}
+    cut.run(stop_after=len(run.looks) - 1)
+    again = Planted(space, lambda choice: 0.0, 0, blocks=1, events=cut.events)
+    again.disturbed = {0: 0.5}
+    assert again.run().events == run.events
+
+
+def test_what_is_kept_for_the_confirmation_is_left_over():
+    space = coarse()
+    run = Planted(space, planted(space, 1), 74)
+    run.search.reserve_s = run.search.budget_s - 50
+    run.run()
+    assert 45 <= len(run.looks) <= 50
+    assert run.search.board.finalists
+
+
+def test_the_shipped_profiles_for_which_there_was_no_time_are_known(tmp_path):
+    space = coarse()
+    made = [profile(space, choice, f"profile-{number}") for number, choice in enumerate(choices(space))]
+    shipped = [Candidate(one, resolve(one)) for one in made[1:] if one is not None]
+    run = Planted(space, planted(space, 1), 30, shipped=shipped).run()
+    seen = [entry.shipped for entry in run.search.board.entries.values()]
+    names = [one.profile.name for one in shipped]
+    assert run.search.unseen
+    assert [*seen, *run.search.unseen] == names  # in the order given
+    assert Planted(space, planted(space, 1), 300, shipped=shipped).run().search.unseen == []
 
 
 def test_exhaustive_refuses_a_space_too_large_for_it():

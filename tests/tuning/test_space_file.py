@@ -33,6 +33,20 @@ def test_the_spaces_of_the_kit_are_right(name):
     assert next(choices(space))
 
 
+def test_the_shipped_profiles_to_look_at_first_are_named_and_must_be_there(space):
+    assert space(f"first: [jemalloc-retain, glibc-retain]\nknobs:\n{SPIN}").first == ("jemalloc-retain", "glibc-retain")
+    with pytest.raises(InputError, match=r":3: no shipped profile 'jemalloc-retian' \(did you mean 'jemalloc-retain"):
+        space(f"first: [jemalloc-retian]\nknobs:\n{SPIN}")
+    with pytest.raises(InputError, match="'first' must be a list of shipped profiles"):
+        space(f"first: jemalloc\nknobs:\n{SPIN}")
+
+
+def test_what_is_no_mapping_is_called_no_space(tmp_path):
+    (tmp_path / "x.yaml").write_text("- a\n")
+    with pytest.raises(InputError, match="a space is a mapping"):
+        space_file.read(tmp_path / "x.yaml")
+
+
 def test_a_knob_counts_only_with_the_labels_that_it_names(space):
     found = [shown(choice) for choice in choices(space(f"knobs:\n{ALLOCATOR}{DECAY}"))]
     assert found == ["allocator=glibc", "allocator=jemalloc", "allocator=jemalloc, decay=-1"]
