@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from runner.effect import check
 from runner.engines.base import Outcome
 from runner.engines.process import timed_out
 from runner.environment import Environment
+from runner.execution.testimony import check_sample
 from runner.measure import Job, understood
 from runner.plan import REFERENCE_PROFILE, Arm
 from runner.record import Event
@@ -110,7 +110,7 @@ class Looks:
 
     def _wrong(self, number: int, environment: Environment, document: dict[str, Any], outcome: Outcome) -> str | None:
         """Why a sample does not count."""
-        for one in check(environment, document["evidence"], self.job.kept, outcome.stderr_tail):
+        for one in check_sample(environment, {**document, "stderr": outcome.stderr_tail}, self.job.kept):
             if not one.holds:
                 return f"was not in effect: {one.key} should be {one.expected} and is {one.seen}"
         reference = self._reference
