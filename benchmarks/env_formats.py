@@ -17,6 +17,7 @@ from runner.engines.base import PROJECT
 from runner.errors import MEASURED, InputError
 from runner.formats import FORMATS
 
+SHOWN_PROJECT = "/home/you/envkit"
 INTRODUCTION = """\
 `runner env PROFILE --format FORMAT` prints a profile for something else to set. Nothing is printed but that; what is
 wrong goes to the standard error with exit status 2. The first comment says for which machine and image the numbers and
@@ -26,7 +27,9 @@ nothing and starts commands with nothing can do without. A value that a format c
 
 A profile may start commands with a program, for example `numactl`. `dockerfile` (`ENTRYPOINT`), `apptainer`
 (`%runscript`), `sbatch` and `kubernetes` do so themselves; with the others you do, and a note on the standard error
-says with what. A variable that is set need not be in effect: `runner exec PROFILE -- COMMAND` checks that too."""
+says with what. A variable that is set need not be in effect: `runner exec PROFILE -- COMMAND` checks that too.
+
+The kit's own folder is `/home/you/envkit` here."""
 # Per format: the language of its text; how it is used, and what it can't express.
 ABOUT = {
     "shell": ("sh", """\
@@ -55,13 +58,16 @@ A workspace's `.vscode/settings.json`: for its terminals, and for its debugger. 
 
 
 def printed(arguments: Sequence[str]) -> str:
-    """What ``runner ARGUMENTS`` prints. Raises InputError if it ends with anything but success."""
+    """What ``runner ARGUMENTS`` prints, with another name for the project's folder.
+
+    Raises InputError if it ends with anything but success.
+    """
     out = io.StringIO()
     with redirect_stdout(out):
         status = cli.main([*arguments])
     if status != MEASURED:
         raise InputError(f"runner {shlex.join(arguments)}: ended with exit status {status}")
-    return out.getvalue()
+    return out.getvalue().replace(str(PROJECT), SHOWN_PROJECT)
 
 
 def main() -> int:
