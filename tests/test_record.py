@@ -115,7 +115,8 @@ def test_a_damaged_line_is_named(folder, number, line):
 
 def test_bytes_that_are_no_text_are_a_damaged_line(folder):
     path = folder / FILE_NAME
-    path.write_bytes(path.read_bytes().replace(b"2.5", b"\xff\xfe"))
+    before, last = path.read_bytes().rstrip(b"\n").rsplit(b"\n", 1)
+    path.write_bytes(before + b"\n" + last.replace(b"2.5", b"\xff\xfe") + b"\n")
     with pytest.raises(InputError, match=f"{FILE_NAME}:3: damaged line"):
         record.read(folder)
 

@@ -48,7 +48,7 @@ def run(engine, cli, write_profile, benchmark_script, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def start(*options):
-        fixed = ["--space", "small.yaml", "--data", "synthetic", "--steps", 3, "--grid-blocks", 8]
+        fixed = ["--space", "small.yaml", "--data", "synthetic", "--steps", 3, "--grid-blocks", 32]
         paths = ["--results", "results/t.jsonl", "--page", "page.md"]
         return benchmark_script(tune_against_grid, *fixed, *paths, "--searches", 2, "--side-blocks", 10, *options)
 
