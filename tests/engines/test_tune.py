@@ -41,7 +41,7 @@ def test_a_script_of_the_user_s_own_is_tuned_for(capsys, tmp_path):
     space, written = tmp_path / "python.yaml", tmp_path / "mine.yaml"
     space.write_text(SPACE)
     command = f"{sys.executable} {tmp_path / 'train.py'}"
-    options = ("--space", space, "--budget", "5s", "--profile", written, "--output", tmp_path / "tuning", "--json")
+    options = ("--space", space, "--budget", "40s", "--profile", written, "--output", tmp_path / "tuning", "--json")
     own = ("--command", command, "--metric", r"took ([\d.]+) s", "--warmup-lines", 2)
     status = main(["tune", *map(str, (*own, *options))])  # in this process, which has the profiles of this test only
     printed = capsys.readouterr()
