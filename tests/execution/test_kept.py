@@ -38,7 +38,7 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(command.parent), prepend=os.pathsep)
     monkeypatch.chdir(tmp_path)
     return SimpleNamespace(
-        folder=tmp_path, code=code, library=library, command=command, python=python, profile="mine.yaml"
+        folder=tmp_path, code=code, preload=library, command=command, python=python, profile="mine.yaml"
     )
 
 
@@ -49,7 +49,7 @@ def asked(place, allow_unknown=False):
 def keep(place):
     files = [place.folder / name for name in ("mine.yaml", "nearer.yaml", "parent.yaml")]
     folders = [str(place.folder / name) for name in ("libraries", "packages", "later")]
-    environment = {**ENVIRONMENT, "preload": {"x": str(place.library)}}
+    environment = {**ENVIRONMENT, "preload": {"x": str(place.preload)}}
     kept.Observed(asked(place), files).keep(environment, folders, local=True)
     return environment
 
@@ -86,7 +86,7 @@ CHANGES = {
     "a library that was installed": lambda place, patch: (place.folder / "libraries/liby.so").write_text(""),
     "a package": lambda place, patch: (place.folder / "packages/torch-3.dist-info").mkdir(),
     "a folder that is new": lambda place, patch: (place.folder / "later").mkdir(),
-    "a library that leads nowhere": lambda place, patch: _dangling(place.library),
+    "a library that leads nowhere": lambda place, patch: _dangling(place.preload),
     "the prefix's command": lambda place, patch: place.command.chmod(0o644),
     "where packages are found": lambda place, patch: patch.setenv("PYTHONPATH", "/elsewhere"),
     "whose it is": lambda place, patch: patch.setattr(os, "geteuid", lambda: 12345),

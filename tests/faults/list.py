@@ -108,8 +108,8 @@ SETTINGS = (
 PRELOADS = (
     Fault(
         "preload-not-installed", "The profile preloads a library that this machine has not",
-        (f"preloads {planting.LIBRARY_TO_HIDE}, which is not installed",), 2,
-        f"preload: [{planting.LIBRARY_TO_HIDE}]\n", plant=planting.not_installed,
+        (f"preloads {planting.HIDDEN}, which is not installed",), 2,
+        f"preload: [{planting.HIDDEN}]\n", plant=planting.not_installed,
     ),
     Fault(
         "preload-disappears", "The library is removed after it was found, before training starts",

@@ -31,7 +31,7 @@ ELF_MACHINE, AARCH64 = 18, b"\xb7\x00"
 FEW_PROCESSES = 60
 FREE_MEMORY_SHARE = 0.05
 QUIET_SAMPLES = 4
-LIBRARY_TO_HIDE = "tcmalloc"
+HIDDEN = "tcmalloc"
 
 
 def _library(name: str) -> Path:
@@ -272,8 +272,8 @@ def libc_older_than(version: str) -> bool:
 
 @contextlib.contextmanager
 def not_installed(folder: Path) -> Iterator[Planted]:
-    """Hide all files of LIBRARY_TO_HIDE behind /dev/null, for the launched processes alone."""
-    found = [place / name for place in search_folders() for name in FILE_NAMES[LIBRARY_TO_HIDE]]
+    """Hide all files of HIDDEN behind /dev/null, for the launched processes alone."""
+    found = [place / name for place in search_folders() for name in FILE_NAMES[HIDDEN]]
     hide = " && ".join(f"mount --bind /dev/null {path}" for path in found if path.is_file()) or "true"
     enter = ["unshare", "--map-root-user", "--mount", "sh", "-c", f'{hide} && exec "$@"', "sh"]
     if subprocess.run([*enter, "true"], capture_output=True, check=False).returncode != 0:
