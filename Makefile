@@ -66,7 +66,7 @@ simulated: dev  ## are intervals and verdicts right? 2,000 simulated runs a line
 rivals: dev  ## this kit, hyperfine and pyperf on the same commands (an hour; writes docs/rivals.md)
 	@$(VENV)/bin/python -m benchmarks.rivals $(ARGS)
 
-peers: dev  ## PyTorch's own launcher, plain python and PROFILES of the kit side by side (20 minutes; writes docs/peers.md)
+peers: dev  ## PyTorch's own launcher, plain python and PROFILES of the kit side by side (15 minutes; writes docs/peers.md)
 	@$(VENV)/bin/python -m benchmarks.peers $(PROFILES) $(ARGS)
 
 experiments: dev  ## what else the environment could do, against what was expected (an hour; writes docs/experiments.md)

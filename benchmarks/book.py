@@ -7,6 +7,7 @@ record, which ``runner report`` prints again.
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import sys
 from collections.abc import Sequence
@@ -152,7 +153,7 @@ class Row:
             book = [f"{self.published.seconds} s", ratio, f"{self.published.accuracy:.2%}"]
         found = self.comparison.speedup if self.comparison else None
         interval = [f"{found.low:.3f} to {found.high:.3f}" if found else "-"]
-        ratio = "-" if self.ratio != self.ratio else f"{self.ratio:.3f}"
+        ratio = "-" if math.isnan(self.ratio) else f"{self.ratio:.3f}"
         low, high = self.step_ms
         return [self.what, *book, f"{self.measured.training_s:.1f} s", ratio, *interval,
                 f"{self.measured.accuracy:.2%}", f"{low:.1f} to {high:.1f}", self._losses()]  # fmt: skip
@@ -203,7 +204,7 @@ def _tell(folder: Path, path: Path) -> None:
     for label, text in _notes(summary, rows):
         report.item(out, label, text)
     notes = "\n".join(f"- {label}: {text}" for label, text in _notes(summary, rows))
-    heading = page.heading("The book's table on this machine", QUESTION, _samples(events), page.machine())
+    heading = page.heading("The book's table on this machine", QUESTION, _samples(events), wording.machine(summary))
     how = HOW.format(engine=summary.plan.reference.engine, record=_shown(folder))
     synthetic = "**SYNTHETIC DATA: this is not Fashion-MNIST, and the accuracies mean nothing.**"
     table_text = page.table(HEADER, [row.cells() for row in rows], numbers_from=1)
@@ -234,15 +235,19 @@ def _notes(summary: Summary, rows: Sequence[Row]) -> list[tuple[str, str]]:
     else:
         notes.append(("sure", f"the {len(plan.compared)} intervals hold together in {wording.CONFIDENCE} of such runs. "
                               "ms/step is the middle half of all steps"))  # fmt: skip
-    order = [row.measured.arm for row in sorted(rows, key=lambda row: -row.ratio)]
-    books = sorted(BOOK, key=lambda one: one.seconds)
-    notes.append(("order", f"here {', '.join(order)}; in the book "
-                           f"{', '.join(one.arm.name for one in books)}, the fastest first"))  # fmt: skip
+    if not any(math.isnan(row.ratio) for row in rows):
+        order = [row.measured.arm for row in sorted(rows, key=lambda row: -row.ratio)]
+        books = sorted(BOOK, key=lambda one: one.seconds)
+        here = "here, by one training each," if plan.one_run_each else "here"
+        notes.append(("order", f"{here} {', '.join(order)}; in the book "
+                               f"{', '.join(one.arm.name for one in books)}, the fastest first"))  # fmt: skip
     if summary.marked:
         blocks = len({sample.block for sample in summary.samples})
         example = next(iter(summary.marked.values()))[0]
         notes.append(("noise", f"{len(summary.marked)} of {blocks} block(s) disturbed from outside, as {example}"))
-    return notes
+    quiet = [f"{one.arm} {one.unmarked.ratio:.3f} ({one.unmarked.low:.3f} to {one.unmarked.high:.3f})"
+             for one in summary.comparisons if one.unmarked]  # fmt: skip
+    return [*notes, ("quiet", f"by the other blocks alone: {', '.join(quiet)}")] if quiet else notes
 
 
 QUESTION = """A book on accelerating PyTorch training reports what four changes are worth for its CNN: three to the code

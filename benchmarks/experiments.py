@@ -17,7 +17,7 @@ from benchmarks import interleaved, page, script
 from benchmarks.interleaved import Bench, Entry
 from benchmarks.results import Results
 from runner import catalogue, profile, yamlfile
-from runner.errors import InputError
+from runner.errors import FAILED, MEASURED, InputError
 from runner.plan import REFERENCE_PROFILE
 from runner.statistics.interval import FASTER, Speedup
 from runner.yamlfile import YamlFile
@@ -39,11 +39,11 @@ class Experiment:
     expected: tuple[float, float]
 
     def hit(self, found: Speedup) -> str:
-        """What became of the prediction: a range that the whole interval misses was wrong."""
+        """What became of the prediction: it is right or wrong where the whole interval says so."""
         low, high = self.expected
         if found.high < low or found.low > high:
             return "no"
-        return "yes" if low <= found.ratio <= high else "within the interval"
+        return "yes" if low <= found.low and found.high <= high else "not contradicted"
 
 
 @dataclass(frozen=True)
@@ -105,12 +105,13 @@ def main() -> int:
     loaded = {name: load(name) for name in names}
     bench = Bench(arguments)
     inspection = bench.inspection([one.prefix[0] for one in loaded.values() if one.prefix])
-    results = Results(arguments.results, bench.settings)
     entries, missing = _entries(loaded, inspection)
+    planned = {one.name: [one.against, one.prediction, *one.expected] for one in experiments}
+    results = Results(arguments.results, {**bench.settings(entries, inspection), "experiments": planned})
     interleaved.measure(bench, results, entries)
     interleaved.require_samples(results, REFERENCE_PROFILE)
     page.write(arguments.page, _page(results, experiments, left_out, loaded, missing))
-    return 0
+    return FAILED if results.of("failure") else MEASURED
 
 
 def _entries(
@@ -147,7 +148,8 @@ def _page(
     loaded: Mapping[str, profile.Profile],
     not_here: Mapping[str, str],
 ) -> list[str]:
-    settings, pairs = results.lines[0], len(experiments)
+    changed = list(dict.fromkeys(one.against for one in experiments if one.against != REFERENCE_PROFILE))
+    settings, pairs = results.lines[0], len(experiments) + len(changed)
     found = {one.name: interleaved.compared(results, one.against, one.name, pairs) for one in experiments}
     measured = [one for one in experiments if found[one.name]]
     missing = [one for one in experiments if not found[one.name]]
@@ -171,7 +173,8 @@ def _page(
         "## What was expected",
         *(_told(one, loaded[one.name], found[one.name], verdicts[one.name]) for one in measured),
         "## The profiles that are changed",
-        _references(results, [REFERENCE_PROFILE, *dict.fromkeys(one.against for one in experiments)]),
+        _references(results, [REFERENCE_PROFILE, *changed], pairs),
+        *interleaved.failures(results, [REFERENCE_PROFILE, *changed, *(one.name for one in experiments)]),
     ]
     if missing:
         why = [f"- **{one.name}**: {_why_missing(results, not_here, one)}" for one in missing]
@@ -202,9 +205,9 @@ def _table(experiments: Sequence[Experiment], found: Mapping[str, Speedup | None
         ratio = found[one.name]
         if ratio is not None:
             expected = "{:g} to {:g}".format(*one.expected)
-            measured = [f"{ratio.ratio:.3f}", interleaved.interval(ratio), one.hit(ratio)]
+            measured = [f"{ratio.ratio:.3f}", interleaved.interval(ratio), str(ratio.blocks), one.hit(ratio)]
             rows.append([one.name, one.against, expected, *measured, verdicts[one.name]])
-    header = ("experiment", "changes", "expected", "ratio", "interval", "as expected", "verdict")
+    header = ("experiment", "changes", "expected", "ratio", "interval", "blocks", "as expected", "verdict")
     return page.table(header, rows)
 
 
@@ -226,12 +229,12 @@ def _settings(loaded: profile.Profile, reference: profile.Profile) -> list[str]:
     return [*made, *([" ".join(loaded.prefix)] if loaded.prefix != reference.prefix else [])]
 
 
-def _references(results: Results, names: Sequence[str]) -> str:
+def _references(results: Results, names: Sequence[str], pairs: int) -> str:
     rows = []
-    for name in dict.fromkeys(names):
+    for name in names:
         seconds = [line["seconds"] for line in results.of("sample", entry=name)]
         if seconds:
-            found = interleaved.compared(results, REFERENCE_PROFILE, name, len(names) - 1)
+            found = interleaved.compared(results, REFERENCE_PROFILE, name, pairs)
             ratio = (
                 [f"{found.ratio:.3f}", interleaved.interval(found)] if found and name != REFERENCE_PROFILE else ["", ""]
             )

@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks import page
 from benchmarks.results import Line, Results
-from runner import catalogue, dataset, engines, noise, profile
+from runner import catalogue, dataset, engines, noise, profile, summary
 from runner.arguments import count
 from runner.effect import check
 from runner.engines.base import EngineOptions, Task
@@ -30,7 +30,6 @@ from runner.plan import MARGIN, MOST_PADDING
 from runner.profile import Profile
 from runner.resolve import resolve
 from runner.statistics.interval import ERROR_RATE, Speedup, log_ratios, speedup
-from runner.summary import LOSS_TOLERANCE
 from runner.worker.fashion_mnist import SYNTHETIC
 
 STEPS, WARMUP_STEPS = 100, 20
@@ -73,16 +72,19 @@ class Bench:
         self.inherited.pop(PADDING, None)
         self.data = dataset.find(arguments.data, print).location
 
-    @property
-    def settings(self) -> Line:
+    def settings(self, entries: Sequence[Entry], inspection: Mapping[str, Any]) -> Line:
         """What must stay the same for samples to be compared, for the results' first line.
 
-        The number of blocks too: to add some after a look at what came out is to stop when one likes it.
+        The entries and the number of blocks too: to leave some out, or to add some, after a look at what came out is to
+        stop when one likes it.
         """
         return {
             "machine": page.machine(), "blocks": self.arguments.blocks, "steps": self.arguments.steps,
             "warmup_steps": self.arguments.warmup_steps, "seed": self.arguments.seed,
             "data": "synthetic" if self.data == SYNTHETIC else "Fashion-MNIST",
+            "packages": {"python": inspection["python"]["version"], **inspection["packages"]},
+            "libraries": {name: one.get("sha256") for name, one in inspection["libraries"].items()},
+            "entries": {entry.name: [*entry.prefix, *map("=".join, entry.variables.items())] for entry in entries},
         }  # fmt: skip
 
     def inspection(self, commands: Sequence[str]) -> dict[str, Any]:
@@ -250,16 +252,26 @@ def _marks_of(marked: Sequence[Line], block: int) -> list[str]:
 def loss_difference(results: Results, reference: str, other: str) -> float | None:
     """The largest difference of a step's loss in all samples, as a share; None without samples."""
     first = results.of("sample", entry=reference)
-    found = [
-        abs(one - wanted) / abs(wanted)
-        for line in results.of("sample", entry=other)
-        for one, wanted in zip(line["losses"], first[0]["losses"] if first else (), strict=False)
-    ]
-    return max(found, default=None)
+    others = results.of("sample", entry=other) if first else []
+    return max((summary.loss_difference(line["losses"], first[0]["losses"]) for line in others), default=None)
 
 
 def losses_agree(difference: float | None) -> bool:
-    return difference is not None and difference <= LOSS_TOLERANCE
+    return difference is not None and difference <= summary.LOSS_TOLERANCE
+
+
+def failures(results: Results, names: Sequence[str]) -> list[str]:
+    """The parts of a page that say what failed, and after how many blocks: what came out of these is still there."""
+    said = [
+        f"- {name}: {problem} (after {_blocks(len(results.of('sample', entry=name)))})"
+        for name in names
+        if (problem := failure(results, name))
+    ]
+    return ["## Failed", "\n".join(said)] if said else []
+
+
+def _blocks(number: int) -> str:
+    return f"{number} block{'' if number == 1 else 's'}"
 
 
 def require_samples(results: Results, name: str) -> None:

@@ -12,6 +12,7 @@ from runner import profile, ranking, record, reproduce, tables, wording
 from runner.commands import measuring
 from runner.engines.base import PROJECT
 from runner.errors import InputError
+from runner.measure import ENDED
 from runner.record import Event
 from runner.summary import Summary, summarise
 
@@ -27,7 +28,10 @@ def main() -> int:
     folder = arguments.folder or _latest()
     events = record.read(folder)
     with record.understood(folder):
-        parts = _page(events, summarise(events))
+        summary = summarise(events)
+        if summary.ended not in ENDED:
+            raise InputError(f"{folder}: did not come to its end; go on with: runner bench --resume {folder}")
+        parts = _page(events, summary)
     page.write(arguments.page, parts)
     return 0
 
@@ -53,7 +57,8 @@ def _page(events: Sequence[Event], summary: Summary) -> list[str]:
     ]
     return [
         page.heading("Which profile is the fastest here?", QUESTION, events, wording.machine(summary)),
-        f"The run: `{reproduce.started_with(events)}`",
+        "**SYNTHETIC DATA: this is not Fashion-MNIST.**" if summary.synthetic else "",
+        f"The run: `{reproduce.started_with(events)}`; data: {summary.data_source}",
         "## The ranking",
         page.table([*ranking.header(summary)[:4], *effort], found, numbers_from=4),
         STAR if any(cells[0].endswith("*") for cells in found) else "",
@@ -86,9 +91,9 @@ def _left_out(events: Sequence[Event]) -> list[str]:
     return ["## Left out here", _items(reasons.items())] if reasons else []
 
 
-QUESTION = """Every profile that applies to this machine, and the baseline, in one interleaved run: fresh processes,
-blocks in random order, one error rate for all of them together. A speedup is the baseline's time divided by the
-profile's."""
+QUESTION = """The profiles of one `runner matrix` run, which are all that apply here unless some are named, and the
+baseline, in one interleaved run: fresh processes, blocks in random order, one error rate for all of them together. A
+speedup is the baseline's time divided by the profile's."""
 STAR = "\\* may change numerics: its losses are not expected to be the baseline's."
 
 

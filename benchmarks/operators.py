@@ -20,7 +20,7 @@ from runner.engines.base import PROJECT
 from runner.errors import InputError
 from runner.operators import OTHERS, short_name
 
-PROFILES = ("glibc-retain", "intel-omp")
+PROFILES = ("mimalloc-retain-mkl", "intel-omp")
 
 
 def main() -> int:
@@ -60,7 +60,7 @@ def _page(measured: Sequence[Line], results: Results) -> list[str]:
     first = measured[0]["found"]
     heading = page.heading("Where a step's time goes", QUESTION, measured, results.lines[0]["machine"])
     synthetic = "**SYNTHETIC DATA: this is not Fashion-MNIST.**" if first["synthetic_data"] else ""
-    how = HOW.format(**first, data=first["data_source"])
+    how = HOW.format(**first, data="synthetic" if first["synthetic_data"] else "Fashion-MNIST")
     return [heading, synthetic, how, *(part for line in measured for part in _comparison(line["found"]))]
 
 
@@ -110,8 +110,8 @@ def _cells(took: Sequence[float], sides: Sequence[dict[str, Any]]) -> list[str]:
     return [f"{took[0]:.2f}", shares[0], f"{took[1]:.2f}", shares[1], ratio, f"{took[1] - took[0]:+.2f}"]
 
 
-QUESTION = """A profile changes no arithmetic. Where, then, does the time go that it saves or costs? PyTorch's profiler
-tells for each operator, and the kernel's counters for page faults and CPU time."""
+QUESTION = """A profile changes no line of the training. Where, then, does the time go that it saves or costs? PyTorch's
+profiler tells for each operator, and the kernel's counters for page faults and CPU time."""
 HOW = """## How
 
 For each profile {processes} fresh processes of it and of the baseline, taking turns. Each trains {steps} steps of

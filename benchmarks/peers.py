@@ -16,11 +16,12 @@ from typing import Any
 from benchmarks import interleaved, page, script
 from benchmarks.interleaved import Bench, Entry
 from benchmarks.results import Results
-from runner.errors import InputError
+from runner.errors import FAILED, MEASURED, InputError
 from runner.plan import REFERENCE_PROFILE
+from runner.resolve import GET
 
-BLOCKS = 20
-PROFILES = ("mimalloc-retain-mkl", "mimalloc-retain", "jemalloc-retain", "glibc-retain")
+BLOCKS = 18
+PROFILES = ("mimalloc-retain-mkl", "mimalloc-retain")
 LAUNCHER = "torch.backends.xeon.run_cpu"
 # What the launcher looks for, by the names of the kit: it takes no other file names than these.
 WANTED = {"intel-openmp": "libiomp5.so", "jemalloc": "libjemalloc.so", "tcmalloc": "libtcmalloc.so"}
@@ -78,7 +79,9 @@ def lay_out(libraries: Path, inspection: Mapping[str, Any]) -> None:
     for library, name in WANTED.items():
         found = inspection["libraries"].get(library)
         if found is None:
-            raise InputError(f"{library} is not installed, and the launcher is to be given it; see runner profiles")
+            raise InputError(
+                f"{library} is not installed, and the launcher is to be given it; get it with: {GET[library]}"
+            )
         link = libraries / "lib" / name
         link.unlink(missing_ok=True)
         link.symlink_to(found["path"])
@@ -98,11 +101,11 @@ def main() -> int:
     ours = [interleaved.of_profile(one, inspection) for one in loaded]
     python = arguments.python or sys.executable
     peers = [launched(peer, python, libraries) for peer in PEERS]
-    results = Results(arguments.results, bench.settings)
+    results = Results(arguments.results, bench.settings([*ours, *peers], inspection))
     interleaved.measure(bench, results, [*ours, *peers])
     interleaved.require_samples(results, REFERENCE_PROFILE)
     page.write(arguments.page, _page(results, [one.name for one in ours[1:]], arguments.blocks))
-    return 0
+    return FAILED if results.of("failure") else MEASURED
 
 
 QUESTION = """PyTorch brings a launcher of its own, which sets an environment for training on CPUs:
@@ -117,34 +120,36 @@ names and lie a folder deeper, are not found. So it is given a `$VIRTUAL_ENV` wi
 preloads. With them its defaults take Intel OpenMP and tcmalloc; without, it warns and only sets the number of threads.
 What a worker really ran with is its own evidence.
 
-A ratio is the time of one over the time of the other, above 1 faster, with the interval of `runner bench`; all {pairs}
-intervals on this page hold together at 95% (Bonferroni). Only the first profile is held against the aims; it is chosen
-before anything is measured."""
+A ratio is the time of one over the time of the other, above 1 faster, with the interval of `runner bench`. Only the
+first profile is held against the aims, which like it are chosen before anything is measured: those {aims} intervals
+hold together at 95%. All {pairs} others of this page hold together at 95% too (Bonferroni)."""
 
 
 def _page(results: Results, ours: Sequence[str], blocks: int) -> list[str]:
     settings = results.lines[0]
     peers = [peer.name for peer in PEERS if results.of("sample", entry=peer.name)]
     pairs = len(ours) + len(peers) + len(ours) * len(peers)
-    failed = [name for name in (*ours, *(peer.name for peer in PEERS)) if interleaved.failure(results, name)]
     parts = [
         page.heading("Beside PyTorch's launcher", QUESTION, results.of("sample"), settings["machine"]),
         HOW.format(
-            steps=settings["steps"], warmup=settings["warmup_steps"], data=settings["data"], blocks=blocks, pairs=pairs
+            steps=settings["steps"],
+            warmup=settings["warmup_steps"],
+            data=settings["data"],
+            blocks=blocks,
+            pairs=pairs,
+            aims=1 + len(peers),
         ),
         "## Against plain python",
         _against_baseline(results, [*ours, *peers], pairs),
         "## This kit's profiles against the launcher",
         _against_peers(results, ours, peers, pairs),
         "## The aims",
-        "\n".join(f"- {line}" for line in _aims(results, ours[0], peers, pairs)) if ours else "",
+        "\n".join(f"- {line}" for line in _aims(results, ours[0], peers)) if ours else "",
         *interleaved.disturbances(results, _pairs(ours, peers), pairs),
         "## What the workers saw",
         _seen(results, [REFERENCE_PROFILE, *ours, *peers]),
+        *interleaved.failures(results, [REFERENCE_PROFILE, *ours, *(peer.name for peer in PEERS)]),
     ]
-    if failed:
-        left_out = "\n".join(f"- {name}: {interleaved.failure(results, name)}" for name in failed)
-        parts += ["## Left out", left_out]
     return [*parts, f"Every sample is a line of `{results.path.name}`, which the command writes."]
 
 
@@ -170,10 +175,11 @@ def _against_baseline(results: Results, names: Sequence[str], pairs: int) -> str
             if found
             else ["1" if name == REFERENCE_PROFILE else "", ""]
         )
-        agree = interleaved.losses_agree(interleaved.loss_difference(results, REFERENCE_PROFILE, name))
+        difference = interleaved.loss_difference(results, REFERENCE_PROFILE, name)
+        losses = "equal" if difference == 0 else "differ" if difference is None else f"within {difference:.0e}"
         shown = "plain python" if name == REFERENCE_PROFILE else name
-        rows.append([shown, f"{step_ms:.2f}", *ratio, f"{faults:,.0f}", "same" if agree else "differ"])
-    header = ("way", "median ms/step", "ratio", "interval", "page faults per step", "losses")
+        rows.append([shown, str(len(lines)), f"{step_ms:.2f}", *ratio, f"{faults:,.0f}", losses])
+    header = ("way", "blocks", "median ms/step", "ratio", "interval", "page faults per step", "losses")
     return page.table(header, rows, numbers_from=1)
 
 
@@ -185,13 +191,13 @@ def _against_peers(results: Results, ours: Sequence[str], peers: Sequence[str], 
     return page.table(("profile", *peers), rows, numbers_from=1)
 
 
-def _aims(results: Results, best: str, peers: Sequence[str], pairs: int) -> list[str]:
+def _aims(results: Results, best: str, peers: Sequence[str]) -> list[str]:
     """What was asked for, and whether the interval of the profile that is held against it is all above."""
     wanted = [(REFERENCE_PROFILE, "plain python", OVER_BASELINE)]
     wanted += [(peer, peer, OVER_JEMALLOC if "jemalloc" in peer else OVER_BEST) for peer in peers]
     said = []
     for reference, shown, least in wanted:
-        found = interleaved.compared(results, reference, best, pairs)
+        found = interleaved.compared(results, reference, best, len(wanted))
         if found is None:
             said.append(f"{best} against {shown}: too few blocks")
             continue

@@ -38,7 +38,7 @@ class Results:
         for key, value in before.items():
             if value != now[key]:
                 raise InputError(
-                    f"{self.path}: was measured with {key} {value}, and now it is {now[key]}; "
+                    f"{self.path}: was measured with {_difference(key, value, now[key])}; "
                     "move the file away, or give another with --results"
                 )
         if self.lines:
@@ -58,3 +58,11 @@ class Results:
             for line in self.lines
             if line["kind"] == kind and all(line[name] == value for name, value in fields.items())
         ]
+
+
+def _difference(key: str, before: Any, now: Any) -> str:
+    """In words; of what has names, only those that differ."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+        return f"other {key}: {', '.join(names)}"
+    return f"{key} {before}, and now it is {now}"

@@ -1,8 +1,8 @@
 """Does the tuner find the best of a grid, in a quarter of the time that it takes to measure the whole grid?
 
-The grid is measured once, to its last candidate. Then the tuner searches the same space, each time with another seed
-and with a quarter of the grid's time for all that it does, confirmation included. What it wrote and the best few of the
-grid are then measured side by side, on fresh samples: the first of many candidates was lucky too.
+The grid is measured once, to its last candidate. Then the tuner searches the same space, and nothing but it, each time
+with another seed and with a quarter of the grid's time for all that it does, confirmation included. What it wrote and
+the best few of the grid are then measured side by side, on fresh samples: the first of many candidates was lucky too.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from runner.blocks import block_ratios, recorded_design
 from runner.commands.measuring import TIMEOUT_S
 from runner.engines.base import PROJECT
 from runner.errors import InputError
+from runner.noise import marked_blocks
 from runner.plan import MARGIN, Plan
 from runner.statistics.sequential import at_end, design
 from runner.tuning import profile_file, space_file
@@ -135,7 +136,17 @@ def _grid(folder: Path, arguments: argparse.Namespace) -> Line:
 
 def _search(folder: Path, seed: int, budget_s: float, arguments: argparse.Namespace) -> Line:
     written = folder / f"search-{seed}.yaml"
-    options = ("--space", arguments.space, "--budget", f"{budget_s:.0f}s", "--seed", seed, "--profile", written)
+    options = (
+        "--space",
+        arguments.space,
+        "--budget",
+        f"{budget_s:.0f}s",
+        "--seed",
+        seed,
+        "--profile",
+        written,
+        "--space-only",
+    )
     found = _runner(*options, folder=folder / f"search-{seed}", command="tune", arguments=arguments)
     events = record.read(folder / f"search-{seed}/{record.CONFIRMATION}")
     seconds = found["search_s"] + sum(event.get("worker_seconds", 0.0) for event in events)
@@ -169,7 +180,8 @@ def _side_by_side(folder: Path, top: Sequence[Line], arguments: argparse.Namespa
     against = {name: _compared(events, plan, optimum, name, comparisons) for name in searches}
     for name, found in against.items():
         _told(f"{name}: {_interval(found)} of {optimum}: {_verdict(found)}")
-    return {"optimum": optimum, "grid": of_grid, "searches": against}
+    marked, blocks = len(marked_blocks(events)), max(one["blocks"] for one in of_grid.values())
+    return {"optimum": optimum, "grid": of_grid, "searches": against, "disturbed": marked, "of": blocks}
 
 
 def _write(folder: Path, choice: dict[str, str], path: Path) -> None:
@@ -224,6 +236,7 @@ def _page(results: Results) -> list[str]:
         f"- share of the grid's time that each search took, against the quarter: {_shares(searches, grid)}",
         _found(searches, grid, side["searches"], titles[optimum]),
         "## The best of the grid, measured again",
+        f"{side['disturbed']} of the {side['of']} blocks of this run were disturbed from outside.",
         page.table(
             ("candidate", "times the baseline's speed"),
             [[titles[name], _interval(found)] for name, found in side["grid"].items()],
@@ -262,8 +275,9 @@ HOW = """## How
 
 The grid is the space `{space}`, each of its candidates looked at in {blocks} rounds (`runner tune --exhaustive`). Each
 search is `runner tune --space {space}` with a quarter of the grid's time as its budget, for the search and its
-confirmation together. The shipped profiles compete in a search too. Then one run of {side} blocks has the baseline, the
-best {top} of the grid and what each search wrote as its arms, in blocks of fresh processes in random order. The best of
+confirmation together (`--space-only`: the shipped profiles, of which some are not in the grid, don't compete). What
+the search found is what it wrote, or the baseline where it could not confirm that it is faster. Then one run of {side}
+blocks has the baseline, the best {top} of the grid and what each search wrote as its arms, in blocks of fresh processes in random order. The best of
 these {top} there is the optimum that searches are held against: the first of so many noisy looks need not be the best.
 That it is chosen by the samples that it is then compared in makes it look a little faster than it is, which is to the
 searches' disadvantage. The intervals are 95% intervals, and all comparisons that this choice leaves possible share the

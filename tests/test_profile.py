@@ -259,9 +259,9 @@ def test_division_by_a_fact_is_left_to_the_machine(write_profile):
     assert profile.load(str(write_profile("mine", "env: {A: '${8 // (numa_nodes - 1)}'}\n"))).env
 
 
-def test_the_readmes_example_is_a_profile(tmp_path):
-    readme = (PROFILE_FOLDER.parent / "README.md").read_text()
-    example = readme.split("```yaml\n")[1].split("```")[0]
+def test_the_documentation_s_example_is_a_profile(tmp_path):
+    page = (PROFILE_FOLDER.parent / "docs/profiles.md").read_text()
+    example = page.split("```yaml\n")[1].split("```")[0]
     (tmp_path / "mine.yaml").write_text(example)
     loaded = profile.load(str(tmp_path / "mine.yaml"))
     assert loaded.env.keys() == {"OMP_NUM_THREADS", "KMP_AFFINITY"}

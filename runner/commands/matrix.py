@@ -11,9 +11,9 @@ from typing import Any
 from runner import catalogue, dataset, engines, profile, wording
 from runner.commands import measuring, own_command
 from runner.commands.measuring import Surroundings
-from runner.effect import check
 from runner.environment import Environment
 from runner.errors import InputError
+from runner.execution.testimony import check_sample
 from runner.machine_lock import machine_lock
 from runner.measure import Job, understood
 from runner.plan import REFERENCE_PROFILE, Arm
@@ -21,6 +21,7 @@ from runner.preflight import preflight
 from runner.profile import Profile
 from runner.progress import Progress
 from runner.resolve import resolve
+from runner.tuning.narrow import identity, why
 
 # As much for each profile as `bench` has; the more profiles share one error rate, the more blocks an interval takes.
 BUDGET_PER_PROFILE_S = 120.0
@@ -83,7 +84,7 @@ def choose(loaded: Mapping[str, Profile], inspection: Mapping[str, Any], force: 
     different profiles of one name.
     """
     choice = Choice()
-    alike: dict[tuple[Any, ...], list[str]] = {}
+    alike: dict[str, list[str]] = {}
     resolved: dict[str, Environment] = {}
     for given, one in loaded.items():
         if one.name in {*choice.left_out, *resolved, REFERENCE_PROFILE}:
@@ -93,28 +94,18 @@ def choose(loaded: Mapping[str, Profile], inspection: Mapping[str, Any], force: 
             catalogue.require(environment, inspection, allow_unknown)
             preflight([(environment, inspection)], force)
         except InputError as error:
-            choice.left_out[one.name] = _reason(one.name, error)
+            choice.left_out[one.name] = why(one.name, error)
             continue
         if not environment.variables and not environment.prefix:
             choice.left_out[one.name] = f"it sets nothing here, and so is the same as {REFERENCE_PROFILE}"
             continue
         resolved[one.name] = environment
-        alike.setdefault(_process(environment), []).append(one.name)
+        alike.setdefault(identity(environment), []).append(one.name)
     given_as = {one.name: given for given, one in loaded.items()}
     for names in alike.values():
         choice.environments[_together(names)] = resolved[names[0]]
         choice.named[_together(names)] = given_as[names[0]]
     return choice
-
-
-def _reason(name: str, error: InputError) -> str:
-    """Why a profile does not apply, without what would be said to somebody who asked for it alone."""
-    return str(error).removeprefix(f"profile '{name}'").lstrip(": ").partition(": it does not apply")[0]
-
-
-def _process(environment: Environment) -> tuple[Any, ...]:
-    """What decides how a worker is started: profiles that agree in it are the same here."""
-    return tuple(sorted(environment.variables.items())), environment.prefix
 
 
 def _together(names: Sequence[str]) -> str:
@@ -125,29 +116,39 @@ def _together(names: Sequence[str]) -> str:
 def try_once(choice: Choice, arguments: argparse.Namespace, engine: str, around: Surroundings) -> None:
     """Leave out each profile whose worker fails, or in which it is not in effect, when it trains for one step.
 
-    It would end the whole run, and with it what there is to say of all others. A command of the user's own is too long
-    to be tried.
+    It would end the whole run, and with it what there is to say of all others. A command of the user's own runs to its
+    end. Where the baseline fails nothing is left out: the run will end with that.
     """
-    if own_command.own_command(arguments) is not None or not choice.environments:
+    if not choice.environments:
         return
-    data = dataset.find(arguments.data, lambda text: print(text, file=sys.stderr))
+    trained, own = own_command.own_command(arguments) or (arguments.workload or "cnn", None)
+    data = own_command.NO_DATA if own else dataset.find(arguments.data, lambda text: print(text, file=sys.stderr))
     arms = arms_of(choice, engine)
-    plan = measuring.plan_of(arguments, tuple(arms), around, arguments.workload or "cnn", None, data.location)
-    job = Job(plan, choice.environments, around.engines, around.inherited, around.kept)
+    plan = measuring.plan_of(arguments, tuple(arms), around, trained, own, data.location)
+    baseline = resolve(profile.load(REFERENCE_PROFILE), around.seen[engine]["inspection"])
+    environments = {REFERENCE_PROFILE: baseline, **choice.environments}
+    job = Job(plan, environments, around.engines, around.inherited, around.kept)
     with Progress(0.0, quiet=arguments.json) as progress:
-        for arm in arms[1:]:
+        for arm in arms:
             progress.start("trying once", arm.name, 0.0)
-            outcome = around.engines[engine].run(job.task(arm, plan.shortest_arguments(arm)))
-            document, problem = understood(outcome, ())
-            if document is None:
-                printed = outcome.stderr_tail.strip().splitlines()
-                reason = f"its worker {problem}{f': {printed[-1]}' if printed else ''}"
-            else:
-                checks = check(choice.environments[arm.name], document["evidence"], around.kept, outcome.stderr_tail)
-                missed = [one for one in checks if not one.holds]
-                if not missed:
-                    continue
-                expected, seen = wording.shown(missed[0].expected), wording.seen(missed[0].seen)
-                reason = f"it is not in effect: {missed[0].key}: expected {expected}, {seen}"
+            reason = _problem(job, arm)
+            if reason is None:
+                continue
+            if arm is arms[0]:
+                return
             choice.left_out[arm.name] = reason
             del choice.environments[arm.name], choice.named[arm.name]
+
+
+def _problem(job: Job, arm: Arm) -> str | None:
+    """Why an arm can't be measured, by its shortest worker."""
+    outcome = job.engines[arm.engine].run(job.task(arm, job.plan.shortest_arguments(arm)))
+    document, problem = understood(outcome, ())
+    if document is None:
+        printed = outcome.stderr_tail.strip().splitlines()[-1:]
+        return ": ".join([f"its worker {problem}", *(line for line in printed if line not in str(problem))])
+    checks = check_sample(job.environments[arm.name], {**document, "stderr": outcome.stderr_tail}, job.kept)
+    missed = next((one for one in checks if not one.holds), None)
+    if missed is None:
+        return None
+    return f"it is not in effect: {missed.key}: expected {wording.shown(missed.expected)}, {wording.seen(missed.seen)}"

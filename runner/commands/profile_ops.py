@@ -32,7 +32,7 @@ from runner.resolve import resolve
 from runner.worker.fashion_mnist import SYNTHETIC
 from runner.worker.workloads import WORKLOADS
 
-STEPS, PROCESSES = 40, 3
+STEPS, PROCESSES = 40, operators.ENOUGH
 TOP = 12
 KEYS = measure.SAMPLE_KEYS | {"profiled_step_s", "operators"}
 
@@ -76,9 +76,9 @@ class _Failure(Exception):
 
 
 def run(arguments: argparse.Namespace) -> int:
-    job, source, versions = _prepare(arguments)
     with machine_lock():
         engines.remove_leftovers()
+        job, source, versions = _prepare(arguments)
         try:
             with Progress(0.0, quiet=arguments.json) as progress:
                 found = _measure(job, progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -31,6 +32,7 @@ from runner.tuning.importance import Importance
 from runner.tuning.looks import BaselineFailed
 from runner.tuning.narrow import narrow
 from runner.tuning.place import Written
+from runner.tuning.search import require_few
 from runner.tuning.session import Session, Settings
 from runner.worker.workloads import WORKLOADS
 
@@ -57,6 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--numerics", choices=NUMERICS, metavar="WHICH",
                        help="same: nothing that may change the results (default); any: that too")  # fmt: skip
+    group.add_argument("--space-only", action="store_true",
+                       help="search the space alone: shipped profiles don't compete, nor are confirmed")  # fmt: skip
     group.add_argument("--exhaustive", action="store_true",
                        help="measure every candidate of a small space, to judge the search by")  # fmt: skip
     group.add_argument("--blocks", metavar="N", type=count,
@@ -95,6 +99,8 @@ def _start(arguments: argparse.Namespace) -> int:
         raise InputError("--blocks means nothing without --exhaustive, which has no budget; give --budget instead")
     if arguments.exhaustive and arguments.profile:
         raise InputError("--profile means nothing with --exhaustive, which writes no profile; leave it out")
+    if arguments.exhaustive and arguments.space_only:
+        raise InputError("--space-only means nothing with --exhaustive, which has no shipped profiles; leave it out")
     if arguments.exhaustive and arguments.budget:
         raise InputError("--budget means nothing with --exhaustive, which measures everything; give --blocks instead")
     path = space_file.find(arguments.space or SPACE)
@@ -112,8 +118,12 @@ def _start(arguments: argparse.Namespace) -> int:
     around = measuring.surroundings(arguments, [engine], session.prefix_commands(space, given))
     inspection = around.seen[engine]["inspection"]
     baseline = resolve(profile.load(REFERENCE_PROFILE), inspection)
-    narrow(space, inspection, numerics)  # before anything is recorded: it may leave nothing
-    shipped, left_out = session.shipped(SHIPPED_FOLDER, inspection, numerics, space.first)
+    narrowed, _ = narrow(space, inspection, numerics)  # before anything is recorded: it may leave nothing
+    if arguments.exhaustive:
+        require_few(narrowed)
+    shipped, left_out = (
+        ([], []) if arguments.space_only else session.shipped(SHIPPED_FOLDER, inspection, numerics, space.first)
+    )
     data = own_command.NO_DATA if own else dataset.find(arguments.data, _say)
     arm = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine)
     plan = measuring.plan_of(arguments, (arm,), around, trained, own, data.location)
@@ -121,7 +131,7 @@ def _start(arguments: argparse.Namespace) -> int:
     blocks = (arguments.blocks or GRID_BLOCKS) if arguments.exhaustive else 0
     budget_s = 0.0 if arguments.exhaustive else arguments.budget or BUDGET_S
     settings = Settings(budget_s, plan.seed, numerics, blocks, steps, str(written))
-    folder = arguments.output or measuring.new_folder(f"tune-{space.name}")
+    folder = arguments.output or measuring.new_folder(f"tune-{path.stem}")
     with Record.create(folder) as opened:
         atomic.write(folder / session.SPACE_FILE, path.read_bytes())
         first = opened.append(
@@ -225,9 +235,11 @@ def _concluded(tuning: Session, reason: str, summary: Summary, verdict: Verdict,
     found = outcome.knobs(tuning.space, board)
     unseen = tuning.search.unseen
     ended = reason in ENDED
+    written_before = any(event["event"] == "end" and event["reason"] in ENDED for event in tuning.events)
     tuning.append("end", reason=reason, best=verdict.best)
     # last, as it has the digest of the whole record
-    written = _write(tuning, summary, verdict, shipped, found) if ended else None
+    replaces = verdict.best != confirm.BASELINE and not written_before  # to read an old one again replaces nothing
+    written = _write(tuning, summary, verdict, shipped, found, replaces) if ended else None
     if as_json:
         versus = verdict.versus and {**asdict(verdict.versus), "verdict": verdict.versus.verdict}
         print(json.dumps({
@@ -243,19 +255,25 @@ def _concluded(tuning: Session, reason: str, summary: Summary, verdict: Verdict,
         outcome.show_search(board, tuning.left_out, found, out, unseen)
         if written:
             report.item(out, "written", outcome.advice(verdict, shipped, path, written), width=outcome.LABEL)
-            if path == _default_path():
-                report.item(out, "use it", outcome.usage(tuning.job.plan), width=outcome.LABEL)
+            if verdict.best != confirm.BASELINE and not written.stays:
+                report.item(out, "use it", outcome.usage(tuning.job.plan, _name(path)), width=outcome.LABEL)
         report.item(out, "machine", wording.machine(summary), width=outcome.LABEL)
         report.item(out, "record", f"{tuning.folder}, and the confirmation: runner report {tuning.confirmation}",
                     width=outcome.LABEL)  # fmt: skip
     if not ended:
         said = f"the confirmation ended: {reason}; no profile was written"
-        print(f"runner: {said}; {_go_on_with(tuning)}", file=sys.stderr)
+        never = "start a new tuning: what was seen to have no effect in this one stays in its record"
+        print(f"runner: {said}; {never if summary.not_in_effect else _go_on_with(tuning)}", file=sys.stderr)
     return MEASURED if ended else FAILED
 
 
 def _write(
-    tuning: Session, summary: Summary, verdict: Verdict, shipped: str | None, found: list[Importance]
+    tuning: Session,
+    summary: Summary,
+    verdict: Verdict,
+    shipped: str | None,
+    found: list[Importance],
+    replaces: bool,
 ) -> Written:
     path = Path(tuning.settings.profile)
     number = {
@@ -286,7 +304,7 @@ def _write(
     }
     content = profile_file.content(made, why, source, path)
     try:
-        return place.write(path, content, evidence, replaces=verdict.best != confirm.BASELINE)
+        return place.write(path, content, evidence, replaces)
     except InputError as error:  # it could be written when the tuning began
         raise InputError(f"{error}; {_go_on_with(tuning)} --profile FILE.yaml") from None
 
@@ -313,7 +331,8 @@ def _nothing(tuning: Session) -> int:
         number, problem = next(iter(board.problems.items()))
         said = f"all {len(board.problems)} candidates failed, the first ({board.entries[number].title}): {problem}"
     else:
-        said = "the budget has no room for a single candidate and its confirmation; raise --budget"
+        least = f"{math.ceil(tuning.search.least_budget_s)}s"
+        said = f"the budget has no room for a single candidate and its confirmation: give --budget {least} or more"
     print(f"runner: {said}; no profile was written; the record is in {tuning.folder}", file=sys.stderr)
     return FAILED
 
@@ -332,6 +351,11 @@ def _go_on_with(tuning: Session) -> str:
 
 def _absolute(path: Path) -> Path:
     return path if path.is_absolute() else Path.cwd() / path
+
+
+def _name(path: Path) -> str:
+    """How a command names the profile that was written there."""
+    return profile.TUNED if path == _default_path() else str(path)
 
 
 def _default_path() -> Path:

@@ -32,6 +32,7 @@ class Board:
     rounds: list[list[int]] = field(default_factory=list)  # the candidates of each, in the order of their looks
     step_s: list[dict[int, float]] = field(default_factory=list)  # by round
     problems: dict[int, str] = field(default_factory=dict)
+    failed_in: dict[int, int] = field(default_factory=dict)  # by candidate, the round of its problem
     rung_of: dict[int, int] = field(default_factory=dict)
     finalists: list[int] = field(default_factory=list)
     finals_from: int = 0  # the first round of the finals
@@ -69,6 +70,11 @@ class Board:
                 self.looks_s.append(event["worker_seconds"])
             case "failure" if event["candidate"] != BASELINE:  # the baseline is tried again when the search goes on
                 self.problems.setdefault(event["candidate"], event["problem"])
+                self.failed_in.setdefault(event["candidate"], event["round"])
+            case "failure" if "round" in event:
+                # where the baseline fails too, those that failed shortly before it need not be at fault: once more
+                for one in [one for one, at in self.failed_in.items() if at >= event["round"] - 1]:
+                    del self.problems[one], self.failed_in[one]
             case "promoted":
                 self.rung_of |= {int(number): rung for number, rung in event["rungs"].items()}
             case "finalists":

@@ -98,7 +98,7 @@ def verdict(summary: Summary, events: Sequence[Event], shipped: str | None, same
     found: Mapping[str, Comparison] = {one.arm: one for one in summary.comparisons}
     tuned_one, shipped_one = found.get(TUNED), found.get(shipped or "")
     versus = None
-    if tuned_one is not None and shipped_one is not None:
+    if tuned_one and shipped_one and tuned_one.speedup and shipped_one.speedup:  # both in effect, to the run's end
         versus = _versus(summary.plan, events, shipped or "")
     wins_tuned, wins_shipped = (_wins(one, same_losses) for one in (tuned_one, shipped_one))
     if wins_tuned and (not wins_shipped or (versus is not None and versus.verdict == FASTER)):

@@ -20,7 +20,7 @@ from runner.tuning.board import BASELINE
 # A worker that takes so many times as long as the baseline's is ended: it has lost, and would use up the others' time.
 HOPELESS = 4.0
 SHORTEST_TIMEOUT_S = 20.0
-WARMED, LOOK, FAILURE = "warmed", "look", "failure"
+COLD, WARMED, LOOK, FAILURE = "cold", "warmed", "look", "failure"
 
 
 class BaselineFailed(Exception):
@@ -40,21 +40,23 @@ class Looks:
     events: list[Event]
     before: Callable[[str], None]  # is told what is about to run
 
-    def warm(self) -> Event | None:
-        """Look at the baseline once without counting it: files are then in the page cache, and a look's cost is known.
+    def warm(self) -> list[Event]:
+        """Look at the baseline twice without counting it: files are in the page cache after the first look, whose cost
+        says nothing, and the second tells what a look costs.
 
-        Its losses and digests are what all others are held against. Returns the event, or None where that was done
+        Its losses and digests are what all others are held against. Returns the events, none where that was done
         before. Raises BaselineFailed.
         """
-        if self._reference is not None:
-            return None
+        return [self._warm(COLD), self._warm(WARMED)] if self._reference is None else []
+
+    def _warm(self, kind: str) -> Event:
         self.before("warming up")
         outcome, document, problem = self._run(BASELINE, self.job.environments[REFERENCE_PROFILE], 0)
         spent = {"worker_seconds": round(outcome.seconds, 3)}
         if document is None:
             self._record(FAILURE, candidate=BASELINE, **spent, problem=problem, stderr=outcome.stderr_tail)
             raise BaselineFailed(f"the baseline's worker {problem}{_last_line(outcome)}")
-        return self._record(WARMED, **spent, **document)
+        return self._record(kind, **spent, **(document if kind == WARMED else {}))
 
     def __call__(self, in_round: int, number: int, environment: Environment) -> Event:
         """Look at a candidate; the event is recorded. Raises BaselineFailed."""
@@ -88,9 +90,9 @@ class Looks:
         name = REFERENCE_PROFILE if number == BASELINE else f"candidate {number}"
         arm = Arm(name, environment.profile, plan.reference.engine)
         job = replace(self.job, environments={name: environment})
-        task = replace(
-            job.task(arm, plan.worker_arguments(arm), plan.padding(in_round, arm)), timeout_s=self._timeout_s
-        )
+        # a baseline that is slow for once has not lost, and would end the search
+        timeout_s = plan.timeout_s if number == BASELINE else self._timeout_s
+        task = replace(job.task(arm, plan.worker_arguments(arm), plan.padding(in_round, arm)), timeout_s=timeout_s)
         outcome = job.engines[arm.engine].run(task)
         if outcome.failure == timed_out(task.timeout_s) and task.timeout_s < plan.timeout_s:
             hopeless = f"was stopped after {task.timeout_s:.0f} s, at least {HOPELESS:g} times what the baseline's took"

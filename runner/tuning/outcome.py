@@ -67,7 +67,9 @@ def show_search(
 ) -> None:
     """How much was tried, what was not, and which knobs mattered."""
     looks = sum(len(of_round) for of_round in board.step_s)
-    tried = f"{_counted(len(board.entries))} in {looks} looks, {board.spent_s:.0f} s of workers"
+    own = sum(entry.shipped is None for entry in board.entries.values())
+    of_space = f" ({own} of the space alone)" if own < len(board.entries) else ""
+    tried = f"{_counted(len(board.entries))}{of_space} in {looks} looks, {board.spent_s:.0f} s of workers"
     report.item(out, "searched", tried, width=LABEL)
     if board.problems:
         number, problem = next(iter(board.problems.items()))
@@ -144,8 +146,10 @@ def show_confirmation(
 
 def advice(verdict: Verdict, shipped: str | None, path: Path, written: Written) -> str:
     """What was written, and what became of what was there."""
-    if written.stays:
+    if written.stays and verdict.best == BASELINE:
         return f"nothing is surely faster than the baseline; the profile of an earlier tuning stays as it is: {path}"
+    if written.stays:
+        return f"this tuning wrote its profile when it ended; another one that is there now stays as it is: {path}"
     if verdict.best == BASELINE:
         said = "nothing is surely faster than the baseline; the profile that was written sets nothing"
     elif verdict.best == SHIPPED and verdict.tuned is None:
@@ -158,16 +162,17 @@ def advice(verdict: Verdict, shipped: str | None, path: Path, written: Written) 
     return f"{said}: {path}{earlier}"
 
 
-def usage(plan: Plan) -> str:
-    """How to use the profile ``tuned`` as it was measured: on the same engine, with its options."""
+def usage(plan: Plan, profile: str) -> str:
+    """How to use the profile as it was measured: on the same engine, with its options."""
     engine = plan.reference.engine
     options = ["--engine", engine] if engine != "local" else []
     for name, value in plan.engine_options.items():
         options += [f"--{name.replace('_', '-')}", value]
     with_them = "".join(f" {one}" for one in map(shlex.quote, options))
     if plan.own is not None:
-        return f"runner exec tuned{with_them} -- {shlex.join(plan.own.argv)}"
-    return f"runner exec tuned{with_them} -- python train.py, or bench it: runner bench tuned{with_them}"
+        return f"runner exec {shlex.quote(profile)}{with_them} -- {shlex.join(plan.own.argv)}"
+    given = f"{shlex.quote(profile)}{with_them}"
+    return f"runner exec {given} -- python train.py, or bench it: runner bench {given}"
 
 
 def to_json(board: Board, left_out: Sequence[LeftOut], found: Sequence[Importance]) -> dict[str, Any]:

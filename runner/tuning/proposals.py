@@ -2,8 +2,6 @@
 
 A sum of main effects is right about most of what settings do, and finds the best combination of them after few looks;
 where settings depend on each other, or too little is known, Optuna's tree-structured Parzen estimator goes on looking.
-In simulated searches of a grid of 36 candidates, 97% of those by turns were within 3% of the best candidate, and 94% of
-those by the sampler alone, which lost up to 14%.
 
 Each call builds the study anew from the candidates and their scores of that moment. So scores can change with further
 looks, and proposals depend on nothing but the space, the seed and what was measured: a search that was killed goes on

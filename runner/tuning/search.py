@@ -25,7 +25,7 @@ from runner.tuning.board import BASELINE, Board
 from runner.tuning.main_effects import over_first
 from runner.tuning.narrow import identity
 from runner.tuning.proposals import STARTUP, known_of, propose
-from runner.tuning.space import Choice, Space, allowed, choices, profile
+from runner.tuning.space import Choice, Space, allowed, choices, nearest, profile
 
 # Shares of the time budget; what is left is for the confirmation.
 EXPLORING, FINALS = 0.45, 0.20
@@ -43,10 +43,21 @@ SURELY = 2.0  # standard errors by which an effect is above 0
 LEAST_FINALS, MOST_FINALS = 3, 12
 # More candidates than this are not for measuring one by one.
 MOST_EXHAUSTIVE = 500
+# Where so many candidates failed and none did not, the search is given up.
+HOPELESS = 18
 # What a round is for.
 LOOKING, FINAL, GRID = "looks", "finals", "grid"
 
 Append = Callable[..., Event]
+
+
+def require_few(space: Space) -> None:
+    """Raise InputError for a space that is too large to be measured one by one."""
+    if len(list(itertools.islice(choices(space), MOST_EXHAUSTIVE + 1))) > MOST_EXHAUSTIVE:
+        raise InputError(
+            f"{space.path}: --exhaustive would measure more than {MOST_EXHAUSTIVE} candidates one by one; "
+            "give a smaller space, such as coarse"
+        )
 
 
 @dataclass(frozen=True)
@@ -86,11 +97,12 @@ class Search:
     def __post_init__(self) -> None:
         self.candidates: dict[int, Candidate] = {}
         self._taken = {identity(self.baseline.environment): BASELINE}
-        self._choices = self._known_choices()
         shipped = {one.profile.name: one for one in self.shipped}
         for entry in self.board.entries.values():  # of an interrupted search
             made = shipped[entry.shipped] if entry.shipped is not None else self._made(entry.choice or {})
-            assert made is not None, "a recorded candidate can be made again"
+            if made is None:
+                gone = f"no longer allows candidate {entry.number} ({entry.title})"
+                raise InputError(f"{self.space.path}: {gone}, which was measured; start a new tuning")
             self._taken[identity(made.environment)] = entry.number
             self.candidates[entry.number] = made
 
@@ -123,6 +135,19 @@ class Search:
     def share_s(self) -> float:
         """How many seconds the search may take, exploring and finals together."""
         return max(0.0, min((EXPLORING + FINALS) * self.budget_s, self.budget_s - self.reserve_s))
+
+    @property
+    def least_budget_s(self) -> float:
+        """The budget with room for one candidate, the finals and a confirmation, by what looks cost so far."""
+        explored_s = self.board.spent_s + 2 * self.board.look_s
+        finals_s = self._finals_s
+        searched_s = explored_s + finals_s
+        return max(explored_s / EXPLORING, searched_s / (EXPLORING + FINALS), searched_s + self.reserve_s)
+
+    @property
+    def _finals_s(self) -> float:
+        """What the shortest finals take, with the baseline."""
+        return LEAST_FINALS * (FINALISTS + MORE_FINALISTS + 1) * self.board.look_s
 
     @property
     def unseen(self) -> list[str]:
@@ -191,8 +216,9 @@ class Search:
     def _exploring(self) -> list[int]:
         """Candidates for one more look each: those that still lack some, those that go up, and then new ones."""
         board = self.board
-        finals_s = LEAST_FINALS * (FINALISTS + MORE_FINALISTS + 1) * board.look_s  # with the baseline
-        explored_s = min(EXPLORING * self.budget_s, self.share_s - finals_s)
+        if not board.alive and len(board.problems) >= HOPELESS:
+            return []
+        explored_s = min(EXPLORING * self.budget_s, self.share_s - self._finals_s)
         left = explored_s - board.spent_s
         room = ROUND if board.look_s == 0 else min(ROUND, int(left / board.look_s) - 1)
         if room < 1:
@@ -211,8 +237,7 @@ class Search:
         numbers: list[int] = []
         for made in self.shipped:
             if len(numbers) < count and self._admit(made):
-                choice = self._choices.get(identity(made.environment))
-                numbers.append(self._add(made, choice, made.profile.name))
+                numbers.append(self._add(made, self._choice_of(made), made.profile.name))
         if len(numbers) < count:
             numbers += self._proposed(count - len(numbers))
         return numbers
@@ -267,18 +292,12 @@ class Search:
             made = self._made(choice)
             if made is not None and self._admit(made):
                 self._add(made, choice, None)
-            if len(self.board.entries) > MOST_EXHAUSTIVE:
-                raise InputError(
-                    f"{self.space.path}: --exhaustive would measure more than {MOST_EXHAUSTIVE} candidates one by one; "
-                    "give a smaller space, such as coarse"
-                )
 
-    def _known_choices(self) -> dict[str, Choice]:
-        """In a small space, which choice comes to which environment: a shipped profile may be one of them."""
-        few = list(itertools.islice(choices(self.space), MOST_EXHAUSTIVE + 1))
-        if len(few) > MOST_EXHAUSTIVE:
-            return {}
-        return {identity(made.environment): choice for choice in few if (made := self._made(choice)) is not None}
+    def _choice_of(self, shipped: Candidate) -> Choice | None:
+        """The choice in the space that comes to a shipped profile, so that looks at it teach the search; or None."""
+        choice = nearest(self.space, shipped.profile)
+        made = self._made(choice) if choice is not None and allowed(self.space, choice) else None
+        return choice if made is not None and identity(made.environment) == identity(shipped.environment) else None
 
     def _made(self, choice: Choice) -> Candidate | None:
         """The candidate of a choice; None where its settings contradict each other or can't apply."""

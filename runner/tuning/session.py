@@ -95,11 +95,10 @@ class Session:
         looking = replace(self.job, plan=replace(self.job.plan, steps=self.settings.look_steps))
         with View(self.board, 0.0, self.quiet) as view:
             looks = Looks(looking, self.settings.numerics, self.append, self.events, view.before)
-            begun = looks.warm()
-            if begun is not None:
-                self.board.add(begun)
+            for event in looks.warm():
+                self.board.add(event)
             warmed = next(event for event in self.events if event["event"] == WARMED)
-            self.search.reserve_s = confirm.reserve_s(warmed, confirm.MOST_ARMS)
+            self.search.reserve_s = confirm.reserve_s(warmed, confirm.MOST_ARMS if self.search.shipped else 2)
             view.search_s = 0.0 if self.settings.blocks else self.search.share_s
             self.search.run(looks, view.after_round)
 

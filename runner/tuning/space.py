@@ -125,6 +125,41 @@ def profile(space: Space, choice: Choice, name: str) -> Profile | None:
     )
 
 
+def nearest(space: Space, wanted: Profile) -> Choice | None:
+    """Of each knob the label that sets most of what ``wanted`` sets, and nothing else; None where a knob has none.
+
+    It is ``wanted`` itself if the space has that.
+    """
+    choice: Choice = {}
+    for knob in space.knobs:
+        if not knob.counts(choice):
+            continue
+        sizes = {label: size for label, part in knob.labels.items() if (size := _within(part, wanted)) is not None}
+        if not sizes:
+            return None
+        choice[knob.name] = max(sizes, key=lambda label: sizes[label])
+    return choice
+
+
+def _within(part: Fragment, wanted: Profile) -> int | None:
+    """How much a label sets, or None if that is not all in ``wanted``."""
+    held = [
+        set(part.preload) <= set(wanted.preload),
+        part.env.items() <= wanted.env.items(),
+        part.prefix in ((), wanted.prefix),
+        *(keys.items() <= _keys(variable, wanted).items() for variable, keys in part.settings.items()),
+    ]
+    keys = sum(map(len, part.settings.values()))
+    return len(part.preload) + len(part.env) + len(part.prefix) + keys if all(held) else None
+
+
+def _keys(variable: str, wanted: Profile) -> dict[str, str]:
+    """The keys and values of a variable that has some; the reverse of `_joined`."""
+    kind = catalogue.load()[variable].kind
+    pairs = (part.partition(kind.assign) for part in wanted.env.get(variable, "").split(kind.separator))
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
 def shown(choice: Choice) -> str:
     """A choice in one line, without what it leaves alone."""
     return ", ".join(f"{knob}={label}" for knob, label in choice.items() if label != UNSET) or "nothing set"

@@ -136,7 +136,8 @@ def _values(file: YamlFile, at: Path_, entry: dict[str, Any]) -> dict[str, Fragm
 def _when(
     file: YamlFile, at: Path_, entry: dict[str, Any], earlier: list[Knob], name: str
 ) -> dict[str, tuple[str, ...]]:
-    return _labels(file, at, entry.get("when", {}), earlier, f"knob '{name}' counts when", file.data["knobs"])
+    others = {other: knob for other, knob in file.data["knobs"].items() if other != name}
+    return _labels(file, at, entry.get("when", {}), earlier, f"knob '{name}' counts when", others)
 
 
 def _labels(
@@ -153,7 +154,8 @@ def _labels(
                 raise file.error((*at, name), f"{what} '{name}', which stands further down; move '{name}' before it")
             raise file.error((*at, name), f"{what} '{name}', which is no knob{suggestion(name, known)}")
         if not isinstance(values, list) or not values:
-            raise file.error((*at, name), f"'{name}' needs a list of its values, for example [{next(iter(known))}]")
+            example = next(iter(known[name].labels))
+            raise file.error((*at, name), f"'{name}' needs a list of its values, for example [{example}]")
         texts = tuple(file.texts.get((*at, name, index), "") for index in range(len(values)))
         for index, text in enumerate(texts):
             if text not in known[name].labels:

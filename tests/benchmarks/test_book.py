@@ -93,7 +93,7 @@ def test_another_profile_is_measured_too(table, write_profile, simulation, page_
     cells = rows(page_of())["environment: mine"]
     assert cells[:3] == ["-", "-", "-"]
     assert cells[3:5] == ["0.5 s", "2.000"]
-    assert "order: here mine, baseline" in page_of()
+    assert "order: here, by one training each, mine, baseline" in page_of()
 
 
 def test_a_profile_that_is_measured_already_is_refused(table):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import random
 
 import pytest
@@ -29,7 +30,7 @@ def measured(simulation, tmp_path):
         interleaved.add_options(parser, blocks)
         arguments = parser.parse_args(["--python", str(simulation.python), "--data", "synthetic", "--steps", "3"])
         bench = Bench(arguments)
-        results = Results(tmp_path / "results.jsonl", bench.settings)
+        results = Results(tmp_path / "results.jsonl", bench.settings(entries, bench.inspection([])))
         interleaved.measure(bench, results, entries)
         return results
 
@@ -57,6 +58,12 @@ def test_blocks_are_not_added_after_a_look_at_what_came_out(measured):
     measured(entry("one"), blocks=1)
     with pytest.raises(InputError, match=r"results\.jsonl: was measured with blocks 1, and now it is 3; move the file"):
         measured(entry("one"), blocks=3)
+
+
+def test_entries_that_are_not_what_they_were_are_not_mixed(measured):
+    measured(entry("one"), entry("two"))
+    with pytest.raises(InputError, match=r"results\.jsonl: was measured with other entries: two; move the file"):
+        measured(entry("one"), entry("two", simulated="three"))
 
 
 def test_leftovers_are_removed_first_and_the_machine_is_held(measured, monkeypatch):
@@ -167,3 +174,19 @@ def test_losses_are_compared_as_shares(tmp_path):
     assert interleaved.losses_agree(0.0)
     assert not interleaved.losses_agree(0.05)
     assert not interleaved.losses_agree(None)
+
+
+def test_a_loss_that_is_no_number_is_a_difference(tmp_path):
+    results = results_with(tmp_path / "results.jsonl", one=[1.0])
+    results.append("sample", entry="two", block=0, seconds=1.0, losses=[2.0, math.nan])
+    assert not interleaved.losses_agree(interleaved.loss_difference(results, "one", "two"))
+
+
+def test_what_failed_in_the_middle_is_told_with_the_blocks_it_has(tmp_path):
+    results = results_with(tmp_path / "results.jsonl", one=[1.0], two=[1.0])
+    results.append("failure", entry="two", problem="the worker was killed")
+    assert interleaved.failures(results, ["one", "two"]) == [
+        "## Failed",
+        "- two: the worker was killed (after 1 block)",
+    ]
+    assert interleaved.failures(results, ["one"]) == []

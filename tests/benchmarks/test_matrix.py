@@ -37,6 +37,15 @@ def test_the_page_has_the_ranking_the_profiles_and_what_was_left_out(folder, ben
     assert "- next: use mine" in text
 
 
+def test_a_run_that_was_cut_short_makes_no_page(folder, benchmark_script, tmp_path):
+    path = folder / "record.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    result = benchmark_script(matrix, folder, "--page", tmp_path / "page.md")
+    assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
+    assert f"did not come to its end; go on with: runner bench --resume {folder}" in result.stderr
+    assert not (tmp_path / "page.md").exists()
+
+
 def test_the_latest_run_is_taken(folder, benchmark_script, monkeypatch, tmp_path):
     monkeypatch.setattr(measuring, "RESULTS", folder.parent)
     assert benchmark_script(matrix, "--page", tmp_path / "page.md").returncode == 0

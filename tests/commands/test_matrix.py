@@ -111,6 +111,26 @@ def test_what_does_not_apply_is_left_out(matrix, one, simulation, run_folder, te
     assert arms(run_folder) == ["baseline", "mine"]
 
 
+def test_where_the_baseline_fails_nothing_is_blamed_on_the_profiles(matrix, one, simulation):
+    simulation.worker("baseline", does="exit", status=3, stderr="no data")
+    simulation.worker("baseline warming", does="exit", status=3, stderr="no data")
+    result = matrix(one("mine", 0.5))
+    assert result.returncode == 1
+    assert "no data" in result.stdout
+    assert left_out(result) == {}
+
+
+def test_a_profile_that_a_command_of_one_s_own_does_not_bear_is_left_out(cli, write_profile, run_folder, tmp_path):
+    good = write_profile("good", "env: {MALLOC_ARENA_MAX: 1}\n")
+    bad = write_profile("bad", "env: {PYTHONMALLOC: malloc}\n")
+    script = tmp_path / "train.sh"
+    script.write_text('test -z "$PYTHONMALLOC" || { echo "no such memory" >&2; exit 3; }\n')
+    result = cli("matrix", good, bad, "--command", f"sh {script}", "--blocks", 1, "--output", run_folder)
+    assert result.returncode == 0, result
+    assert "the command end with exit status 3" in left_out(result)["bad"]
+    assert arms(run_folder) == ["baseline", "good"]
+
+
 def test_what_would_be_refused_or_is_known_to_be_worthless_is_left_out_unless_it_is_forced(
     matrix, one, write_profile, simulation, run_folder
 ):

@@ -48,8 +48,8 @@ def test_a_profile_beside_the_baseline_and_the_reason(profile_ops, memory):
     assert "in mm (-123.8 ms)" in said
     assert "changes a step's time by +10% and +10%" in said
     assert "baseline 250.00 125.00 125.00 100" in said
-    assert "3 processes of each, in turns: 4 steps after 1" in said
-    assert result.stderr.count("ms per step") == 6
+    assert "4 processes of each, in turns: 4 steps after 1" in said
+    assert result.stderr.count("ms per step") == 8
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
@@ -72,7 +72,7 @@ def test_two_profiles_are_compared_with_each_other(profile_ops, memory, simulati
 def test_the_baseline_alone(profile_ops, simulation):
     result = profile_ops("baseline")
     assert result.returncode == 0
-    assert [start["name"] for start in simulation.starts()] == ["baseline"] * 3
+    assert [start["name"] for start in simulation.starts()] == ["baseline"] * 4
     assert "ratio" not in result.stdout
     assert "why" not in result.stdout
 
@@ -89,12 +89,12 @@ def test_json_has_every_operator_and_process(profile_ops, memory):
     document = json.loads(result.stdout)
     reference, mine = document["profiles"]
     assert (reference["arm"], mine["arm"]) == ("baseline", "mine")
-    assert len(reference["step_ms"]["processes"]) == 3
+    assert len(reference["step_ms"]["processes"]) == 4
     assert {one["name"] for one in mine["operators"]} >= {"aten::mm", "aten::add_"}
     assert mine["operators"][0]["allocated_bytes"] == 4096
     assert document["reasons"]
     assert document["not_in_effect"] == []
-    assert (document["workload"], document["processes"], document["synthetic_data"]) == ("cnn", 3, True)
+    assert (document["workload"], document["processes"], document["synthetic_data"]) == ("cnn", 4, True)
 
 
 def test_what_is_not_in_effect_has_no_reason(profile_ops, memory):

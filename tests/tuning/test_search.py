@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from runner.errors import InputError
 from runner.tuning import search, space_file
 from runner.tuning.board import BASELINE
 from runner.tuning.search import Candidate
-from runner.tuning.space import choices, profile
+from runner.tuning.space import choices, nearest, profile
 from tests.tuning.planted import Planted, coarse, planted, resolve, write_space
 
 GRID_BLOCKS = 8
@@ -163,7 +164,31 @@ def test_the_shipped_profiles_for_which_there_was_no_time_are_known(tmp_path):
 def test_exhaustive_refuses_a_space_too_large_for_it():
     space = space_file.read(space_file.find("default"))
     with pytest.raises(InputError, match="more than 500 candidates one by one; give a smaller space, such as coarse"):
-        Planted(space, planted(space, 1), 0, blocks=3).run()
+        search.require_few(space)
+
+
+def test_where_the_first_few_rounds_all_fail_it_is_given_up():
+    space = coarse()
+    run = Planted(space, planted(space, 1), 500, fails=lambda choice: "ended with exit status 3").run()
+    assert search.HOPELESS <= len(run.search.board.problems) < search.HOPELESS + search.ROUND
+
+
+def test_a_shipped_profile_that_the_space_has_teaches_the_search(tmp_path):
+    text = """knobs:
+  allocator: {choices: {glibc: , jemalloc: {preload: [jemalloc]}}}
+  thp: {when: {allocator: [jemalloc]}, variable: MALLOC_CONF, key: thp, values: [unset, always]}
+  decay: {when: {allocator: [jemalloc]}, variable: MALLOC_CONF, key: dirty_decay_ms, values: [unset, -1, 60000]}
+  wait: {variable: OMP_WAIT_POLICY, values: [unset, passive]}
+"""
+    space = space_file.read(write_space(tmp_path, text))
+    choice = {"allocator": "jemalloc", "thp": "always", "decay": "-1", "wait": "unset"}
+    made = profile(space, choice, "shipped")
+    assert nearest(space, made) == choice
+    reordered = replace(made, env={"MALLOC_CONF": "dirty_decay_ms:-1,thp:always"})
+    more = replace(made, name="more", env={**made.env, "OMP_DYNAMIC": "true"})
+    shipped = [Candidate(one, resolve(one)) for one in (reordered, more)]
+    entries = Planted(space, lambda choice: 0.0, 30, shipped=shipped).run().search.board.entries
+    assert [entries[number].choice for number in (0, 1)] == [choice, None]
 
 
 def test_what_does_nothing_is_not_in_what_is_found(tmp_path):

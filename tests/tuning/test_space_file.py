@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from runner.engines.base import PROJECT
 from runner.errors import InputError
 from runner.tuning import space_file
 from runner.tuning.space import choices, profile, shown
@@ -148,3 +149,12 @@ def test_a_space_that_is_not_there_is_answered_with_those_that_are(tmp_path):
         space_file.find("coarze")
     with pytest.raises(InputError, match="give a YAML file, or one of: coarse, default"):
         space_file.find(str(tmp_path / "none.yaml"))
+
+
+def test_the_example_in_the_documentation_is_a_space(tmp_path):
+    text = (PROJECT / "docs/tuning.md").read_text().partition("```yaml\n")[2].partition("```")[0]
+    (tmp_path / "mine.yaml").write_text(text)
+    found = [shown(choice) for choice in choices(space_file.read(tmp_path / "mine.yaml"))]
+    assert "runtime=gnu, allocator=glibc, spin=0" in found
+    assert "runtime=intel, allocator=jemalloc, decay=-1" in found
+    assert "runtime=gnu, allocator=jemalloc, spin=0" not in " ".join(found)

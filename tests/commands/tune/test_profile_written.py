@@ -45,6 +45,7 @@ def test_where_nothing_betters_the_baseline_the_profile_sets_nothing(tuned, engi
     assert (found.preload, found.env) == ((), {})
     assert "nothing that is surely faster than the baseline" in found.reason
     assert "nothing is surely faster than the baseline" in " ".join(result.stdout.split())
+    assert "use it" not in result.stdout
 
 
 def test_an_earlier_tuned_profile_is_kept_as_a_copy(tuned, engine, local, tmp_path):
@@ -121,11 +122,12 @@ def test_how_to_use_it_is_said_for_the_engine_and_the_command_that_it_was_tuned_
         timeout_s=1.0, seed=1,
     )  # fmt: skip
     options = "--engine docker --image 'my image' --cpuset-cpus 0-3"
-    assert outcome.usage(plan) == (
+    assert outcome.usage(plan, "tuned") == (
         f"runner exec tuned {options} -- python train.py, or bench it: runner bench tuned {options}"
     )
     own = replace(plan, own=OwnCommand(("python", "my train.py"), "/x"), engine_options={})
-    assert outcome.usage(own) == "runner exec tuned --engine docker -- python 'my train.py'"
+    said = outcome.usage(own, "the best.yaml")
+    assert said == "runner exec 'the best.yaml' --engine docker -- python 'my train.py'"
 
 
 def test_the_profile_names_its_record_so_that_it_is_found_from_anywhere(tuned, local, tmp_path, monkeypatch):
@@ -151,4 +153,17 @@ def test_the_profile_can_be_written_elsewhere(tuned, local, tmp_path):
     result = tuned("--profile", tmp_path / "elsewhere/mine.yaml")
     assert profile.load(str(tmp_path / "elsewhere/mine.yaml")).name == "mine"
     assert not local.exists()
-    assert "use it" not in result.stdout
+    assert f"useitrunnerexec{tmp_path / 'elsewhere/mine.yaml'}--python" in "".join(result.stdout.split())
+
+
+def test_an_old_tuning_that_is_read_again_does_not_replace_a_newer_one(tuned, engine, cli, local, tmp_path):
+    tuned()
+    (tmp_path / "tuning").rename(tmp_path / "before")
+    engine.gain = lambda variables: 0.3 * (variables.get("OMP_DYNAMIC") == "true")
+    tuned()
+    newer = written(local)
+    assert newer.env["OMP_DYNAMIC"] == "true"
+    result = cli("tune", "--resume", tmp_path / "before")
+    assert result.returncode == 0
+    assert "another one that is there now stays as it is" in " ".join(result.stdout.split())
+    assert written(local) == newer

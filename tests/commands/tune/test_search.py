@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 
 import pytest
 
@@ -94,6 +96,17 @@ def test_the_same_seed_tries_the_same(tuned, tmp_path, cli, arguments):
     assert [event["environment"] for event in events(tmp_path) if event["event"] == "candidate"] != first
 
 
+def test_what_was_not_in_effect_in_the_confirmation_proves_nothing(tuned, engine, local):
+    nothing = {"variables": {"sensitive": {}, "preloaded": {}}, "openmp": {}, "malloc": {}}
+    engine.other = lambda given: {"evidence": nothing} if "LD_PRELOAD" in given and engine.trained > 85 else {}
+    result = tuned()
+    assert result.returncode == 1
+    assert "NOT IN EFFECT" in result.stdout
+    assert "against known" not in result.stdout
+    assert "no profile was written; start a new tuning" in result.stderr.splitlines()[-1]
+    assert not local.exists()
+
+
 def test_candidates_that_fail_are_counted_and_not_tried_again(tuned, engine, local, tmp_path):
     engine.misbehave = lambda variables: "ended with exit status 3" if "OMP_DYNAMIC" in variables else None
     result = tuned()
@@ -152,6 +165,37 @@ def test_a_baseline_that_fails_later_can_be_gone_on_with(tuned, engine, tmp_path
     result = tuned()
     assert result.returncode == 1
     assert result.stderr.splitlines()[-1].endswith(f"go on with: runner tune --resume {tmp_path / 'tuning'}")
+
+
+def test_what_failed_when_the_baseline_failed_too_is_looked_at_again(tuned, cli, engine, local, tmp_path):
+    engine.misbehave = lambda variables: "was lost: the daemon went away" if engine.trained > 60 else None
+    assert tuned().returncode == 1
+    failed = [event["candidate"] for event in events(tmp_path) if event["event"] == "failure"]
+    assert len(failed) > 1  # others had their turn before the baseline
+    engine.misbehave = lambda variables: None
+    result = cli("tune", "--resume", tmp_path / "tuning", "--json")
+    assert (result.returncode, json.loads(result.stdout)["failed"]) == (0, [])
+    assert written(local).env == {"GOMP_SPINCOUNT": "1000"}
+
+
+def test_the_first_look_of_all_says_nothing_of_what_a_look_costs(tuned, engine, local):
+    """Files are then not in the page cache: it takes ten times as long here."""
+    run = engine.run
+
+    def cold(task):
+        outcome = run(task)
+        return replace(outcome, seconds=10.0) if engine.trained == 1 else outcome
+
+    engine.run = cold
+    assert tuned().returncode == 0
+    assert written(local).env == {"GOMP_SPINCOUNT": "1000"}
+
+
+def test_the_space_alone_can_be_searched(tuned, local):
+    document = json.loads(tuned("--space-only", "--json").stdout)
+    assert (document["best"], document["best_shipped"], document["versus_best_shipped"]) == ("tuned", None, None)
+    assert not any(one["shipped"] for one in document["candidates"])
+    assert written(local).env == {"GOMP_SPINCOUNT": "1000"}
 
 
 @pytest.mark.parametrize("interrupted", [0, 9, 50, 70])
@@ -222,6 +266,9 @@ def test_each_candidate_s_interval_is_shown_where_it_has_enough_looks(tuned):
 def test_options_that_mean_nothing_are_refused(refused, arguments):
     assert "--blocks means nothing without --exhaustive" in refused(*arguments("--blocks", 3))
     assert "--budget means nothing with --exhaustive" in refused(*arguments("--exhaustive"))
+    assert "--space-only means nothing with --exhaustive" in refused(
+        *arguments("--exhaustive", "--space-only", budget=None)
+    )
     assert "--profile means nothing with --exhaustive" in refused(
         *arguments("--exhaustive", "--profile", "x.yaml", budget=None)
     )
@@ -237,11 +284,20 @@ def test_a_bad_space_is_refused_before_anything_is_started(refused, arguments, t
     assert not (tmp_path / "tuning").exists()
 
 
-def test_a_budget_too_small_for_a_single_candidate_is_said_so(tuned, local):
+def test_a_space_too_large_to_be_measured_one_by_one_is_refused_before_anything_is(refused, arguments, tmp_path):
+    line = refused(*arguments("--space", "default", "--exhaustive", budget=None))
+    assert line.endswith("more than 500 candidates one by one; give a smaller space, such as coarse")
+    assert not (tmp_path / "tuning").exists()
+
+
+def test_a_budget_too_small_for_a_single_candidate_is_said_so(tuned, local, tmp_path):
     result = tuned(budget="2s")
     assert (result.returncode, result.stdout) == (1, "")
-    assert "the budget has no room for a single candidate and its confirmation; raise --budget" in result.stderr
+    said = re.search(r"no room for a single candidate and its confirmation: give --budget (\d+s) or", result.stderr)
+    assert said is not None
     assert not local.exists()
+    (tmp_path / "tuning").rename(tmp_path / "before")
+    assert tuned(budget=said[1]).returncode == 0  # and so much is enough
 
 
 def test_a_candidate_that_is_stopped_for_being_hopeless_is_said_so(tuned, engine, tmp_path):
