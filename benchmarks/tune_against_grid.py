@@ -277,8 +277,9 @@ The grid is the space `{space}`, each of its candidates looked at in {blocks} ro
 search is `runner tune --space {space}` with a quarter of the grid's time as its budget, for the search and its
 confirmation together (`--space-only`: the shipped profiles, of which some are not in the grid, don't compete). What
 the search found is what it wrote, or the baseline where it could not confirm that it is faster. Then one run of {side}
-blocks has the baseline, the best {top} of the grid and what each search wrote as its arms, in blocks of fresh processes in random order. The best of
-these {top} there is the optimum that searches are held against: the first of so many noisy looks need not be the best.
+blocks has the baseline, the best {top} of the grid and what each search wrote as its arms, in blocks of fresh processes
+in random order. The best of these {top} there is the optimum that searches are held against: the first of so many
+noisy looks need not be the best.
 That it is chosen by the samples that it is then compared in makes it look a little faster than it is, which is to the
 searches' disadvantage. The intervals are 95% intervals, and all comparisons that this choice leaves possible share the
 error rate. A search has met the 3% where its whole interval is at 0.97 or above, missed it where all of it is below,
