@@ -55,10 +55,11 @@ def _page(events: Sequence[Event], summary: Summary) -> list[str]:
         *wording.evidence(summary),
         *wording.advice(summary),
     ]
+    data = "synthetic" if summary.synthetic else "Fashion-MNIST"
     return [
         page.heading("Which profile is the fastest here?", QUESTION, events, wording.machine(summary)),
         "**SYNTHETIC DATA: this is not Fashion-MNIST.**" if summary.synthetic else "",
-        f"The run: `{reproduce.started_with(events)}`; data: {summary.data_source}",
+        f"The run: `{reproduce.started_with(events)}`; data: {data}",
         "## The ranking",
         page.table([*ranking.header(summary)[:4], *effort], found, numbers_from=4),
         STAR if any(cells[0].endswith("*") for cells in found) else "",
