@@ -68,6 +68,12 @@ def check(
         Check(f"variable {name}", wanted.get(name, "not set"), given.get(name, "not set"))
         for name in sorted(wanted.keys() | given.keys())
     ]
+    # others of the profile's, which the witness in a user's command was asked for
+    variables += [
+        Check(f"variable {name}", environment.variables[name], "not set" if value is None else value)
+        for name, value in evidence["variables"].get("named", {}).items()
+        if name in environment.variables.keys() - wanted.keys()
+    ]
     variables += [
         *_implied(environment.expect, environment.variables.items() & given.items(), evidence),
         *_complaints(printed),

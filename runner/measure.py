@@ -19,6 +19,7 @@ from runner.record import Event, Record
 from runner.statistics.sequential import Design, at_look, design, may_stop
 from runner.statistics.steady import steady
 from runner.worker.fashion_mnist import SYNTHETIC
+from runner.worker.sensitive import is_sensitive
 
 # Why a run ended; the reasons that mean it was completed.
 PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", "budget used up", "planned blocks measured", "complete"
@@ -38,7 +39,8 @@ class Job:
     """Everything it takes to start workers: what to measure, as whom, and with what.
 
     ``environments`` are by the arm's name, ``engines`` by their own. ``inherited`` are the caller's variables that
-    workers may have; ``kept`` those of them that could change the outcome and that the user chose to keep.
+    workers may have; ``kept`` those of them that the user chose to keep, because they change the outcome or are needed
+    in a container.
     """
 
     plan: Plan
@@ -50,14 +52,16 @@ class Job:
     def task(self, arm: Arm, arguments: tuple[str, ...], padding: int = 0) -> Task:
         """The start of one worker of ``arm``, its environment made larger by ``padding`` bytes."""
         environment = self.environments[arm.name]
+        settings = {name: value for name, value in self.kept.items() if is_sensitive(name)}
         return Task(
             arguments=arguments,
-            variables={**self.kept, **environment.variables, **({PADDING: "x" * padding} if padding else {})},
+            variables={**settings, **environment.variables, **({PADDING: "x" * padding} if padding else {})},
             inherited=self.inherited,
             prefix=environment.prefix,
             data=None if self.plan.own or self.plan.data == SYNTHETIC else self.plan.data,
             folder=self.plan.own.folder if self.plan.own else None,
             timeout_s=self.plan.timeout_s,
+            passed_on={name: value for name, value in self.kept.items() if name not in settings},
         )
 
 

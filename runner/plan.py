@@ -43,7 +43,8 @@ class OwnCommand:
     warmup_lines: int = 0
 
     def worker_arguments(self) -> tuple[str, ...]:
-        metric = ("--metric", self.metric, "--unit", self.unit) if self.metric is not None else ()
+        # one that begins with a dash would be taken for another option
+        metric = (f"--metric={self.metric}", "--unit", self.unit) if self.metric is not None else ()
         return ("command", "--folder", self.folder, *metric, "--warmup-lines", str(self.warmup_lines), "--", *self.argv)
 
 

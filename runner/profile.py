@@ -264,8 +264,6 @@ def _validate_env(file: YamlFile) -> None:
         if isinstance(value, (dict, list)):
             _wrong_type(file, at, "a text or a number")
         if value is not None:
-            if "\0" in file.texts[at]:
-                raise file.error(at, f"'env.{name}' has a NUL character, which no variable can have; remove it")
             _check_expression(file, at, file.texts[at])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics as basic
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from runner.blocks import (
@@ -21,7 +21,7 @@ from runner.doctor import diagnose_process
 from runner.doctor.finding import Situation
 from runner.effect import Check
 from runner.environment import Environment
-from runner.execution.testimony import check_sample
+from runner.execution.testimony import check_sample, set_by_the_command
 from runner.measure import ENDED, FAILED, PRECISE
 from runner.noise import marked_blocks, marks
 from runner.plan import Arm, Plan
@@ -41,7 +41,8 @@ class Measured:
     """One arm's samples. Times are medians over samples, in seconds; counts are medians per timed step.
 
     Of a user's own command no images are known, and page faults are those of a whole run. ``unseen`` says what could
-    not be seen of it, and is empty where it left evidence itself.
+    not be seen of it, and is empty where it left evidence itself; ``set_by_itself`` are variables which it set for
+    itself although they can change the outcome.
     """
 
     arm: str
@@ -56,6 +57,7 @@ class Measured:
     accuracy: float | None
     checks: list[Check]
     unseen: str = ""
+    set_by_itself: dict[str, str] = field(default_factory=dict)
 
     @property
     def in_effect(self) -> bool:
@@ -331,6 +333,7 @@ def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Seq
         accuracy=basic.median(event["accuracy"] for event in own) if own[0]["accuracy"] is not None else None,
         checks=worst,
         unseen=next((event["evidence"]["unseen"] for event in own if "unseen" in event["evidence"]), ""),
+        set_by_itself=dict(pair for one in own for pair in set_by_the_command(environment, one, kept).items()),
     )
 
 

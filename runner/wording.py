@@ -140,6 +140,8 @@ def certainty(summary: Summary) -> list[Row]:
     for one in summary.measured:
         if one.throttled_s > NOTABLE_S:
             rows.append(Row("note", f"{one.arm} was held back by its CPU quota for {one.throttled_s:.1f} s"))
+    if own := dict.fromkeys(f"{name}={text}" for one in summary.measured for name, text in one.set_by_itself.items()):
+        rows.append(Row("note", f"set by the command itself: {', '.join(own)}"))
     if summary.removed_variables:
         rows.append(Row("note", f"not passed on from your environment: {', '.join(summary.removed_variables)}"))
     if summary.kept_variables:

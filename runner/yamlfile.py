@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from runner.errors import InputError
 
 Path_ = tuple[str | int, ...]
 DEEPEST = 8  # no profile has more levels
+UNFIT = re.compile("[\0\ud800-\udfff]")  # YAML's escapes can write them
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,9 @@ def _convert(loader: yaml.SafeLoader, node: yaml.Node, at: Path_, file: YamlFile
         return _convert_mapping(loader, node, at, file)
     if isinstance(node, yaml.SequenceNode):
         return [_convert(loader, item, (*at, index), file) for index, item in enumerate(node.value)]
+    if found := UNFIT.search(node.value):
+        what = "a NUL character" if found[0] == "\0" else f"half of a character (\\u{ord(found[0]):x})"
+        raise file.error(at, f"'{'.'.join(map(str, at))}' has {what}, which no process can be given; remove it")
     file.texts[at] = node.value
     try:
         return loader.construct_object(node)

@@ -212,3 +212,10 @@ def test_what_a_command_that_left_no_evidence_can_show():
         "unseen": "why",
     }
     assert all(one.holds for one in check(nothing, seen, {}))
+
+
+def test_what_else_the_profile_sets_is_compared_where_it_was_asked_for():
+    profile = environment(variables={"GREETING": "hello", "OTHER": "x"})
+    assert unmet(profile, named={"GREETING": "hello"}) == []
+    assert unmet(profile, named={"GREETING": None}) == [Check("variable GREETING", "hello", "not set")]
+    assert unmet(profile, named={"GREETING": ""}) == [Check("variable GREETING", "hello", "")]

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from runner.plan import Arm, OwnCommand, Plan
+from runner.worker.__main__ import parser
 
 
 @pytest.fixture
@@ -75,10 +76,15 @@ def test_full_trainings_run_once_each_unless_blocks_are_asked_for(plan, epochs, 
 def test_a_command_of_ones_own_is_measured_in_the_place_of_a_workload(plan):
     own = OwnCommand(("python", "a b.py"), "/home/me", r"(\d+) ms", "ms", 3)
     fixed = plan(own=own)
-    metric = ("--metric", r"(\d+) ms", "--unit", "ms")
+    metric = (r"--metric=(\d+) ms", "--unit", "ms")
     wanted = ("command", "--folder", "/home/me", *metric, "--warmup-lines", "3", "--", "python", "a b.py")
     assert fixed.worker_arguments(fixed.reference) == fixed.shortest_arguments(fixed.reference) == wanted
     assert Plan.from_json(json.loads(json.dumps(fixed.to_json()))) == fixed
+
+
+def test_a_metric_that_begins_with_a_dash_is_no_option_of_the_worker():
+    given = OwnCommand(("true",), "/home/me", r"-t=(\d+)").worker_arguments()
+    assert parser().parse_args(given).metric == r"-t=(\d+)"
 
 
 def test_a_warming_start_is_one_step_of_the_same_training(plan):

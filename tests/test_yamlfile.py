@@ -57,6 +57,8 @@ def test_byte_order_mark_is_accepted(written):
         ("a: *nowhere\n", 1, "not valid YAML: found undefined alias"),
         (b"a: 1\nb: \x00\n", 2, "not valid YAML: special characters are not allowed"),
         ("a: 1\nb: 2026-13-45\n", 2, "not valid YAML"),
+        ('a: 1\nb: {c: [x, "y\\0"]}\n', 2, "'b.c.1' has a NUL character, which no process can be given; remove it"),
+        ('a: "\\uDC80"\n', 1, r"'a' has half of a character \(\\udc80\)"),
         ("a: 1\nb: &self\n  c: *self\n", 3, "not valid YAML"),
     ],
 )

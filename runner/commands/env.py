@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import sys
 
@@ -13,6 +14,8 @@ from runner.engines.base import PROJECT
 from runner.errors import MEASURED, InputError
 from runner.formats import FORMATS
 from runner.formats.resolved import Resolved
+from runner.profile import VARIABLE_NAME
+from runner.worker.sensitive import is_stray
 
 SHORT_DIGEST = len("sha256:") + 12
 NOT_OCI = ("local", "apptainer")
@@ -36,7 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
                 "paths inside an image: add --engine docker with --image, or --engine apptainer with --sif"
             )
     limits = tuple(container.limits(measuring.engine_options(arguments)))
-    resolved = _resolved(looked, limits)
+    stray = _stray(looked) if chosen.cleans and looked.engine.name == "local" else ()
+    resolved = _resolved(looked, limits, stray)
     text = chosen.render(resolved)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
@@ -46,6 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
             f"{error.encoding}; take it out, or use a UTF-8 locale"
         ) from None
     notes = resolved.notes(chosen.starts)
+    if stray:
+        notes.append(f"unset, as it could change the outcome: {', '.join(stray)}; what you need of it, set again")
     if environment.preload and not chosen.inside and looked.engine.name != "local":
         notes.append(f"the preloaded libraries' paths are those inside the image ({resolved.place})")
     sys.stdout.write(text)
@@ -54,7 +60,13 @@ def run(arguments: argparse.Namespace) -> int:
     return MEASURED
 
 
-def _resolved(looked: Looked, limits: tuple[str, ...]) -> Resolved:
+def _stray(looked: Looked) -> tuple[str, ...]:
+    """The variables of this shell that contradict the profile, or could: those that a shell can name."""
+    names = (name for name in os.environ if is_stray(name) and VARIABLE_NAME.match(name))
+    return tuple(sorted(name for name in names if name not in looked.environment.variables))
+
+
+def _resolved(looked: Looked, limits: tuple[str, ...], stray: tuple[str, ...]) -> Resolved:
     described, facts = looked.engine.describe(), looked.inspection["facts"]
     digest = f" {described['digest'][:SHORT_DIGEST]}" if described.get("digest") else ""
     inside = f"{container.CODE}/"
@@ -69,4 +81,5 @@ def _resolved(looked: Looked, limits: tuple[str, ...]) -> Resolved:
         smt=bool(facts["smt"]),
         limits=limits,
         mount=f"{PROJECT / 'runner'}:{container.CODE}" if mounted else None,
+        stray=stray,
     )

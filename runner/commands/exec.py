@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,17 +17,12 @@ from runner.execution import kept, onlooker
 from runner.execution.executables import NOT_EXECUTABLE, NOT_FOUND, Unusable
 from runner.execution.launch import launch
 from runner.execution.start import Start, evidence_folder, local
-from runner.worker.sensitive import is_sensitive
+from runner.worker.sensitive import is_sensitive, is_stray
 
 TYPE_CHECKING = False  # see kept.py
 if TYPE_CHECKING:
     from typing import Any
 
-# Variables of the caller that say where things are, and not how work is done: a batch job can't do without them.
-WHERE = frozenset({
-    "CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME",
-    "TORCH_HOME",
-})  # fmt: skip
 LIMITS = ("image", "sif", "cpus", "cpuset_cpus", "memory")  # mean nothing to the local engine
 
 
@@ -50,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--allow-unknown", action="store_true",
                         help="let the profile set variables that nothing is known to read")  # fmt: skip
-    engine_options.add(parser)
+    engine_options.add(
+        parser, "local: look for libraries in this interpreter's environment; COMMAND names what it starts itself"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -64,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         evidence = None if folder is None else str(folder)
         if is_local:
             environment = _environment(arguments)
-            stray = {name for name in caller if is_sensitive(name) and name not in WHERE} - {*arguments.keep_env}
+            stray = {name for name in caller if is_stray(name)} - {*arguments.keep_env}
             _say_removed(sorted(stray - environment["variables"].keys()))
             inherited = {name: value for name, value in caller.items() if name not in stray}
             passed_on = {name: value for name, value in inherited.items() if is_sensitive(name)}
@@ -80,15 +78,20 @@ def run(arguments: argparse.Namespace) -> int:
         seen: dict[int, onlooker.Seen] = {}
         watched = start.watched and not arguments.no_check
         try:
-            status = launch(
+            ended = launch(
                 start.executable, start.argv, start.variables, lambda pid: seen.update(onlooker.look(pid)),
                 onlooker.moments() if watched else iter(()),
             )  # fmt: skip
         except OSError as error:
             return _unusable(command[0], str(error.strerror), NOT_FOUND if error.errno == 2 else NOT_EXECUTABLE)
-        if folder is None:
-            return status
-        return _judge(arguments, environment, start, status, folder, seen, passed_on)
+        status = ended if ended >= 0 else 128 - ended
+        if folder is not None:
+            status = _judge(arguments, environment, start, status, folder, seen, passed_on)
+    if ended == -signal.SIGINT:  # so that a shell knows of Ctrl-C, and ends its loop or script
+        from runner.worker.child import end_by
+
+        return end_by(signal.SIGINT)
+    return status
 
 
 def _command(arguments: argparse.Namespace) -> list[str]:
@@ -143,7 +146,7 @@ def _judge(
     if arguments.evidence is not None:
         _write(arguments.evidence, {
             "environment": environment, "command": start.argv, "status": status, "in_effect": in_effect,
-            "passed_on": passed_on, "processes": testified,
+            "passed_on": sorted(passed_on), "processes": testified,  # by name: values may be secrets
             "seen_from_outside": [
                 {"pid": pid, "argv": one.argv, "wrong": one.wrong(environment)} for pid, one in seen.items()
             ],

@@ -20,7 +20,7 @@ from runner.errors import MEASURED, InputError
 from runner.inspect_image import inspect
 from runner.machine_lock import machine_lock
 from runner.worker.fashion_mnist import SYNTHETIC
-from runner.worker.sensitive import is_sensitive
+from runner.worker.sensitive import WHERE, is_sensitive
 
 # The shortest training there is: what a library has is only certain in a process that has computed with it.
 LOOK = ("train", "--workload", "cnn", "--data", SYNTHETIC, "--warmup-steps", "0", "--steps", "1")
@@ -121,6 +121,8 @@ def _show(variable: Variable, document: Mapping[str, Any]) -> None:
     here = document["here"]
     shell = document["shell"]
     fate = "workers start without it" if is_sensitive(variable.name) else "local workers inherit it"
+    if variable.name in WHERE:
+        fate += ", but for commands of your own"
     rows = [
         ("read by", f"{', '.join(versions)} (in this image: {in_image})"),
         ("values", variable.kind.allowed()),

@@ -9,7 +9,7 @@ import secrets
 import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from runner.progress import Progress
 from runner.record import Event, Record
 from runner.resolve import resolve
 from runner.summary import summarise
+from runner.worker.sensitive import WHERE
 from runner.worker.workloads import WORKLOADS
 
 BUDGET_S = 240.0
@@ -169,11 +170,16 @@ def surroundings(
     for name in arguments.keep_env or ():
         if name not in os.environ:
             raise InputError(f"--keep-env {name}: it is not set in your environment; set it, or leave it out")
-    inherited, removed = clean(os.environ, arguments.keep_env or ())
+    inherited, removed = clean(os.environ, [*(arguments.keep_env or ()), *_where(own_command.is_given(arguments))])
     kept = {name: inherited[name] for name in arguments.keep_env or () if name in inherited}
     options = engine_options(arguments)
     used = engines.get_all(engine_names, options)
     return Surroundings(options, used, inherited, kept, removed, _look(used, inherited, commands))
+
+
+def _where(own: bool) -> Iterable[str]:
+    """What a command of the user's own inherits to know where to run, which may be elsewhere when it is resumed."""
+    return WHERE if own else ()
 
 
 def plan_of(
@@ -253,7 +259,7 @@ def same_surroundings(folder: Path, first: Event, plan: Plan) -> Surroundings:
     with record.understood(folder):
         kept: dict[str, str] = first["kept_variables"]
         options = EngineOptions(**plan.engine_options)
-    inherited, removed = clean(os.environ, kept)
+    inherited, removed = clean(os.environ, [*kept, *_where(plan.own is not None)])
     inherited |= kept
     used = engines.get_all([arm.engine for arm in plan.arms], options)
     seen = _look(used, inherited, ())

@@ -25,11 +25,13 @@ NO_DATA = DataSet("none", "the command's own")
 # What says how to train the kit's own workloads, and which of its data.
 NOT_WITH_IT = ("full", "epochs", "steps", "warmup_steps", "data")
 LONGEST_NAME = 60
-# What a shell takes as it stands (POSIX.1-2017, Shell Command Language, 2.2), and what it acts upon: operators, and
-# variables before a command.
+# What a shell takes as it stands (POSIX.1-2017, Shell Command Language, 2.2), and what it acts upon: variables before a
+# command, operators and a home folder, and, between double quotes too, what it replaces.
 QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
-OPERATOR = re.compile(r"(&&|\|\||>>|<<|[|<>;&])")
-ASSIGNMENT = re.compile(r"\s*([A-Za-z_]\w*=)")
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+OPERATOR = re.compile(r"&&|\|\||>>|<<|[|<>;&]|(?<!\S)~(?=/|\s|$)")
+REPLACED = re.compile(r"\$(?:\w+|[({@*#?$!-])|`")
+SHELLS = ("bash", "dash", "ksh", "sh", "zsh")
 
 
 def add_own_command_options(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +56,7 @@ def own_command(arguments: argparse.Namespace) -> tuple[str, OwnCommand] | None:
     if arguments.own is not None:
         return arguments.workload, arguments.own
     if arguments.own_command is None:
-        file = arguments.workload is not None and Path(arguments.workload).suffix in SUFFIXES
+        file = _is_file(arguments.workload)
         for option, value in given.items():
             if value is not None:
                 where = f"is a key of {arguments.workload}" if file else "means nothing without --command"
@@ -74,9 +76,18 @@ def own_command(arguments: argparse.Namespace) -> tuple[str, OwnCommand] | None:
     return found
 
 
+def is_given(arguments: argparse.Namespace) -> bool:
+    """Whether it is a command of the user's own that is to be measured."""
+    return arguments.own is not None or arguments.own_command is not None or _is_file(arguments.workload)
+
+
+def _is_file(workload: str | None) -> bool:
+    return workload is not None and Path(workload).suffix in SUFFIXES
+
+
 def known_workload(text: str) -> str:
     """For argparse: the name of a workload, or a workload file's. Raises ArgumentTypeError."""
-    if text in WORKLOADS or Path(text).suffix in SUFFIXES:
+    if text in WORKLOADS or _is_file(text):
         return text
     known = ", ".join(WORKLOADS)
     raise argparse.ArgumentTypeError(
@@ -88,7 +99,7 @@ def _from_options(arguments: argparse.Namespace) -> tuple[str, OwnCommand]:
     try:
         argv = _words(arguments.own_command)
     except ValueError as error:
-        raise InputError(f"--command {arguments.own_command}: {error}") from None
+        raise InputError(f"--command {' '.join(arguments.own_command.splitlines())}: {error}") from None
     if not argv:
         raise InputError("--command is empty; give what starts your training, as 'python train.py'")
     if arguments.metric is None:
@@ -110,13 +121,32 @@ def _from_options(arguments: argparse.Namespace) -> tuple[str, OwnCommand]:
 
 def _words(text: str) -> list[str]:
     """Raises ValueError for quotes that don't close, and for what only a shell understands."""
+    text = QUOTED.sub(_on_one_line, text.strip())
     try:
         words = shlex.split(text)
     except ValueError as error:
         raise ValueError(f"{str(error).lower()}; close it") from None
-    if found := ASSIGNMENT.match(text) or OPERATOR.search(QUOTED.sub("", text)):
-        raise ValueError(f"'{found[1]}' is for a shell, and none reads this; use bash -c '…', or quote it")
+    bare = QUOTED.sub("''", text)
+    if "\n" in bare:
+        raise ValueError(
+            "a line break ends a command for a shell, and none reads this; use bash -c '…', or end the line with a '\\'"
+        )
+    if found := ASSIGNMENT.match(text) or OPERATOR.search(bare):
+        raise ValueError(f"'{found[0]}' is for a shell, and none reads this; use bash -c '…', or quote it")
+    starts_one = any(Path(word).name in SHELLS for word in words)  # which is given the text to read, and does so
+    if found := REPLACED.search(bare if starts_one else QUOTED.sub(_read_by_a_shell, text)):
+        raise ValueError(f"'{found[0]}' is for a shell, and none reads this; use bash -c '…', or single quotes")
     return words
+
+
+def _on_one_line(quoted: re.Match[str]) -> str:
+    """Nothing in the place of a backslash that ends a line, so that the next one goes on."""
+    return "" if quoted[0] == "\\\n" else quoted[0]
+
+
+def _read_by_a_shell(quoted: re.Match[str]) -> str:
+    """What of it a shell may still replace: of a text between double quotes all that has no backslash before it."""
+    return re.sub(r"\\.", "", quoted[0], flags=re.DOTALL) if quoted[0].startswith('"') else "''"
 
 
 def _require_metric(text: str, unit: str | None) -> None:

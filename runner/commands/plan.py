@@ -80,7 +80,8 @@ def _same_options(arguments: argparse.Namespace) -> list[str]:
             continue
         for value in given if isinstance(given, list) else [given]:
             option = f"--{name.removeprefix('own_').replace('_', '-')}"
-            options += [option, str(value)] if value is not None else []
+            if value is not None:  # one that begins with a dash would be taken for another option
+                options += [f"{option}={value}"] if str(value).startswith("-") else [option, str(value)]
     return options
 
 

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 from typing import Any
 
-from runner import engines, profile
+from runner import catalogue, engines, profile
 from runner.commands import measuring
 from runner.engines.base import Engine
 from runner.environment import Environment
@@ -28,12 +28,16 @@ class Looked:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
     parser.add_argument("--engine", help=f"resolve inside it: {', '.join(engines.ENGINES)} (default: local)")
+    parser.add_argument("--allow-unknown", action="store_true",
+                        help="let the profile set variables that nothing is known to read")  # fmt: skip
     measuring.add_engine_options(parser)
 
 
 def look(arguments: argparse.Namespace) -> Looked:
-    """Resolve the profile inside the engine that was asked for."""
+    """Resolve the profile inside the engine that was asked for. Raises InputError where what it sets does nothing."""
     chosen = profile.load(arguments.profile)
     engine, inherited = measuring.one_engine(arguments)
     inspection = inspect(engine, inherited, chosen.prefix[:1])
-    return Looked(chosen, engine, inspection, resolve(chosen, inspection))
+    environment = resolve(chosen, inspection)
+    catalogue.require(environment, inspection, arguments.allow_unknown)
+    return Looked(chosen, engine, inspection, environment)

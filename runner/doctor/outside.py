@@ -91,7 +91,7 @@ def _threads(pid: int) -> Iterator[tuple[str, str, str]]:
 
 def _runtimes(pid: int) -> list[str]:
     try:
-        lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+        lines = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return []
     paths = dict.fromkeys(line.split(maxsplit=5)[5] for line in lines if ".so" in line and line.count("/"))

@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -16,8 +17,12 @@ from runner.engines.process import run_process
 from runner.errors import InputError
 
 SIF = PROJECT / "build" / "envkit-cpu.sif"
+# Before the name of a variable, in the caller's own: Apptainer puts it into the container.
+INSIDE = "APPTAINERENV_"
 # The caller's variables that put others, or folders, into a container.
-REACH_INSIDE = ("APPTAINERENV_", "SINGULARITYENV_", "APPTAINER_BIND", "SINGULARITY_BIND")
+REACH_INSIDE = (INSIDE, "SINGULARITYENV_", "APPTAINER_BIND", "SINGULARITY_BIND")
+# Of those that it puts there so, it makes something of its own.
+ITS_OWN = ("APPEND_PATH", "HOME", "LD_LIBRARY_PATH", "PATH", "PREPEND_PATH")
 # Words of Apptainer's messages, and what to do about them.
 MENDS = {
     "failed to open /dev/fuse": "/dev/fuse must be readable and writable: sudo chmod 666 /dev/fuse",
@@ -59,7 +64,8 @@ class ApptainerEngine:
     def command(self, task: Task) -> list[str]:
         binds = [part for mount in container.mounts(task) for part in ("--bind", mount)]
         # Not --env, which takes a comma for the start of the next variable.
-        variables = [f"{name}={value}" for name, value in container.variables(task).items()]
+        given = {name: value for name, value in container.passed_on(task).items() if name in ITS_OWN}
+        variables = [f"{name}={value}" for name, value in {**given, **container.variables(task)}.items()]
         return [
             "apptainer", "--quiet", "exec", "--cleanenv", "--containall", "--no-home", "--pwd",
             container.working_folder(task), *container.limits(self._options), *binds, str(self._sif), "env", *variables,
@@ -67,13 +73,21 @@ class ApptainerEngine:
         ]  # fmt: skip
 
     def run(self, task: Task) -> Outcome:
-        caller = task.inherited or os.environ
-        environment = {name: value for name, value in caller.items() if not name.startswith(REACH_INSIDE)}
-        outcome = run_process(self.command(task), environment, PROJECT, task.timeout_s)
+        outcome = run_process(self.command(task), callers(task, task.inherited or os.environ), PROJECT, task.timeout_s)
         mend = next((mend for words, mend in MENDS.items() if words in outcome.stderr_tail), None)
         if outcome.failure and mend:
             return replace(outcome, failure=f"was not started ({mend})")
         return container.explained(outcome, self._options)
+
+
+def callers(task: Task, variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables of Apptainer's own process, from the caller's: those that it is to pass on are among them.
+
+    It would have a shell read their values (https://apptainer.org/docs/user/main/environment_and_metadata.html).
+    """
+    own = {name: value for name, value in variables.items() if not name.startswith(REACH_INSIDE)}
+    given = {f"{INSIDE}{name}": value for name, value in container.passed_on(task).items() if name not in ITS_OWN}
+    return {**own, **given, "APPTAINER_NO_EVAL": "true"} if given else own
 
 
 def _sha256(file: IO[bytes]) -> str:

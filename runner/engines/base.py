@@ -39,6 +39,8 @@ class Task:
     equal to ``data``, the host's folder that the worker reads, is replaced by where it finds that folder. ``folder`` is
     the host's folder in which a user's own command runs: it has the same name inside, and can be written to.
     ``program`` is a command for the worker's place, which containers run in that folder.
+    ``passed_on`` are more of the caller's variables, for containers too; their values, which may be secrets, are on no
+    command line.
     """
 
     arguments: tuple[str, ...]
@@ -48,6 +50,7 @@ class Task:
     data: str | None = None
     folder: str | None = None
     program: tuple[str, ...] = ()
+    passed_on: dict[str, str] = field(default_factory=dict)
     timeout_s: float = 120.0
 
 

@@ -57,7 +57,13 @@ def _require_mountable(folder: str) -> None:
 
 def variables(task: Task) -> dict[str, str]:
     """What a worker's process is given: the profile's, and a home for a user's own command, which may want to cache."""
-    return {"HOME": HOME, **task.variables} if task.folder else task.variables
+    home = {"HOME": HOME} if task.folder and "HOME" not in task.passed_on else {}
+    return {**home, **task.variables}
+
+
+def passed_on(task: Task) -> dict[str, str]:
+    """What it is given besides, and an engine's own command is to find among its variables: all can read its words."""
+    return {name: value for name, value in task.passed_on.items() if name not in task.variables}
 
 
 def working_folder(task: Task) -> str:
@@ -87,9 +93,10 @@ def limits(options: EngineOptions) -> list[str]:
 
 
 def run_options(task: Task, options: EngineOptions, rootless: bool) -> list[str]:
-    """The options of ``docker run`` and ``podman run``."""
+    """The options of ``docker run`` and ``podman run``. A variable without a value gets that which these have."""
     volumes = [part for mount in mounts(task) for part in ("--volume", mount)]
-    given = [part for name, value in variables(task).items() for part in ("--env", f"{name}={value}")]
+    texts = [*passed_on(task), *(f"{name}={value}" for name, value in variables(task).items())]
+    given = [part for text in texts for part in ("--env", text)]
     caller = user(task, rootless)
     as_user = ["--user", caller] if caller else []
     # swap counts too: a worker that swaps would be measured as a slow one

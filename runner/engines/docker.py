@@ -64,7 +64,8 @@ class DockerEngine:
         started = None
         try:
             started = self._client.containers.create(
-                self._image.id, container.argv(task), environment=container.variables(task),
+                self._image.id, container.argv(task),
+                environment={**container.passed_on(task), **container.variables(task)},
                 network_mode=container.network(task), user=container.user(task, bool(task.folder) and self._rootless),
                 working_dir=container.FOLDER, labels={owner.LABEL: owner.me()}, log_config={"type": "json-file"},
                 shm_size=container.SHM, volumes=container.mounts(task), **self._limits,

@@ -53,7 +53,8 @@ class PodmanEngine:
         ]
         argv = ["podman", "run", *options, self._described["digest"].removeprefix("sha256:"), *container.argv(task)]
         try:
-            outcome = run_process(argv, task.inherited or os.environ, PROJECT, task.timeout_s)
+            caller = {**(task.inherited or os.environ), **task.passed_on}
+            outcome = run_process(argv, caller, PROJECT, task.timeout_s)
             if (
                 outcome.failure
                 and _podman("inspect", "--format", "{{.State.OOMKilled}}", name).stdout.strip() == "true"

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner.engines import container
-from runner.engines.apptainer import REACH_INSIDE
+from runner.engines import apptainer, container
 from runner.engines.base import Task
 from runner.errors import InputError
 from runner.execution import kept, resolving
@@ -39,25 +38,38 @@ def prepare(
     limits = {name: getattr(arguments, name) for name in ("cpus", "cpuset_cpus", "memory")}
     asked = kept.question(arguments.profile, {**engine.describe(), **limits}, arguments.allow_unknown)
     environment = kept.answer(asked) or resolving.make(arguments, engine, asked)
-    variables = {**passed_on, **environment["variables"]}
+    variables = environment["variables"]
+    told = witnessed({**passed_on, **variables}, WITNESS, EVIDENCE if evidence else None, variables)
     task = Task(
         arguments=(),
         program=tuple(command),
-        variables={**variables, **witnessed(variables, WITNESS, EVIDENCE if evidence else None)},
+        variables={**variables, **told},
         prefix=tuple(environment["prefix"]),
         folder=str(Path.cwd()),
+        passed_on=dict(passed_on),
     )
     argv = engine.command(task)
     word, mount = WORDS[engine.name]
     at = argv.index(word) + 1
     argv[at:at] = [*_attached(engine.name), *([mount, f"{evidence}:{EVIDENCE}:rw"] if evidence else [])]
-    caller = {name: value for name, value in os.environ.items() if not name.startswith(REACH_INSIDE)}
+    caller = apptainer.callers(task, os.environ) if engine.name == "apptainer" else os.environ
     return environment, Start(executable, argv, caller, watched=False)
 
 
 def _attached(engine: str) -> list[str]:
-    """The options that join the command to this terminal, and have a first process that signals can end."""
+    """The options that join the command to this terminal, and have a first process that signals can end.
+
+    A terminal has one stream for output and errors, so both must go there. In the background nothing may be read.
+    """
     if engine == "apptainer":
         return []
-    terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()
-    return ["--init", "--interactive", *(["--tty"] if terminal else [])]
+    typed, *shown = (stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    reads = not typed or _in_the_foreground()
+    return ["--init", *(["--interactive"] if reads else []), *(["--tty"] if typed and reads and all(shown) else [])]
+
+
+def _in_the_foreground() -> bool:
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except OSError:  # not the terminal of this session, which nobody controls jobs in
+        return True

@@ -55,6 +55,8 @@ def interpreter(named: str | None) -> Document | None:
         path = find(named, os.environ.get("PATH")) if named else sys.executable
     except Unusable:
         return None
+    if not path.startswith("/"):  # in another folder it is another one, though it may be a link to the same file
+        path = str(Path.cwd() / path)
     about = Path(path).stat()
     return {"name": "local", "path": path, "changed": about.st_mtime_ns, "bytes": about.st_size}
 

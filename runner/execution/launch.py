@@ -1,11 +1,13 @@
-"""Run a command in the runner's own place: the same process group and terminal, and every signal reaches it.
+"""Run a command in the runner's own place: in the same process group and terminal, and with the signals sent to it.
 
-The runner waits meanwhile. What comes from the terminal (Ctrl-C) reaches the command anyway, and what another process
-sends to the runner alone is passed on; how to end is for the command to decide.
+The runner waits meanwhile. What comes from the terminal (Ctrl-C) reaches the command anyway; what is sent to the runner
+alone is passed on, if it is one of those that programs are ended or steered with. How to end is for the command to
+decide.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import signal
@@ -23,7 +25,7 @@ def launch(
     executable: str, argv: list[str], variables: Mapping[str, str], look: Callable[[int], None],
     moments: Iterator[float],
 ) -> int:  # fmt: skip
-    """Run ``argv`` and return its exit status, 128 + N where signal N ended it, as shells do.
+    """Run ``argv`` and return its exit status, or -N where signal N ended it.
 
     ``look`` is called with the number of its process, ``moments`` seconds after the start as long as it runs. Raises
     OSError if it can't be started.
@@ -42,15 +44,20 @@ def launch(
                 look(pid)
                 due = next(moments, FOREVER_S)
             elif sent.si_signo != signal.SIGCHLD:
-                if sent.si_code != SI_KERNEL:
-                    os.kill(pid, sent.si_signo)  # not waited for yet, so the number is still its own
+                if sent.si_code != SI_KERNEL or _has_lost_its_terminal(sent.si_signo):
+                    with contextlib.suppress(PermissionError):  # it has become another user's, as sudo does
+                        os.kill(pid, sent.si_signo)  # not waited for yet, so the number is still its own
             else:
                 ended, status = os.waitpid(pid, os.WNOHANG)
                 if ended:
-                    code = os.waitstatus_to_exitcode(status)
-                    return code if code >= 0 else 128 - code
+                    return os.waitstatus_to_exitcode(status)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _has_lost_its_terminal(number: int) -> bool:
+    """Whether a signal of the kernel's is the one that it sends to a session's leader alone."""
+    return number == signal.SIGHUP and os.getsid(0) == os.getpid()
 
 
 def _spawn(executable: str, argv: list[str], variables: Mapping[str, str], mask: Iterable[int]) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from runner.errors import InputError
 from runner.execution.executables import find
+from runner.worker.sensitive import is_sensitive
 
 TYPE_CHECKING = False  # see kept.py
 if TYPE_CHECKING:
@@ -41,15 +42,27 @@ def local(
     argv = [*environment["prefix"], *command]
     if environment["prefix"]:
         executable = find(argv[0], search)
-    return Start(executable, argv, {**variables, **witnessed(variables, str(WITNESS), evidence)}, watched=True)
+    told = witnessed(variables, str(WITNESS), evidence, environment["variables"])
+    return Start(executable, argv, {**variables, **told}, watched=True)
 
 
-def witnessed(variables: Mapping[str, str], witness: str, evidence: str | None) -> dict[str, str]:
-    """The variables that put the witness into every Python process; it leaves what it saw in ``evidence``."""
+def witnessed(variables: Mapping[str, str], witness: str, evidence: str | None, names: Iterable[str]) -> dict[str, str]:
+    """The variables that put the witness into every Python process; it leaves what it saw in ``evidence``.
+
+    ``names`` are the profile's variables, of which it is to tell the values: those of sensitive ones it tells anyway,
+    and PYTHONPATH is its own.
+    """
     if evidence is None:
         return {}
-    others = [entry for entry in variables.get("PYTHONPATH", "").split(os.pathsep) if entry not in ("", witness)]
-    return {"PYTHONPATH": os.pathsep.join([witness, *others]), "ENVKIT_EVIDENCE": evidence}
+    earlier = variables.get("PYTHONPATH")
+    # an empty entry stands for the current folder
+    others = [entry for entry in earlier.split(os.pathsep) if entry != witness] if earlier else []
+    more = " ".join(name for name in names if not is_sensitive(name) and name != "PYTHONPATH")
+    return {
+        "PYTHONPATH": os.pathsep.join([witness, *others]),
+        "ENVKIT_EVIDENCE": evidence,
+        **({"ENVKIT_NAMES": more} if more else {}),
+    }
 
 
 @contextlib.contextmanager

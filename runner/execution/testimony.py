@@ -11,7 +11,10 @@ from typing import Any
 from runner.effect import Check, check
 from runner.environment import Environment
 from runner.execution.onlooker import processes, shorter
-from runner.worker.sensitive import is_sensitive
+from runner.worker.sensitive import is_sensitive, is_stray
+
+# Told as preloads; and begins with the witness's own folder.
+NOT_COUNTED = {"LD_PRELOAD", "PYTHONPATH"}
 
 
 @dataclass(frozen=True)
@@ -53,22 +56,38 @@ def read(folder: Path, environment: Environment, kept: Mapping[str, str]) -> lis
 
 
 def _judged(document: Mapping[str, Any], environment: Environment, kept: Mapping[str, str]) -> Witness:
-    given = document["evidence"]["variables"].get("sensitive", {})
-    own = {
-        name: value
-        for name, value in given.items()
-        if name not in environment.variables and kept.get(name) != value and is_sensitive(name)
-    }
+    own = _set_by_itself(document["evidence"], environment, kept)
     checks = check(environment, document["evidence"], {**kept, **own})
     return Witness(document["pid"], tuple(document["argv"]), document["evidence"], tuple(checks), own)
+
+
+def _set_by_itself(evidence: Mapping[str, Any], environment: Environment, kept: Mapping[str, str]) -> dict[str, str]:
+    """What can change the outcome and comes from neither the profile nor the caller."""
+    return {
+        name: value
+        for name, value in evidence["variables"].get("sensitive", {}).items()
+        if name not in environment.variables and kept.get(name) != value and is_sensitive(name)
+    }
+
+
+def set_by_the_command(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a user's own command, or its image, set for the main process of a sample as it is recorded.
+
+    There are none of a workload of the kit's. The caller's that say where things are look the same, and are left out.
+    """
+    own = _set_by_itself(sample["evidence"], environment, kept) if "other_processes" in sample else {}
+    return {name: value for name, value in own.items() if is_stray(name)}
 
 
 def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
     """``effect.check`` of a sample as it is recorded; of a user's own command what fails in its other processes too.
 
-    Where the same fails in several of these, the first is named. They may have variables that the command set for them.
+    Where the same fails in several of these, the first is named. All of them may have variables that the command set
+    for them.
     """
-    checks = check(environment, sample["evidence"], kept, sample["stderr"])
+    is_own = "other_processes" in sample  # as the worker has it for every such command
+    own = _set_by_itself(sample["evidence"], environment, kept) if is_own else {}
+    checks = check(environment, sample["evidence"], {**kept, **own}, sample["stderr"])
     failures: dict[tuple[str, str], list[tuple[Witness, Check]]] = {}
     for document in sample.get("other_processes", ()):
         witness = _judged(document, environment, kept)
@@ -87,7 +106,7 @@ def verdict(environment: Environment, witnesses: Sequence[Witness]) -> list[str]
     bad = [witness for witness in witnesses if not witness.holds]
     name = environment.profile
     if not bad:
-        variables = len(environment.variables) - bool(environment.preload)
+        variables = len(environment.variables.keys() - NOT_COUNTED)
         keys = dict.fromkeys(one.key for witness in witnesses for one in witness.checks)
         checked = [*keys, f"{variables} variable{'s' * (variables != 1)}"]
         return [

@@ -14,17 +14,18 @@ class Format:
     """``use`` is shown in the help.
 
     ``inside``: it is for a container, so that paths must be those in an image. ``starts``: it starts commands with the
-    profile's prefix itself.
+    profile's prefix itself. ``cleans``: it takes away what the shell has that it is printed in (``Resolved.stray``).
     """
 
     render: Callable[[Resolved], str]
     use: str
     inside: bool = False
     starts: bool = False
+    cleans: bool = False
 
 
 FORMATS = {
-    "shell": Format(shells.shell, 'eval "$(runner env PROFILE)" in bash, zsh or dash'),
+    "shell": Format(shells.shell, 'eval "$(runner env PROFILE)" in bash, zsh or dash', cleans=True),
     "dotenv": Format(dotenv.dotenv, "a .env file"),
     "docker": Format(docker.options, "options of docker run", inside=True),
     "dockerfile": Format(docker.dockerfile, "ENV instructions", inside=True, starts=True),

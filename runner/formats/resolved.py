@@ -20,6 +20,7 @@ class Resolved:
     ``place`` says for people where its libraries are. ``image`` is the name of an OCI image, None for an Apptainer
     image or a local interpreter. ``limits`` are the user's, as options of ``docker run``.
     ``mount`` is what the kit mounts (HOST:INSIDE) and a library of the profile is in; None where all are in the image.
+    ``stray`` are variables of the shell that it is printed in which could change the outcome and are not the profile's.
     """
 
     environment: Environment
@@ -31,6 +32,7 @@ class Resolved:
     smt: bool
     limits: tuple[str, ...] = ()
     mount: str | None = None
+    stray: tuple[str, ...] = ()
 
     def heading(self) -> str:
         """One line: the profile, and the machine and image that its numbers and paths are for."""

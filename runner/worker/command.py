@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -161,11 +162,12 @@ def _watch(child: Child, watched: _Watched) -> None:
                     del streams[descriptor]
         watched.ended_s = time.perf_counter()
     for descriptor, stream in streams.items():
-        # what is in the pipe; its end may be held open by processes that the command left behind
+        # what is in the pipe; its end may be held open, and it filled, by processes that the command left behind
         os.set_blocking(descriptor, False)
         with contextlib.suppress(BlockingIOError):
-            while _take(descriptor, stream, watched, watched.ended_s):
-                pass
+            for _ in range(-(-fcntl.fcntl(descriptor, fcntl.F_GETPIPE_SZ) // READ_BYTES)):
+                if not _take(descriptor, stream, watched, watched.ended_s):
+                    break
         if stream.text:
             watched.line(stream.text, stream.at_s)
 

@@ -98,17 +98,17 @@ class Readings:
 
     def take(self, line: str, at_s: float) -> None:
         """Look at one line, which came ``at_s`` (seconds, of any clock). Raises NotMeasured for what is no number."""
-        line = CONTROL.sub("", line).strip() if "\x1b" in line else line.strip()
+        line = (CONTROL.sub("", line) if "\x1b" in line else line).rstrip()  # what it is indented by is part of it
         if not line:
             return
         self.lines += 1
-        self.last_line = line
+        self.last_line = line.lstrip()
         found = self._found(line)
         if found is None:
             return
         if not self.metric.is_clock:
             may_be_0 = len(self.seconds) < self.left_out
-            self.seconds.append(_seconds(found, self.metric.unit, line, may_be_0))
+            self.seconds.append(_seconds(found, self.metric.unit, self.last_line, may_be_0))
             return
         if self._arrived is not None:
             self.seconds.append(at_s - self._arrived)
@@ -119,10 +119,10 @@ class Readings:
         if self.metric.expression is not None:
             match = self.metric.expression.search(line)
             return match and match.group(self.metric.expression.groups)
-        if not line.startswith("{"):
+        if not line.lstrip().startswith("{"):
             return None
         try:
-            value = json.loads(line)
+            value = json.loads(line.lstrip())
         except ValueError:
             return None
         for part in self.metric.path:

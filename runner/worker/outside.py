@@ -20,7 +20,7 @@ def look(pid: int, earlier: dict[str, Any] | None) -> dict[str, Any] | None:
     """
     try:
         block = Path(f"/proc/{pid}/environ").read_bytes()
-        maps = Path(f"/proc/{pid}/maps").read_text()
+        maps = Path(f"/proc/{pid}/maps").read_text(errors="surrogateescape")  # file names are any bytes
     except OSError:
         return earlier
     if not block or not maps:  # of a process that has ended

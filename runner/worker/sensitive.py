@@ -14,8 +14,19 @@ PREFIXES = (
     # a fixed seed would give all samples one layout of Python's dictionaries: lucky or unlucky, it looks like an effect
     "PYTHONHASHSEED",
 )  # fmt: skip
+# Those of them that say where things are, and not how work is done: a batch job can't do without.
+WHERE = frozenset({
+    "CUDA_CACHE_PATH", "CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_MPS_LOG_DIRECTORY", "CUDA_MPS_PIPE_DIRECTORY",
+    "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME", "TORCHINDUCTOR_CACHE_DIR",
+    "TORCH_EXTENSIONS_DIR", "TORCH_HOME",
+})  # fmt: skip
 
 
 def is_sensitive(name: str) -> bool:
     """Whether the worker must not inherit this variable from its caller."""
     return name.startswith(PREFIXES)
+
+
+def is_stray(name: str) -> bool:
+    """Whether a user's own command must not either, unless it is asked for."""
+    return is_sensitive(name) and name not in WHERE

@@ -171,6 +171,16 @@ def test_kept_variables_reach_every_worker_and_are_listed(bench, simulation, det
     assert {start["environment"]["OMP_NUM_THREADS"] for start in simulation.starts()} == {"1"}
 
 
+def test_a_kept_variable_that_changes_nothing_is_on_no_command_line(bench, simulation, run_folder):
+    """It may be a token, which a container would be given on the engine's."""
+    kept = {"OMP_NUM_THREADS": "1", "MY_TOKEN": "secret"}
+    options = [word for name in kept for word in ("--keep-env", name)]
+    assert bench("mine", *options, "--blocks", 1, **kept).returncode == 0
+    assert {start["environment"]["MY_TOKEN"] for start in simulation.starts()} == {"secret"}
+    commands = json.dumps(record.read(run_folder)[0]["commands"])
+    assert ("OMP_NUM_THREADS=1" in commands, "secret" in commands) == (True, False)
+
+
 def test_kept_variables_are_those_of_the_start_when_resumed(bench, simulation, cli, run_folder):
     simulation.worker("mine", does="exit", status=3)
     assert bench("mine", "--keep-env", "OMP_NUM_THREADS", "--blocks", 1, OMP_NUM_THREADS="1").returncode == 1

@@ -92,11 +92,41 @@ def test_a_value_that_a_format_cannot_express(env_refused, write_profile):
     assert message.startswith("runner: profile 'mine': --format dotenv can't express LINES: it has a line break")
 
 
+def test_a_value_that_the_locale_cannot_write(cli_process, simulation, write_profile):
+    path = write_profile("mine", 'env:\n  TEXT: "gr\\xfcn"\n')
+    result = cli_process("env", path, "--python", simulation.python, PYTHONIOENCODING="ascii")
+    problem = "'\\xfc' can't be written in ascii; take it out, or use a UTF-8 locale"
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == f"runner: profile 'mine': {problem}\n"
+
+
 def test_a_value_that_no_process_can_have(env_refused, write_profile):
     path = write_profile("mine", 'env:\n  HALF: "\\ud800"\n')
-    assert env_refused(path) == (
-        "runner: profile 'mine': '\\ud800' can't be written in utf-8; take it out, or use a UTF-8 locale"
-    )
+    problem = "'env.HALF' has half of a character (\\ud800), which no process can be given; remove it"
+    assert env_refused(path) == f"runner: {path}:7: {problem}"
+
+
+def test_what_nothing_reads_is_not_printed(env, env_refused, write_profile):
+    path = write_profile("mine", "env:\n  OMP_NUM_THREDS: 2\n")
+    wrong = "OMP_NUM_THREDS: no library is known to read it (did you mean 'OMP_NUM_THREADS'?)"
+    mend = "correct the name, or give --allow-unknown"
+    assert env_refused(path) == f"runner: profile 'mine' sets {wrong}; {mend}"
+    assert env(path, "--allow-unknown").stdout.endswith("\nexport OMP_NUM_THREDS=2\n")
+
+
+def test_what_contradicts_the_profile_is_unset_in_a_shell(cli, simulation, write_profile):
+    """But for what only says where to run, and what the profile sets anyway."""
+    profile = write_profile("mine", "env:\n  OMP_NUM_THREADS: 2\n")
+    stray = {"KMP_AFFINITY": "none", "LD_PRELOAD": ""}
+    given = {**stray, "OMP_NUM_THREADS": "7", "CUDA_VISIBLE_DEVICES": "1", "OMP_no-name": "1"}
+    result = cli("env", profile, "--python", simulation.python, **given)
+    comment, unset, export = result.stdout.splitlines()
+    assert comment.startswith("# profile mine")
+    assert (unset, export) == ("unset KMP_AFFINITY LD_PRELOAD", "export OMP_NUM_THREADS=2")
+    note = "unset, as it could change the outcome: KMP_AFFINITY, LD_PRELOAD; what you need of it, set again"
+    assert result.stderr == f"runner: note: {note}\n"
+    for other in FORMATS.keys() - {"shell"}:
+        assert "unset" not in cli("env", profile, "--python", simulation.python, "--format", other, **given).stdout
 
 
 @pytest.mark.parametrize(

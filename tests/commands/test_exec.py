@@ -118,6 +118,15 @@ def test_signals_that_are_ignored_or_blocked_are_those_of_the_caller():
         assert (signal.SIGHUP in bare["SigIgn"]) == bool(ignored)
 
 
+def test_a_shell_is_told_of_ctrl_c(execute, shared):
+    """It ends a loop or a script where a command died of SIGINT, and goes on after any other exit status."""
+    assert execute("mine", "sh", "-c", "kill -INT $$").returncode == -signal.SIGINT
+    assert execute("mine", "sh", "-c", "exit 130").returncode == 130
+    arguments = command_line("exec", shared / "mine.yaml", "--", "sh", "-c", "kill -INT $$")
+    shell = subprocess.run(["sh", "-c", '"$@"; echo $?', "sh", *arguments], capture_output=True, text=True, check=False)
+    assert shell.stdout == "130\n"
+
+
 def test_a_script_without_an_interpreters_name_runs_as_in_a_shell(execute, tmp_path):
     script = tmp_path / "script"
     script.write_text("echo run by the shell: $1\n")
@@ -161,6 +170,13 @@ def test_the_witness_comes_before_the_users_own_python_path(execute, shared):
     assert not Path(evidence).exists()  # any more
     result = execute("mine", *show, options=("--no-check",))
     assert (result.stdout.splitlines()[0], result.stderr.count("runner:")) == (PYTHON_PATH.format(shared), 0)
+
+
+def test_an_empty_entry_of_the_python_path_stays(execute, shared):
+    """It stands for the current folder."""
+    path = f"{PYTHON_PATH.format(shared)}:"
+    result = execute("mine", "sh", "-c", "echo $PYTHONPATH", PYTHONPATH=path)
+    assert result.stdout == f"{PROJECT}/runner/worker/witness:{path}\n"
 
 
 # --- signals ---
@@ -209,6 +225,26 @@ def test_ctrl_c_in_a_terminal_reaches_the_command_once(shared):
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
+def test_a_command_ends_with_its_terminal(shared, tmp_path):
+    """The kernel tells only the leader of the session of that, which is the runner here."""
+    script = "echo $$ > pid; echo ready; exec sleep 1000"
+    runner, terminal = os.forkpty()
+    if runner == 0:
+        arguments = command_line("exec", shared / "mine.yaml", "--", "sh", "-c", script)
+        os.execv(arguments[0], arguments)
+    seen = b""
+    while b"ready" not in seen:
+        seen += os.read(terminal, 1000)
+    pid = int((tmp_path / "pid").read_text())
+    os.close(terminal)
+    try:
+        until(lambda: gone(pid))
+        assert os.waitstatus_to_exitcode(os.waitpid(runner, 0)[1]) == 128 + signal.SIGHUP
+    finally:
+        if not gone(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
 # --- evidence ---
 
 
@@ -253,11 +289,37 @@ def test_each_process_is_checked(execute, tmp_path):
     assert "variable MKL_NUM_THREADS: expected 1, seen 4 (process " in result.stderr
 
 
-def test_a_command_that_can_only_be_seen_from_outside(execute):
+def test_what_does_not_change_the_outcome_is_checked_too(execute):
+    result = execute("mine", "env", "-u", "GREETING", *python("import torch"))
+    assert result.returncode == 1
+    assert "runner:   variable GREETING: expected hello, seen not set (process " in result.stderr
+
+
+def test_variables_that_were_passed_on_are_named_only(execute, tmp_path):
+    kept = {"OMP_NUM_THREADS": "7", "CUDA_VISIBLE_DEVICES": ""}
+    options = ("--keep-env", "OMP_NUM_THREADS", "--evidence", "seen.json")
+    assert execute("mine", *python("import torch"), options=options, **kept).returncode == 0
+    assert json.loads((tmp_path / "seen.json").read_text())["passed_on"] == sorted(kept)
+
+
+def test_what_outlives_the_command_is_quiet(shared, tmp_path):
+    path = PYTHON_PATH.format(f"{PROJECT}/runner/worker/witness:{shared}")
+    variables = {**os.environ, "PYTHONPATH": path, "ENVKIT_EVIDENCE": str(tmp_path / "gone")}
+    result = subprocess.run(python("import torch"), env=variables, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_a_command_that_can_only_be_seen_from_outside(execute, tmp_path):
     seconds = "0.5"  # as long as it takes to be looked at
-    result = execute("mine", "sleep", seconds)
+    evidence = ("--evidence", "seen.json")
+    result = execute("mine", "sleep", seconds, options=evidence)
     assert result.returncode == 0
-    assert "seen from outside, 1 of 1 process had its variables (nothing more can be seen)" in result.stderr
+    said = "seen from outside, 1 of 1 process had its variables (nothing more can be seen)"
+    assert said in result.stderr
+    assert json.loads((tmp_path / "seen.json").read_text())["in_effect"] is True
+    result = execute("wrong", "sleep", seconds, options=evidence)  # which expects what can't be seen so
+    assert (result.returncode, said in result.stderr) == (0, True)
+    assert json.loads((tmp_path / "seen.json").read_text())["in_effect"] is None
     result = execute("mine", "env", "-u", "GREETING", "sleep", seconds)
     assert result.returncode == 1
     assert "runner: mine was NOT in effect, as far as can be seen from outside\n" in result.stderr

@@ -50,6 +50,15 @@ def test_json(run, monkeypatch):
     assert document["here"] is None
 
 
+def test_who_gets_what_is_set_in_the_shell(run, monkeypatch):
+    for name, fate in (
+        ("OMP_NUM_THREADS", "workers start without it"),
+        ("CUDA_VISIBLE_DEVICES", "workers start without it, but for commands of your own"),
+    ):
+        monkeypatch.setenv(name, "1")
+        assert f"shell    1 in your shell; {fate}" in run(name).splitlines()
+
+
 def test_keys_come_with_what_the_image_has(run, simulation):
     simulation.worker("baseline", evidence={"malloc": {"settings": {"glibc.malloc.hugetlb": 2}}})
     lines = run("GLIBC_TUNABLES").splitlines()

@@ -86,6 +86,7 @@ def test_options_that_are_refused(refused, tmp_path, options, line):
         ("python train.py &", "&"),
         ("python train.py 'a;b'; true", ";"),
         ("OMP_NUM_THREADS=4 python train.py", "OMP_NUM_THREADS="),
+        ("python ~/train.py", "~"),
     ],
 )
 def test_a_shells_syntax_is_refused(refused, tmp_path, command, what):
@@ -93,6 +94,33 @@ def test_a_shells_syntax_is_refused(refused, tmp_path, command, what):
     line = refused("bench", "baseline", "--command", command, "--output", tmp_path / "run")
     assert line == f"runner: --command {command}: {why}"
     (tmp_path / "mine.yaml").write_text(f"command: {json.dumps(command)}\n")
+    with pytest.raises(InputError) as error:
+        load(tmp_path / "mine.yaml")
+    assert str(error.value) == f"{tmp_path}/mine.yaml:1: command: {why}"
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        ("python train.py --data $HOME/data", "$HOME"),
+        ('python train.py --data "$HOME/data"', "$HOME"),
+        ("python train.py --data ${DATA}", "${"),
+        ("python train.py --epochs $(cat epochs)", "$("),
+        ("python train.py `cat options`", "`"),
+        ("bash -c 'python train.py' $1", "$1"),
+    ],
+)
+def test_what_a_shell_would_replace_is_refused(refused, tmp_path, command, what):
+    why = f"'{what}' is for a shell, and none reads this; use bash -c '…', or single quotes"
+    line = refused("bench", "baseline", "--command", command, "--output", tmp_path / "run")
+    assert line == f"runner: --command {command}: {why}"
+
+
+def test_a_second_line_is_refused(refused, tmp_path):
+    why = "a line break ends a command for a shell, and none reads this; use bash -c '…', or end the line with a '\\'"
+    line = refused("bench", "baseline", "--command", "cd x\npython train.py", "--output", tmp_path / "run")
+    assert line == f"runner: --command cd x python train.py: {why}"
+    (tmp_path / "mine.yaml").write_text("command: |\n  cd x\n  python train.py\n")
     with pytest.raises(InputError) as error:
         load(tmp_path / "mine.yaml")
     assert str(error.value) == f"{tmp_path}/mine.yaml:1: command: {why}"
@@ -108,6 +136,10 @@ def test_a_shells_syntax_is_refused(refused, tmp_path, command, what):
             ["python", "train.py", "--between=a;b", "<", "--url=?a&b"],
         ),
         ("env A=1 python train.py lr=0.1", ["env", "A=1", "python", "train.py", "lr=0.1"]),
+        ("python train.py \\\n  --epochs 1\n", ["python", "train.py", "--epochs", "1"]),
+        (r"""python '^a$' "b$" '$HOME' \$x""", ["python", "^a$", "b$", "$HOME", "$x"]),
+        ('sh -c "echo $HOME"', ["sh", "-c", "echo $HOME"]),
+        ("python -c 'a = 1\nb = 2'", ["python", "-c", "a = 1\nb = 2"]),
     ],
 )
 def test_quoted_it_is_a_words(tmp_path, command, words):
@@ -135,6 +167,9 @@ def test_a_workload_that_there_is_not(cli):
         ("command: 3", "mine.yaml:1: command: must be a text or a list of words"),
         ("command: [[python]]", "mine.yaml:1: command: must be a text or a list of words"),
         ("command: []", "mine.yaml:1: command: is empty; say what starts the training, as command: python train.py"),
+        ('command: [python, "a\\0b"]', "mine.yaml:1: 'command.1' has a NUL character, which no process can be given; "
+         "remove it"),
+        ('command: "python \\uD83D"', "mine.yaml:1: 'command' has half of a character (\\ud83d), which no "),
         ("command: \"sh -c 'echo\"", "mine.yaml:1: command: no closing quotation; close it"),
         ("command: python\nname: [a]", "mine.yaml:2: name: must be a text; put it in quotes"),
         ("command: python\nmetric: 3", "mine.yaml:2: metric: must be a text; put it in quotes"),
@@ -196,8 +231,62 @@ def test_the_worker_is_told_what_to_run(own, simulation, tmp_path):
     assert len(arguments) == 1
     command, *rest = arguments.pop()
     assert command == "command"
-    folder = ["--folder", str(tmp_path), "--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", "2"]
+    folder = ["--folder", str(tmp_path), r"--metric=time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", "2"]
     assert rest == [*folder, "--", "python", "train.py", "--epochs", "1"]
+
+
+@pytest.fixture
+def evidence_of(simulation):
+    """Have the workers say that the command's main process was given these variables besides, as the real ones do."""
+
+    def given(**variables):
+        for name, how in (("mine", {"seconds": times(0.5)}), ("baseline", {})):
+            more = {"evidence": {"variables": {"sensitive": variables}}} if variables else {}
+            simulation.worker(name, **how, other_processes=[], **more)
+
+    return given
+
+
+def test_what_says_where_to_run_is_inherited(own, simulation, evidence_of, run_folder):
+    evidence_of()
+    where = {"CUDA_VISIBLE_DEVICES": "1", "TORCH_HOME": "/big/disk", "TORCHINDUCTOR_CACHE_DIR": "/scratch"}
+    result = own(*OWN, **where, KMP_BLOCKTIME="7")
+    assert result.returncode == 0, result.stdout
+    for start in simulation.starts(all=True):
+        assert where.items() <= start["environment"].items()
+        assert "KMP_BLOCKTIME" not in start["environment"]
+    first = record.first(run_folder)
+    assert (first["removed_variables"], first["kept_variables"]) == ({"KMP_BLOCKTIME": "7"}, {})
+    assert "set by the command itself" not in result.stdout
+
+
+def test_a_run_is_resumed_where_one_is_then(own, cli, simulation, evidence_of, run_folder):
+    """A batch system may give another GPU."""
+    evidence_of()
+    simulation.worker("mine", does="exit", status=1, other_processes=[], **{"from": 3})
+    assert own(*OWN, CUDA_VISIBLE_DEVICES="1").returncode == 1
+    before = len(simulation.starts(all=True))
+    evidence_of()
+    result = cli("bench", "--resume", run_folder, CUDA_VISIBLE_DEVICES="0")
+    assert result.returncode == 0, result.stdout + result.stderr
+    after = simulation.starts(all=True)[before:]
+    assert {start["environment"]["CUDA_VISIBLE_DEVICES"] for start in after} == {"0"}
+
+
+def test_what_the_command_sets_for_itself_is_its_own_affair(own, evidence_of, run_folder):
+    """As a run.sh does; unless it replaces what the profile sets."""
+    evidence_of(MKL_NUM_THREADS="9")
+    result = own(*OWN, "--json")
+    assert result.returncode == 0
+    measured = json.loads(result.stdout)["measured"]
+    assert [one["set_by_itself"] for one in measured] == [{"MKL_NUM_THREADS": "9"}] * 2
+    second = ("--output", run_folder.with_name("second"))
+    result = own(*OWN, *second)
+    assert "note set by the command itself: MKL_NUM_THREADS=9" in " ".join(result.stdout.split())
+    third = ("--output", run_folder.with_name("third"))
+    result = own(*OWN, *third, profile_env={"MKL_NUM_THREADS": "2"})
+    assert result.returncode == 1
+    assert "variable MKL_NUM_THREADS: expected 2, seen 9" in " ".join(result.stdout.split())
 
 
 def test_the_report(own):

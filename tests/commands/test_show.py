@@ -83,6 +83,13 @@ def test_bad_input(refused, simulation, profile, words):
     assert words in refused("show", profile, "--python", simulation.python)
 
 
+def test_what_nothing_reads(refused, show, simulation, write_profile):
+    path = write_profile("mine", "env:\n  OMP_NUM_THREDS: 2\n")
+    words = "profile 'mine' sets OMP_NUM_THREDS: no library is known to read it (did you mean 'OMP_NUM_THREADS'?)"
+    assert words in refused("show", path, "--python", simulation.python)
+    assert show(path, "--allow-unknown").stdout.endswith("\nsets     OMP_NUM_THREDS=2\n")
+
+
 def test_an_unknown_engine(refused):
     message = refused("show", "baseline", "--engine", "lokal")
     assert message.startswith("runner: no engine 'lokal'; there are: local, docker, podman, apptainer")

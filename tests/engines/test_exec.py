@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -13,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import PROJECT, command_line
-from tests.processes import gone, until
+from tests.processes import until
 
 SCRIPTS = PROJECT / "tests" / "scripts"
 IN_EFFECT = "was in effect in 1 process (checked: preload."
@@ -97,14 +99,17 @@ def test_a_script_that_was_never_seen_runs_in_a_container(execute, engine_option
         "import os, runpy; open('written', 'w').write(os.environ['MY_KEY']);"
         f"print(input()); runpy.run_path('{script}', run_name='__main__')"
     )
-    options = (*engine_options(engine), "--keep-env", "MY_KEY")
-    result = execute(options, "jemalloc", "python", "-c", program, stdin="hello\n", MY_KEY="mine", OTHER="not inside")
+    secret = 'it\'s "a" $HOME `id` \\n, secret'
+    options = (*engine_options(engine), "--keep-env", "MY_KEY", "--evidence", "seen.json")
+    result = execute(options, "jemalloc", "python", "-c", program, stdin="hello\n", MY_KEY=secret, OTHER="no")
     assert result.returncode == 0, result.stderr
     assert "jemalloc was in effect in 1 process (checked: preload.jemalloc, malloc.allocator" in result.stderr
     assert result.stdout.startswith("hello\n")
     assert len(result.stdout.splitlines()) > 1  # the script's own
     written = folder / "written"
-    assert written.read_text() == "mine"
+    assert written.read_text() == secret
+    seen = (folder / "seen.json").read_text()
+    assert (json.loads(seen)["passed_on"], "secret" in seen) == (["MY_KEY"], False)
     if engine != "apptainer":  # which may work as another user here
         assert written.stat().st_uid == os.getuid()
 
@@ -120,18 +125,31 @@ def test_the_exit_status_and_variables_inside(execute, engine_options, folder, e
 
 @pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])
 def test_a_signal_ends_what_runs_inside(engine_options, surroundings, folder, engine):
+    seconds = f"1000.{random.randrange(10**9)}"
+    script = f"echo begun; exec sleep {seconds}"
     process = subprocess.Popen(
-        command_line("exec", *engine_options(engine), "baseline", "--", "sh", "-c", "echo begun; exec sleep 1000"),
+        command_line("exec", *engine_options(engine), "baseline", "--", "sh", "-c", script),
         cwd=folder, env={**os.environ, **surroundings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
         assert process.stdout.readline() == "begun\n", process.communicate()
+        until(lambda: runs("sleep", seconds))
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 128 + signal.SIGTERM, process.communicate()
-        until(lambda: gone(process.pid))
+        until(lambda: not runs("sleep", seconds))
     finally:
         process.kill()
         process.communicate()
+
+
+def runs(*words):
+    """Whether there is a process with this command line; those inside of containers are among the machine's."""
+    wanted = b"".join(word.encode() + b"\0" for word in words)
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if entry.read_bytes() == wanted:
+                return True
+    return False
 
 
 def test_an_image_is_looked_into_once(execute, engine_options, open_folder):

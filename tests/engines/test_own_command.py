@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from runner import record
-from runner.engines import container
+from runner.engines import apptainer, container, docker, podman
 from runner.engines.base import PROJECT, EngineOptions, Task
 from runner.errors import InputError
 from tests.processes import gone, until
@@ -143,6 +143,24 @@ def test_the_folder_alone_can_be_written_to():
     assert "--network host" in options
     assert "--env HOME=/tmp --env OMP_NUM_THREADS=2" in options
     assert "--user 0:0" in " ".join(container.run_options(task, EngineOptions(), rootless=True))
+
+
+@pytest.mark.parametrize("engine", [docker.DockerEngine, podman.PodmanEngine, apptainer.ApptainerEngine])
+def test_what_is_passed_on_is_named_alone(engine):
+    """Anybody may read a command line."""
+    task = Task(("command",), folder="/home/me", variables={"A": "1"}, passed_on={"TOKEN": "secret", "A": "2"})
+    made = engine.__new__(engine)
+    made._options, made._sif, made._rootless = EngineOptions(), Path("x.sif"), False
+    made._described = {"image": "x"}
+    command = " ".join(made.command(task))
+    assert ("secret" in command, "A=1" in command, "A=2" in command) == (False, True, False)
+    assert ("--env TOKEN " in command) == (engine is not apptainer.ApptainerEngine)
+
+
+def test_a_home_that_is_passed_on_is_the_callers():
+    task = Task(("command",), folder="/home/me", passed_on={"HOME": "/home/me"})
+    options = " ".join(container.run_options(task, EngineOptions(), rootless=False))
+    assert options.endswith("--env HOME")
 
 
 def test_the_kits_own_workloads_get_no_network_and_write_nothing():

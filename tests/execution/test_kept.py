@@ -139,6 +139,18 @@ def test_each_question_has_an_answer_of_its_own(place, monkeypatch):
     assert kept.answer(asked(place)) is None
 
 
+def test_an_interpreter_beside_you_is_another_one_elsewhere(place, monkeypatch):
+    """Those of virtual environments are links to one file."""
+    place.profile = str(place.folder / "mine.yaml")
+    place.python = "./python"
+    keep(place)
+    assert kept.answer(asked(place)) is not None
+    (place.folder / "elsewhere").mkdir()
+    (place.folder / "elsewhere/python").symlink_to(place.folder / "python")
+    monkeypatch.chdir(place.folder / "elsewhere")
+    assert kept.answer(asked(place)) is None
+
+
 def test_two_questions_with_the_same_name_do_not_answer_each_other(place, monkeypatch):
     path = kept._path(asked(place))
     monkeypatch.setattr(kept, "_path", lambda question: path)

@@ -32,6 +32,15 @@ def test_any_value_survives_eval(shell, variables):
     assert evaluated(shell, shells.shell(resolved(variables)), variables) == variables
 
 
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_contradicts_the_profile_is_gone(shell, monkeypatch):
+    given = {"KMP_AFFINITY": "none", "MKL_DYNAMIC": "false", "HARMLESS": "yes"}
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    text = shells.shell(resolved({"A": "1"}, stray=("KMP_AFFINITY", "MKL_DYNAMIC")))
+    assert evaluated(shell, text, ["A", *given]) == {"A": "1", "HARMLESS": "yes"}
+
+
 @pytest.mark.parametrize("shell", SHELLS[:2])
 def test_an_interactive_shell_takes_the_comments_too(shell, tmp_path):
     """zsh knows none in what is typed (INTERACTIVE_COMMENTS), but in what is evaluated."""

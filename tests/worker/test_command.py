@@ -120,6 +120,16 @@ def test_output_without_line_ends_is_read_on(run):
     assert document["step_s"] == [1, 2]
 
 
+def test_output_of_what_it_left_behind_is_not_waited_for(tmp_path):
+    """Which may never end."""
+    process = started("--metric", r"t=(\d)", folder=tmp_path, argv=["sh", "-c", "echo t=1; echo t=2; yes & sleep 0.1"])
+    try:
+        stdout, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert json.loads(stdout)["step_s"] == [1, 2]
+
+
 def test_python_prints_without_delay(run):
     script = "import time\nfor step in range(4): print('step', step); time.sleep(0.02)"
     document = run("", "--metric", "^step", argv=[sys.executable, "-c", script]).document

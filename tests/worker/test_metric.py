@@ -60,6 +60,12 @@ def test_without_a_group_the_time_between_matching_lines_counts():
     assert found.lines == 6
 
 
+def test_what_a_line_is_indented_by_counts():
+    assert readings(r"^  t=(\d)$", "t=1", "  t=2  ", "    t=3").seconds == [2]
+    assert readings(r"^t=(\d)", "  t=1", "t=2").seconds == [2]
+    assert readings("$.t", '\t {"t": 3}  ').seconds == [3]
+
+
 @pytest.mark.parametrize(
     ("metric", "problem"),
     [

@@ -72,7 +72,7 @@ def _rollup(field: str) -> int:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text()
+        return path.read_text(errors="replace")  # the names of files may be any bytes
     except OSError:
         return ""
 

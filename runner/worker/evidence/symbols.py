@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def _libraries() -> list[str]:
     def visit(info: Any, size: int, data: Any) -> int:
         name = ctypes.cast(info + ctypes.sizeof(ctypes.c_void_p), ctypes.POINTER(ctypes.c_char_p))[0]
         if name and name.startswith(b"/"):
-            names.append(name.decode())
+            names.append(os.fsdecode(name))
         return 0
 
     callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
@@ -74,13 +75,13 @@ def _file_of(address: Any) -> str | None:
     dladdr.argtypes = (ctypes.c_void_p, ctypes.POINTER(_DlInfo))
     if not dladdr(ctypes.cast(address, ctypes.c_void_p), ctypes.byref(info)) or info.file_name is None:
         return None
-    return str(info.file_name.decode())
+    return os.fsdecode(info.file_name)
 
 
 def mapped_files() -> list[str]:
     """The shared libraries in this process's memory map, in the order they appear."""
     files: dict[str, None] = {}
-    for line in Path("/proc/self/maps").read_text().splitlines():
+    for line in Path("/proc/self/maps").read_text(errors="surrogateescape").splitlines():  # names are any bytes
         columns = line.split(maxsplit=5)
         if len(columns) == 6 and ".so" in columns[5]:
             files[columns[5]] = None

@@ -29,7 +29,7 @@ def probe() -> dict[str, Any]:
 def _asks_for_huge_pages(torch: Any) -> bool:
     """Whether the kernel was asked for huge pages (madvise) where a new, large tensor is."""
     tensor = torch.empty(TENSOR_BYTES, dtype=torch.uint8)
-    return advised(Path("/proc/self/smaps").read_text(), tensor.data_ptr() + TENSOR_BYTES // 2)
+    return advised(Path("/proc/self/smaps").read_text(errors="replace"), tensor.data_ptr() + TENSOR_BYTES // 2)
 
 
 def advised(smaps: str, address: int) -> bool:

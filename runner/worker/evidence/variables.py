@@ -20,13 +20,16 @@ IGNORED = re.compile(r"from LD_PRELOAD cannot be preloaded \((.*)\): ignored")
 def probe() -> dict[str, Any]:
     """``preloaded`` holds, for each entry of LD_PRELOAD, ``mapped`` if that very file is, or else the loader's reason.
 
-    The variables are those that the process was started with: torch adds some of its own to ``os.environ``.
+    The variables are those that the process was started with: torch adds some of its own to ``os.environ``. ``named``
+    are others that ENVKIT_NAMES asks for; None is one that is not set.
     """
     given = started_with(Path("/proc/self/environ").read_bytes().decode(errors="surrogateescape"))
     mapped = {os.path.realpath(path) for path in mapped_files()}
     entries = [entry for entry in given.get("LD_PRELOAD", "").replace(" ", ":").split(":") if entry]
+    asked = given.get("ENVKIT_NAMES", "").split()
     return {
         "sensitive": {name: value for name, value in sorted(given.items()) if is_sensitive(name)},
+        **({"named": {name: given.get(name) for name in asked}} if asked else {}),
         "preloaded": {entry: "mapped" if os.path.realpath(entry) in mapped else _why_not(entry) for entry in entries},
     }
 

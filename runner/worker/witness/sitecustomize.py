@@ -29,7 +29,7 @@ def _testify(folder: str, cpus: "set[int]") -> None:
 
     begin = time.perf_counter()
     try:
-        if _loads_data():
+        if _loads_data() or not Path(folder).is_dir():  # where that is gone, the command has ended and was judged
             return
         for name in [name for name in sys.modules if name == "runner" or name.startswith("runner.")]:
             del sys.modules[name]  # the program may have a package of that name
@@ -43,7 +43,8 @@ def _testify(folder: str, cpus: "set[int]") -> None:
         unfinished.write_text(json.dumps({**told, "seconds": time.perf_counter() - begin}))
         unfinished.replace(Path(folder, f"{os.getpid()}.json"))
     except Exception as error:  # a program must not end worse for being watched
-        print(f"envkit: no evidence: {type(error).__name__}: {error}", file=sys.stderr)
+        if Path(folder).is_dir():
+            print(f"envkit: no evidence: {type(error).__name__}: {error}", file=sys.stderr)
 
 
 def _loads_data() -> bool:

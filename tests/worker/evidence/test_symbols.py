@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import subprocess
 import sys
@@ -104,3 +105,10 @@ def test_mapped_files_are_libraries_that_exist():
     assert any(Path(path).name.startswith("libc") for path in files)
     assert all(".so" in path for path in files)
     assert len(files) == len(set(files))
+
+
+def test_a_mapped_file_may_have_any_bytes_in_its_name(tmp_path):
+    path = tmp_path / os.fsdecode(b"lib\xff.so")
+    path.write_bytes(b"x")
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ):
+        assert str(path) in symbols.mapped_files()
