@@ -10,7 +10,7 @@ VENV    := .venv
 RUNNER  := $(VENV)/bin/runner
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench tune tune-page matrix matrix-page compare-engines doctor profiles image sif libraries dev test unit faults reliability simulated rivals padding peers experiments startup same book own-training operators env-formats lint lock clean
+.PHONY: help setup bench tune tune-page matrix matrix-page compare-engines doctor profiles image sif libraries dev test unit faults reliability simulated rivals padding peers experiments startup same book own-training operators env-formats fleet-page lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,6 +86,9 @@ same: dev  ## the baseline against itself, 20 times (40 minutes; writes docs/sam
 
 env-formats: dev  ## an example of every format of `runner env`, with the image envkit-cpu (writes docs/env-formats.md)
 	@$(VENV)/bin/python -m benchmarks.env_formats $(ARGS)
+
+fleet-page: dev  ## a report on 10,000 simulated nodes: time, memory, slow nodes found (10 minutes; writes docs/fleet.md)
+	@$(VENV)/bin/python -m benchmarks.fleet $(ARGS)
 
 book: dev  ## the book's table on this machine, in one run (20 minutes; writes docs/book.md; ARGS="--also tuned")
 	@$(VENV)/bin/python -m benchmarks.book $(ARGS)

@@ -209,7 +209,7 @@ def _facts(one: Baseline) -> dict[str, str]:
     for name, seen in document["engines"].items():
         # one engine each: whatever it is called, it is compared with the other session's
         prefix = f"{name}: " if len(document["engines"]) > 1 else ""
-        found |= {f"{prefix}{what}": value for what, value in _engine_facts(seen).items()}
+        found |= {f"{prefix}{what}": value for what, value in engine_facts(seen).items()}
     found |= {f"kept {name}": value for name, value in document["kept_variables"].items()}
     for name, arm in document["arms"].items():
         environment = arm["environment"]
@@ -223,7 +223,8 @@ def _facts(one: Baseline) -> dict[str, str]:
     return {what: value for what, value in found.items() if value is not None}
 
 
-def _engine_facts(seen: dict[str, Any]) -> dict[str, str | None]:
+def engine_facts(seen: dict[str, Any]) -> dict[str, str | None]:
+    """What is recorded of an engine and its image, by the names that reports use; None for what there is not."""
     engine, inspection = seen["engine"], seen["inspection"]
     found: dict[str, Any] = {
         "engine": engine["name"],

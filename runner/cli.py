@@ -28,6 +28,7 @@ COMMANDS = {
     "explain": "say what an environment variable does, who reads it and how it is verified",
     "report": "print the report of an earlier run again",
     "baseline": "save a run as a baseline, hold later runs against it, say what differs",
+    "fleet": "report on the same measurement on many nodes: spread, slow nodes, and what is different on them",
     "history": "list the runs that were recorded, and what they found",
     "export-results": "write what was recorded for other tools: csv, json, parquet or openmetrics",
 }

@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -116,19 +116,20 @@ def _flush_names(folder: Path) -> None:
         os.close(descriptor)
 
 
-def read(folder: Path, kind: str = "run") -> list[Event]:
+def read(folder: Path, kind: str = "run", parse: Callable[[bytes], Any] = json.loads) -> list[Event]:
     """The events of a record in order. A last line that a kill cut short is left out.
 
-    ``kind`` is the event that it must begin with: ``run``, or ``tune`` for a search. Raises InputError for a folder
-    without such a record, a damaged line, or a record of a later version. Events of a kind that is not known are among
-    those returned: readers pick the kinds that they know.
+    ``kind`` is the event that it must begin with: ``run``, or ``tune`` for a search. ``parse`` makes an event of a
+    line, and raises ValueError for a damaged one. Raises InputError for a folder without such a record, a damaged line,
+    or a record of a later version. Events of a kind that is not known are among those returned: readers pick the kinds
+    that they know.
     """
-    return _read(folder, kind, whole=True)
+    return _read(folder, kind, True, parse)
 
 
 def first(folder: Path, kind: str = "run") -> Event:
     """The event that a record begins with. Raises InputError as ``read`` does, but looks at the first line only."""
-    return _read(folder, kind, whole=False)[0]
+    return _read(folder, kind, False, json.loads)[0]
 
 
 def is_search(folder: Path) -> bool:
@@ -140,7 +141,7 @@ def is_search(folder: Path) -> bool:
         return False
 
 
-def _read(folder: Path, kind: str, whole: bool) -> list[Event]:
+def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], Any]) -> list[Event]:
     path = folder / FILE_NAME
     try:
         with path.open("rb") as file:
@@ -153,7 +154,7 @@ def _read(folder: Path, kind: str, whole: bool) -> list[Event]:
     events: list[Event] = []
     for number, line in enumerate(lines, start=1):
         try:
-            event = json.loads(line)
+            event = parse(line)
         except (ValueError, RecursionError):
             event = None
         if not isinstance(event, dict) or (events and not isinstance(event.get("event"), str)):

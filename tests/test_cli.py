@@ -50,6 +50,7 @@ FLAGS = {
     "env": ("PROFILE", "--format", "--engine", "--python", "--image", "--sif", "--cpus", "--cpuset-cpus", "--memory"),
     "exec": ("PROFILE", "--engine", "--evidence", "--no-check", "--keep-env", "--allow-unknown", "--python", "--image"),
     "baseline": ("save", "check", "diff", "list"),
+    "fleet": ("report", "DIR", "--profile", "--margin", "--json", "--html", "--prometheus"),
     "history": ("DIR", "--profile", "--engine", "--verdict", "--since", "--limit", "--json"),
     "export-results": ("DIR", "--format", "--output"),
     "report": ("DIR", "--details", "--json", "--html", "--png", "--markdown"),

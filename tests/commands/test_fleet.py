@@ -1,0 +1,123 @@
+"""``runner fleet report``: what it prints and writes, its exit statuses, and bad input."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner.record import FILE_NAME
+from tests.fleet.nodes import fleet, node
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def test_slow_nodes_and_what_they_share(cli, tmp_path):
+    fleet(tmp_path, 30, fingerprint={"microcode": "0x2b"})
+    for name in ("n04", "n05", "n06"):
+        node(tmp_path, name, 0.3, fingerprint={"microcode": "0x24"})
+    result = cli("fleet", "report", tmp_path)
+    assert (result.returncode, result.stderr) == (1, "")
+    text = words(result.stdout)
+    assert text.startswith("3 of 30 nodes are SLOW")
+    assert "n04: microcode 0x24 (most: 0x2b)" in text
+    assert "microcode 0x2b 27 0" in text
+    assert "0x24 3 3" in text
+    assert "Counts name no cause" in text
+    assert f"records {tmp_path}" in text
+    lines = result.stdout.splitlines()
+    assert max(len(line.rstrip()) for line in lines[:-1]) <= 80
+
+
+def test_no_slow_node(cli, tmp_path):
+    result = cli("fleet", "report", fleet(tmp_path, 8))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("no slow node: none of 8 nodes is certain to be slow")
+    assert "mine, workload cnn: begun 2026-" in result.stdout
+
+
+def test_a_fleet_of_two_is_shown_and_not_judged(cli, tmp_path):
+    fleet(tmp_path, 2, slower={"n01": 0.3})
+    result = cli("fleet", "report", tmp_path)
+    assert result.returncode == 0
+    text = words(result.stdout)
+    assert text.startswith("not judged: fewer than 6 nodes of one kind can be compared")
+    assert "n01 +1" in text
+
+
+def test_a_node_with_another_image_is_left_out_and_that_is_a_status(cli, tmp_path):
+    fleet(tmp_path, 8, digest="sha256:" + "a" * 64)
+    node(tmp_path, "n08", digest="sha256:" + "b" * 64)
+    result = cli("fleet", "report", tmp_path)
+    assert result.returncode == 1
+    text = words(result.stdout)
+    assert "LEFT OUT 1 node can't be compared: n08: its image digest is sha256:bbb" in text
+    assert text.startswith("no slow node: none of 8 nodes")
+
+
+def test_a_truncated_record_counts_as_far_as_it_goes(cli, tmp_path):
+    fleet(tmp_path, 8)
+    path = tmp_path / "n03" / FILE_NAME
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:15]) + lines[15][:40])
+    result = cli("fleet", "report", tmp_path)
+    assert result.returncode == 0
+    assert "1 node did not finish; what was measured counts: n03" in words(result.stdout)
+    assert "7 to 10 samples each" in words(result.stdout)
+
+
+def test_margin(cli, tmp_path):
+    fleet(tmp_path, 12, slower={"n02": 0.1}, noise=0.003)
+    assert cli("fleet", "report", tmp_path).returncode == 1
+    result = cli("fleet", "report", tmp_path, "--margin", "20%")
+    assert result.returncode == 0
+    assert "more than +20.0% (--margin)" in words(result.stdout)
+
+
+def test_a_profile_of_several(cli, tmp_path, refused):
+    fleet(tmp_path, 6, profiles=("baseline", "a", "b"))
+    line = refused("fleet", "report", tmp_path)
+    assert line.endswith("n00: measured several profiles (a, b): choose one with --profile")
+    assert "b, workload cnn" in cli("fleet", "report", tmp_path, "--profile", "b").stdout
+
+
+def test_json_and_files(cli, tmp_path):
+    place = fleet(tmp_path / "fleet", 12, slower={"n02": 0.3})
+    html, text = tmp_path / "fleet.html", tmp_path / "fleet.prom"
+    result = cli("fleet", "report", place, "--html", html, "--prometheus", text)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.splitlines() == [f"runner: written: {html}", f"runner: written: {text}"]
+    assert "1 of 12 nodes is SLOW" in html.read_text()
+    assert 'envkit_fleet_nodes{verdict="slow"} 1\n' in text.read_text()
+    read = json.loads(cli("fleet", "report", place, "--json").stdout)
+    assert read["nodes_by_verdict"] == {"ok": 11, "not certain": 0, "slow": 1, "not judged": 0, "left out": 0}
+
+
+def test_many_left_out_are_counted(cli, tmp_path):
+    fleet(tmp_path, 6)
+    for number in range(30):
+        (tmp_path / f"x{number:02}").mkdir()
+    text = words(cli("fleet", "report", tmp_path).stdout)
+    assert "30 nodes can't be compared" in text
+    assert "and 20 more; all of them: --html FILE or --json" in text
+
+
+def test_bad_input(refused, cli, tmp_path):
+    assert refused("fleet", "report", tmp_path / "none") == (
+        f"runner: {tmp_path}/none: can't be read: No such file or directory; give a folder with a folder per node"
+    )
+    assert "holds no records" in refused("fleet", "report", tmp_path)
+    assert refused("fleet", "mine", tmp_path) == "runner: fleet mine: is not known; give: runner fleet report DIR"
+    fleet(tmp_path, 2, samples=3)
+    line = refused("fleet", "report", tmp_path)
+    assert line.endswith("no node can be used; n00: has 3 samples only; 6 are needed")
+    (tmp_path / "file").write_text("x")
+    assert "Not a directory" in refused("fleet", "report", tmp_path / "file")
+
+
+@pytest.mark.parametrize("target", ["no/such/folder/page.html", "."])
+def test_a_file_that_cannot_be_written(refused, tmp_path, target):
+    place = fleet(tmp_path / "fleet", 6)
+    assert "can't be written" in refused("fleet", "report", place, "--prometheus", tmp_path / target)
