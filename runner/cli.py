@@ -21,6 +21,7 @@ COMMANDS = {
     "exec": "run a command of your own under a profile, and check when it ends that the profile was in effect",
     "env": "print a profile's settings for a shell, Docker, Apptainer, Slurm, Kubernetes or VS Code",
     "profile-ops": "show which operators a training step's time goes to, for one profile or two",
+    "submit": "measure on nodes of a Slurm cluster: one job, one record for each node",
     "compare-engines": "measure one profile under several engines: what a container costs",
     "doctor": "find what is wrong before you measure, with a profile or with a command of your own",
     "profiles": "list the profiles",
@@ -32,6 +33,7 @@ COMMANDS = {
     "history": "list the runs that were recorded, and what they found",
     "export-results": "write what was recorded for other tools: csv, json, parquet or openmetrics",
 }
+ENDING = (signal.SIGTERM, signal.SIGHUP)  # a batch system's end of time, a terminal that has gone
 OWN_COMMAND = ("exec",)  # what follows `--` is a command with options of its own
 EXIT_STATUSES = (
     "exit status: 0 done, 1 a worker failed, a profile was not in effect or a baseline was missed, 2 bad input, "
@@ -39,8 +41,17 @@ EXIT_STATUSES = (
 )
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """The handler of signals that ask the runner to end. Once is enough: Slurm sends SIGTERM twice, and the second one
+    must not cut short what the first one has it write down."""
+    for one in ENDING:
+        if signal.getsignal(one) != signal.SIG_IGN:
+            signal.signal(one, _already)
     raise KeyboardInterrupt
+
+
+def _already(number: int, frame: FrameType | None) -> None:
+    """Not SIG_IGN, which programs that are started would inherit."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -85,9 +96,9 @@ def _run(argv: list[str] | None) -> int:
     arguments = parser.parse_args(argv[1:own])
     if name in OWN_COMMAND:
         arguments.own_command = None if own is None else argv[own + 1 :]
-    for number in (signal.SIGTERM, signal.SIGHUP):  # a batch system's end of time, a terminal that has gone
+    for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup
-            signal.signal(number, _interrupt)
+            signal.signal(number, interrupt)
     status = int(module.run(arguments))
     if sys.stdout:  # None where it was closed
         sys.stdout.flush()  # a disk that is full is to be noticed here

@@ -58,14 +58,22 @@ class Unread:
 def folders(place: Path) -> list[Path]:
     """The folders of runs in ``place``, by name, or ``place`` itself if it is one. Raises InputError if it is none.
 
-    In the place of a search by ``runner tune`` comes the run that confirmed what it found, where it got that far.
+    In the place of a search by ``runner tune`` comes the run that confirmed what it found, where it got that far, and
+    in that of ``runner submit`` the runs of its nodes.
     """
     try:
         found = [place] if (place / FILE_NAME).exists() else [*place.iterdir()]
-        runs = (inner / record.CONFIRMATION if record.is_search(inner) else inner for inner in found)
+        runs = [run for inner in found for run in _runs(inner)]
         return sorted(run for run in runs if (run / FILE_NAME).exists())
     except OSError as error:
         raise InputError(f"{place}: can't be read: {error.strerror}; give a folder that holds runs") from None
+
+
+def _runs(folder: Path) -> list[Path]:
+    """The folder of a run, or those of the runs that are inside."""
+    if record.is_search(folder):
+        return [folder / record.CONFIRMATION]
+    return [*folder.iterdir()] if record.is_submission(folder) else [folder]
 
 
 def beginnings(found: list[Path]) -> tuple[list[Beginning], list[Unread]]:

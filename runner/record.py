@@ -119,8 +119,8 @@ def _flush_names(folder: Path) -> None:
 def read(folder: Path, kind: str = "run", parse: Callable[[bytes], Any] = json.loads) -> list[Event]:
     """The events of a record in order. A last line that a kill cut short is left out.
 
-    ``kind`` is the event that it must begin with: ``run``, or ``tune`` for a search. ``parse`` makes an event of a
-    line, and raises ValueError for a damaged one. Raises InputError for a folder without such a record, a damaged line,
+    ``kind`` is the event that it must begin with: ``run``, ``tune`` or ``submit``. ``parse`` makes an event of a line,
+    and raises ValueError for a damaged one. Raises InputError for a folder without such a record, a damaged line,
     or a record of a later version. Events of a kind that is not known are among those returned: readers pick the kinds
     that they know.
     """
@@ -134,9 +134,18 @@ def first(folder: Path, kind: str = "run") -> Event:
 
 def is_search(folder: Path) -> bool:
     """Whether the record in ``folder``, if there is one, is that of a search by ``runner tune``."""
+    return _begins(folder, b'{"event": "tune"')
+
+
+def is_submission(folder: Path) -> bool:
+    """Whether the record in ``folder``, if there is one, is that of ``runner submit``, with a folder for each node."""
+    return _begins(folder, b'{"event": "submit"')
+
+
+def _begins(folder: Path, words: bytes) -> bool:
     try:
         with (folder / FILE_NAME).open("rb") as file:
-            return file.read(16).startswith(b'{"event": "tune"')
+            return file.read(len(words)) == words
     except OSError:
         return False
 
@@ -164,6 +173,8 @@ def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], Any]) -
         raise InputError(
             f"{path}: is the record of a search by runner tune; what it found was measured in {folder / CONFIRMATION}"
         )
+    if events[0].get("event") == "submit" and kind == "run":
+        raise InputError(f"{path}: is the record of a submission; give the folder of a node's run, beside it")
     if events[0].get("event") != kind:
         raise InputError(f"{path}: is not the record of a {kind} (its first line must be the event '{kind}')")
     if not isinstance(events[0].get("schema"), int):

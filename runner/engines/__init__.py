@@ -27,12 +27,17 @@ def get_all(names: Sequence[str], options: EngineOptions) -> dict[str, Engine]:
         if name not in ENGINES:
             raise InputError(f"no engine '{name}'; there are: {', '.join(ENGINES)}")
     engines = {name: ENGINES[name](options) for name in dict.fromkeys(names)}
-    taken = {option for engine in engines.values() for option in engine.options}
+    taken = frozenset(option for engine in engines.values() for option in engine.options)
+    require_options(options, taken, [*engines])
+    return engines
+
+
+def require_options(options: EngineOptions, taken: frozenset[str], names: Sequence[str]) -> None:
+    """Raise InputError for an option that is not among those ``taken`` by the engines called ``names``."""
     for option in options.to_json():
         if option not in taken:
             shown = option.replace("_", "-")
-            raise InputError(f"--{shown} means nothing to the engine {', '.join(engines)}; leave it out")
-    return engines
+            raise InputError(f"--{shown} means nothing to the engine {', '.join(names)}; leave it out")
 
 
 def remove_leftovers() -> None:

@@ -44,18 +44,12 @@ class ApptainerEngine:
             raise InputError("Apptainer is not installed: see https://apptainer.org/docs/admin/main/installation.html")
         self._options = options
         self._sif = Path(options.sif or SIF).resolve()
-        try:
-            with self._sif.open("rb") as file:
-                digest = _sha256(file)
-        except OSError as error:
-            raise InputError(
-                f"{self._sif}: {error.strerror}; build it with: make sif, or name one with --sif"
-            ) from None
+        sif_digest = digest(self._sif)
         version = subprocess.run(["apptainer", "version"], capture_output=True, text=True, timeout=60, check=False)
         if version.returncode != 0:
             raise InputError(f"apptainer version: {version.stderr.strip()}")
         self._described = {
-            "name": self.name, "version": version.stdout.strip(), "image": str(self._sif), "digest": f"sha256:{digest}",
+            "name": self.name, "version": version.stdout.strip(), "image": str(self._sif), "digest": sif_digest,
         }  # fmt: skip
 
     def describe(self) -> dict[str, Any]:
@@ -88,6 +82,15 @@ def callers(task: Task, variables: Mapping[str, str]) -> dict[str, str]:
     own = {name: value for name, value in variables.items() if not name.startswith(REACH_INSIDE)}
     given = {f"{INSIDE}{name}": value for name, value in container.passed_on(task).items() if name not in ITS_OWN}
     return {**own, **given, "APPTAINER_NO_EVAL": "true"} if given else own
+
+
+def digest(sif: Path) -> str:
+    """``sha256:…`` of an image's file. Raises InputError, with the mend, where it can't be read."""
+    try:
+        with sif.open("rb") as file:
+            return f"sha256:{_sha256(file)}"
+    except OSError as error:
+        raise InputError(f"{sif}: {error.strerror}; build it with: make sif, or name one with --sif") from None
 
 
 def _sha256(file: IO[bytes]) -> str:

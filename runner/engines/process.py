@@ -18,6 +18,8 @@ from runner.engines.base import STDERR_TAIL_CHARACTERS, Outcome
 from runner.errors import InputError
 
 GRACE_S = 5.0
+# Slurm signals all processes of a job: the runner's own signal may come a moment after that of its worker.
+OWN_SIGNAL_S = 0.3
 LONGEST_S = 2**31 / 1000 - 1  # poll(2) takes its time limit in milliseconds, in 31 bits
 
 
@@ -48,6 +50,8 @@ def run_process(command: Sequence[str], environment: Mapping[str, str], folder: 
     failure = failure or failure_of(process.returncode)
     if failure:
         _kill_session(process.pid)  # what a worker that was killed has left running
+        if process.returncode < 0 or process.returncode > 128:
+            time.sleep(OWN_SIGNAL_S)  # where it comes, the worker did not fail: it was told to end, as the runner was
     return Outcome(stdout, stderr[-STDERR_TAIL_CHARACTERS:], time.monotonic() - begin, failure)
 
 

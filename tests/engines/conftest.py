@@ -17,7 +17,10 @@ from runner.engines.base import PROJECT
 from runner.errors import InputError
 
 # What shows that an engine is there and answers; none of them needs an image or starts anything.
-PROBES = {"docker": ("docker", "info"), "podman": ("podman", "info"), "apptainer": ("apptainer", "version")}
+PROBES = {
+    "docker": ("docker", "info"), "podman": ("podman", "info"), "apptainer": ("apptainer", "version"),
+    "sbatch": ("sbatch", "--version"),
+}  # fmt: skip
 IMAGE = "envkit-cpu:debian"
 SIF = PROJECT / "build/envkit-cpu-debian.sif"
 Requires = Callable[[str], None]

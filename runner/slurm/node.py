@@ -1,0 +1,145 @@
+"""What Slurm starts on each node, as ``python -m runner.slurm.node FOLDER ID``: checks, then ``runner bench``.
+
+It becomes the runner rather than starting one: Slurm's signals then reach it as they would at a terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+from runner import cli
+from runner.engines import apptainer
+from runner.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
+from runner.slurm import outcome, roll_call
+from runner.slurm.outcome import LOG, Outcome
+from runner.slurm.settings import Settings
+
+# Says that the time limit is near (--signal of the batch script). Slurm sends a signal to all processes of a step: this
+# one means nothing to the others, so that the worker that is being measured is left for the runner to end.
+NEARLY_OVER = signal.SIGURG
+
+
+def main() -> int:
+    folder, identity = Path(sys.argv[1]), sys.argv[2]
+    node, job = os.environ["SLURMD_NODENAME"], os.environ["SLURM_JOB_ID"]
+    nearly_over = _listen()
+    try:
+        settings = Settings.read(folder)
+        if settings.id != identity:
+            raise InputError(roll_call.not_shared(folder))
+    except InputError as error:
+        print(f"runner: {node}: {error}", file=sys.stderr)
+        return BAD_INPUT
+    place = folder / node
+    place.mkdir(exist_ok=True)
+    earlier = outcome.read(place)
+    tried = earlier is not None and earlier.job == job and earlier.status in (FAILED, BAD_INPUT)
+    if tried or outcome.is_settled(place):  # the job was requeued, for another node's sake
+        print(f"runner: {node}: nothing is left to do")
+        return MEASURED
+    state = Outcome(job, time.time())
+    state.write(place)
+    with _into(place / LOG):
+        try:
+            status, problem = _measure(settings, folder, node, job)
+        except KeyboardInterrupt:
+            status, problem = INTERRUPTED, None
+    if status == INTERRUPTED:
+        problem = "the job's time limit was near" if nearly_over else "Slurm told the job to end"
+    replace(state, ended=time.time(), status=status, problem=problem).write(place)
+    print(f"runner: {node}: ended with exit status {status}; see {place / LOG}", flush=True)
+    return status
+
+
+def _measure(settings: Settings, folder: Path, node: str, job: str) -> tuple[int, str | None]:
+    """The exit status of the run, and what was wrong with what it was given."""
+    place = folder / node
+    start = settings.folder or settings.project
+    try:
+        _require(settings, folder, node, job)
+        os.chdir(start)
+    except (InputError, OSError) as error:
+        elsewhere = f"{start}: {os.strerror(error.errno or 0)} here" if isinstance(error, OSError) else ""
+        problem = f"{elsewhere}; start from a folder that all nodes share" if elsewhere else str(error)
+        print(f"runner: {problem}", file=sys.stderr)
+        return BAD_INPUT, problem
+    written = (place / LOG).stat().st_size
+    words = ["bench", "--resume", str(place)] if outcome.is_begun(place) else settings.command(str(place))
+    sys.argv = ["runner", *words]  # which the record keeps
+    try:
+        status = cli.main(words)
+    except SystemExit as end:  # argparse: the code that was submitted from is another one
+        status = int(end.code or 0)
+    return status, _last_word(place / LOG, written) if status == BAD_INPUT else None
+
+
+def _require(settings: Settings, folder: Path, node: str, job: str) -> None:
+    """Raise InputError where this node must not measure: its clock or its image is another than it should be."""
+    called = roll_call.read(folder, job)
+    problem = called.clock_problem(node) if called else None
+    if problem and not settings.force:
+        raise InputError(problem)
+    if settings.sif is not None and settings.digest is not None:
+        digest = apptainer.digest(Path(settings.sif))
+        if digest != settings.digest:
+            raise InputError(
+                f"{settings.sif}: is another image here ({digest[:19]}…) than where it was submitted "
+                f"({settings.digest[:19]}…); copy that one here, or put it on a file system that all nodes share"
+            )
+
+
+def _last_word(log: Path, begin: int) -> str:
+    """What the runner said of its input, which is its last line."""
+    sys.stderr.flush()
+    with log.open("rb") as file:
+        file.seek(begin)
+        lines = file.read().decode(errors="replace").strip().splitlines()
+    return (lines or ["the runner said nothing"])[-1].removeprefix("runner: ")
+
+
+def _listen() -> list[int]:
+    """Take signals as the runner does, from the start on; returns the list that a near time limit is noted in."""
+    told: list[int] = []
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        told.append(number)
+        os.kill(os.getpid(), signal.SIGTERM)  # which waits where a worker is just being started
+
+    signal.signal(NEARLY_OVER, pass_on)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, cli.interrupt)
+    return told
+
+
+@contextlib.contextmanager
+def _into(log: Path) -> Iterator[None]:
+    """Have all that is printed appended to ``log``, also by processes that are started."""
+    sys.stdout.flush()
+    kept = [os.dup(number) for number in (1, 2)]
+    try:
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        for number in (1, 2):
+            os.dup2(descriptor, number)
+        os.close(descriptor)
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for number, earlier in zip((1, 2), kept, strict=True):
+            os.dup2(earlier, number)
+            os.close(earlier)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

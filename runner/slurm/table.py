@@ -1,0 +1,67 @@
+"""Print what the nodes of a submission found: one table for all, and a line for each kind of trouble."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from runner import ranking, report
+from runner.slurm.collect import NodeResult
+
+# So many nodes are named; of more there is the number.
+NAMED = 4
+COLUMNS = ("node", "profile", "samples", "speedup", "95% interval", "verdict", "ms/step")
+
+
+def show(results: Sequence[NodeResult], out: Console) -> None:
+    """Each node's own verdicts: one node's interval says nothing of another's."""
+    rows = [row for one in results for row in _rows(one)]
+    if rows:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in COLUMNS:
+            numbers = column in ("samples", "speedup", "ms/step")
+            table.add_column(column, justify="right" if numbers else "left", overflow="fold")
+        for cells, weight in rows:
+            table.add_row(*cells, style=report.STYLES[weight])
+        out.print(table)
+        out.print()
+    if sum(_has_interval(one) for one in results) > 1:
+        each = "each interval is for its own node and has its own error rate"
+        report.item(out, "sure", f"{each}: of 20 nodes without any difference one is expected to show one")
+
+
+def _has_interval(one: NodeResult) -> bool:
+    return one.summary is not None and any(found.speedup for found in one.summary.comparisons)
+
+
+def _rows(one: NodeResult) -> list[tuple[list[str], str]]:
+    """A row for each profile, in the order of the node's own report; what they are compared with has none."""
+    summary = one.summary
+    if summary is None or not summary.samples:
+        return []
+    reference = summary.plan.reference.name
+    rows = []
+    for name, cells in zip(ranking.order(summary), ranking.cells(summary), strict=True):
+        if name != reference or not summary.comparisons:
+            profile, speedup, interval, verdict, time = cells
+            samples = sum(sample.arm == name for sample in summary.samples)
+            said = verdict if one.settled else one.state
+            row = [one.name, profile, str(samples), speedup, interval, said, time]
+            rows.append((row, ranking.weight(summary, name)))
+    return rows
+
+
+def problems(results: Sequence[NodeResult]) -> list[str]:
+    """One line for each kind of trouble, with the nodes that have it."""
+    alike: dict[str, list[str]] = {}
+    for one in results:
+        if one.problem:
+            alike.setdefault(one.problem, []).append(one.name)
+    return [f"{_names(names)}: {problem}" for problem, names in alike.items()]
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"

@@ -1,0 +1,100 @@
+"""Show how a job goes: a table of its nodes on a terminal, plain lines elsewhere. Written to stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from types import TracebackType
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from runner.slurm.client import Job
+from runner.slurm.watch import Sight
+
+# So many nodes fit on a screen; of more there are numbers.
+MOST_NODES = 20
+
+
+class View:
+    """Used as a context manager."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._said: set[str] = set()
+        self._job_said = ""
+        self._live: Live | None = None
+        if sys.stderr.isatty() and not quiet:
+            self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+
+    def __enter__(self) -> View:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def show(self, job: Job, nodes: Mapping[str, Sight]) -> None:
+        if self._quiet:
+            return
+        line = of_job(job)
+        if self._live:
+            self._live.update(Group(Text(line), *_table(nodes)), refresh=True)
+            return
+        if line != self._job_said:
+            self._job_said = line
+            print(line, file=sys.stderr, flush=True)
+        for name, sight in nodes.items():
+            said = of_node(name, sight)
+            if sight.state != "waiting" and said not in self._said:
+                self._said.add(said)
+                print(said, file=sys.stderr, flush=True)
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        if self._live:
+            self._live.console.print(Text(text))
+        elif not self._quiet:
+            print(text, file=sys.stderr, flush=True)
+
+
+def of_job(job: Job) -> str:
+    if job.waits:
+        return f"job {job.number} waits: {job.why}"
+    on = f" on {job.nodes}" if job.nodes else ""
+    return f"job {job.number}: {job.state.lower().replace('_', ' ')}{on}"
+
+
+def of_node(name: str, sight: Sight) -> str:
+    """Of a node that measures, only that it does: its blocks come too often for lines."""
+    if sight.state == "measuring":
+        return f"{name}: measuring"
+    return f"{name}: {sight.state} ({sight.samples} samples)"
+
+
+def _table(nodes: Mapping[str, Sight]) -> list[Table | Text]:
+    if not nodes:
+        return []
+    if len(nodes) > MOST_NODES:
+        states = [sight.state for sight in nodes.values()]
+        counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+        samples = sum(sight.samples for sight in nodes.values())
+        return [Text(f"{len(nodes)} nodes: {counts}; {samples:,} samples")]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for number, column in enumerate(("node", "state", "blocks", "samples", "spent")):
+        table.add_column(column, justify="right" if number > 1 else "left")
+    for name, sight in nodes.items():
+        budget = f" of {_minutes(sight.budget_s)}" if sight.budget_s else ""
+        spent = f"{_minutes(sight.spent_s)}{budget}"
+        table.add_row(name, sight.state, str(len(sight.blocks)), str(sight.samples), spent)
+    return [table]
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds // 60:.0f}:{seconds % 60:02.0f}"

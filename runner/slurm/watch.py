@@ -1,0 +1,76 @@
+"""Look at what the nodes of a job have recorded so far, without reading anything twice."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner import record
+from runner.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED
+from runner.slurm import outcome
+
+ENDED = {MEASURED: "measured", FAILED: "failed", BAD_INPUT: "refused", INTERRUPTED: "stopped"}
+
+
+@dataclass
+class Sight:
+    """What is seen of one node: its ``samples`` and their blocks, the seconds of all workers, and how it stands."""
+
+    state: str = "waiting"
+    samples: int = 0
+    blocks: set[int] = field(default_factory=set)
+    spent_s: float = 0.0
+    budget_s: float = 0.0
+    read: int = 0  # bytes of the record
+
+
+class Watch:
+    """Nodes come into sight as their folders do."""
+
+    def __init__(self, folder: Path, job: str) -> None:
+        self._folder = folder
+        self._job = job
+        self.nodes: dict[str, Sight] = {}
+
+    def look(self, names: list[str]) -> dict[str, Sight]:
+        """``names`` are the job's nodes, as far as they are known."""
+        try:
+            folders = {path.name for path in self._folder.iterdir() if (path / outcome.NAME).exists()}
+        except OSError:
+            folders = set()
+        for name in sorted({*names, *folders}):
+            sight = self.nodes.setdefault(name, Sight())
+            try:
+                self._update(sight, self._folder / name)
+            except OSError:  # a file system of the cluster's that does not answer now
+                continue
+        return self.nodes
+
+    def _update(self, sight: Sight, place: Path) -> None:
+        found = outcome.read(place)
+        if found is not None and (found.job == self._job or found.status == MEASURED):
+            sight.state = "measuring" if found.status is None else ENDED.get(found.status, "failed")
+        path = place / record.FILE_NAME
+        if path.exists():
+            with path.open("rb") as file:
+                file.seek(sight.read)
+                new = file.read()
+            whole = new[: new.rfind(b"\n") + 1]
+            sight.read += len(whole)
+            for line in whole.splitlines():
+                _count(sight, line)
+
+
+def _count(sight: Sight, line: bytes) -> None:
+    try:
+        event = json.loads(line)
+        sight.spent_s += event.get("worker_seconds", 0.0)
+        if event["event"] == "run":
+            plan = event["plan"]
+            sight.budget_s = 0.0 if plan["epochs"] or plan.get("blocks") else plan["budget_s"]
+        elif event["event"] == "sample":
+            sight.samples += 1
+            sight.blocks.add(event["block"])
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return  # the report says what is wrong with a record

@@ -1,0 +1,77 @@
+"""What Slurm's commands say when they can't ask, or are told no; the rest is tried with a real cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.slurm import client
+from runner.slurm.client import Job, NoAnswer, Refused
+
+MUNGE = """\
+sbatch: error: If munged is up, restart with --num-threads=10
+sbatch: error: Munge encode failed: Failed to access "/run/munge/munge.socket.2": No such file or directory
+sbatch: error: slurm_send_node_msg: auth_g_create: REQUEST_PARTITION_INFO has authentication error
+slurm_load_partitions: Protocol authentication error
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (MUNGE, "munge does not answer here, and Slurm takes no request without it; start it"),
+        (
+            "slurm_load_partitions: Unable to contact slurm controller (connect failure)",
+            "sinfo: the Slurm controller does not answer; wait",
+        ),
+        (
+            "sinfo: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host\n"
+            "sinfo: fatal: Could not establish a configuration source",
+            "sinfo: this machine knows of no Slurm cluster; log in to one that does",
+        ),
+    ],
+)
+def test_no_answer_and_its_mend(said, told):
+    problem = client._problem("sinfo", said)
+    assert isinstance(problem, NoAnswer)
+    assert str(problem).startswith(told)
+
+
+def test_refused_with_slurms_own_last_words():
+    said = (
+        "sbatch: error: invalid account\n"
+        "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified\n"
+    )
+    problem = client._problem("sbatch", said)
+    assert isinstance(problem, Refused)
+    assert str(problem).startswith("Batch job submission failed: Invalid account")
+
+
+def test_commands_that_are_missing(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(NoAnswer, match="sbatch is not found: this machine can't submit"):
+        client.require()
+    with pytest.raises(NoAnswer, match="sinfo is not found"):
+        client.partitions()
+
+
+def test_options_in_variables_are_left_out_unless_they_say_who_pays():
+    caller = {
+        "SBATCH_EXCLUSIVE": "user", "SQUEUE_STATES": "RUNNING", "SLURM_CONF": "/c", "SBATCH_ACCOUNT": "a", "HOME": "/h",
+    }  # fmt: skip
+    assert client._environment(caller) == {"SLURM_CONF": "/c", "SBATCH_ACCOUNT": "a", "HOME": "/h"}
+
+
+@pytest.mark.parametrize(
+    ("reason", "why"),
+    [
+        ("Resources", "Resources (the nodes that it could use are busy)"),
+        (
+            "ReqNodeNotAvail, UnavailableNodes:node2",
+            "ReqNodeNotAvail, UnavailableNodes:node2 (a node that it needs is down,",
+        ),
+        ("Licenses", "Licenses"),
+        ("None", "no reason given yet"),
+    ],
+)
+def test_why_a_job_waits(reason, why):
+    assert Job("1", "PENDING", "", reason).why.startswith(why)

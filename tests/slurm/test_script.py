@@ -1,0 +1,66 @@
+"""The batch script, as people read it before they submit it, and as bash and sbatch read it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from runner.slurm.script import grace_s, render
+from tests.slurm.conftest import settings
+
+FOLDER = Path("/shared/run")
+
+
+def options(text):
+    return [line.removeprefix("#SBATCH ") for line in text.splitlines() if line.startswith("#SBATCH")]
+
+
+def test_what_it_asks_for():
+    text = render(settings(partition="work", options=("account=physics",)), FOLDER, "envkit-1", 2)
+    assert text.startswith("#!/bin/bash\n#SBATCH ")
+    for option in (
+        "--job-name=envkit-1", "--nodes=2", "--exclusive", "--mem=0", "--time=15", "--partition=work", "--requeue",
+        "--no-kill", "--signal=URG@60", "--account=physics", "--output=/shared/run/slurm-%j.out",
+    ):  # fmt: skip
+        assert option in options(text)
+
+
+def test_what_was_not_asked_for_is_the_clusters_to_say():
+    asked = [option.partition("=")[0] for option in options(render(settings(minutes=None), FOLDER, "envkit-1", 2))]
+    assert not {"--time", "--partition", "--nodelist", "--exclude"} & set(asked)
+
+
+def test_nodes_that_go_on_and_nodes_that_are_done():
+    asked = options(render(settings(), FOLDER, "envkit-2", 1, ["node2"], ["node1", "node3"]))
+    assert {"--nodes=1", "--nodelist=node2", "--exclude=node1,node3"} <= set(asked)
+
+
+def test_it_says_what_each_node_runs():
+    assert "#   runner bench mine --engine=local --blocks=6 --output=/shared/run/NODE\n" in render(
+        settings(), FOLDER, "envkit-1", 2
+    )
+
+
+@pytest.mark.parametrize("name", ["plain", "with blanks", "it's", "100%", "$HOME", 'a "b"'])
+def test_any_folder(tmp_path, name):
+    """bash finds the folder that was meant, and so does sbatch, for which % and quotes mean something."""
+    text = render(settings(), tmp_path / name, "envkit-1", 2)
+    upto = text.partition("# One task on each node")[0]
+    found = subprocess.run(["bash", "-c", f'{upto}printf %s "$folder"'], capture_output=True, text=True, check=True)
+    assert found.stdout == str(tmp_path / name)
+    (output,) = [option for option in options(text) if option.startswith("--output")]
+    words = subprocess.run(["bash", "-c", f"printf %s {output}"], capture_output=True, text=True, check=True).stdout
+    assert words == f"--output={str(tmp_path / name).replace('%', '%%')}/slurm-%j.out"
+
+
+def test_bash_can_read_it(tmp_path):
+    path = tmp_path / "batch.sh"
+    path.write_text(render(settings(), FOLDER, "envkit-1", 2))
+    subprocess.run(["bash", "-n", path], check=True)
+
+
+@pytest.mark.parametrize(("minutes", "seconds"), [(None, 60), (1, 10), (3, 30), (6, 60), (600, 60)])
+def test_the_grace_is_short_where_the_limit_is(minutes, seconds):
+    assert grace_s(minutes) == seconds

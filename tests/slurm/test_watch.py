@@ -1,0 +1,68 @@
+"""What is seen of nodes while they measure."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner.slurm.client import Job
+from runner.slurm.outcome import Outcome
+from runner.slurm.view import View, of_job
+from runner.slurm.watch import Watch
+from tests.records import run_events
+from tests.slurm.conftest import JOB
+
+
+@pytest.fixture
+def place(folder):
+    made = folder / "node1"
+    made.mkdir()
+    Outcome(JOB, 1.0).write(made)
+    return made
+
+
+def test_a_record_that_grows(folder, place):
+    lines = [json.dumps(event) + "\n" for event in run_events()]
+    watch = Watch(folder, JOB)
+    path = place / "record.jsonl"
+    path.write_text("".join(lines[:4]) + lines[4][:20])
+    seen = watch.look(["node1", "node2"])
+    assert (seen["node1"].state, seen["node1"].samples, len(seen["node1"].blocks)) == ("measuring", 3, 2)
+    assert (seen["node1"].spent_s, seen["node1"].budget_s) == (6.0, 240.0)
+    assert seen["node2"].state == "waiting"
+    path.write_text("".join(lines))
+    assert watch.look(["node1"])["node1"].samples == 14
+
+
+def test_the_end_of_a_node_and_what_an_earlier_job_left(folder, place):
+    watch = Watch(folder, JOB)
+    Outcome(JOB, 1.0, 2.0, 2, "no such thing").write(place)
+    assert watch.look([])["node1"].state == "refused"
+    Outcome("16", 1.0, 2.0, 130, "stopped").write(place)
+    assert Watch(folder, JOB).look([])["node1"].state == "waiting"
+
+
+def test_lines_only_where_something_changes(folder, place, capsys):
+    watch = Watch(folder, JOB)
+    with View(quiet=False) as view:
+        for state, reason in (
+            ("PENDING", "Priority"),
+            ("PENDING", "Priority"),
+            ("RUNNING", "None"),
+            ("RUNNING", "None"),
+        ):
+            view.show(Job(JOB, state, "node1" if state == "RUNNING" else "", reason), watch.look([]))
+    assert capsys.readouterr().err.splitlines() == [
+        "job 17 waits: Priority (other jobs come first)", "node1: measuring", "job 17: running on node1",
+    ]  # fmt: skip
+
+
+def test_quiet_says_nothing(folder, place, capsys):
+    with View(quiet=True) as view:
+        view.show(Job(JOB, "RUNNING"), Watch(folder, JOB).look([]))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_state_in_words():
+    assert of_job(Job(JOB, "NODE_FAIL", "node[1-2]")) == "job 17: node fail on node[1-2]"
