@@ -376,9 +376,6 @@ def test_a_cache_that_cannot_be_written_or_read_is_no_trouble(execute, shared, t
     assert execute("mine", "sh", "-c", "echo $GREETING").stdout == "hello\n"
 
 
-# --- what is wrong is said in one line ---
-
-
 @pytest.mark.parametrize(
     ("name", "mode", "status", "said"),
     [
@@ -401,35 +398,3 @@ def test_an_interpreter_that_is_not_there(execute, tmp_path):
     (tmp_path / "script").chmod(0o755)
     result = execute("mine", "./script")
     assert (result.returncode, result.stderr) == (127, "runner: ./script: No such file or directory\n")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["baseline"], "exec: the command comes after --, for example: runner exec baseline -- python train.py"),
-        (["baseline", "python", "x.py"], "for example: runner exec baseline -- python x.py"),
-        (["baseline", "--"], "exec: there is no command after --"),
-        (["basline", "--", "true"], "no profile 'basline'"),
-        (["baseline", "--keep-env", "NOT_SET", "--", "true"], "--keep-env NOT_SET: it is not set in your environment"),
-        (["baseline", "--evidence", "no/x.json", "--", "true"], "--evidence no/x.json: there is no such folder"),
-        (["baseline", "--evidence", "x.json", "--no-check", "--", "true"], "--evidence: with --no-check there is none"),
-        (["baseline", "--engine", "lxc", "--", "true"], "no engine 'lxc'"),
-        (["baseline", "--memory", "4g", "--", "true"], "--memory means nothing to the engine local"),
-        (["baseline", "--python", "/no/python", "--", "true"], "--python /no/python: no such executable"),
-    ],
-)
-def test_what_is_wrong_is_said_before_anything_runs(refused, arguments, said):
-    assert said in refused("exec", *arguments)
-
-
-def test_a_library_that_is_missing(refused, simulation, write_profile):
-    profile = write_profile("mine", "preload: [mimalloc]\n")
-    assert "preloads mimalloc, which is not installed" in refused(
-        "exec", "--python", simulation.python, profile, "--", "true"
-    )
-
-
-def test_a_temporary_folder_that_is_not_there(refused, tmp_path):
-    assert f"{tmp_path}/none: No such file or directory; set TMPDIR" in refused(
-        "exec", "baseline", "--", "true", TMPDIR=str(tmp_path / "none")
-    )
