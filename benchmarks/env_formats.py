@@ -34,7 +34,9 @@ The kit's own folder is `/home/you/envkit` here."""
 ABOUT = {
     "shell": ("sh", """\
 In bash, zsh or dash: `eval "$(runner env PROFILE)"`. It lasts as long as that shell, so use a fresh one for each
-profile. Any value."""),
+profile. What this shell has set that could change the outcome and is not the profile's, of an earlier profile or a
+`.bashrc`, is unset, and a note on the standard error names it; what only says where to run stays
+(`CUDA_VISIBLE_DEVICES`). Any value."""),
     "dotenv": ("sh", """\
 `docker run --env-file FILE`, Compose and python-dotenv read it. They don't agree on quotes, so what needs them is
 refused: line breaks, blanks at either end, a quote at the beginning, `$`, and `#` after a blank."""),
