@@ -29,20 +29,26 @@ def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
+def namespace() -> str:
+    """Where this process' number counts: in another PID namespace, such as a container's, others have it."""
+    return str(Path("/proc/self/ns/pid").readlink())
+
+
 def me() -> str:
     """This runner, as one word. A process number alone would be used again by another process."""
-    return f"{platform.node()}/{os.getuid()}/{boot_id()}/{os.getpid()}/{started(os.getpid())}"
+    return f"{platform.node()}/{os.getuid()}/{boot_id()}/{namespace()}/{os.getpid()}/{started(os.getpid())}"
 
 
 def is_gone(owner: str) -> bool:
     """Whether ``owner`` was a runner of this user on this machine that runs no more.
 
-    Of another user's it can't be told where /proc hides other users' processes.
+    Of another user's it can't be told where /proc hides other users' processes, and of one in another PID namespace
+    not before the machine is started again.
     """
     try:
-        host, user, boot, pid, start = owner.split("/")
+        host, user, boot, place, pid, start = owner.split("/")
     except ValueError:
         return False
     if (host, user) != (platform.node(), str(os.getuid())):
         return False
-    return boot != boot_id() or started(int(pid)) != start
+    return boot != boot_id() or (place == namespace() and started(int(pid)) != start)

@@ -132,7 +132,7 @@ def test_a_session_is_noted_while_it_runs(shell, tmp_path):
 
 
 def note(session, **fields):
-    gone_runner = f"{os.uname().nodename}/{os.getuid()}/{owner.boot_id()}/1/not-then"
+    gone_runner = f"{os.uname().nodename}/{os.getuid()}/{owner.boot_id()}/{owner.namespace()}/1/not-then"
     document = {"owner": gone_runner, "started": owner.started(session)}
     notes().mkdir(mode=0o700, exist_ok=True)
     (notes() / str(session)).write_text(json.dumps({**document, **fields}))
