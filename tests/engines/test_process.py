@@ -168,7 +168,7 @@ def test_a_number_that_another_session_has_now_is_left_alone(sleeper):
 
 def test_another_machines_and_a_living_runners_notes_are_left_alone(sleeper):
     one, two = sleeper(), sleeper()
-    note(one.pid, owner=f"elsewhere/{os.getuid()}/{owner.boot_id()}/1/1")
+    note(one.pid, owner=f"elsewhere/{os.getuid()}/{owner.boot_id()}/{owner.namespace()}/1/1")
     note(two.pid, owner=owner.me())
     remove_leftovers()
     assert (one.poll(), two.poll()) == (None, None)
