@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from runner.operators import ENOUGH
+
 STEPS = 2
 
 
@@ -15,7 +17,7 @@ def test_operators_of_real_training_under_a_profile(cli):
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
     assert document["not_in_effect"] == []
-    assert document["reasons"] == ["From 1 process each nothing can be concluded: take 3."]
+    assert document["reasons"] == [f"From 1 process each nothing can be concluded: take {ENOUGH} (--processes)."]
     for side in document["profiles"]:
         operators = {one["name"]: one for one in side["operators"]}
         # two convolutions, forwards and backwards, and two linear layers: the first's output is 64 x 32 x 28 x 28
