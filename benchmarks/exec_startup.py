@@ -22,14 +22,18 @@ from runner.machine_lock import machine_lock
 STARTS, WARM_UP = 50, 3
 LIMIT_MS = 50.0
 RUNNER = Path(sys.executable).with_name("runner")
+BARE = "bare"
+# A profile that sets nothing, and one that preloads libraries.
 WAYS: dict[str, tuple[str, ...]] = {
-    "bare": (),
-    "exec": (str(RUNNER), "exec", "{}", "--"),
-    "exec --no-check": (str(RUNNER), "exec", "--no-check", "{}", "--"),
+    BARE: (),
+    "exec baseline": (str(RUNNER), "exec", "baseline", "--"),
+    "exec --no-check baseline": (str(RUNNER), "exec", "--no-check", "baseline", "--"),
+    "exec jemalloc-retain-mkl": (str(RUNNER), "exec", "jemalloc-retain-mkl", "--"),
 }
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "python -c pass": (sys.executable, "-c", "pass"),
     "/bin/true": ("/bin/true",),
+    "python -c pass": (sys.executable, "-c", "pass"),
+    "python -c 'import torch'": (sys.executable, "-c", "import torch"),
 }
 
 
@@ -37,24 +41,23 @@ def main() -> int:
     parser = script.parser("exec_startup", __doc__)
     parser.set_defaults(page=PROJECT / "docs" / "startup.md")
     parser.add_argument("--starts", metavar="N", type=count, default=STARTS, help=f"of each (default: {STARTS})")
-    parser.add_argument("--profile", metavar="NAME", default="baseline", help="(default: baseline)")
     arguments = parser.parse_args()
     if not RUNNER.exists():
         raise InputError(f"{RUNNER}: is not there; make it with: make setup")
-    results = Results(arguments.results, {"machine": page.machine(), "profile": arguments.profile})
+    results = Results(arguments.results, {"machine": page.machine()})
     variables, _ = clean(os.environ, keep=())
     variables.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled once, as it is for everybody
     with machine_lock():
         for _ in range(WARM_UP):
             for argv in COMMANDS.values():
                 for way in WAYS:
-                    _ms(way, argv, arguments.profile, variables)
+                    _ms(way, argv, variables)
         for number in range(arguments.starts):
             cells = [(command, way) for command in COMMANDS for way in WAYS]
             random.Random(number).shuffle(cells)
             for command, way in cells:
                 if not results.of("start", round=number, command=command, way=way):
-                    took = _ms(way, COMMANDS[command], arguments.profile, variables)
+                    took = _ms(way, COMMANDS[command], variables)
                     results.append("start", round=number, command=command, way=way, ms=round(took, 3))
             print(f"{number + 1}/{arguments.starts}", flush=True)
     lines = [line for line in results.of("start") if line["round"] < arguments.starts]
@@ -62,9 +65,9 @@ def main() -> int:
     return 0
 
 
-def _ms(way: str, command: Sequence[str], profile: str, variables: Mapping[str, str]) -> float:
+def _ms(way: str, command: Sequence[str], variables: Mapping[str, str]) -> float:
     """How long one start takes, from before it to after its end, in milliseconds."""
-    argv = [part.format(profile) for part in WAYS[way]] + list(command)
+    argv = [*WAYS[way], *command]
     begin = time.perf_counter()
     ended = subprocess.run(argv, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     took = time.perf_counter() - begin
@@ -95,10 +98,10 @@ def _page(lines: Sequence[Line], settings: Line, starts: int) -> list[str]:
         times = {way: _of(lines, command, way) for way in WAYS}
         for way, ms in times.items():
             row = [f"`{command}`", way, f"{statistics.median(ms):.1f}"]
-            if way == "bare":
+            if way == BARE:
                 rows.append([*row, "", "", ""])
                 continue
-            added = [one - bare for one, bare in zip(ms, times["bare"], strict=True)]
+            added = [one - bare for one, bare in zip(ms, times[BARE], strict=True)]
             interval = median_interval(added)
             shown = f"{interval[0]:.1f} to {interval[1]:.1f}" if interval else "too few starts"
             within = "" if interval is None else "yes" if interval[1] < LIMIT_MS else "no"
@@ -106,7 +109,7 @@ def _page(lines: Sequence[Line], settings: Line, starts: int) -> list[str]:
     header = ("command", "started", "median, ms", "added, ms", "95% interval", f"below {LIMIT_MS:g} ms")
     return [
         page.heading("What `runner exec` adds to the start of a command", QUESTION, lines, settings["machine"]),
-        HOW.format(starts=starts, warm_up=WARM_UP, profile=settings["profile"]),
+        HOW.format(starts=starts, warm_up=WARM_UP),
         page.table(header, rows, numbers_from=2),
         WHY,
     ]
@@ -125,7 +128,9 @@ from before a process is started to after it has ended. Profile: `{profile}`. Th
 its median has an interval from the order statistics."""
 WHY = """What is added is nearly all the start of a second Python, the runner's own. The environment comes from the
 user's cache, which is used only while everything that it was made from is the same; where it isn't, as in the first
-start after a profile was edited, looking into the interpreter takes some hundred milliseconds more."""
+start after a profile was edited, looking into the interpreter takes some hundred milliseconds more. A process that has
+imported torch leaves its evidence when it ends, unless `--no-check` says that none is wanted; that, and what the preloaded
+libraries themselves do to the start, is in the last rows."""
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import Any
 OTHERS, OUTSIDE = "other operators", "outside of operators"
 # How much of a change of CPU time is "most of it"; page faults have to have fallen (or grown) by as large a share.
 MOST = 0.5
+NEARLY_ALL = 0.75
 # Below this share of the difference in time, CPU time has not changed with it.
 LITTLE = 0.1
 NAMED = 3
@@ -239,7 +240,12 @@ def _of_cpu_time(reference: Profiled, other: Profiled, faster: bool) -> str:
     counts = f"{before.median:,.0f} to {faults.median:,.0f} per step"
     if changed and (faults.median < before.median) == faster and faults.apart_from(before):
         fall = f"page faults {'fall' if faster else 'rise'} from {counts}"
-        return f"{said}, and {fall}: the difference is in getting memory from the kernel, not in arithmetic."
+        if part >= NEARLY_ALL * total:
+            return f"{said}, and {fall}: the difference is in getting memory from the kernel, not in arithmetic."
+        return (
+            f"{said}, and {fall}: so much is in getting memory from the kernel; the other {total - part:.1f} ms are the "
+            "program's own."
+        )
     return f"{said}, but page faults don't change with it ({counts}): the numbers don't show what for."
 
 
