@@ -124,13 +124,13 @@ def _of(lines: Sequence[Line], command: str, way: str) -> list[float]:
 QUESTION = """A command that is run under a profile starts later than it would alone: the runner has to start, find the
 profile's environment, put the witness beside the command and look at what it left. How much later does it end?"""
 HOW = """Each of {starts} rounds starts everything once, in random order, after {warm_up} rounds to warm up; a time is
-from before a process is started to after it has ended. Profile: `{profile}`. The difference is taken within each round;
-its median has an interval from the order statistics."""
+from before a process is started to after it has ended. The difference is taken within each round; its median has an
+interval from the order statistics."""
 WHY = """What is added is nearly all the start of a second Python, the runner's own. The environment comes from the
 user's cache, which is used only while everything that it was made from is the same; where it isn't, as in the first
 start after a profile was edited, looking into the interpreter takes some hundred milliseconds more. A process that has
-imported torch leaves its evidence when it ends, unless `--no-check` says that none is wanted; that, and what the preloaded
-libraries themselves do to the start, is in the last rows."""
+imported torch leaves its evidence when it ends, unless `--no-check` says that none is wanted. This is what the last rows
+have beyond the others: it delays the end, and not the start."""
 
 
 if __name__ == "__main__":
