@@ -129,8 +129,8 @@ interval from the order statistics."""
 WHY = """What is added is nearly all the start of a second Python, the runner's own. The environment comes from the
 user's cache, which is used only while everything that it was made from is the same; where it isn't, as in the first
 start after a profile was edited, looking into the interpreter takes some hundred milliseconds more. A process that has
-imported torch leaves its evidence when it ends, unless `--no-check` says that none is wanted. This is what the last rows
-have beyond the others: it delays the end, and not the start."""
+imported torch leaves its evidence when it ends, unless `--no-check` says that none is wanted. This is what the last
+rows have beyond the others: it delays the end, and not the start."""
 
 
 if __name__ == "__main__":

@@ -243,8 +243,8 @@ def _of_cpu_time(reference: Profiled, other: Profiled, faster: bool) -> str:
         if part >= NEARLY_ALL * total:
             return f"{said}, and {fall}: the difference is in getting memory from the kernel, not in arithmetic."
         return (
-            f"{said}, and {fall}: so much is in getting memory from the kernel; the other {total - part:.1f} ms are the "
-            "program's own."
+            f"{said}, and {fall}: so much is in getting memory from the kernel; the other {total - part:.1f} ms are "
+            "the program's own."
         )
     return f"{said}, but page faults don't change with it ({counts}): the numbers don't show what for."
 
