@@ -2,15 +2,18 @@
 PYTHON  ?= python3
 PROFILE ?= intel-omp
 ENGINE  ?= local
+# What to train: cnn, segmentation, translation or loader, and with bench all of these; empty is the CNN.
+WORKLOAD ?=
 ARGS    ?=
 # Where an image's memory allocators come from: conda (conda-forge, locked) or debian (where no conda channel can be reached).
 LIBRARIES ?= conda
 FROM    ?=
 VENV    := .venv
 RUNNER  := $(VENV)/bin/runner
+TRAINED := $(if $(WORKLOAD),--workload $(WORKLOAD))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench tune tune-page matrix matrix-page compare-engines doctor profiles image sif libraries dev test unit faults reliability simulated rivals padding peers experiments startup same book own-training operators env-formats fleet-page lint lock clean
+.PHONY: help setup bench loader-grid tune tune-page matrix matrix-page compare-engines doctor profiles image sif libraries dev test unit faults reliability simulated rivals padding peers experiments startup same book own-training operators env-formats fleet-page lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,17 +21,20 @@ help:  ## list the targets
 setup:  ## install the locked dependencies into .venv
 	@PYTHON="$(PYTHON)" images/setup $(VENV)
 
-bench: setup  ## measure PROFILE (default intel-omp) against the baseline and report
-	@$(RUNNER) bench $(PROFILE) --engine $(ENGINE) $(ARGS)
+bench: setup  ## measure PROFILE (default intel-omp) against the baseline and report (WORKLOAD=all: on every workload)
+	@$(RUNNER) bench $(PROFILE) --engine $(ENGINE) $(TRAINED) $(ARGS)
+
+loader-grid: setup  ## time of the input against batch size, for each number of DataLoader workers (6 minutes)
+	@$(RUNNER) loader-grid --engine $(ENGINE) $(ARGS)
 
 matrix: setup  ## measure every profile that applies here in one run, and rank them (2 minutes for each)
-	@$(RUNNER) matrix --engine $(ENGINE) $(ARGS)
+	@$(RUNNER) matrix --engine $(ENGINE) $(TRAINED) $(ARGS)
 
 tune: setup  ## search for the best environment on this machine, confirm it, and write it as the profile 'tuned'
-	@$(RUNNER) tune --engine $(ENGINE) $(ARGS)
+	@$(RUNNER) tune --engine $(ENGINE) $(TRAINED) $(ARGS)
 
 compare-engines: setup  ## measure PROFILE under the engines local, docker and apptainer: what a container costs
-	@$(RUNNER) compare-engines $(PROFILE) $(ARGS)
+	@$(RUNNER) compare-engines $(PROFILE) $(TRAINED) $(ARGS)
 
 doctor: setup  ## find what is wrong with PROFILE or this machine before measuring
 	@$(RUNNER) doctor $(PROFILE) --engine $(ENGINE) $(ARGS)

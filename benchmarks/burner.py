@@ -32,22 +32,31 @@ def step(work: float) -> None:
             total += number
 
 
+class Network:
+    """What says in which modes it was trained."""
+
+    def seen(self) -> dict[str, object]:
+        return {}
+
+
 class Training:
     """The work in the shape of a training job, as in ``runner.worker.workloads``."""
 
     images_per_step = 1
+    unit = "images"
     steps_per_epoch = STEPS
 
     def __init__(self, work: float) -> None:
         self._work = work
+        self.network = Network()
         self.digests = dict.fromkeys(("code", "data", "initial_weights"), _digest())
 
     def step(self) -> float:
         step(self._work)
         return 1.0
 
-    def accuracy(self) -> float:
-        return 1.0
+    def quality(self) -> dict[str, float]:
+        return {}
 
 
 def worker(arguments: list[str], work: float) -> int:
@@ -62,7 +71,7 @@ def worker(arguments: list[str], work: float) -> int:
     from runner.worker import __main__ as real
     from runner.worker import inspection, workloads
 
-    workloads.WORKLOADS["cnn"] = replace(workloads.WORKLOADS["cnn"], prepare=lambda data: Training(work))
+    workloads.WORKLOADS["cnn"] = replace(workloads.WORKLOADS["cnn"], prepare=lambda data, options: Training(work))
     inspect = inspection.inspect
     inspection.inspect = lambda commands: {**inspect(commands), "packages": {"torch": NO_TORCH}}
     sys.argv = ["runner.worker", *arguments]

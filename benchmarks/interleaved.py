@@ -31,6 +31,7 @@ from runner.profile import Profile
 from runner.resolve import resolve
 from runner.statistics.interval import ERROR_RATE, Speedup, log_ratios, speedup
 from runner.worker.fashion_mnist import SYNTHETIC
+from runner.worker.workloads import LOSS_TOLERANCE
 
 STEPS, WARMUP_STEPS = 100, 20
 TIMEOUT_S = 300.0
@@ -257,7 +258,7 @@ def loss_difference(results: Results, reference: str, other: str) -> float | Non
 
 
 def losses_agree(difference: float | None) -> bool:
-    return difference is not None and difference <= summary.LOSS_TOLERANCE
+    return difference is not None and difference <= LOSS_TOLERANCE
 
 
 def failures(results: Results, names: Sequence[str]) -> list[str]:

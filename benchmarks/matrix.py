@@ -8,13 +8,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks import page, script
-from runner import profile, ranking, record, reproduce, tables, wording
+from runner import advice, profile, ranking, record, reproduce, tables, wording
 from runner.commands import measuring
 from runner.engines.base import PROJECT
 from runner.errors import InputError
 from runner.measure import ENDED
 from runner.record import Event
 from runner.summary import Summary, summarise
+from runner.worker.fashion_mnist import SYNTHETIC
+from runner.worker.workloads import GENERATED
 
 PAGE = PROJECT / "docs" / "matrix.md"
 
@@ -53,9 +55,9 @@ def _page(events: Sequence[Event], summary: Summary) -> list[str]:
         *wording.of_many(summary),
         *wording.certainty(summary),
         *wording.evidence(summary),
-        *wording.advice(summary),
+        *advice.rows(summary),
     ]
-    data = "synthetic" if summary.synthetic else "Fashion-MNIST"
+    data = {SYNTHETIC: SYNTHETIC, GENERATED: summary.data_source}.get(summary.plan.data, "Fashion-MNIST")
     return [
         page.heading("Which profile is the fastest here?", QUESTION, events, wording.machine(summary)),
         "**SYNTHETIC DATA: this is not Fashion-MNIST.**" if summary.synthetic else "",

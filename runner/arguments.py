@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -43,3 +44,16 @@ def moment(text: str) -> datetime:
         return datetime.strptime(text.strip(), "%Y-%m-%d")
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(f"'{text}' is no date; write for example 2026-11-01, 12h, 7d or 4w") from None
+
+
+def counts(least: int) -> Callable[[str], tuple[int, ...]]:
+    """For ``0,2,4``: different whole numbers, each ``least`` or more, in the order in which they are given."""
+
+    def parse(text: str) -> tuple[int, ...]:
+        words = text.split(",")
+        if not all(word.isdigit() and int(word) >= least for word in words):
+            wanted = f"whole numbers from {least} on; write them as 1,2,4"
+            raise argparse.ArgumentTypeError(f"'{text}' is no list of {wanted}")
+        return tuple(dict.fromkeys(map(int, words)))
+
+    return parse

@@ -120,6 +120,8 @@ def _from_record(folder: Path, name: str) -> Baseline:
     if summary.not_in_effect:
         raise InputError(f"{folder}: {summary.not_in_effect[0].arm} was not in effect in this run; see: runner report")
     arms = summary.plan.arms
+    if summary.plan.each:
+        raise InputError(f"{folder}: measured several workloads; measure the one to save a baseline of, by --workload")
     if summary.plan.epochs:
         raise InputError(f"{folder}: is a full training (--full), one sample each; measure without --full")
     blocks = _complete_blocks(folder, events, [arm.name for arm in arms], summary.ended)

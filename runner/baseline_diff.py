@@ -12,13 +12,14 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from runner.baseline import Baseline
 from runner.errors import InputError
 from runner.statistics.interval import ERROR_RATE
 from runner.statistics.two_sample import autocorrelation, shift, widened
+from runner.worker.modes import Options
 
 Verdict = Literal["regression", "faster", "no regression", "not certain", "not compared"]
 SHOWN_OF_DIGEST = 12
@@ -93,6 +94,7 @@ def obstacles(old: Baseline, new: Baseline) -> list[str]:
         (f"the plan's {name.replace('_', ' ')}", old.plan[name], new.plan[name])
         for name in ("workload", "steps", "warmup_steps")
     ]
+    pairs.append(("the mode of training", _modes(old), _modes(new)))
     for name in old.document["digests"]:
         if name != INITIAL_WEIGHTS and name in new.document["digests"]:
             digests = (one.document["digests"][name][:SHOWN_OF_DIGEST] for one in (old, new))
@@ -101,6 +103,14 @@ def obstacles(old: Baseline, new: Baseline) -> list[str]:
         pairs += machine_pairs(old.engine(arm)["inspection"], new.engine(arm)["inspection"])
     found = [unequal(pair) for pair in dict.fromkeys(pairs) if pair[1] != pair[2]]
     return found + [f"'{arm}' was not measured" for arm in old.arms if arm not in new.arms]
+
+
+def _modes(one: Baseline) -> str:
+    """How it was trained, in words; earlier sessions had no choice."""
+    usual = asdict(Options())
+    given = {**usual, **one.plan.get("options", {})}
+    said = (f"{name.replace('_', ' ')} {value}" for name, value in sorted(given.items()) if value != usual.get(name))
+    return ", ".join(said) or "as usual"
 
 
 def machine_pairs(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, Any, Any]]:

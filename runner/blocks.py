@@ -22,15 +22,19 @@ def recorded_design(events: Sequence[Event], plan: Plan) -> Design | None:
     return Design(fixed["planned_blocks"], tuple(fixed["looks"]), plan.sharing) if fixed and plan.compared else None
 
 
-def skipped_steps(events: Sequence[Event]) -> int:
-    """How many of a sample's timed steps are left out at its start, because training was still warming up."""
-    fixed = _fixed(events)
-    return int(fixed.get("skipped_steps", 0)) if fixed else 0
+def skipped_steps(events: Sequence[Event], arm: Arm | None = None) -> int:
+    """How many of a sample's timed steps are left out at its start, because training was still warming up.
+
+    Where arms train several workloads it depends on the ``arm``.
+    """
+    fixed = _fixed(events) or {}
+    of_arms = fixed.get("skipped_of_arms", {})
+    return int(of_arms[arm.name] if arm is not None and arm.name in of_arms else fixed.get("skipped_steps", 0))
 
 
 def timed_steps(events: Sequence[Event], arm: Arm, blocks: Container[int] | None = None) -> list[list[float]]:
     """Per sample of ``arm``, or of those in ``blocks``, the seconds of the steps that count."""
-    skipped = skipped_steps(events)
+    skipped = skipped_steps(events, arm)
     return [event["step_s"][skipped:] for event in samples(events, arm) if blocks is None or event["block"] in blocks]
 
 
@@ -41,9 +45,9 @@ def step_curves(events: Sequence[Event], arm: Arm) -> list[list[float]]:
 
 
 def complete_blocks(events: Sequence[Event], plan: Plan, arm: Arm) -> list[int]:
-    """The blocks that have a sample of both the reference and ``arm``, in order."""
+    """The blocks that have a sample of both ``arm`` and its reference, in order."""
     of_arm = {event["block"] for event in samples(events, arm)}
-    return sorted(of_arm & {event["block"] for event in samples(events, plan.reference)})
+    return sorted(of_arm & {event["block"] for event in samples(events, plan.reference_of(arm))})
 
 
 def comparable_steps(
@@ -67,7 +71,7 @@ def block_ratios(events: Sequence[Event], plan: Plan, arm: Arm, without: Contain
             event["block"]: statistics.fmean(steps)
             for event, steps in zip(samples(events, one), comparable_steps(events, plan, one), strict=True)
         }
-        for one in (plan.reference, arm)
+        for one in (plan.reference_of(arm), arm)
     ]
     blocks = [block for block in complete_blocks(events, plan, arm) if block not in without]
     return log_ratios(*([of_arm[block] for block in blocks] for of_arm in times))

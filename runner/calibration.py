@@ -22,10 +22,12 @@ def is_calibration(plan: Plan) -> bool:
 def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> dict[str, Any] | None:
     """The latest calibration in the folder ``results`` that holds for a run of ``plan``, or None.
 
-    It must have been made on this machine (by its fingerprint and facts) with the same engine, image, workload and
-    length of samples, with the same variables ``kept`` of the caller's, and have ended. Returns ``sd`` (standard
+    It must have been made on this machine (by its fingerprint and facts) with the same engine, image, workload, modes
+    and length of samples, with the same variables ``kept`` of the caller's, and have ended. Returns ``sd`` (standard
     deviation of a block's log ratio), ``blocks``, ``folder`` and ``time`` (seconds since 1970).
     """
+    if plan.each:
+        return None  # one of a single workload says nothing of several
     found = []
     for path in results.glob(f"*/{record.FILE_NAME}"):
         try:
@@ -50,6 +52,6 @@ def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str
 def _conditions(plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> Any:
     seen = engines[plan.reference.engine]
     inside = seen["inspection"]
-    length = (plan.workload_of(plan.reference), plan.own, plan.steps, plan.warmup_steps, plan.epochs)
+    length = (plan.workload_of(plan.reference), plan.options, plan.own, plan.steps, plan.warmup_steps, plan.epochs)
     image = (seen["engine"], inside["packages"], plan.engine_options)
     return length, image, inside["facts"], inside["fingerprint"], kept

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import report, wording
-from runner.plan import Arm, OwnCommand
+from runner.plan import Arm, OwnCommand, Plan
 from runner.summary import Measured, Summary
 from runner.worker.metric import parse
 
@@ -29,7 +29,6 @@ def surroundings(summary: Summary) -> list[tuple[str, str]]:
     host = summary.inspection(plan.reference)
     facts, machine = host["facts"], host["fingerprint"]
     quota = f", quota {facts['cpu_quota']:g} CPUs" if facts["cpu_quota"] else ""
-    length = f"{plan.epochs} epochs" if plan.epochs else f"{plan.steps} steps after {plan.warmup_steps} to warm up"
     profiles = {arm.profile: summary.environments[arm.name].title for arm in plan.compared or plan.arms}
     rows = [("profile", f"{name}: {title}") for name, title in profiles.items()]
     rows += [
@@ -51,10 +50,19 @@ def surroundings(summary: Summary) -> list[tuple[str, str]]:
         rows.append(("command", f"{wording.what_was_run(summary).removeprefix('command ')}, in {plan.own.folder}"))
         rows.append(("metric", f"{metric(plan.own)}; each sample a fresh process"))
     else:
-        rows.append(("workload", f"{', '.join(plan.workloads)}, {length}, each sample a fresh process"))
+        rows += [("workload", f"{name}, {length}, each sample a fresh process") for name, length in _lengths(plan)]
+        rows.append(("modes", plan.options.text() or "fp32, not compiled, usual memory layout"))
     rows.append(("data", summary.data_source))
     rows.append(("design", wording.design(summary)))
     return rows
+
+
+def _lengths(plan: Plan) -> list[tuple[str, str]]:
+    """What is trained, and for how long: one line, or one for each workload where they differ in that."""
+    if plan.epochs or not plan.each:
+        steps = f"{plan.steps} steps after {plan.warmup_steps} to warm up"
+        return [(", ".join(plan.workloads), f"{plan.epochs} epochs" if plan.epochs else steps)]
+    return [(name, f"{one.steps} steps after {one.warmup_steps} to warm up") for name, one in plan.each.items()]
 
 
 def metric(own: OwnCommand) -> str:
@@ -85,7 +93,8 @@ def _evidence(summary: Summary, measured: Measured, out: Console) -> None:
 def _notes(summary: Summary, out: Console) -> None:
     for arm in summary.plan.compared:
         for name, here, there in differences(summary, arm):
-            report.item(out, "note", f"{name} is {here} in {summary.plan.reference.name} and {there} in {arm.name}")
+            reference = summary.plan.reference_of(arm).name
+            report.item(out, "note", f"{name} is {here} in {reference} and {there} in {arm.name}")
     report.item(out, "ended", summary.ended or "not yet, or killed: continue with --resume")
     out.print(Text("by hand  (one sample each)"))
     for measured in summary.measured:
@@ -101,6 +110,6 @@ def differences(summary: Summary, arm: Arm) -> list[tuple[str, str, str]]:
             **seen["packages"],
             **{name.replace("_", " "): seen["facts"][name] for name in ("usable_cpus", "physical_cores", "cpu_quota")},
         }
-        for seen in (summary.inspection(summary.plan.reference), summary.inspection(arm))
+        for seen in (summary.inspection(summary.plan.reference_of(arm)), summary.inspection(arm))
     )
     return [(name, str(here), str(theirs[name])) for name, here in ours.items() if here != theirs[name]]

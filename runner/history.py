@@ -39,9 +39,10 @@ class Run:
         return {
             "folder": str(self.folder),
             "started": self.started.isoformat(timespec="seconds"),
-            "profiles": [arm.profile for arm in subjects(plan)],
+            "profiles": list(dict.fromkeys(arm.profile for arm in subjects(plan))),
             "engines": engines(plan),
             "workload": plan.workload,
+            "modes": plan.options.text(),
             "blocks": self.blocks,
             **{key: document[key] for key in ("reference", "comparisons", "ended")},
         }

@@ -10,7 +10,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from runner import details, pictures, reproduce, tables, wording
+from runner import across, advice, details, grid, pictures, reproduce, tables, wording
+from runner.learning import learnt
 from runner.pictures import Picture
 from runner.plan import Arm
 from runner.record import Event
@@ -24,6 +25,7 @@ READING = {
     "is found. Green is faster, orange slower, blue neither.",
     "distributions": "How often a step takes how long: all timed steps of all samples. The axis leaves out the slowest "
     "and fastest 0.5%; the slowest step is given in figures.",
+    "grid": "One line for each number of workers: the median of its samples, with the least and the most of any.",
     "time-course": "One point for each sample, at the time when it began. Equal distances are equal percentages "
     "everywhere.",
 }
@@ -69,19 +71,19 @@ def page(folder: Path, events: Sequence[Event], summary: Summary) -> str:
         loader=PackageLoader("runner"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     plan = summary.plan
-    names = [arm.name for arm in plan.compared or plan.arms]
+    chosen = (pictures.GRID, *pictures.PICTURES) if grid.is_grid(plan) else pictures.PICTURES
     return environment.get_template("report.html.j2").render(
         summary=summary,
         folder=folder,
-        names=", ".join(names) if len(names) <= UNFOLDED else f"{len(names)} profiles",
-        reference=plan.reference.name,
+        title=_title(summary),
+        reference=_reference(summary),
         unfolded=len(plan.compared) <= UNFOLDED,
         unverified=[what for seen in summary.engines.values() if (what := seen["inspection"]["unverified_packages"])],
         headlines=headlines(summary),
-        certainty=wording.certainty(summary),
-        advice=wording.advice(summary),
+        certainty=[*wording.certainty(summary), *learnt(summary)],
+        advice=[*across.wins(summary), *advice.rows(summary)],
         machine=wording.machine(summary),
-        drawn={picture.name: _drawn(picture, summary) for picture in pictures.PICTURES},
+        drawn={picture.name: _drawn(picture, summary) for picture in chosen},
         header=tables.header(summary),
         table=tables.all_arms(summary),
         book=tables.book(summary),
@@ -92,8 +94,28 @@ def page(folder: Path, events: Sequence[Event], summary: Summary) -> str:
     )
 
 
+def _title(summary: Summary) -> str:
+    """What was compared with what."""
+    plan = summary.plan
+    if grid.is_grid(plan):
+        return f"{len(plan.arms)} settings of the loader under {plan.reference.profile}"
+    names = list(dict.fromkeys(arm.profile if plan.across else arm.name for arm in plan.compared or plan.arms))
+    what = ", ".join(names) if len(names) <= UNFOLDED else f"{len(names)} profiles"
+    where = f" on {len(plan.workloads)} workloads" if plan.across else ""
+    return f"{what}{where}{f' against {_reference(summary)}' if summary.comparisons else ''}"
+
+
+def _reference(summary: Summary) -> str:
+    """What others are compared with; on several workloads it is the same profile on each."""
+    reference = summary.plan.reference
+    return reference.profile if summary.plan.across else reference.name
+
+
 def headlines(summary: Summary) -> list[Headline]:
-    """One for each profile that was compared, of the rows of ``wording.verdicts``."""
+    """One for each profile that was compared, from ``wording.verdicts``; of the loader's settings the best."""
+    if grid.is_grid(summary.plan):
+        measured = grid.cells(summary)
+        return [Headline("least time", grid.best(measured), "plain", [])] if measured else []
     found: list[Headline] = []
     for row in wording.verdicts(summary):
         if row.label:
@@ -116,6 +138,8 @@ def _drawn(picture: Picture, summary: Summary) -> Drawn:
 
 def _in_words(picture: Picture, summary: Summary) -> str:
     """For those who have a picture read out to them."""
+    if picture is pictures.GRID:
+        return grid.best(grid.cells(summary))
     if picture is pictures.FOREST:
         return "; ".join(f"{one.arm}: {one.text}" for one in headlines(summary))
     return "The figures are in the table 'What each took'."
@@ -123,7 +147,7 @@ def _in_words(picture: Picture, summary: Summary) -> str:
 
 def _sides(summary: Summary, arm: Arm) -> Sides:
     plan = summary.plan
-    there, here = _set(summary, plan.reference), _set(summary, arm)
+    there, here = _set(summary, plan.reference_of(arm)), _set(summary, arm)
     names = dict.fromkeys([*there, *here])
     rows = [(name, there.get(name, "-"), here.get(name, "-"), there.get(name) != here.get(name)) for name in names]
     return Sides(arm.name, rows, details.differences(summary, arm))

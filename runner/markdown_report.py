@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner import reproduce, tables, wording
+from runner import across, advice, grid, reproduce, tables, wording
+from runner.learning import learnt
 from runner.record import Event
 from runner.summary import Summary
 from runner.wording import Row
@@ -20,9 +21,13 @@ def document(folder: Path, events: Sequence[Event], summary: Summary) -> str:
         Row("failed", f"block {one['block'] + 1}, {one['arm']}: the worker {one['problem']}", "bad")
         for one in summary.failures
     ]
-    parts += [_items(wording.verdicts(summary)), _items(failures), _table(summary)]
+    if grid.is_grid(summary.plan):
+        parts += [_items(failures), *_grid(summary)]
+    else:
+        parts += [_items(across.wins(summary)), _items(wording.verdicts(summary)), _items(failures), _table(summary)]
     findings = [Row(one["severity"], f"{one['seen']}: {one['why']}") for one in summary.findings]
-    parts.append(_items([*wording.certainty(summary), *wording.evidence(summary), *findings, *wording.advice(summary)]))
+    sure = [*wording.certainty(summary), *wording.evidence(summary), *learnt(summary)]
+    parts.append(_items([*sure, *findings, *advice.rows(summary)]))
     parts.append(f"{escaped(wording.machine(summary))}  ")
     parts[-1] += f"\n`{reproduce.started_with(events)}`, record SHA-256 `{reproduce.digest(folder)}`"
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -58,4 +63,19 @@ def _table(summary: Summary) -> str:
     lines += [[*row, "", "", ""] for row in tables.book(summary)]
     rule = ["---", *["---:"] * (len(header) - 2), "---"]
     shown = [header, rule, *([escaped(cell) for cell in line] for line in lines)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in shown)
+    return _piped(shown)
+
+
+def _grid(summary: Summary) -> list[str]:
+    """A table of the loader's settings for each number of batches made ahead, and which of them took least."""
+    measured = grid.cells(summary)
+    parts = []
+    for variant in grid.variants(measured):
+        header = grid.header(variant)
+        rule = ["---:"] * len(header)
+        parts += [f"{grid.UNIT}, {variant.title}:", _piped([header, rule, *grid.rows(variant)])]
+    return [*parts, _items([Row("least", grid.best(measured))] if measured else [])]
+
+
+def _piped(rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
+from runner import quality
 from runner.blocks import block_ratios, recorded_design, samples, skipped_steps, step_curves
 from runner.engines.base import Engine, Outcome, Task
 from runner.environment import Environment
@@ -19,7 +20,9 @@ from runner.record import Event, Record
 from runner.statistics.sequential import Design, at_look, design, may_stop
 from runner.statistics.steady import steady
 from runner.worker.fashion_mnist import SYNTHETIC
+from runner.worker.modes import Options
 from runner.worker.sensitive import is_sensitive
+from runner.worker.workloads import GENERATED
 
 # Why a run ended; the reasons that mean it was completed.
 PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", "budget used up", "planned blocks measured", "complete"
@@ -32,6 +35,8 @@ YARDSTICK_TIMEOUT_S = 60.0
 # After so many blocks it is known how many fit into the budget.
 DESIGN_BLOCKS = 2
 PADDING = "ENVKIT_PADDING"
+# Data that is in no folder: workers make it.
+NO_FOLDER = (SYNTHETIC, GENERATED)
 
 
 @dataclass(frozen=True)
@@ -51,14 +56,14 @@ class Job:
 
     def task(self, arm: Arm, arguments: tuple[str, ...], padding: int = 0) -> Task:
         """The start of one worker of ``arm``, its environment made larger by ``padding`` bytes."""
-        environment = self.environments[arm.name]
+        environment, data = self.environments[arm.name], self.plan.trained(arm).data
         settings = {name: value for name, value in self.kept.items() if is_sensitive(name)}
         return Task(
             arguments=arguments,
             variables={**settings, **environment.variables, **({PADDING: "x" * padding} if padding else {})},
             inherited=self.inherited,
             prefix=environment.prefix,
-            data=None if self.plan.own or self.plan.data == SYNTHETIC else self.plan.data,
+            data=None if self.plan.own or data in NO_FOLDER else data,
             folder=self.plan.own.folder if self.plan.own else None,
             timeout_s=self.plan.timeout_s,
             passed_on={name: value for name, value in self.kept.items() if name not in settings},
@@ -125,17 +130,18 @@ class _Run:
         """Measure one sample; returns whether the profile was in effect."""
         self._progress.start(f"block {block + 1}", arm.name, self._left_s())
         padding = self.plan.padding(block, arm)
-        outcome = self._start(arm, self.job.task(arm, self.plan.worker_arguments(arm), padding))
+        outcome = self._start(arm, self.job.task(arm, self.plan.worker_arguments(arm, block), padding))
         alike = {one.name for one in self.plan.arms if self.plan.workload_of(one) == self.plan.workload_of(arm)}
         earlier = [event for event in samples(self.events) if event["arm"] in alike]
-        document, problem = understood(outcome, earlier)
+        document, problem = understood(outcome, earlier, self.plan.options)
         if document is None:
             raise _Failure(arm.name, problem or "", outcome)
-        if len(document["step_s"]) <= (skipped := skipped_steps(self.events)):  # logs may be short
+        if len(document["step_s"]) <= (skipped := skipped_steps(self.events, arm)):  # logs may be short
             few = f"found only {len(document['step_s'])} step times, and the first {skipped} are left out as warm-up"
             raise _Failure(arm.name, few, outcome)
         where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
         document["stderr"] = outcome.stderr_tail
+        document = quality.worked_out(document)
         self.append("sample", **where, padding_bytes=padding, **document)
         self._progress.finish(f"block {block + 1}", arm.name, fmean(document["step_s"]), self.plan.step_name)
         return all(one.holds for one in check_sample(self.job.environments[arm.name], document, self.job.kept))
@@ -233,8 +239,13 @@ def _fix_design(run: _Run, blocks: int) -> None:
     curves = {arm.name: steady(step_curves(run.events, arm)) for arm in plan.arms if _can_be_laid_over(run, arm)}
     warm_up = {name: found.steps for name, found in curves.items() if found is not None}
     unsteady = [name for name, found in curves.items() if found is not None and not found.reached]
-    skipped = max(0, max(warm_up.values(), default=0) - plan.warmup_steps)
-    steps = {"warm_up": warm_up, "skipped_steps": skipped, "unsteady": unsteady}
+    skipped: dict[str, int] = {}
+    for arm in plan.arms:  # all together where they train the same, or it is one command of the user's
+        alike = (one for one in plan.arms if not plan.each or plan.workload_of(one) == plan.workload_of(arm))
+        longest = max((warm_up.get(one.name, 0) for one in alike), default=0)
+        skipped[arm.name] = max(0, longest - plan.trained(arm).warmup_steps)
+    steps: dict[str, Any] = {"warm_up": warm_up, "unsteady": unsteady}
+    steps |= {"skipped_steps": skipped[plan.reference.name], **({"skipped_of_arms": skipped} if plan.each else {})}
     run.append("design", planned_blocks=fixed.planned, looks=fixed.looks, **steps)
 
 
@@ -267,12 +278,22 @@ def _document(outcome: Outcome, keys: set[str]) -> tuple[dict[str, Any] | None, 
     return document, None
 
 
-def understood(
-    outcome: Outcome, earlier: Sequence[Event], keys: set[str] = SAMPLE_KEYS
-) -> tuple[dict[str, Any] | None, str | None]:
-    """A sample, or what is wrong: the worker printed none, or ran other code, data or weights than those before.
+def _other_modes(document: Mapping[str, Any], options: Options) -> str | None:
+    """What is wrong where a worker did not train as ``options`` say; None where it did, or has no modes."""
+    seen = document.get("modes") or {}  # a user's own command has none
+    for name, wanted in options.modes.items():
+        if seen.get(name, wanted) != wanted:
+            return f"was to train with {name.replace('_', ' ')}: {wanted}, and saw that it was: {seen[name]}"
+    return None
 
-    ``earlier`` are the samples of the same workload; ``keys`` are what it must have.
+
+def understood(
+    outcome: Outcome, earlier: Sequence[Event], options: Options, keys: set[str] = SAMPLE_KEYS
+) -> tuple[dict[str, Any] | None, str | None]:
+    """A sample, or what is wrong: there is none, or other code, data, weights or modes than were to be measured.
+
+    ``earlier`` are the samples of the same workload, whose digests it must have; ``options`` say in which modes it was
+    to train, and ``keys`` are what it must have.
     """
     document, problem = _document(outcome, keys)
     if document is None:
@@ -282,4 +303,6 @@ def understood(
             # a file that the command of a user's own writes to is not among the digests of all its samples
             if event["digests"].get(name, digest) != digest:
                 return None, f"its {name.replace('_', ' ')} differs from that of earlier samples ({digest[:12]}…)"
+    if other := _other_modes(document, options):
+        return None, other
     return document, None

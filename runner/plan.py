@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from runner.worker.modes import USUAL, Options
 
 REFERENCE_PROFILE = "baseline"
 # The smallest difference that matters, unless the user says otherwise.
@@ -49,6 +51,15 @@ class OwnCommand:
 
 
 @dataclass(frozen=True)
+class Trained:
+    """How one workload is trained in a run of several: its steps, and its data (a folder, or what stands for one)."""
+
+    warmup_steps: int
+    steps: int
+    data: str
+
+
+@dataclass(frozen=True)
 class Plan:
     """Times are in seconds; ``precision`` is the wanted half-width of the interval as a share of the ratio, ``margin``
     the smallest difference that matters as a share. ``blocks`` above 0 is how many blocks to measure, however long
@@ -58,7 +69,9 @@ class Plan:
     one block unless ``blocks`` says more, no time limit but each worker's own. ``engine_options`` are those of
     EngineOptions that were given. With ``own`` a user's command is measured; ``workload`` is then its name, and
     ``steps`` and ``data`` mean nothing. ``more_comparisons`` are made between other arms than the reference, and share
-    the error rate too.
+    the error rate too. ``options`` are the modes in which everything is trained. ``each`` is, by a workload's name, how
+    it is trained, where arms train several that differ in that. ``more_references`` are the names of further arms to
+    compare with: an arm is compared with the one of all references that trains the same.
     """
 
     arms: tuple[Arm, ...]
@@ -76,15 +89,33 @@ class Plan:
     seed: int
     own: OwnCommand | None = None
     more_comparisons: int = 0
+    options: Options = USUAL
+    each: dict[str, Trained] = field(default_factory=dict)
+    more_references: tuple[str, ...] = ()
 
     @property
     def reference(self) -> Arm:
         return self.arms[0]
 
     @property
+    def references(self) -> tuple[Arm, ...]:
+        """The arms that others are compared with; but for a run of several workloads it is one."""
+        return (self.arms[0], *(arm for arm in self.arms[1:] if arm.name in self.more_references))
+
+    def reference_of(self, arm: Arm) -> Arm:
+        """What ``arm`` is compared with."""
+        same = (one for one in self.references if self.workload_of(one) == self.workload_of(arm))
+        return next(same, self.reference)
+
+    @property
+    def across(self) -> bool:
+        """Whether profiles are compared on several workloads, each with a reference of its own."""
+        return bool(self.more_references)
+
+    @property
     def compared(self) -> tuple[Arm, ...]:
-        """The arms that are compared with the reference."""
-        return self.arms[1:]
+        """The arms that are compared with a reference."""
+        return tuple(arm for arm in self.arms[1:] if arm.name not in self.more_references)
 
     @property
     def sharing(self) -> int:
@@ -102,10 +133,19 @@ class Plan:
         return "run" if self.own is not None and self.own.metric is None else "step"
 
     def order(self, block: int) -> list[Arm]:
-        """The arms in the order in which block ``block`` (from 0) runs them: random, and the same for one seed."""
+        """The arms in the order in which block ``block`` (from 0) runs them: random, and the same for one seed.
+
+        What is compared with each other runs one after the other where there are several references: a block is long
+        then, and a machine may change in the course of it.
+        """
         shuffled = list(self.arms)
-        random.Random(f"{self.seed}:{block}").shuffle(shuffled)
-        return shuffled
+        chance = random.Random(f"{self.seed}:{block}")
+        chance.shuffle(shuffled)
+        if not self.across:
+            return shuffled
+        turns = list(self.workloads)
+        chance.shuffle(turns)
+        return sorted(shuffled, key=lambda arm: turns.index(self.workload_of(arm)))
 
     def padding(self, block: int, arm: Arm) -> int:
         """How many bytes to add to the environment of this sample's process, from 0 up to MOST_PADDING.
@@ -124,19 +164,31 @@ class Plan:
         """What is trained: one name, or those of all arms where they differ."""
         return tuple(dict.fromkeys(map(self.workload_of, self.arms)))
 
-    def worker_arguments(self, arm: Arm) -> tuple[str, ...]:
-        """What follows ``python -m runner.worker`` in a sample of ``arm``."""
+    def trained(self, arm: Arm) -> Trained:
+        """How what ``arm`` trains is trained."""
+        return self.each.get(self.workload_of(arm)) or Trained(self.warmup_steps, self.steps, self.data)
+
+    def worker_arguments(self, arm: Arm, block: int | None = None) -> tuple[str, ...]:
+        """What follows ``python -m runner.worker`` in a sample of ``arm``.
+
+        In the first block (0) what was learnt is tested too: it is the same in all others, where losses are.
+        """
         if self.own is not None:
             return self.own.worker_arguments()
-        length = ("--epochs", str(self.epochs)) if self.epochs else ("--steps", str(self.steps))
-        warmup = ("--warmup-steps", str(self.warmup_steps))
-        return ("train", "--workload", self.workload_of(arm), "--data", self.data, *warmup, *length)
+        trained = self.trained(arm)
+        length = ("--epochs", str(self.epochs)) if self.epochs else ("--steps", str(trained.steps))
+        test = ("--quality",) if block == 0 and not self.epochs else ()
+        return (*self._training(arm), "--warmup-steps", str(trained.warmup_steps), *length, *test)
 
     def shortest_arguments(self, arm: Arm) -> tuple[str, ...]:
         """The same training for one step only; all of it for a command of the user's."""
         if self.own is not None:
             return self.own.worker_arguments()
-        return ("train", "--workload", self.workload_of(arm), "--data", self.data, "--steps", "1")
+        return (*self._training(arm), "--steps", "1")
+
+    def _training(self, arm: Arm) -> tuple[str, ...]:
+        data = self.trained(arm).data
+        return ("train", "--workload", self.workload_of(arm), "--data", data, *self.options.arguments())
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -145,5 +197,11 @@ class Plan:
     def from_json(document: Mapping[str, Any]) -> Plan:
         document = {"margin": MARGIN, "blocks": 0, **document}  # the first records had neither
         own = document.get("own")
+        arms = tuple(Arm(**arm) for arm in document["arms"])
         own = OwnCommand(**{**own, "argv": tuple(own["argv"])}) if own else None
-        return Plan(**{**document, "arms": tuple(Arm(**arm) for arm in document["arms"]), "own": own})
+        later = {  # what earlier records do not have
+            "options": Options(**document.get("options", {})),
+            "each": {name: Trained(**one) for name, one in document.get("each", {}).items()},
+            "more_references": tuple(document.get("more_references", ())),
+        }
+        return Plan(**{**document, "arms": arms, "own": own, **later})

@@ -16,14 +16,22 @@ def many(summary: Summary) -> bool:
     return len(summary.comparisons) > FEW
 
 
+def by_speed(summary: Summary) -> bool:
+    """Whether profiles stand in the order of their speed: it is that of one workload."""
+    return many(summary) and not summary.plan.across
+
+
 def ratio_of(comparison: Comparison) -> float | None:
     """The speedup, or None where none was worked out."""
     return comparison.speedup.ratio if comparison.speedup else comparison.single_ratio
 
 
 def ranked(summary: Summary) -> list[Comparison]:
-    """The comparisons: of many the fastest first, and those without a speedup last; a few as they were named."""
-    if not many(summary):
+    """The comparisons: of many the fastest first, and those without a speedup last; else as they were named.
+
+    Those on several workloads stay as they were named too, workload by workload.
+    """
+    if not by_speed(summary):
         return summary.comparisons
     return sorted(summary.comparisons, key=lambda one: -(ratio_of(one) or -math.inf))
 
@@ -31,7 +39,7 @@ def ranked(summary: Summary) -> list[Comparison]:
 def order(summary: Summary) -> list[str]:
     """The names of all arms: of many the fastest first, with the reference where its 1 belongs; else as planned."""
     reference = summary.plan.reference.name
-    if not many(summary):
+    if not by_speed(summary):
         return [arm.name for arm in summary.plan.arms]
     names = [one.arm for one in ranked(summary)]
     faster = sum(ratio > 1 for one in summary.comparisons if (ratio := ratio_of(one)) is not None)
@@ -51,11 +59,11 @@ def cells(summary: Summary) -> list[list[str]]:
         time = f"{step_s[name] * 1000:.2f}" if name in step_s else "-"
         one = compared.get(name)
         star = " *" if summary.environments[name].numerics != "same" else ""
-        rows.append([name + star, *(_found(one) if one else ["1", "", "reference"]), time])
+        rows.append([name + star, *(found_cells(one) if one else ["1", "", "reference"]), time])
     return rows
 
 
-def _found(comparison: Comparison) -> list[str]:
+def found_cells(comparison: Comparison) -> list[str]:
     """Ratio, interval and a verdict that is short enough for a table."""
     found, ratio = comparison.speedup, ratio_of(comparison)
     if found is None:
@@ -75,7 +83,7 @@ def weight(summary: Summary, name: str) -> str:
 
 def findings(summary: Summary) -> list[dict[str, str]]:
     """The findings; of many profiles, each kind once."""
-    if not many(summary):
+    if not many(summary) and not summary.plan.across:
         return summary.findings
     by_kind: dict[str, list[dict[str, str]]] = {}
     for finding in summary.findings:
@@ -88,7 +96,7 @@ def losses(summary: Summary) -> list[str]:
     """What became of the losses of all profiles, but for those that differ where they should not."""
     known = {one.arm: one.losses for one in summary.comparisons if one.losses is not None}
     plan = summary.plan
-    others = [arm.name for arm in plan.compared if plan.workload_of(arm) != plan.workload_of(plan.reference)]
+    others = [arm.name for arm in plan.compared if plan.workload_of(arm) != plan.workload_of(plan.reference_of(arm))]
     time = "whole trainings" if plan.epochs else "times per image"
     apart = [f"not compared where something else is trained ({', '.join(others)}): {time} are"] if others else []
     if not known:

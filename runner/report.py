@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from runner import ranking, tables, wording
+from runner import across, advice, grid, ranking, tables, wording
+from runner.learning import learnt
 from runner.summary import Summary
 from runner.wording import Row
 
@@ -35,7 +36,14 @@ def show(summary: Summary, folder: str, out: Console) -> None:
     """What was found, how sure it is, and what to do next; ``folder`` is where the record is."""
     if summary.synthetic:
         out.print(Text("SYNTHETIC DATA: this is not Fashion-MNIST. Losses and accuracy mean nothing.", "bold red"))
-    if ranking.many(summary):
+    if summary.plan.across:
+        _several_workloads(summary, out)
+        items(out, [*across.wins(summary), *wording.of_many(summary)])
+    elif grid.is_grid(summary.plan):
+        grid.show(summary, out)
+        if measured := grid.cells(summary):
+            item(out, "least", grid.best(measured))
+    elif ranking.many(summary):
         ranked(summary, out)
     else:
         compared = wording.verdicts(summary)
@@ -43,11 +51,11 @@ def show(summary: Summary, folder: str, out: Console) -> None:
         if compared:
             out.print()
         table(summary, out)
-    items(out, [*wording.certainty(summary), *wording.evidence(summary)])
+    items(out, [*wording.certainty(summary), *wording.evidence(summary), *learnt(summary)])
     failures(summary, out)
     for finding in ranking.findings(summary):
         item(out, finding["severity"], f"{finding['seen']}: {finding['why']}")
-    items(out, wording.advice(summary))
+    items(out, advice.rows(summary))
     item(out, "machine", wording.machine(summary))
     out.print(Text(f"record   {folder}"), soft_wrap=True)
     out.print(Text(f"         all settings, evidence and commands: runner report {folder} --details"), soft_wrap=True)
@@ -82,16 +90,39 @@ def table(summary: Summary, out: Console) -> None:
     out.print()
 
 
+def _several_workloads(summary: Summary, out: Console) -> None:
+    """Which profile wins where, and what was trained there."""
+    styles = [STYLES[ranking.weight(summary, arm.name)] for arm, _ in across.compared(summary)]
+    _print(across.HEADER, across.rows(summary), {2}, styles, out, narrow=True)
+    trained = across.trained(summary)
+    _print(across.TRAINED, trained, {2, 3, 4}, [""] * len(trained), out)
+
+
 def ranked(summary: Summary, out: Console) -> None:
     """Many profiles, the fastest first, and what became of their losses."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for number, column in enumerate(ranking.header(summary)):
-        shown.add_column(column, justify="right" if number in (1, 4) else "left", overflow="fold")
-    for name, cells in zip(ranking.order(summary), ranking.cells(summary), strict=True):
-        shown.add_row(*cells, style=STYLES[ranking.weight(summary, name)])
+    styles = [STYLES[ranking.weight(summary, name)] for name in ranking.order(summary)]
+    _print(ranking.header(summary), ranking.cells(summary), {1, 4}, styles, out)
+    items(out, wording.of_many(summary))
+
+
+def _print(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numbers: set[int],
+    styles: Sequence[str],
+    out: Console,
+    narrow: bool = False,
+) -> None:
+    """A table, if there are rows; ``numbers`` are the columns that stand on the right."""
+    if not rows:
+        return
+    shown = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=narrow)
+    for number, column in enumerate(header):
+        shown.add_column(column, justify="right" if number in numbers else "left", overflow="fold")
+    for cells, style in zip(rows, styles, strict=True):
+        shown.add_row(*cells, style=style)
     out.print(shown)
     out.print()
-    items(out, wording.of_many(summary))
 
 
 def failures(summary: Summary, out: Console) -> None:

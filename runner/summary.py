@@ -31,18 +31,21 @@ from runner.statistics.drift import Drift, drift
 from runner.statistics.interval import Speedup
 from runner.statistics.sequential import Design, at_end, design
 from runner.worker.fashion_mnist import SYNTHETIC
+from runner.worker.modes import BF16
+from runner.worker.workloads import LOSS_TOLERANCE, find
 
-# Losses that differ by more than this share are not the rounding of another thread count or order.
-LOSS_TOLERANCE = 1e-3
+# What rounding grows to where numbers have 8 bits of mantissa (bfloat16) in the place of 24.
+BF16_LOSS_TOLERANCE = 2e-2
 
 
 @dataclass(frozen=True)
 class Measured:
     """One arm's samples. Times are medians over samples, in seconds; counts are medians per timed step.
 
-    Of a user's own command no images are known, and page faults are those of a whole run. ``unseen`` says what could
-    not be seen of it, and is empty where it left evidence itself; ``set_by_itself`` are variables which it set for
-    itself although they can change the outcome.
+    ``unit`` is what ``images_per_s`` counts, for some workloads something else than images; ``quality`` has the figures
+    of a test where one was made, and ``final_loss`` is that of the last step. Of a user's own command none of these are
+    known, and page faults are those of a whole run. ``unseen`` says what could not be seen of it, and is empty where it
+    left evidence itself; ``set_by_itself`` are variables which it set for itself although they can change the outcome.
     """
 
     arm: str
@@ -54,10 +57,16 @@ class Measured:
     peak_memory_bytes: float
     throttled_s: float
     training_s: float
-    accuracy: float | None
+    quality: dict[str, float]
+    final_loss: float | None
     checks: list[Check]
     unseen: str = ""
     set_by_itself: dict[str, str] = field(default_factory=dict)
+    unit: str = "images"
+
+    @property
+    def accuracy(self) -> float | None:
+        return self.quality.get("accuracy")
 
     @property
     def in_effect(self) -> bool:
@@ -66,7 +75,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Losses:
-    """How far an arm's losses are from the reference's on the same batches (shares of the reference's loss)."""
+    """How far an arm's losses are from its reference's on the same batches (shares of the reference's loss)."""
 
     steps: int
     reference_final: float
@@ -77,7 +86,7 @@ class Losses:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One arm against the reference.
+    """One arm against its reference.
 
     ``verdict`` is one of: faster, slower, no difference larger than the margin, no difference found, NOT IN EFFECT,
     failed, not ended, too few samples, one run each (then there is ``single_ratio``, and no ``speedup``). ``unmarked``
@@ -120,8 +129,9 @@ class Summary:
     """``engines`` has, by name, what each engine said of itself (``engine``) and of its image (``inspection``).
 
     ``marked`` has, by block, what disturbed it from outside; ``warm_up``, by arm, after how many steps training was
-    steady, and ``skipped_steps`` how many timed steps of each sample are left out for that; ``reference_drift`` is how
-    the reference's own time changed; ``seconds_per_block`` counts the starts of the workers too.
+    steady, and ``skipped_steps`` how many timed steps of each sample are left out for that (``left_out``: by workload,
+    with those before them that are not timed); ``reference_drift`` is how the reference's own time changed;
+    ``seconds_per_block`` counts the starts of the workers too.
     ``calibration`` is what an earlier run of the baseline against itself showed here (``runner.calibration``).
     """
 
@@ -139,6 +149,7 @@ class Summary:
     warm_up: dict[str, int]
     unsteady: list[str]
     skipped_steps: int
+    left_out: dict[str, int]
     reference_drift: Drift | None
     seconds_per_block: float
     calibration: dict[str, Any] | None
@@ -164,6 +175,7 @@ class Summary:
         """What a script needs."""
         return {
             "reference": self.plan.reference.name,
+            "references": {arm.name: self.plan.reference_of(arm).name for arm in self.plan.compared},
             "comparisons": [_finite(asdict(one)) for one in self.comparisons],
             "marked_blocks": self.marked,
             "design": self.design and asdict(self.design),
@@ -172,7 +184,9 @@ class Summary:
             "skipped_steps": self.skipped_steps,
             "reference_drift": self.reference_drift and asdict(self.reference_drift),
             "calibration": self.calibration,
-            "measured": [{**asdict(one), "in_effect": one.in_effect} for one in self.measured],
+            "measured": [
+                {**_finite(asdict(one)), "in_effect": one.in_effect, "accuracy": one.accuracy} for one in self.measured
+            ],
             "synthetic_data": self.synthetic,
             "data_source": self.data_source,
             "findings": self.findings,
@@ -199,9 +213,8 @@ def summarise(events: Sequence[Event]) -> Summary:
     plan = Plan.from_json(run["plan"])
     kept = run["kept_variables"]
     environments = {name: Environment.from_json(document) for name, document in run["environments"].items()}
-    skipped = skipped_steps(events)
     measured = {
-        arm.name: _measured(arm, environments[arm.name], kept, own, skipped)
+        arm.name: _measured(arm, environments[arm.name], kept, own, skipped_steps(events, arm))
         for arm in plan.arms
         if (own := samples(events, arm))
     }
@@ -217,13 +230,16 @@ def summarise(events: Sequence[Event]) -> Summary:
         commands=run["commands"],
         measured=list(measured.values()),
         comparisons=[_comparison(events, plan, arm, measured, marked, ended) for arm in plan.compared],
-        samples=_samples(events, skipped),
+        samples=_samples(events, plan),
         marked=marked,
         noise_known=all("worker_cpus" in event["usage"] for event in samples(events)),
         design=recorded_design(events, plan),
         warm_up=fixed.get("warm_up", {}),
         unsteady=fixed.get("unsteady", []),
-        skipped_steps=skipped,
+        skipped_steps=skipped_steps(events),
+        left_out={
+            plan.workload_of(arm): plan.trained(arm).warmup_steps + skipped_steps(events, arm) for arm in plan.arms
+        },
         reference_drift=drift([basic.fmean(steps) for steps in timed_steps(events, plan.reference)]),
         seconds_per_block=_seconds_per_block(events),
         calibration=run.get("calibration"),
@@ -261,14 +277,15 @@ def _comparison(
     plan: Plan,
     arm: Arm,
     measured: dict[str, Measured],
-    marked: dict[int, Any],
+    marked: dict[int, list[str]],
     ended: str | None,
 ) -> Comparison:
-    both = [measured[name] for name in (plan.reference.name, arm.name) if name in measured]
+    reference = plan.reference_of(arm)
+    both = [measured[name] for name in (reference.name, arm.name) if name in measured]
     if not all(one.in_effect for one in both):
         return Comparison(arm.name, "NOT IN EFFECT")
     # else batches or weights are others, or not known
-    alike = plan.own is None and plan.workload_of(arm) == plan.workload_of(plan.reference)
+    alike = plan.own is None and plan.workload_of(arm) == plan.workload_of(reference)
     losses = _losses(events, plan, arm) if len(both) == 2 and alike else None
     ratios = block_ratios(events, plan, arm)
     if ended == FAILED:
@@ -279,22 +296,30 @@ def _comparison(
     if ended not in ENDED:
         return Comparison(arm.name, "not ended", losses=losses)
     found = at_end(planned, ratios, plan.margin, stopped_early=ended == PRECISE)
-    quiet = block_ratios(events, plan, arm, without=marked)
+    disturbed = _disturbed(plan, (reference, arm), marked)
+    quiet = block_ratios(events, plan, arm, without=disturbed)
     blocks = set(complete_blocks(events, plan, arm))
     return Comparison(
         arm.name,
         verdict=found.verdict if found else "too few samples",
         speedup=found,
         losses=losses,
-        unmarked=at_end(planned, quiet, plan.margin, stopped_early=False) if blocks & marked.keys() else None,
-        bootstrap=bootstrap(*(comparable_steps(events, plan, one, blocks) for one in (plan.reference, arm))),
+        unmarked=at_end(planned, quiet, plan.margin, stopped_early=False) if blocks & disturbed else None,
+        bootstrap=bootstrap(*(comparable_steps(events, plan, one, blocks) for one in (reference, arm))),
         deviation=basic.stdev(ratios) if len(ratios) > 1 else None,
         drift=drift([math.exp(ratio) for ratio in ratios]),
     )
 
 
-def _samples(events: Sequence[Event], skipped: int) -> list[Sample]:
+def _disturbed(plan: Plan, both: Sequence[Arm], marked: dict[int, list[str]]) -> set[int]:
+    """The blocks that do not count without noise: of several workloads, those in which one of the two arms was hit."""
+    hit = tuple(f"{one.name}: " for one in both)
+    return {block for block, texts in marked.items() if not plan.across or any(text.startswith(hit) for text in texts)}
+
+
+def _samples(events: Sequence[Event], plan: Plan) -> list[Sample]:
     found = []
+    skipped = {arm.name: skipped_steps(events, arm) for arm in plan.arms}
     passed = 0.0  # the sum of what workers took, because clocks jump
     for event in events:
         if event["event"] == "sample":
@@ -303,7 +328,7 @@ def _samples(events: Sequence[Event], skipped: int) -> list[Sample]:
                     arm=event["arm"],
                     block=event["block"],
                     began_s=passed,
-                    step_s=event["step_s"][skipped:],
+                    step_s=event["step_s"][skipped[event["arm"]] :],
                     marks=marks(event),
                     padding_bytes=event.get("padding_bytes"),
                 )
@@ -317,6 +342,7 @@ def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Seq
     steps = 1 if images is None else len(own[0]["step_s"])  # what a user's command used is known of all of it
     step_s = basic.median(basic.fmean(event["step_s"][skipped:]) for event in own)
     usage = [event["usage"] for event in own]
+    losses = [event["losses"][-1] for event in own if event["losses"]]
     checked = [check_sample(environment, event, kept) for event in own]
     # of several samples the one that is least in effect is shown
     worst = max(checked, key=lambda checks: sum(not one.holds for one in checks))
@@ -330,20 +356,36 @@ def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Seq
         peak_memory_bytes=basic.median(event["peak_memory_bytes"] for event in own),
         throttled_s=sum(one["throttled_s"] for one in usage),
         training_s=basic.median(event["seconds"] for event in own),
-        accuracy=basic.median(event["accuracy"] for event in own) if own[0]["accuracy"] is not None else None,
+        quality=_quality(own),
+        final_loss=basic.median(losses) if losses else None,
         checks=worst,
         unseen=next((event["evidence"]["unseen"] for event in own if "unseen" in event["evidence"]), ""),
         set_by_itself=dict(pair for one in own for pair in set_by_the_command(environment, one, kept).items()),
+        unit=own[0].get("unit") or "images",
     )
 
 
+def _quality(own: Sequence[Event]) -> dict[str, float]:
+    """The medians of the figures of those samples that were tested; the first records have an accuracy alone."""
+    tested = [found for event in own if (found := event.get("quality"))]
+    tested += [{"accuracy": event["accuracy"]} for event in own if event.get("accuracy") is not None]
+    return {name: basic.median(one[name] for one in tested) for name in (tested[0] if tested else ())}
+
+
 def _losses(events: Sequence[Event], plan: Plan, arm: Arm) -> Losses:
-    """The worst agreement of any of the arm's samples with the reference's first."""
-    reference = samples(events, plan.reference)[0]["losses"]
+    """The worst agreement of any of the arm's samples with its reference's first."""
+    reference = samples(events, plan.reference_of(arm))[0]["losses"]
     candidates = [event["losses"] for event in samples(events, arm)]
     furthest = max(candidates, key=lambda losses: loss_difference(losses, reference))
     largest = loss_difference(furthest, reference)
-    return Losses(len(reference), reference[-1], furthest[-1], largest, largest <= LOSS_TOLERANCE)
+    return Losses(len(reference), reference[-1], furthest[-1], largest, largest <= loss_tolerance(plan, arm))
+
+
+def loss_tolerance(plan: Plan, arm: Arm) -> float:
+    """By what share losses may differ for no other reason than rounding."""
+    known = find(plan.workload_of(arm))
+    usual = known.loss_tolerance if known else LOSS_TOLERANCE
+    return max(usual, BF16_LOSS_TOLERANCE if plan.options.precision == BF16 else 0.0)
 
 
 def loss_difference(losses: Sequence[float], reference: Sequence[float]) -> float:

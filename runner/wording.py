@@ -1,4 +1,4 @@
-"""What a summary says, in sentences: what was found, how sure it is, what to do next. All reports print these."""
+"""What a summary says, in sentences: what was found and how sure it is. All reports print these."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import shlex
 import time
 from dataclasses import dataclass
 
-from runner import profile, ranking
+from runner import ranking
 from runner.calibration import is_calibration
 from runner.effect import NOT_SEEN
 from runner.measure import PRECISE
-from runner.noise import commonest
-from runner.plan import Arm
+from runner.plan import Arm, Plan
 from runner.statistics.interval import ERROR_RATE, FASTER, MIN_BLOCKS, NOT_FOUND, SLOWER, Speedup
-from runner.statistics.power import blocks_needed
 from runner.summary import Comparison, Summary
 
 CONFIDENCE = f"{1 - ERROR_RATE:.0%}"
@@ -22,8 +20,8 @@ CONFIDENCE = f"{1 - ERROR_RATE:.0%}"
 DRIFT_P = 0.01
 # How long a quota may hold a profile back (in seconds, over all samples) before the report says so.
 NOTABLE_S = 0.1
-# With as large a share of blocks disturbed from outside, a result says more about the disturbance than about a profile.
-NEARLY_ALL = 0.8
+# Up to so many workloads of a run are named one by one.
+MOST_WORKLOADS = 4
 
 
 @dataclass(frozen=True)
@@ -38,14 +36,14 @@ class Row:
 def verdicts(summary: Summary) -> list[Row]:
     """For each profile that was compared, what was found and what it means."""
     rows = []
-    reference = summary.plan.reference.name
+    references = {arm.name: summary.plan.reference_of(arm).name for arm in summary.plan.compared}
     for comparison in ranking.ranked(summary):
         arm, found = comparison.arm, comparison.speedup
         if found is not None:
             interval = f"({CONFIDENCE} interval {found.low:.3f} to {found.high:.3f})"
             weight = {FASTER: "good", SLOWER: "bad"}.get(found.verdict, "plain")
             rows.append(Row(arm, f"{found.ratio:.3f} {interval}: {found.verdict.upper()}", weight))
-            rows.append(Row("", _meaning(arm, found, reference)))
+            rows.append(Row("", _meaning(arm, found, references[arm])))
         elif comparison.single_ratio is not None:
             rows.append(Row(arm, f"{comparison.single_ratio:.3f}, from one run each: no interval, no verdict"))
         elif comparison.verdict == "too few samples":
@@ -59,16 +57,20 @@ def verdicts(summary: Summary) -> list[Row]:
 
 
 def of_many(summary: Summary) -> list[Row]:
-    """What there is to say of many profiles below their ranking."""
+    """What there is to say of many profiles, or of some on many workloads, below their table."""
     rows = []
     if any(one.verdict == "too few samples" for one in summary.comparisons):
         rows.append(Row("note", f"no speedups: {_needed(summary)}"))
     if summary.ended is None:
         rows.append(Row("note", "no speedups before the run has ended: go on with --resume"))
     for comparison in summary.comparisons:
-        if _learns_otherwise(summary, comparison):
+        if learns_otherwise(summary, comparison):
             rows += [Row("losses", f"of {comparison.arm}: {row.text}", "bad") for row in _losses(summary, comparison)]
-    return [*rows, *(Row("losses", text) for text in ranking.losses(summary))]
+    if not summary.plan.across:
+        return [*rows, *(Row("losses", text) for text in ranking.losses(summary))]
+    if any(summary.environments[arm.name].numerics != "same" for arm in summary.plan.compared):
+        rows.append(Row("note", "a profile with * may change numerics: its losses may differ"))
+    return rows  # a column of their table has the losses
 
 
 def _needed(summary: Summary) -> str:
@@ -88,28 +90,28 @@ def _meaning(arm: str, found: Speedup, reference: str) -> str:
     return f"{between}, and may be equal." if found.verdict == NOT_FOUND else f"{between}."
 
 
-def _learns_otherwise(summary: Summary, comparison: Comparison) -> bool:
+def learns_otherwise(summary: Summary, comparison: Comparison) -> bool:
     losses = comparison.losses
     return losses is not None and not losses.agree and summary.environments[comparison.arm].numerics == "same"
 
 
-def _other_workload(summary: Summary, arm: Arm) -> str | None:
+def other_workload(summary: Summary, arm: Arm) -> str | None:
     """What ``arm`` trains, where the reference trains something else."""
     name = summary.plan.workload_of(arm)
-    return None if name == summary.plan.workload_of(summary.plan.reference) else name
+    return None if name == summary.plan.workload_of(summary.plan.reference_of(arm)) else name
 
 
 def _losses(summary: Summary, comparison: Comparison) -> list[Row]:
     losses = comparison.losses
     (arm,) = (arm for arm in summary.plan.compared if arm.name == comparison.arm)
-    if other := _other_workload(summary, arm):
+    if other := other_workload(summary, arm):
         time = "whole trainings" if summary.plan.epochs else "times per image"
         return [Row("", f"It trains something else ({other}): {time} are compared, losses are not.")]
     if summary.plan.own is not None and (comparison.speedup or comparison.single_ratio):
         return [Row("", "Losses were not compared: compare those that your training prints before you use it.")]
     if losses is None:
         return []
-    if _learns_otherwise(summary, comparison):
+    if learns_otherwise(summary, comparison):
         by = f"by more than rounding (up to {losses.largest_difference:.1e})"
         return [Row("", f"LOSSES DIFFER {by}: it changes what is learnt", "bad")]
     if losses.largest_difference == 0:
@@ -124,7 +126,8 @@ def certainty(summary: Summary) -> list[Row]:
     rows = []
     blocks = max((found.blocks for one in summary.comparisons if (found := one.speedup)), default=0)
     if blocks:
-        rows += [Row("sure", _sure(summary, blocks)), Row("floor", _floor(summary, blocks))]
+        rows.append(Row("sure", _sure(summary, blocks)))
+        rows += [] if summary.plan.across else [Row("floor", _floor(summary, blocks))]
     if summary.comparisons and summary.samples and not summary.plan.one_run_each:
         rows += _noise(summary)
         rows += _drift(summary)
@@ -241,6 +244,12 @@ def _not_looked_for(summary: Summary) -> str:
 
 
 def _warm_up(summary: Summary) -> str:
+    if summary.plan.each:
+        each = ", ".join(f"{name} {count}" for name, count in summary.left_out.items())
+        least, most = min(summary.left_out.values()), max(summary.left_out.values())
+        several = f"{least}" if least == most else f"{least} to {most}"
+        shown = each if len(summary.left_out) <= MOST_WORKLOADS else several
+        return f"steps left out at the start of each sample: {shown}"
     longest = max((steps for arm, steps in summary.warm_up.items() if arm not in summary.unsteady), default=0)
     left_out = summary.plan.warmup_steps + summary.skipped_steps
     timed = summary.skipped_steps + len(summary.samples[0].step_s) if summary.plan.own else summary.plan.steps
@@ -263,10 +272,17 @@ def what_was_run(summary: Summary) -> str:
     """``workload cnn``, or the user's own command."""
     own = summary.plan.own
     if own is None:
-        return f"workload {', '.join(summary.plan.workloads)}"
+        return f"workload {trained(summary.plan)}"
     command = shlex.join(own.argv)
     named = "" if command.startswith(summary.plan.workload.rstrip("…")) else f"{summary.plan.workload}: "
     return f"command {named}{command}"
+
+
+def trained(plan: Plan) -> str:
+    """``cnn``, or ``cnn, translation (bf16-autocast)``: what is trained and in which modes; a command by its name."""
+    names, modes = plan.workloads, plan.options.text()
+    what = ", ".join(names) if len(names) <= MOST_WORKLOADS else f"{plan.workload}, {len(names)} settings"
+    return f"{what} ({modes})" if modes else what
 
 
 def machine(summary: Summary) -> str:
@@ -288,7 +304,8 @@ def evidence(summary: Summary) -> list[Row]:
     rows = []
     proven = sum(one.in_effect and bool(one.checks) for one in summary.measured)
     if ranking.many(summary) and proven:
-        rows.append(Row("effect", f"{proven} profiles: what each expects was observed in all its samples"))
+        what = "pairs of a profile and a workload" if summary.plan.across else "profiles"
+        rows.append(Row("effect", f"{proven} {what}: what each expects was observed in all its samples"))
     for one in summary.measured:
         if not one.in_effect:
             rows.append(Row("effect", f"{one.arm} is NOT IN EFFECT: no speedup is worked out", "bad"))
@@ -312,67 +329,3 @@ def seen(value: object) -> str:
 
 def shown(value: object) -> str:
     return "nothing" if value is None else str(value)
-
-
-def advice(summary: Summary) -> list[Row]:
-    """What to do next, per profile; of many, for the best and for those with which something is wrong."""
-    rows: list[Row] = []
-    arms = {arm.name: arm for arm in summary.plan.compared}
-    best_told = False
-    for one in ranking.ranked(summary):
-        arm = arms[one.arm]
-        wrong = one.verdict == "NOT IN EFFECT" or _learns_otherwise(summary, one)
-        if ranking.many(summary) and best_told and not wrong:
-            continue
-        if is_calibration(summary.plan):
-            text = _after_calibration(one)
-        elif _other_workload(summary, arm):
-            text = None  # a change of the training's code, which no profile makes
-        elif _learns_otherwise(summary, one):
-            text = f"find out why the losses of {arm.name} differ, before you use it"
-        else:
-            text = _too_disturbed(summary, one) or _next(summary, one, arm)
-        if text and Row("next", text) not in rows:
-            rows.append(Row("next", text))
-            best_told = best_told or not wrong
-    return rows
-
-
-def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
-    known = (*profile.names(), *profile.local_names())
-    named = arm.profile if arm.profile in known else f"{arm.profile}.yaml"  # one's own is a file
-    if comparison.speedup and comparison.speedup.within_margin:
-        return f"choose {summary.plan.reference.name} or {arm.name} for other reasons than speed"
-    if comparison.verdict == FASTER:
-        command = shlex.join(summary.plan.own.argv) if summary.plan.own else "your command"
-        return f"use {arm.profile}: runner exec {named} -- {command}"
-    if comparison.verdict == SLOWER:
-        return f"leave {arm.name} alone here: {summary.plan.reference.name} is faster"
-    if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:
-        return _longer(summary, comparison.deviation, comparison.speedup.blocks, arm)
-    if comparison.verdict == "NOT IN EFFECT":
-        return f"find out why: runner doctor {named}"
-    return None
-
-
-def _too_disturbed(summary: Summary, comparison: Comparison) -> str | None:
-    """What to do where all blocks, or nearly all, were disturbed from outside, and no others are left to go by."""
-    total, marked = len({sample.block for sample in summary.samples}), len(summary.marked)
-    if not comparison.speedup or comparison.unmarked or not marked or marked < NEARLY_ALL * total:
-        return None
-    return f"measure again on a quieter machine: {marked} of {total} blocks were disturbed, {commonest(summary.marked)}"
-
-
-def _after_calibration(comparison: Comparison) -> str | None:
-    if comparison.verdict in (FASTER, SLOWER):
-        chance = f"there is no such difference, but {ERROR_RATE:.0%} of such runs show one by chance"
-        return f"calibrate again: {chance}; if it stays, something else favours a side"
-    return "measure a profile: runner bench PROFILE" if comparison.speedup else None
-
-
-def _longer(summary: Summary, deviation: float, blocks: int, arm: Arm) -> str:
-    """What it takes to find a difference as small as the margin."""
-    needed = blocks_needed(deviation, blocks, summary.plan.margin, summary.plan.sharing)
-    minutes = math.ceil(needed * summary.seconds_per_block / 60) + 1
-    option = f"--blocks {needed}" if summary.plan.epochs else f"--budget {minutes}m"
-    return f"to find a difference of {summary.plan.margin * 100:g}% takes about {needed:,} blocks: {option}"

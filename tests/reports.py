@@ -32,16 +32,18 @@ def events_of(
     numerics: str = "same",
     plan: dict[str, Any] | None = None,
     workloads: dict[str, str] | None = None,
+    profiles: dict[str, str] | None = None,
     **run: Any,
 ) -> list[Event]:
     """A run of ``blocks`` blocks, in which the workers of ``mine``, which take half the time, behave as given.
 
-    ``others`` are further arms and how theirs behave; ``workloads`` are arms' own. The last of ``looks`` are the
+    ``others`` are further arms and how theirs behave; ``workloads`` are arms' own, and ``profiles`` those of ``others``
+    that are called otherwise. The last of ``looks`` are the
     planned blocks.
     """
     behaviours = {"baseline": {"seconds": STEADY, **(baseline or {})}, "mine": {"seconds": times(0.5), **(mine or {})}}
     behaviours |= {name: {"seconds": times(1), **behaviour} for name, behaviour in (others or {}).items()}
-    profiles = {name: profile if name == "mine" else name for name in behaviours}
+    profiles = {name: profile if name == "mine" else (profiles or {}).get(name, name) for name in behaviours}
     arms = tuple(Arm(name, profiles[name], "local", (workloads or {}).get(name, "")) for name in behaviours)
     settings: dict[str, Any] = {
         "engine_options": {}, "workload": "cnn", "warmup_steps": 1, "steps": 3, "epochs": 0, "data": "/data",
@@ -80,7 +82,7 @@ def events_of(
             add("design", planned_blocks=looks[-1], looks=list(looks), warm_up={}, skipped_steps=0)
         add("yardstick", YARDSTICK_S, block=block, seconds=0.1, digest="f" * 64)
         for arm in fixed.order(block):
-            document = sample(list(fixed.worker_arguments(arm)), behaviours[arm.name], block, {})
+            document = sample(list(fixed.worker_arguments(arm, block)), behaviours[arm.name], block, {})
             where = {"block": block, "arm": arm.name, "padding_bytes": fixed.padding(block, arm)}
             add("sample", WORKER_S, **where, **document, stderr="")
     if ended:

@@ -48,6 +48,7 @@ def inspection(commands: list[str], replaced: dict) -> dict:
         "library_folders": ["/sim/lib", "/usr/lib"],
         "providers": {},
         "commands": {command: shutil.which(command) for command in commands},
+        "python_headers": True,
         **replaced,
     }  # fmt: skip
 
@@ -59,6 +60,7 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
     warmup_steps = int(arguments[arguments.index("--warmup-steps") + 1]) if "--warmup-steps" in arguments else 0
     seconds = behaviour["seconds"][nth % len(behaviour["seconds"])]
     preload = [entry for entry in environment.get("LD_PRELOAD", "").split(":") if entry]
+    learnt = behaviour.get("quality", {"accuracy": 0.84} if full else None)
     evidence = {
         "openmp": {"runtime": "gnu", "max_threads": 2, "proc_bind": "false", "settings": {}},
         "malloc": {"allocator": "jemalloc" if preload else "glibc", "settings": {}},
@@ -77,7 +79,8 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
         "warmup_step_s": [seconds / steps] * warmup_steps,
         "losses": [] if own else behaviour.get("losses") or [2.3 - step / 1000 for step in range(steps)],
         "images_per_step": None if own else behaviour.get("images_per_step", 64),
-        "accuracy": 0.84 if full else None,
+        "unit": behaviour.get("unit", "images"),
+        "quality": learnt if full or "--quality" in arguments else None,
         "usage": {
             "machine_busy_s": 1.25 * seconds, "machine_steal_s": 0.0, "machine_swapped_bytes": 0,
             "user_s": seconds, "system_s": seconds / 4, "minor_faults": 100 * steps, "major_faults": 0,
@@ -88,6 +91,7 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
         "peak_memory_bytes": 2**29,
         "digests": {**({"command": "a" * 64} if own else DIGESTS), **behaviour.get("digests", {})},
         "evidence": {**evidence, "seconds": 0.01},
+        **({"modes": behaviour["modes"]} if "modes" in behaviour else {}),
         **({"other_processes": behaviour["other_processes"]} if "other_processes" in behaviour else {}),
     }  # fmt: skip
 

@@ -39,7 +39,8 @@ class Simulation:
 
         ``seconds``: what they measure, in turn; ``delay``: how long they really take. ``does`` (hang, signal with
         ``signal``, exit with ``status``, print with ``text``) counts ``from`` the nth start, the first being 0.
-        ``evidence``, ``digests``, ``losses``, ``throttled_s`` and ``usage`` replace what they would print.
+        ``evidence``, ``digests``, ``losses``, ``throttled_s``, ``usage``, ``unit`` and ``modes`` replace what they
+        would print, and ``quality`` is what a test finds where one is asked for.
         """
         self._config["workers"][name] = {"seconds": STEADY, **behaviour}
         self._save()

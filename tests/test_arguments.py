@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from runner.arguments import count, duration, moment, share
+from runner.arguments import count, counts, duration, moment, share
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,14 @@ def test_moment_is_so_long_ago(text, hours):
 def test_moment_refuses_and_shows_examples(text):
     with pytest.raises(argparse.ArgumentTypeError, match="is no date; write for example 2026-11-01, 12h, 7d or 4w"):
         moment(text)
+
+
+def test_a_list_of_numbers_in_the_order_given_each_once():
+    assert counts(0)("4,0,2,4") == (4, 0, 2)
+    assert counts(1)("16") == (16,)
+
+
+@pytest.mark.parametrize("text", ["", "1,", "0,2", "a", "1 2", "-1", "1.5"])
+def test_a_list_refuses_and_shows_an_example(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is no list of whole numbers from 1 on; write them as 1,2,4"):
+        counts(1)(text)

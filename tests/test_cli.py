@@ -15,7 +15,8 @@ from tests.simulation import times
 
 MEASURING = (
     "--python", "--image", "--sif", "--cpus", "--cpuset-cpus", "--memory",
-    "--resume", "--workload", "--full", "--epochs", "--force", "--budget", "--blocks", "--margin", "--precision",
+    "--resume", "--workload", "--full", "--epochs", "--force", "--budget", "--blocks", "--margin", "--half-width",
+    "--precision", "--compile", "--channels-last", "--scale",
     "--steps", "--warmup-steps", "--timeout",
     "--seed", "--data", "--keep-env", "--output", "--json", "--command", "--metric", "--unit", "--warmup-lines",
 )  # fmt: skip
@@ -57,6 +58,7 @@ FLAGS = {
     "calibrate": ("--engine", *MEASURING),
     "matrix": ("PROFILE", "--engine", *MEASURING),
     "compare-engines": ("PROFILE", "--engines", *MEASURING),
+    "loader-grid": ("PROFILE", "--engine", "--workers", "--batches", "--prefetch", "--pin-memory", *MEASURING),
     "profile-ops": ("PROFILE2", "--engine", "--workload", "--processes", "--steps", "--data", "--top", "--json"),
     "profiles": ("--json",),
     "show": ("PROFILE", "--engine", "--python", "--json"),

@@ -297,7 +297,7 @@ def test_a_run_stops_early_at_a_look_only_and_only_when_it_is_decided(
 
 def test_a_difference_that_is_found_but_not_precise_enough_is_measured_on(bench, simulation, instant, samples):
     simulation.worker("mine", seconds=times(0.5))
-    result = bench("mine", "--budget", "62s", "--precision", "0.1%")
+    result = bench("mine", "--budget", "62s", "--half-width", "0.1%")
     assert "sure     20 blocks (planned blocks measured)." in result.stdout
     assert len(samples()) == 40
 

@@ -5,8 +5,9 @@ from collections import Counter
 
 import pytest
 
-from runner.plan import Arm, OwnCommand, Plan
+from runner.plan import Arm, OwnCommand, Plan, Trained
 from runner.worker.__main__ import parser
+from runner.worker.modes import Options
 
 
 @pytest.fixture
@@ -121,3 +122,65 @@ def test_a_plan_of_the_first_version_has_the_usual_margin_and_no_number_of_block
 def test_json_round_trip_is_equal(plan):
     made = plan(blocks=9, margin=0.05)
     assert Plan.from_json(json.loads(json.dumps(made.to_json()))) == made
+
+
+# --- modes, and several workloads ---
+
+ALL = (Arm("a on cnn", "baseline", "local", "cnn"), Arm("b on cnn", "b", "local", "cnn"),
+       Arm("a on loader", "baseline", "local", "loader"), Arm("b on loader", "b", "local", "loader"))  # fmt: skip
+
+
+@pytest.fixture
+def across(plan):
+    each = {"cnn": Trained(20, 200, "/data"), "loader": Trained(10, 90, "generated")}
+    return plan(arms=ALL, workload="all", each=each, more_references=("a on loader",))
+
+
+def test_modes_are_given_to_every_worker(plan):
+    options = Options("bf16-autocast", compile=True, channels_last=True, scale=2)
+    fixed = plan(options=options)
+    modes = ("--precision", "bf16-autocast", "--compile", "--channels-last", "--scale", "2")
+    start = ("train", "--workload", "cnn", "--data", "synthetic", *modes)
+    assert fixed.worker_arguments(fixed.reference) == (*start, "--warmup-steps", "2", "--steps", "5")
+    assert fixed.shortest_arguments(fixed.reference) == (*start, "--steps", "1")
+    assert Plan.from_json(json.loads(json.dumps(fixed.to_json()))) == fixed
+
+
+def test_what_was_learnt_is_tested_in_the_first_block_alone(plan):
+    tested = [plan().worker_arguments(plan().reference, block)[-1] == "--quality" for block in (0, 1, 5)]
+    assert tested == [True, False, False]
+    full = plan(epochs=2)
+    assert "--quality" not in full.worker_arguments(full.reference, 0)  # it always is then
+
+
+def test_each_workload_has_its_own_steps_and_data(across):
+    assert across.worker_arguments(ALL[1])[1:] == (
+        "--workload", "cnn", "--data", "/data", "--warmup-steps", "20", "--steps", "200"
+    )  # fmt: skip
+    assert across.worker_arguments(ALL[3])[1:] == (
+        "--workload", "loader", "--data", "generated", "--warmup-steps", "10", "--steps", "90"
+    )  # fmt: skip
+
+
+def test_each_workload_has_its_own_reference(across):
+    assert across.references == (ALL[0], ALL[2])
+    assert across.compared == (ALL[1], ALL[3])
+    assert [across.reference_of(arm) for arm in across.compared] == [ALL[0], ALL[2]]
+    assert (across.sharing, across.across) == (2, True)
+
+
+def test_one_reference_is_that_of_all_whatever_they_train(plan):
+    other = Arm("other", "baseline", "local", workload="cnn-nobias")
+    fixed = plan(arms=(*plan().arms, other))
+    assert (fixed.reference_of(other), fixed.across) == (fixed.reference, False)
+
+
+def test_a_run_of_several_workloads_survives_json(across):
+    assert Plan.from_json(json.loads(json.dumps(across.to_json()))) == across
+
+
+def test_a_plan_of_an_earlier_version_has_no_modes(plan):
+    document = plan().to_json()
+    for name in ("options", "each", "more_references"):
+        del document[name]
+    assert Plan.from_json(document) == plan()

@@ -251,3 +251,13 @@ def test_a_record_of_the_first_version_is_understood(blocks):
     assert summary.plan.margin == 0.02
     assert {one.padding_bytes for one in summary.samples} <= {None}
     json.dumps(summary.to_json(), allow_nan=False)
+
+
+def test_a_full_training_of_the_first_version_has_its_accuracy_elsewhere():
+    events = records.run_events(blocks=1, ended="complete", epochs=10)
+    for event in events:
+        if event["event"] == "sample":
+            del event["quality"], event["unit"]
+            event["accuracy"] = 0.84
+    assert [one.accuracy for one in summarise(events).measured] == [0.84, 0.84]
+    assert "84.00%" in printed(events)

@@ -26,6 +26,8 @@ from runner.inspect_image import inspect
 from runner.plan import Arm, Plan
 from runner.statistics.interval import MIN_BLOCKS
 from runner.worker.fashion_mnist import SYNTHETIC
+from runner.worker.modes import Options
+from runner.worker.workloads import GENERATED
 
 THRESHOLD = 0.05
 # Options of a measurement that a baseline does not fix.
@@ -169,6 +171,8 @@ def _settings(arguments: argparse.Namespace, old: Baseline) -> argparse.Namespac
         setattr(settings, name, getattr(arguments, name))
     for name in ("workload", "steps", "warmup_steps"):
         setattr(settings, name, plan[name])
+    for name, value in {**asdict(Options()), **plan.get("options", {})}.items():
+        setattr(settings, name, value)
     settings.timeout = arguments.timeout or plan["timeout_s"]
     settings.keep_env = arguments.keep_env or list(old.document["kept_variables"])
     # As many as then, whatever they show: the interval is for a number of blocks that was fixed before.
@@ -176,6 +180,8 @@ def _settings(arguments: argparse.Namespace, old: Baseline) -> argparse.Namespac
     if plan.get("own"):
         settings.own = Plan.from_json(plan).own
         settings.steps = settings.warmup_steps = None  # the command's own affair
+    elif arguments.data is None and plan["data"] == GENERATED:
+        settings.data = None  # the workload's own affair
     elif arguments.data is None and (plan["data"] == SYNTHETIC or Path(plan["data"]).is_dir()):
         settings.data = plan["data"]
     return settings

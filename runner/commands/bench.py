@@ -6,22 +6,34 @@ import argparse
 from pathlib import Path
 
 from runner import engines, profile
-from runner.commands import measuring
+from runner.commands import measuring, own_command
 from runner.errors import InputError
 from runner.plan import REFERENCE_PROFILE, Arm
+from runner.worker.workloads import ALL
+
+# Of ``--workload all``, for each profile on each workload: ten samples of 5 s with their workers' starts. Eight are
+# what intervals take that four comparisons share, and 15 minutes have room for an installation too, with one profile.
+BUDGET_EACH_S = 90.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("profile", metavar="PROFILE", nargs="*", help="name of a profile, or a YAML file")
     parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
-    measuring.add_measuring_options(parser)
+    each = f"with --workload all {BUDGET_EACH_S:g}s for each profile on each, the baseline too"
+    measuring.add_measuring_options(parser, budget=f"4m; {each}")
 
 
 def run(arguments: argparse.Namespace) -> int:
     if not arguments.profile and arguments.resume is None:
         raise InputError(f"bench needs a PROFILE; there are: {', '.join(profile.names())}")
     title = "+".join(Path(name).stem for name in arguments.profile)
-    return measuring.run(arguments, title, against_baseline(arguments.profile, arguments.engine or "local"))
+    arms = against_baseline(arguments.profile, arguments.engine or "local")
+    if arguments.workload == own_command.EVERY and arguments.resume is None:
+        arms = on_every_workload(arms)
+        title = f"{title}-all"
+        if arguments.budget is None and not arguments.full:
+            arguments.budget = BUDGET_EACH_S * len(arms)
+    return measuring.run(arguments, title, arms)
 
 
 def against_baseline(profiles: list[str], engine: str) -> list[Arm]:
@@ -34,3 +46,8 @@ def against_baseline(profiles: list[str], engine: str) -> list[Arm]:
             )
             raise InputError(f"{arm.profile}: {taken} '{arm.name}'; rename it")
     return arms
+
+
+def on_every_workload(arms: list[Arm]) -> list[Arm]:
+    """The same on each of ALL: the baseline on a workload is what others are compared with there."""
+    return [Arm(f"{arm.name} on {workload}", arm.profile, arm.engine, workload) for workload in ALL for arm in arms]

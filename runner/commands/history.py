@@ -11,7 +11,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from runner import history, report
+from runner import history, report, wording
 from runner.arguments import count, moment
 from runner.engines.base import PROJECT
 from runner.errors import MEASURED
@@ -95,7 +95,7 @@ def _entry(run: Run, names: int, out: Console) -> None:
         lines.add_row(_label(run, one.arm), _speedup(one), Text(one.verdict, COLOURS.get(one.verdict, "")))
     if not run.summary.comparisons:
         lines.add_row(_label(run, plan.reference.name), "-", "nothing to compare with")
-    facts = [*history.engines(plan), *plan.workloads, f"{run.blocks} block{'' if run.blocks == 1 else 's'}"]
+    facts = [*history.engines(plan), wording.trained(plan), f"{run.blocks} block{'' if run.blocks == 1 else 's'}"]
     if plan.reference.profile != REFERENCE_PROFILE:
         facts.append(f"against {plan.reference.profile}")
     facts.append(run.summary.ended or "runs, or was killed")

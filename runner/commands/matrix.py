@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from runner import catalogue, dataset, engines, profile, wording
-from runner.commands import measuring, own_command
+from runner import catalogue, engines, profile, wording
+from runner.commands import measuring, own_command, training
 from runner.commands.measuring import Surroundings
 from runner.environment import Environment
 from runner.errors import InputError
@@ -22,6 +22,7 @@ from runner.profile import Profile
 from runner.progress import Progress
 from runner.resolve import resolve
 from runner.tuning.narrow import identity, why
+from runner.worker.workloads import DEFAULT
 
 # As much for each profile as `bench` has; the more profiles share one error rate, the more blocks an interval takes.
 BUDGET_PER_PROFILE_S = 120.0
@@ -58,7 +59,11 @@ def _try_and_measure(arguments: argparse.Namespace) -> int:
     loaded = {name: profile.load(name) for name in dict.fromkeys(named) if name != REFERENCE_PROFILE}
     engine = arguments.engine or "local"
     prefixes = {one.prefix[0] for one in loaded.values() if one.prefix}
-    around = measuring.surroundings(arguments, [engine], sorted(prefixes))
+    workloads = [] if own_command.own_command(arguments) else [arguments.workload or DEFAULT]
+    how = training.options(arguments)
+    training.require(workloads, how)
+    around = measuring.surroundings(arguments, [engine], [*sorted(prefixes), *training.tools(how)])
+    training.require_in(around.seen, workloads, how)
     choice = choose(loaded, around.seen[engine]["inspection"], arguments.force, arguments.allow_unknown)
     try_once(choice, arguments, engine, around)
     for name, reason in choice.left_out.items():
@@ -121,8 +126,8 @@ def try_once(choice: Choice, arguments: argparse.Namespace, engine: str, around:
     """
     if not choice.environments:
         return
-    trained, own = own_command.own_command(arguments) or (arguments.workload or "cnn", None)
-    data = own_command.NO_DATA if own else dataset.find(arguments.data, lambda text: print(text, file=sys.stderr))
+    trained, own = own_command.own_command(arguments) or (arguments.workload or DEFAULT, None)
+    data = own_command.NO_DATA if own else training.data(arguments.data, [trained])
     arms = arms_of(choice, engine)
     plan = measuring.plan_of(arguments, tuple(arms), around, trained, own, data.location)
     baseline = resolve(profile.load(REFERENCE_PROFILE), around.seen[engine]["inspection"])
@@ -143,7 +148,7 @@ def try_once(choice: Choice, arguments: argparse.Namespace, engine: str, around:
 def _problem(job: Job, arm: Arm) -> str | None:
     """Why an arm can't be measured, by its shortest worker."""
     outcome = job.engines[arm.engine].run(job.task(arm, job.plan.shortest_arguments(arm)))
-    document, problem = understood(outcome, ())
+    document, problem = understood(outcome, (), job.plan.options)
     if document is None:
         printed = outcome.stderr_tail.strip().splitlines()[-1:]
         return ": ".join([f"its worker {problem}", *(line for line in printed if line not in str(problem))])

@@ -14,24 +14,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from runner import __version__, calibration, catalogue, dataset, engines, measure, profile, record, report
+from runner import __version__, calibration, catalogue, engines, measure, profile, record, report
 from runner import engine_options as options_of_engines
 from runner.arguments import count, duration, share
-from runner.commands import own_command
+from runner.commands import own_command, training
 from runner.engines.base import PROJECT, Engine, EngineOptions
 from runner.environment import Environment, clean
 from runner.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from runner.inspect_image import inspect
 from runner.machine_lock import machine_lock
 from runner.measure import Job
-from runner.plan import MARGIN, Arm, OwnCommand, Plan
+from runner.plan import MARGIN, REFERENCE_PROFILE, Arm, OwnCommand, Plan, Trained
 from runner.preflight import preflight
 from runner.progress import Progress
 from runner.record import Event, Record
 from runner.resolve import resolve
 from runner.summary import summarise
 from runner.worker.sensitive import WHERE
-from runner.worker.workloads import WORKLOADS
+from runner.worker.workloads import DEFAULT, GENERATED, WORKLOADS, get
 
 BUDGET_S = 240.0
 PRECISION = 0.04
@@ -67,7 +67,9 @@ def add_measuring_options(parser: argparse.ArgumentParser, budget: str = "4m") -
     group = parser.add_argument_group("measuring")
     group.add_argument("--resume", metavar="DIR", type=Path, help="go on with the interrupted run in this folder")
     group.add_argument("--workload", type=own_command.known_workload, metavar="NAME",
-                       help=f"to train: {', '.join(WORKLOADS)} (default: cnn), or a file like x.yaml")  # fmt: skip
+                       help=f"to train: {', '.join(WORKLOADS)}; all, with bench (default: cnn); "
+                       "or a file like x.yaml")  # fmt: skip
+    training.add_options(group)
     group.add_argument("--full", action="store_true", help="train all epochs once each and report time and accuracy")
     group.add_argument("--epochs", metavar="N", type=count, help="with --full: train so many epochs (default: 10)")
     group.add_argument(
@@ -75,7 +77,7 @@ def add_measuring_options(parser: argparse.ArgumentParser, budget: str = "4m") -
     )
     group.add_argument("--margin", metavar="SHARE", type=share,
                        help="the smallest difference that matters to you (default: 2%%)")  # fmt: skip
-    group.add_argument("--precision", metavar="SHARE", type=share,
+    group.add_argument("--half-width", metavar="SHARE", type=share,
                        help="stop early only when the interval's half-width is below this (default: 4%%)")  # fmt: skip
     group.add_argument("--blocks", metavar="N", type=count, help="measure so many blocks, however long they take")
     group.add_argument("--steps", metavar="N", type=count, help="timed steps per sample (default: the workload's)")
@@ -115,19 +117,23 @@ def run_locked(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], t
 
 
 def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then: Then | None) -> int:
-    trained, own = own_command.own_command(arguments) or (arguments.workload or "cnn", None)
+    trained, own = own_command.own_command(arguments) or (arguments.workload or DEFAULT, None)
     require_lengths(arguments)
     profiles = {arm.profile: profile.load(arm.profile) for arm in arms}
     arms = tuple(replace(arm, profile=profiles[arm.profile].name) for arm in arms)
     profiles = {loaded.name: loaded for loaded in profiles.values()}
-    prefixes = [loaded.prefix[0] for loaded in profiles.values() if loaded.prefix]
-    around = surroundings(arguments, [arm.engine for arm in arms], prefixes)
+    workloads = [] if own else training.names(arms, trained)
+    how = training.options(arguments)
+    training.require(workloads, how)
+    looked_for = [*(loaded.prefix[0] for loaded in profiles.values() if loaded.prefix), *training.tools(how)]
+    around = surroundings(arguments, [arm.engine for arm in arms], looked_for)
     seen = around.seen
+    training.require_in(seen, workloads, how)
     environments = {arm.name: resolve(profiles[arm.profile], seen[arm.engine]["inspection"]) for arm in arms}
     for arm in arms:
         catalogue.require(environments[arm.name], seen[arm.engine]["inspection"], arguments.allow_unknown)
     findings = preflight([(environments[arm.name], seen[arm.engine]["inspection"]) for arm in arms], arguments.force)
-    data = own_command.NO_DATA if own else dataset.find(arguments.data, _say)
+    data = own_command.NO_DATA if own else training.data(arguments.data, workloads)
     plan = plan_of(arguments, arms, around, trained, own, data.location)
     job = Job(plan, environments, around.engines, around.inherited, around.kept)
     with Record.create(arguments.output or new_folder(title)) as opened:
@@ -138,12 +144,14 @@ def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then:
 
 
 def require_lengths(arguments: argparse.Namespace) -> None:
-    """Raise InputError for options of how long to measure that don't go together."""
+    """Raise InputError for options of what to measure, and how long, that don't go together."""
+    training.require_one(arguments)
     if arguments.epochs and not arguments.full:
         raise InputError(f"--epochs {arguments.epochs} means nothing without --full, which trains whole epochs; add it")
-    for name in ("steps", "budget", "precision"):
+    for name in ("steps", "budget", "half_width"):
         if arguments.full and getattr(arguments, name) is not None:
-            raise InputError(f"--{name} means nothing with --full, which trains whole epochs; leave it out")
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"{option} means nothing with --full, which trains whole epochs; leave it out")
 
 
 @dataclass(frozen=True)
@@ -191,7 +199,9 @@ def plan_of(
     data: str,
 ) -> Plan:
     """What the options say; ``trained`` is a workload's name, or that of a command of the user's own."""
-    workload = WORKLOADS["cnn" if own else trained]
+    workloads = training.names(arms, trained)
+    workload = get(DEFAULT if own else workloads[0])
+    several = len(workloads) > 1 and not own and not arguments.full
     plan = Plan(
         arms=arms,
         engine_options=around.options.to_json(),
@@ -203,12 +213,27 @@ def plan_of(
         data=data,
         budget_s=arguments.budget or BUDGET_S,
         blocks=arguments.blocks or 0,
-        precision=arguments.precision or PRECISION,
+        precision=arguments.half_width or PRECISION,
         margin=arguments.margin or MARGIN,
         timeout_s=arguments.timeout or (FULL_TIMEOUT_S if arguments.full else TIMEOUT_S),
         seed=arguments.seed or secrets.randbelow(2**31),
+        options=training.options(arguments),
+        each={name: _trained(arguments, name, data) for name in workloads} if several else {},
+        more_references=_more_references(arms) if trained == own_command.EVERY else (),
     )
     return replace(plan, own=own, warmup_steps=own.warmup_lines, steps=1) if own else plan
+
+
+def _trained(arguments: argparse.Namespace, name: str, data: str) -> Trained:
+    """How one of several workloads is trained; ``data`` is what those are given that don't make their own."""
+    workload = get(name)
+    length = (arguments.warmup_steps or workload.warmup_steps, arguments.steps or workload.steps)
+    return Trained(*length, GENERATED if workload.generated else data)
+
+
+def _more_references(arms: Sequence[Arm]) -> tuple[str, ...]:
+    """The reference's profile on the other workloads."""
+    return tuple(arm.name for arm in arms[1:] if arm.profile == REFERENCE_PROFILE)
 
 
 def begin(
@@ -327,7 +352,3 @@ def _typed(job: Job, arm: Arm) -> str:
 
 def new_folder(title: str) -> Path:
     return RESULTS / f"{time.strftime('%Y%m%d-%H%M%S')}-{title}"
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)

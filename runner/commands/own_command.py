@@ -15,15 +15,19 @@ from runner.errors import InputError
 from runner.plan import OwnCommand
 from runner.profile import suggestion
 from runner.worker.metric import SECONDS, MetricError, parse
-from runner.worker.workloads import WORKLOADS
+from runner.worker.workloads import WORKLOADS, find
 from runner.yamlfile import YamlFile
 
+# In the place of a workload's name: each of those that `runner bench` measures together.
+EVERY = "all"
 KEYS = ("name", "command", "folder", "metric", "unit", "warmup_lines")
 SUFFIXES = (".yaml", ".yml")
 # In the place of the data set, which a command brings itself.
 NO_DATA = DataSet("none", "the command's own")
 # What says how to train the kit's own workloads, and which of its data.
-NOT_WITH_IT = ("full", "epochs", "steps", "warmup_steps", "data")
+NOT_WITH_IT = (
+    "full", "epochs", "steps", "warmup_steps", "data", "precision", "compile", "channels_last", "scale",
+)  # fmt: skip
 LONGEST_NAME = 60
 # What a shell takes as it stands (POSIX.1-2017, Shell Command Language, 2.2), and what it acts upon: variables before a
 # command, operators and a home folder, and, between double quotes too, what it replaces.
@@ -86,8 +90,8 @@ def _is_file(workload: str | None) -> bool:
 
 
 def known_workload(text: str) -> str:
-    """For argparse: the name of a workload, or a workload file's. Raises ArgumentTypeError."""
-    if text in WORKLOADS or _is_file(text):
+    """For argparse: the name of a workload, ``all``, or a workload file's. Raises ArgumentTypeError."""
+    if text == EVERY or find(text) is not None or _is_file(text):
         return text
     known = ", ".join(WORKLOADS)
     raise argparse.ArgumentTypeError(

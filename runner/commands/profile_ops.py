@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from runner import catalogue, dataset, engines, measure, operators, profile, report, wording
+from runner import catalogue, engines, measure, operators, profile, report, wording
 from runner.arguments import count, duration
-from runner.commands import measuring
+from runner.commands import measuring, training
 from runner.effect import Check, check
 from runner.engines.base import Outcome
 from runner.environment import clean
@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("measuring")
     group.add_argument("--workload", choices=WORKLOADS, metavar="NAME", default="cnn",
                        help=f"the training job: {', '.join(WORKLOADS)} (default: cnn)")  # fmt: skip
+    training.add_options(group)
     group.add_argument("--processes", metavar="N", type=count, default=PROCESSES,
                        help=f"fresh processes of each profile, taking turns (default: {PROCESSES})")  # fmt: skip
     group.add_argument("--steps", metavar="N", type=count, default=STEPS,
@@ -92,7 +93,8 @@ def run(arguments: argparse.Namespace) -> int:
     said = operators.reasons(sides[0], sides[1]) if len(sides) > 1 and not unmet else []
     if arguments.json:
         plan = job.plan
-        facts = {"workload": plan.workload, "steps": plan.steps, "warmup_steps": plan.warmup_steps,
+        facts = {"workload": plan.workload, "modes": plan.options.text(), "steps": plan.steps,
+                 "warmup_steps": plan.warmup_steps,
                  "processes": plan.blocks, "engine": plan.reference.engine, "versions": versions,
                  "synthetic_data": plan.data == SYNTHETIC, "data_source": source}  # fmt: skip
         missing = [{"arm": arm, "key": one.key, "expected": one.expected, "seen": one.seen} for arm, one in unmet]
@@ -120,12 +122,17 @@ def _prepare(arguments: argparse.Namespace) -> tuple[Job, str, str]:
     options = measuring.engine_options(arguments)
     used = engines.get_all([arm.engine for arm in arms], options)
     engine = used[arms[0].engine]
-    inspection = inspect(engine, inherited, [loaded.prefix[0] for loaded in profiles.values() if loaded.prefix])
+    how = training.options(arguments)
+    training.require([arguments.workload], how)
+    prefixes = [loaded.prefix[0] for loaded in profiles.values() if loaded.prefix]
+    inspection = inspect(engine, inherited, [*prefixes, *training.tools(how)])
+    seen = {engine.name: {"engine": engine.describe(), "inspection": inspection}}
+    training.require_in(seen, [arguments.workload], how)
     environments = {name: resolve(loaded, inspection) for name, loaded in profiles.items()}
     for environment in environments.values():
         catalogue.require(environment, inspection, False)
     preflight([(environment, inspection) for environment in environments.values()], force=False)
-    data = dataset.find(arguments.data, lambda text: print(text, file=sys.stderr))
+    data = training.data(arguments.data, [arguments.workload])
     plan = Plan(
         arms=arms,
         engine_options=options.to_json(),
@@ -140,6 +147,7 @@ def _prepare(arguments: argparse.Namespace) -> tuple[Job, str, str]:
         margin=MARGIN,
         timeout_s=arguments.timeout,
         seed=0,
+        options=how,
     )
     versions = f"{engine.name} {engine.describe()['version']}, torch {inspection['packages']['torch']}"
     return Job(plan, environments, used, inherited, {}), data.source, versions
@@ -149,7 +157,7 @@ def _measure(job: Job, progress: Progress) -> _Found:
     """Start the processes, in turns: A B, B A, A B, so that what drifts hits both alike. Raises _Failure."""
     plan = job.plan
     arguments = ("operators", "--workload", plan.workload, "--data", plan.data, "--warmup-steps",
-                 str(plan.warmup_steps), "--steps", str(plan.steps))  # fmt: skip
+                 str(plan.warmup_steps), "--steps", str(plan.steps), *plan.options.arguments())  # fmt: skip
     found = _Found({arm.name: [] for arm in plan.arms}, {})
     for turn in range(plan.blocks):
         for arm in plan.arms if turn % 2 == 0 else reversed(plan.arms):
@@ -157,7 +165,7 @@ def _measure(job: Job, progress: Progress) -> _Found:
             progress.start(stage, arm.name, 0.0)
             outcome = job.engines[arm.engine].run(job.task(arm, arguments, plan.padding(turn, arm)))
             earlier = [one for documents in found.documents.values() for one in documents]
-            document, problem = measure.understood(outcome, earlier, KEYS)
+            document, problem = measure.understood(outcome, earlier, plan.options, KEYS)
             if document is None:
                 raise _Failure(arm.name, problem or "", outcome)
             progress.finish(stage, arm.name, document["seconds"] / len(document["step_s"]))
@@ -189,8 +197,9 @@ def _show(
                                  "clock, faults and CPU time without")  # fmt: skip
     each = f"{plan.blocks} process{'' if plan.blocks == 1 else 'es'} of each, in turns" if len(sides) > 1 else (
         f"{plan.blocks} process{'' if plan.blocks == 1 else 'es'}")  # fmt: skip
+    modes = f" ({plan.options.text()})" if plan.options.text() else ""
     steps = f"{plan.steps} steps after {plan.warmup_steps}, then as many under the profiler; medians"
-    report.item(out, "measured", f"{each}: {steps}; workload {plan.workload}, {versions}")
+    report.item(out, "measured", f"{each}: {steps}; workload {plan.workload}{modes}, {versions}")
 
 
 def _table(sides: Sequence[Profiled], top: int, out: Console) -> None:

@@ -10,8 +10,8 @@ import sys
 from decimal import Decimal
 from pathlib import Path
 
-from runner import dataset, engines, profile
-from runner.commands import bench, measuring, own_command
+from runner import engines, profile
+from runner.commands import bench, measuring, own_command, training
 from runner.engines import apptainer
 from runner.engines.base import PROJECT
 from runner.engines.local import LocalEngine
@@ -19,6 +19,7 @@ from runner.errors import InputError
 from runner.slurm import client
 from runner.slurm.client import Partition, Refused
 from runner.slurm.settings import Settings
+from runner.worker.workloads import DEFAULT, GENERATED, get
 
 # What starts workers on nodes of a cluster; the other engines need a daemon or rights that its users don't have.
 OPTIONS = {"local": LocalEngine.options, "apptainer": apptainer.ApptainerEngine.options}
@@ -50,6 +51,8 @@ def settings(arguments: argparse.Namespace) -> Settings:
             profile.load(arm.profile)
     own = own_command.own_command(arguments)
     measuring.require_lengths(arguments)
+    if own is None:
+        training.require([_workload(arguments)], training.options(arguments))
     given = [sbatch_option(text) for text in arguments.sbatch or ()]
     nodelist = _hosts(arguments.nodelist) if arguments.nodelist else []
     if arguments.nodes is not None and arguments.nodes < len(nodelist):
@@ -91,7 +94,7 @@ def bench_options(arguments: argparse.Namespace, sif: str | None, own: bool) -> 
             flag = "--command" if name == "own_command" else f"--{name.replace('_', '-')}"
             values = value if isinstance(value, list) else [value]
             words += [flag] if value is True else [f"{flag}={_text(one)}" for one in values]
-    return words if own else [*words, f"--data={_data(arguments)}"]
+    return words if own else [*words, *_data(arguments)]
 
 
 def _text(value: object) -> str:
@@ -99,11 +102,20 @@ def _text(value: object) -> str:
     return format(Decimal(repr(value)), "f") if isinstance(value, float) else str(value)
 
 
-def _data(arguments: argparse.Namespace) -> str:
-    """Where the data are: looked for here, as nodes often reach no network and would fall back on synthetic ones."""
-    if arguments.dry_run:
-        return arguments.data or "DATA"
-    return dataset.find(arguments.data, lambda text: print(text, file=sys.stderr)).location
+def _workload(arguments: argparse.Namespace) -> str:
+    return str(arguments.workload or DEFAULT)
+
+
+def _data(arguments: argparse.Namespace) -> list[str]:
+    """Where the data are: looked for here, as nodes often reach no network and would fall back on synthetic ones.
+
+    Nothing for a workload that makes its own.
+    """
+    workload = _workload(arguments)
+    if arguments.dry_run and not get(workload).generated:
+        return [f"--data={arguments.data or 'DATA'}"]
+    location = training.data(arguments.data, [workload]).location
+    return [] if location == GENERATED else [f"--data={location}"]
 
 
 def time_limit(arguments: argparse.Namespace, own: bool = False) -> int | None:

@@ -10,9 +10,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from runner import __version__, atomic, dataset, engines, profile, record, report, wording
+from runner import __version__, atomic, engines, profile, record, report, wording
 from runner.arguments import count, duration
-from runner.commands import measuring, own_command
+from runner.commands import measuring, own_command, training
 from runner.commands.measuring import Surroundings
 from runner.environment import Environment
 from runner.errors import FAILED, INTERRUPTED, MEASURED, InputError
@@ -34,7 +34,7 @@ from runner.tuning.narrow import narrow
 from runner.tuning.place import Written
 from runner.tuning.search import require_few
 from runner.tuning.session import Session, Settings
-from runner.worker.workloads import WORKLOADS
+from runner.worker.workloads import DEFAULT, WORKLOADS
 
 BUDGET_S = 1200.0
 SPACE = "default"
@@ -44,7 +44,7 @@ GRID_BLOCKS, LOOK_STEPS = 6, 0.3
 LOCAL_FOLDER = profile.PROFILE_FOLDER / profile.LOCAL
 SHIPPED_FOLDER = profile.PROFILE_FOLDER
 # What a tuning does not have, and the parts that it shares with other commands ask for.
-NOT_HERE: dict[str, Any] = {"full": False, "epochs": None, "precision": None}
+NOT_HERE: dict[str, Any] = {"full": False, "epochs": None, "half_width": None}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("measuring")
     group.add_argument("--workload", type=own_command.known_workload, metavar="NAME",
                        help=f"tune for: {', '.join(WORKLOADS)} (default: cnn); or a file, as mine.yaml")  # fmt: skip
+    training.add_options(group)
     group.add_argument("--steps", metavar="N", type=count,
                        help="timed steps per look and sample (default: 30%% of the workload's, then all)")  # fmt: skip
     group.add_argument("--warmup-steps", metavar="N", type=count, help="untimed steps before them")
@@ -108,14 +109,20 @@ def _start(arguments: argparse.Namespace) -> int:
     written = _absolute(arguments.profile or _default_path())
     if not arguments.exhaustive:
         place.require(written)
-    trained, own = own_command.own_command(arguments) or (arguments.workload or "cnn", None)
+    trained, own = own_command.own_command(arguments) or (arguments.workload or DEFAULT, None)
+    training.require_one(arguments)
+    workloads = [] if own else [trained]
+    how = training.options(arguments)
+    training.require(workloads, how)
     engine = arguments.engine or "local"
     numerics = arguments.numerics or "same"
     for name, value in NOT_HERE.items():
         setattr(arguments, name, value)
     arguments.margin, arguments.seed = None, arguments.seed or 1
     given = [profile.load(name, SHIPPED_FOLDER) for name in profile.names(SHIPPED_FOLDER)]
-    around = measuring.surroundings(arguments, [engine], session.prefix_commands(space, given))
+    looked_for = [*session.prefix_commands(space, given), *training.tools(how)]
+    around = measuring.surroundings(arguments, [engine], looked_for)
+    training.require_in(around.seen, workloads, how)
     inspection = around.seen[engine]["inspection"]
     baseline = resolve(profile.load(REFERENCE_PROFILE), inspection)
     narrowed, _ = narrow(space, inspection, numerics)  # before anything is recorded: it may leave nothing
@@ -124,7 +131,7 @@ def _start(arguments: argparse.Namespace) -> int:
     shipped, left_out = (
         ([], []) if arguments.space_only else session.shipped(SHIPPED_FOLDER, inspection, numerics, space.first)
     )
-    data = own_command.NO_DATA if own else dataset.find(arguments.data, _say)
+    data = own_command.NO_DATA if own else training.data(arguments.data, workloads)
     arm = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine)
     plan = measuring.plan_of(arguments, (arm,), around, trained, own, data.location)
     steps = plan.steps if own or arguments.steps else max(1, round(plan.steps * LOOK_STEPS))
@@ -360,7 +367,3 @@ def _name(path: Path) -> str:
 
 def _default_path() -> Path:
     return LOCAL_FOLDER / f"{profile.tuned_name()}.yaml"
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)

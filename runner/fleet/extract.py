@@ -20,6 +20,7 @@ from runner.measure import ENDED, FAILED, NOT_IN_EFFECT
 from runner.noise import commonest, marks
 from runner.plan import Arm, Plan
 from runner.record import FILE_NAME, Event
+from runner.worker.modes import FP32
 
 SHOWN_OF_DIGEST = 12
 # In seconds since 1970: a clock that says more can't be printed as a date.
@@ -41,6 +42,8 @@ def read_node(folder: Path, profile: str | None = None) -> Node | LeftOut:
 def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
     run = events[0]
     plan = Plan.from_json(run["plan"])
+    if plan.each:
+        raise InputError("measured several workloads, and nodes are compared by one: measure that, with --workload")
     arm = _arm(plan, profile)
     _require_success(events)
     samples = [event for event in events if event["event"] == "sample" and event["arm"] == arm.name]
@@ -133,6 +136,7 @@ def _must_agree(
     found = {
         "profile": arm.profile,
         "workload": plan.workload_of(arm),
+        "mode": plan.options.text() or FP32,
         "number of steps": str(plan.steps),
         "number of warm-up steps": str(plan.warmup_steps),
         "number of epochs": str(plan.epochs),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from runner.pictures import distributions, forest, style, time_course
+from runner.pictures import distributions, forest, grid, style, time_course
 from runner.summary import Summary
 
 PNG_DPI = 200
@@ -38,6 +38,7 @@ DISTRIBUTIONS = Picture(
     "distributions", "Step times", distributions.missing, distributions.height, distributions.draw
 )  # fmt: skip
 TIME_COURSE = Picture("time-course", "Course of the run", time_course.missing, time_course.height, time_course.draw)
+GRID = Picture("grid", "Time of the input", grid.missing, grid.height, grid.draw)
 PICTURES = (FOREST, DISTRIBUTIONS, TIME_COURSE)
 
 
@@ -50,15 +51,16 @@ def svg(picture: Picture, summary: Summary, narrow: bool, alternative: str) -> s
 
 
 def png(summary: Summary) -> bytes:
-    """All pictures below each other."""
-    reasons = [picture.missing(summary) for picture in PICTURES]
+    """All pictures below each other; of a run of the loader's settings there is one, which shows all of them."""
+    chosen = PICTURES if GRID.missing(summary) else (GRID,)
+    reasons = [picture.missing(summary) for picture in chosen]
     heights = [
         LEFT_OUT if reason else picture.height(summary, False) + TITLE
-        for picture, reason in zip(PICTURES, reasons, strict=True)
+        for picture, reason in zip(chosen, reasons, strict=True)
     ]
     with style.matplotlib_figure((WIDE, sum(heights))) as figure:
-        parts = figure.subfigures(len(PICTURES), 1, height_ratios=heights)
-        for part, picture, reason in zip(parts, PICTURES, reasons, strict=True):
+        parts = figure.subfigures(len(chosen), 1, height_ratios=heights, squeeze=False).flat
+        for part, picture, reason in zip(parts, chosen, reasons, strict=True):
             part.suptitle(picture.title, x=0.01, ha="left", weight="bold")
             if reason:
                 part.text(0.01, 0.3, f"left out: {reason}", color=style.SOFT)

@@ -42,7 +42,8 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x")
-    reference = style.short(summary.plan.reference.name)
+    plan = summary.plan
+    reference = style.short(plan.reference.profile if plan.across else plan.reference.name)
     axes.set_xlabel(f"{reference}'s time / the {tables.header(summary)[0]}'s time (logarithmic)")
     for text, side, away in (("← slower", "right", -6), ("faster →", "left", 6)):  # on either side of 1, above the rows
         axes.annotate(text, (1, 1), (away, 2), xycoords=axes.get_xaxis_transform(), textcoords="offset points",

@@ -14,7 +14,7 @@ from runner.execution.testimony import check_sample
 from runner.measure import Job, understood
 from runner.plan import REFERENCE_PROFILE, Arm
 from runner.record import Event
-from runner.summary import LOSS_TOLERANCE, loss_difference
+from runner.summary import loss_difference, loss_tolerance
 from runner.tuning.board import BASELINE
 
 # A worker that takes so many times as long as the baseline's is ended: it has lost, and would use up the others' time.
@@ -98,7 +98,7 @@ class Looks:
             hopeless = f"was stopped after {task.timeout_s:.0f} s, at least {HOPELESS:g} times what the baseline's took"
             outcome = replace(outcome, failure=hopeless)
         reference = self._reference
-        return outcome, *understood(outcome, [] if reference is None else [reference])
+        return outcome, *understood(outcome, [] if reference is None else [reference], plan.options)
 
     @property
     def _timeout_s(self) -> float:
@@ -119,7 +119,7 @@ class Looks:
         if number == BASELINE or self.numerics != "same" or reference is None or not document["losses"]:
             return None
         difference = loss_difference(document["losses"], reference["losses"])
-        if difference > LOSS_TOLERANCE:
+        if difference > loss_tolerance(self.job.plan, self.job.plan.reference):
             return f"has other losses than the baseline, by up to {difference:.2%}: its results are not the same"
         return None
 

@@ -24,6 +24,7 @@ from runner.tuning.live import ranked
 from runner.tuning.narrow import LeftOut
 from runner.tuning.place import Written
 from runner.tuning.space import Space
+from runner.worker.workloads import DEFAULT
 
 RANKED = 10
 LABEL = 12
@@ -163,7 +164,7 @@ def advice(verdict: Verdict, shipped: str | None, path: Path, written: Written) 
 
 
 def usage(plan: Plan, profile: str) -> str:
-    """How to use the profile as it was measured: on the same engine, with its options."""
+    """How to use the profile as it was measured: on the same engine, with its options, and on the same training."""
     engine = plan.reference.engine
     options = ["--engine", engine] if engine != "local" else []
     for name, value in plan.engine_options.items():
@@ -172,7 +173,9 @@ def usage(plan: Plan, profile: str) -> str:
     if plan.own is not None:
         return f"runner exec {shlex.quote(profile)}{with_them} -- {shlex.join(plan.own.argv)}"
     given = f"{shlex.quote(profile)}{with_them}"
-    return f"runner exec {given} -- python train.py, or bench it: runner bench {given}"
+    workload = () if plan.workload == DEFAULT else ("--workload", plan.workload)
+    trained = "".join(f" {word}" for word in (*workload, *plan.options.arguments()))
+    return f"runner exec {given} -- python train.py, or bench it: runner bench {given}{trained}"
 
 
 def to_json(board: Board, left_out: Sequence[LeftOut], found: Sequence[Importance]) -> dict[str, Any]:

@@ -13,6 +13,8 @@ import signal
 import sys
 from typing import Any
 
+from runner.worker import modes
+
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
@@ -30,6 +32,8 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument("--data", required=True, metavar="DIR", help="folder of the data set, or 'synthetic'")
         command.add_argument("--warmup-steps", type=int, default=0, help="untimed steps before the timed ones")
         command.add_argument("--steps", type=int, default=0, help="timed steps")
+        modes.add_arguments(command)
+    train.add_argument("--quality", action="store_true", help="test at the end what was learnt, after steps too")
     train.add_argument("--epochs", type=int, default=0, help="train this many whole epochs instead, then test")
     fixed = commands.add_parser("yardstick", help="time a fixed piece of work that no profile touches")
     own = commands.add_parser(
@@ -78,7 +82,9 @@ def main() -> int:
         elif arguments.command == "operators":
             from runner.worker.operators import operators
 
-            result = operators(arguments.workload, arguments.data, arguments.warmup_steps, arguments.steps)
+            result = operators(
+                arguments.workload, arguments.data, arguments.warmup_steps, arguments.steps, modes.given(arguments)
+            )
         elif arguments.command == "command":
             from runner.worker.command import attempt
 
@@ -87,7 +93,13 @@ def main() -> int:
             from runner.worker.train import train
 
             result = train(
-                arguments.workload, arguments.data, arguments.warmup_steps, arguments.steps, arguments.epochs
+                arguments.workload,
+                arguments.data,
+                arguments.warmup_steps,
+                arguments.steps,
+                arguments.epochs,
+                modes.given(arguments),
+                arguments.quality,
             )
     with os.fdopen(document, "w") as out:
         json.dump(result, out)

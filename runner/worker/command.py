@@ -112,7 +112,7 @@ def command(argv: Sequence[str], folder: str, metric: str | None, unit: str, war
         "warmup_step_s": [round(max(step, 1e-9), 9) for step in warmup],
         "losses": [],
         "images_per_step": None,
-        "accuracy": None,
+        "quality": None,
         "usage": {**usage, "worker_cpus": len(cpus), "frequency_mhz": processor.frequency_mhz(cpus)},
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
         "digests": {"command": _command_digest(argv, metric, unit, warmup_lines), **_of_files(named, argv, folder)},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import sysconfig
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
@@ -40,4 +41,5 @@ def inspect(commands: Sequence[str]) -> dict[str, Any]:
         "package_folders": sys.path[1:],  # the first is the code's own
         "providers": json.loads(providers.read_text())["libraries"] if providers.is_file() else {},
         "commands": {command: shutil.which(command) for command in commands},
+        "python_headers": (Path(sysconfig.get_path("include")) / "Python.h").is_file(),
     }

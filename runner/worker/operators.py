@@ -7,18 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 from runner.worker.evidence import collect
+from runner.worker.modes import USUAL, Options
 from runner.worker.train import counters, increase, step_seconds, timed
-from runner.worker.workloads import WORKLOADS
+from runner.worker.workloads import get
 
 
-def operators(workload: str, data: str, warmup_steps: int, steps: int) -> dict[str, Any]:
+def operators(workload: str, data: str, warmup_steps: int, steps: int, options: Options = USUAL) -> dict[str, Any]:
     """Train ``steps`` steps without the profiler and as many with it, after ``warmup_steps``.
 
     ``step_s`` (seconds of each step), ``losses`` and ``usage`` (increases over all of them, see ``train``) are without
     the profiler; ``profiled_step_s`` and ``operators`` with it.
     """
     cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
-    training = WORKLOADS[workload].prepare(data)
+    training = get(workload).prepare(data, options)
     timed(training.step, warmup_steps)
     before = counters(cpus)
     losses, times = timed(training.step, steps)
@@ -31,6 +32,7 @@ def operators(workload: str, data: str, warmup_steps: int, steps: int) -> dict[s
         "usage": {**increase(before, after), "worker_cpus": len(cpus)},
         "profiled_step_s": step_seconds(profiled),
         "operators": found,
+        "modes": training.network.seen(),
         "digests": training.digests,
         "evidence": collect(),
     }

@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any
 
-from runner.worker import machine_load, processor
+from runner.worker import helpers, machine_load, processor
 from runner.worker.cgroup import throttled_seconds
 from runner.worker.evidence import collect
-from runner.worker.workloads import WORKLOADS
+from runner.worker.modes import USUAL, Options
+from runner.worker.workloads import get
 
 
 def counters(cpus: Collection[int]) -> dict[str, float | None]:
@@ -21,6 +22,7 @@ def counters(cpus: Collection[int]) -> dict[str, float | None]:
     ``machine_`` is the whole machine, ``worker_cpus_`` the CPUs given; None is what the kernel does not tell.
     """
     usage = resource.getrusage(resource.RUSAGE_SELF)
+    helped = helpers.used()
     machine = machine_load.read()
     own = [machine.cpus[cpu] for cpu in cpus if cpu in machine.cpus]
     told = len(own) == len(cpus)
@@ -30,12 +32,12 @@ def counters(cpus: Collection[int]) -> dict[str, float | None]:
         "machine_swapped_bytes": machine.swapped_bytes,
         "worker_cpus_busy_s": sum(cpu.programs_s for cpu in own) if told else None,
         "worker_cpus_steal_s": sum(cpu.steal_s for cpu in own) if told else None,
-        "user_s": usage.ru_utime,
-        "system_s": usage.ru_stime,
-        "minor_faults": usage.ru_minflt,
-        "major_faults": usage.ru_majflt,
-        "voluntary_switches": usage.ru_nvcsw,
-        "involuntary_switches": usage.ru_nivcsw,
+        "user_s": usage.ru_utime + helped["user_s"],
+        "system_s": usage.ru_stime + helped["system_s"],
+        "minor_faults": usage.ru_minflt + helped["minor_faults"],
+        "major_faults": usage.ru_majflt + helped["major_faults"],
+        "voluntary_switches": usage.ru_nvcsw + helped["voluntary_switches"],
+        "involuntary_switches": usage.ru_nivcsw + helped["involuntary_switches"],
         "throttled_s": throttled_seconds() or 0.0,
         "throttle_events": processor.throttle_events(cpus),
         "cpu_pressure_s": machine.pressure_s,
@@ -64,15 +66,25 @@ def step_seconds(times: list[float]) -> list[float]:
     return [round(end - begin, 7) for begin, end in itertools.pairwise(times)]
 
 
-def train(workload: str, data: str, warmup_steps: int, steps: int, epochs: int) -> dict[str, Any]:
+def train(
+    workload: str,
+    data: str,
+    warmup_steps: int,
+    steps: int,
+    epochs: int,
+    options: Options = USUAL,
+    test: bool = False,
+) -> dict[str, Any]:
     """Train and return one sample: step times in seconds, losses, resource use, digests and evidence.
 
-    With ``epochs`` above 0 it trains that many whole epochs and tests the accuracy; ``steps`` is then not used.
-    ``usage`` is that of the timed steps, with two readings that are no counters: ``worker_cpus``, how many CPUs the
-    worker could run on when it started, and ``frequency_mhz``, how fast these ran at the end.
+    With ``epochs`` above 0 it trains that many whole epochs and tests the quality; ``steps`` is then not used. With
+    ``test`` it tests that after so many steps as well. ``modes`` are those that were seen to be in effect. ``usage`` is
+    that of the timed steps, and of what they started beside them, with two readings that are no counters:
+    ``worker_cpus``, how many CPUs the worker could run on when it started, and ``frequency_mhz``, how fast these ran at
+    the end.
     """
     cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
-    training = WORKLOADS[workload].prepare(data)
+    training = get(workload).prepare(data, options)
     if epochs:
         steps = epochs * training.steps_per_epoch
     _, warmup_times = timed(training.step, warmup_steps)
@@ -80,15 +92,18 @@ def train(workload: str, data: str, warmup_steps: int, steps: int, epochs: int) 
     losses, times = timed(training.step, steps)
     after = counters(cpus)
     frequency = processor.frequency_mhz(cpus)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # a test may need more
     return {
         "seconds": times[-1] - times[0],
         "step_s": step_seconds(times),
         "warmup_step_s": step_seconds(warmup_times),
         "losses": losses,
         "images_per_step": training.images_per_step,
-        "accuracy": training.accuracy() if epochs else None,
+        "unit": training.unit,
+        "quality": training.quality() if epochs or test else None,
+        "modes": training.network.seen(),
         "usage": {**increase(before, after), "worker_cpus": len(cpus), "frequency_mhz": frequency},
-        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "peak_memory_bytes": peak,
         "digests": training.digests,
         "evidence": collect(),
     }

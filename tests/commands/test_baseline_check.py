@@ -198,6 +198,10 @@ def change_plan(**fields):
         (change_plan(steps=4), "the plan's steps was 3 and is now 4"),
         (change_plan(warmup_steps=5), "the plan's warmup steps was 1 and is now 5"),
         (change_plan(workload="other"), "the plan's workload was cnn and is now other"),
+        (
+            change_plan(options={"precision": "bf16-autocast"}),
+            "the mode of training was as usual and is now precision bf16-autocast",
+        ),
     ],
 )
 def test_what_can_not_be_compared_is_refused_and_named(save, refused, folder, tmp_path, change, words):

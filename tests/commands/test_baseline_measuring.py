@@ -40,6 +40,21 @@ def test_measure_save_and_measure_the_same_again(instant, bench, simulation, cli
     assert "speedup" not in result.stdout
 
 
+def test_modes_and_a_workload_that_makes_its_data(instant, cli, simulation, write_profile, folder, run_folder):
+    simulation.worker("mine", seconds=times(0.5))
+    profile, again = write_profile("mine", "env:\n  SIMULATED: mine\n"), run_folder.with_name("again")
+    modes = ("--workload", "segmentation", "--precision", "bf16-autocast", "--channels-last", "--scale", 2)
+    made = cli("bench", profile, *modes, "--steps", 3, "--blocks", 7, "--python", simulation.python,
+               "--output", run_folder)  # fmt: skip
+    assert made.returncode == 0, made
+    assert cli("baseline", "save", "old", "--from", run_folder, "--folder", folder).returncode == 0
+    result = cli("baseline", "check", "old", "--folder", folder, "--profile", profile, "--output", again)
+    assert (result.returncode, len(verdicts(result))) == (0, 2), result
+    then, now = (record.read(one)[0]["plan"] for one in (run_folder, again))
+    assert (now["workload"], now["data"], now["options"]) == ("segmentation", "generated", then["options"])
+    assert (then["options"]["precision"], then["options"]["scale"]) == ("bf16-autocast", 2)
+
+
 def test_check_finds_a_slowdown(again, cli, simulation):
     simulation.worker("mine", seconds=times(2.1))
     result = cli(*again)

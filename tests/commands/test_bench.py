@@ -215,7 +215,8 @@ def test_bad_input(refused, tmp_path, arguments, words):
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--budget", "0"), ("--budget", "soon"), ("--precision", "5"), ("--steps", "0"), ("--timeout", "-1"),
+    [("--budget", "0"), ("--budget", "soon"), ("--half-width", "5"), ("--precision", "5%"), ("--scale", "65"),
+     ("--steps", "0"), ("--timeout", "-1"),
      ("--seed", "x"), ("--workload", "bert"), ("--nonsense", "1"), ("--blocks", "0"), ("--blocks", "2.5"),
      ("--margin", "200%"), ("--margin", "0")],
 )  # fmt: skip
@@ -265,7 +266,7 @@ def test_keeping_a_variable_that_is_not_set_is_refused(refused, bench_arguments)
     assert "--keep-env OMP_NUM_TREADS: it is not set in your environment" in line
 
 
-@pytest.mark.parametrize("option", [("--steps", 5), ("--budget", "10s"), ("--precision", "1%")])
+@pytest.mark.parametrize("option", [("--steps", 5), ("--budget", "10s"), ("--half-width", "1%")])
 def test_what_means_nothing_to_a_full_training_is_refused(refused, bench_arguments, option):
     assert f"{option[0]} means nothing with --full" in refused(*bench_arguments("mine", "--full", *option))
 

@@ -214,3 +214,15 @@ def test_two_profiles_of_one_name_are_refused(matrix, write_profile, tmp_path):
     result = matrix(one, other)
     assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
     assert f"{other}: another profile is called 'mine' too; rename it" in result.stderr
+
+
+def test_modes_are_those_of_the_trial_too(matrix, one, simulation):
+    good, bad = one("good", 0.7), one("bad")
+    simulation.worker("bad warming", modes={"precision": "fp32"})
+    result = matrix(good, bad, "--precision", "bf16-autocast")
+    assert result.returncode == 0, result.stderr
+    said = "its worker was to train with precision: bf16-autocast, and saw that it was: fp32"
+    assert left_out(result) == {"bad": said}
+    trained = [start["arguments"] for start in simulation.starts(all=True) if start["arguments"][0] == "train"]
+    assert all(words[words.index("--precision") + 1] == "bf16-autocast" for words in trained)
+    assert "workloadcnn(bf16-autocast)" in "".join(result.stdout.split())

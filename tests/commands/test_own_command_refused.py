@@ -11,6 +11,7 @@ from runner.errors import InputError
 
 OWN = ("--command", "python train.py --epochs 1")
 METRIC = ("--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", 2)
+MODES = (("--precision", "bf16-autocast"), ("--compile",), ("--channels-last",), ("--scale", 2))
 
 
 @pytest.mark.parametrize(
@@ -48,6 +49,14 @@ METRIC = ("--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", 2)
 )  # fmt: skip
 def test_options_that_are_refused(refused, tmp_path, options, line):
     assert refused("bench", "baseline", *options, "--output", tmp_path / "run") == f"runner: {line}"
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("command", [("bench", "baseline"), ("matrix", "jemalloc"), ("tune",)])
+def test_how_to_train_is_its_own_affair(refused, tmp_path, command, mode):
+    line = refused(*command, *OWN, *mode, "--output", tmp_path / "run")
+    assert line.startswith(f"runner: {mode[0]} means nothing to a command of your own; leave it out, and give the ")
     assert not (tmp_path / "run").exists()
 
 
@@ -129,5 +138,6 @@ def test_quoted_it_is_a_words(tmp_path, command, words):
 def test_a_workload_that_there_is_not(cli):
     result = cli("bench", "baseline", "--workload", "cn")
     assert result.returncode == 2
-    there = "there are: cnn, cnn-nobias, cnn-batch128, cnn-batch256, and a file like mine.yaml"
+    names = "cnn, cnn-nobias, cnn-batch128, cnn-batch256, segmentation, translation, loader"
+    there = f"there are: {names}, and a file like mine.yaml"
     assert result.stderr.splitlines()[-1].endswith(f"no workload 'cn' (did you mean 'cnn'?); {there}")

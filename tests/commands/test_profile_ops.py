@@ -134,3 +134,15 @@ def test_a_profile_is_not_compared_with_itself(refused):
 
 def test_a_profile_that_there_is_not_is_refused(refused):
     assert "no-such-profile" in refused("profile-ops", "no-such-profile")
+
+
+def test_modes(profile_ops, simulation):
+    result = profile_ops("mine", options=("--precision", "bf16-autocast", "--scale", 2))
+    assert result.returncode == 0, result.stderr
+    for start in simulation.starts():
+        assert start["arguments"][-4:] == ["--precision", "bf16-autocast", "--scale", "2"]
+    assert "workload cnn (bf16-autocast, scale 2)" in words(result.stdout)
+    simulation.worker("mine", modes={"precision": "fp32"})
+    failed = profile_ops("mine", options=("--precision", "bf16-autocast"))
+    assert failed.returncode == 1
+    assert "was to train with precision: bf16-autocast, and saw that it was: fp32" in words(failed.stderr)

@@ -69,6 +69,16 @@ def test_a_command_of_ones_own(dry):
     assert not [word for word in words if word.startswith("--data")]
 
 
+def test_a_workload_that_makes_its_data_and_its_modes(dry):
+    modes = ("--precision", "bf16-autocast", "--compile", "--channels-last", "--scale", 2, "--half-width", "1%")
+    words = measured(dry("--workload", "segmentation", *modes))
+    assert {
+        "--workload=segmentation", "--precision=bf16-autocast", "--compile", "--channels-last", "--scale=2",
+        "--half-width=0.01",
+    } <= {*words}  # fmt: skip
+    assert not [word for word in words if word.startswith("--data")]
+
+
 @pytest.mark.parametrize(
     ("options", "limit"),
     [
@@ -125,6 +135,15 @@ def test_the_partition_of_the_users_variable(dry):
             "/none.sif: No such file or directory; build it",
         ),
         (("intel-omp", "--full", "--steps", 3), "--steps means nothing with --full"),
+        (("intel-omp", "--workload", "all"), "--workload all means nothing to runner submit; name one of: cnn, "),
+        (
+            ("intel-omp", "--workload", "translation", "--channels-last"),
+            "--channels-last means nothing to translation, which has no images",
+        ),
+        (
+            ("intel-omp", "--workload", "loader", "--data", "x"),
+            "--data x: means nothing to loader, which makes its data itself",
+        ),
         (("intel-omp", "--output", "a\nb"), "--output '"),
     ],
 )

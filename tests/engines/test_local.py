@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -85,7 +86,8 @@ def test_times_and_counters_are_plausible(train):
     assert document["usage"]["worker_cpus"] == len(os.sched_getaffinity(0))
     assert document["usage"]["worker_cpus_busy_s"] >= 0
     assert document["peak_memory_bytes"] > 100 * 2**20
-    assert document["accuracy"] is None
+    assert document["quality"] is None
+    assert document["modes"] == {"precision": "fp32", "compile": False, "channels_last": False}
     assert all(0 < loss < 10 for loss in document["losses"])
 
 
@@ -123,6 +125,22 @@ def test_a_damaged_file_is_named(train, tmp_path, data_folder):
     result = train(data=str(folder), check=False)
     assert result.returncode != 0
     assert f"{labels}: not the published file" in result.stderr
+
+
+CAN_COMPILE = shutil.which("g++") and (Path(sysconfig.get_path("include")) / "Python.h").exists()
+
+
+@pytest.mark.skipif(not CAN_COMPILE, reason="g++ or Python's headers are not installed here")
+def test_what_compiling_takes_is_in_the_warm_up():
+    options = ("--data", "generated", "--warmup-steps", "2", "--steps", "4", "--compile")
+    result = subprocess.run(
+        [sys.executable, "-m", "runner.worker", "train", "--workload", "loader-w0-b4", *options],
+        cwd=PROJECT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document["modes"]["compile"] is True
+    assert max(document["step_s"]) < max(document["warmup_step_s"])
 
 
 # --- profiles in effect ---

@@ -20,8 +20,8 @@ ROWS = [
 ]
 RESULT = {
     "run": AWKWARD, "time": 1793000000.25, "cpu_model": "CPU", "engine": "local", "arm": "mine", "profile": "mine",
-    "reference": "baseline", "workload": "cnn", "samples": 7, "step_s": 0.0271, "in_effect": True, "ratio": 1.25,
-    "low": 1.1, "high": 1.5,
+    "reference": "baseline", "workload": "cnn", "modes": "compiled", "samples": 7, "step_s": 0.0271, "in_effect": True,
+    "ratio": 1.25, "low": 1.1, "high": 1.5,
 }  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def test_openmetrics_values():
     lines = exposition([RESULT])
     labels = (
         r'{run="a, \"quoted\"\nnämé\\",arm="mine",profile="mine",reference="baseline",engine="local",workload="cnn",'
-        'cpu_model="CPU"}'
+        'modes="compiled",cpu_model="CPU"}'
     )
     assert f"envkit_speedup_ratio{labels} 1.25 1793000000.250" in lines
     assert f"envkit_speedup_low_ratio{labels} 1.1 1793000000.250" in lines

@@ -21,7 +21,7 @@ def test_what_a_row_says_of_its_sample():
     row = samples(FOLDER, run_events(arm("baseline"), arm("b", "mine", "docker")))[1]
     assert row == {
         "run": "results/one", "time": BEGUN + 2 * SAMPLE_S, "cpu_model": "Simulated CPU", "engine": "docker",
-        "arm": "b", "profile": "mine", "workload": "cnn", "block": 0, "seconds": pytest.approx(0.4975),
+        "arm": "b", "profile": "mine", "workload": "cnn", "modes": "", "block": 0, "seconds": pytest.approx(0.4975),
         "mean_step_s": pytest.approx(0.4975 / 3), "median_step_s": pytest.approx(0.4975 / 3), "in_effect": True,
         "disturbed": "",
         "peak_memory_bytes": 2**29, "padding_bytes": row["padding_bytes"], "yardstick_s": None,
@@ -86,7 +86,7 @@ def test_a_result_for_each_arm():
     reference, mine = results(FOLDER, events)
     assert reference == {
         "run": "results/one", "time": events[-1]["time"], "cpu_model": "Simulated CPU", "engine": "local",
-        "arm": "baseline", "profile": "baseline", "reference": "baseline", "workload": "cnn", "samples": 7,
+        "arm": "baseline", "profile": "baseline", "reference": "baseline", "workload": "cnn", "modes": "", "samples": 7,
         "step_s": pytest.approx(1 / 3), "in_effect": True, "ratio": None, "low": None, "high": None,
     }  # fmt: skip
     assert mine["low"] <= mine["ratio"] <= mine["high"]

@@ -28,6 +28,7 @@ def test_a_node_with_another_image(tmp_path):
 @pytest.mark.parametrize(("options", "words"), [
     ({"steps": 5}, "its number of steps is 5, most have 3"),
     ({"workload": "other"}, "its workload is other, most have cnn"),
+    ({"options": {"precision": "bf16-autocast"}}, "its mode is bf16-autocast, most have fp32"),
     ({"profiles": ("baseline",)}, "its profile is baseline, most have mine"),
 ])  # fmt: skip
 def test_a_node_that_measured_something_else(tmp_path, options, words):

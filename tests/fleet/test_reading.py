@@ -137,6 +137,11 @@ def test_several_profiles(tmp_path):
     assert kept(node(tmp_path, "n2", profiles=("baseline", "mine"))).profile == "mine"
 
 
+def test_several_workloads(tmp_path):
+    each = {name: {"warmup_steps": 1, "steps": 3, "data": "generated"} for name in ("loader", "segmentation")}
+    assert reason(node(tmp_path, "n1", each=each)).startswith("measured several workloads, and nodes are compared by ")
+
+
 @pytest.mark.parametrize("time", [-5.0, 1e15, float("nan")])
 def test_a_time_that_is_none(tmp_path, time):
     events = node_events("n1")

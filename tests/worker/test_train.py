@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from runner.worker import machine_load, processor, train
+from runner.worker import helpers, machine_load, processor, train, workloads
 from runner.worker.machine_load import Counters, CpuTime
 
 STEP_S = 0.25
@@ -27,15 +27,18 @@ def clock(monkeypatch):
 def run(monkeypatch, clock):
     """Train with given readings of the machine before and after the timed steps, on given CPUs."""
 
-    def sample(readings=None, throttled=(None, None), frequency=None, cpus=(0, 1), warmup_steps=2, steps=3, epochs=0):
+    def sample(readings=None, throttled=(None, None), frequency=None, cpus=(0, 1), warmup_steps=2, steps=3, epochs=0,
+               test=False):  # fmt: skip
         losses = itertools.count()
-        training = SimpleNamespace(images_per_step=64, steps_per_epoch=4, digests={}, accuracy=lambda: 0.5)
+        network = SimpleNamespace(seen=lambda: {"precision": "fp32"})
+        training = SimpleNamespace(images_per_step=64, steps_per_epoch=4, unit="images", digests={}, network=network)
+        training.quality = lambda: {"accuracy": 0.5}
 
         def step():
             clock.s += STEP_S
             return float(next(losses))
 
-        def prepare(data):
+        def prepare(data, options):
             monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0})  # OpenMP binds the thread that starts it
             training.step = step
             return training
@@ -47,8 +50,8 @@ def run(monkeypatch, clock):
         monkeypatch.setattr(processor, "throttle_events", lambda cpus: next(hot))
         monkeypatch.setattr(processor, "frequency_mhz", lambda cpus: frequency)
         monkeypatch.setattr(train, "collect", dict)
-        monkeypatch.setitem(train.WORKLOADS, "none", SimpleNamespace(prepare=prepare))
-        return train.train("none", "synthetic", warmup_steps, steps, epochs)
+        monkeypatch.setitem(workloads.WORKLOADS, "none", SimpleNamespace(prepare=prepare))
+        return train.train("none", "synthetic", warmup_steps, steps, epochs, test=test)
 
     return sample
 
@@ -72,7 +75,25 @@ def test_without_warm_up(run):
 
 def test_whole_epochs(run):
     found = run(epochs=2)
-    assert (len(found["step_s"]), found["accuracy"]) == (8, 0.5)
+    assert (len(found["step_s"]), found["quality"]) == (8, {"accuracy": 0.5})
+
+
+def test_the_quality_is_tested_after_steps_only_where_that_is_asked_for(run):
+    assert run()["quality"] is None
+    assert run(test=True)["quality"] == {"accuracy": 0.5}
+
+
+def test_the_modes_that_were_seen_are_told(run):
+    assert run()["modes"] == {"precision": "fp32"}
+
+
+def test_what_is_used_by_what_was_started_beside_the_training_counts_as_its_own(run, monkeypatch):
+    nothing = dict.fromkeys(helpers.COUNTED, 0)
+    read = iter([nothing, {**nothing, "user_s": 100.0, "minor_faults": 10**9}])
+    monkeypatch.setattr(helpers, "used", lambda: next(read))
+    usage = run()["usage"]
+    assert 100 <= usage["user_s"] < 101
+    assert usage["minor_faults"] >= 10**9
 
 
 def test_usage_is_what_was_added_while_the_steps_were_timed(run):

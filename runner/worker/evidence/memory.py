@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,26 +15,51 @@ from typing import Any
 from runner.worker.host import expand_cpu_list
 
 THP = Path("/sys/kernel/mm/transparent_hugepage")
+MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) ", re.MULTILINE)
+SIZE = re.compile(r"^(\w+): +(\d+) kB$", re.MULTILINE)
+# As in torch_build.py: larger than what glibc keeps for blocks of less.
+BLOCK_BYTES = 64 << 20
 NODE_PAGES = re.compile(r"\bN(\d+)=(\d+)")
 
 
 def probe() -> dict[str, Any]:
     """Sizes in bytes. ``huge_pages`` says how much of the anonymous memory is in transparent huge pages.
 
-    It is ``none``, ``some`` or ``most`` (half or more); numpy asks for some itself where the mode is madvise.
+    It is ``none``, ``some`` or ``most`` (half or more); numpy asks for some itself where the mode is madvise. What
+    counts is the memory that a training works with: in a process with little of its own, or whose pages were split
+    because it started others as copies of itself (DataLoader's workers), a new large block stands for it.
     """
     anonymous, huge = (_rollup(field) for field in ("Anonymous", "AnonHugePages"))
+    most = huge >= anonymous / 2 or (huge > 0 and _new_block_is_huge())
     policies, pages = parse_numa_maps(_text(Path("/proc/self/numa_maps")))
     return {
         "anonymous_bytes": anonymous,
         "huge_bytes": huge,
-        "huge_pages": "none" if huge == 0 else "most" if huge >= anonymous / 2 else "some",
+        "huge_pages": "none" if huge == 0 else "most" if most else "some",
         "thp_enabled": _selected(_text(THP / "enabled")),
         "thp_defrag": _selected(_text(THP / "defrag")),
         "numa_policy": policies.most_common(1)[0][0] if policies else None,
         "pages_per_node": dict(sorted(pages.items())),
         "remote_share": remote_share(pages, _nodes_of(_cpus_of_all_threads())),
     }
+
+
+def _new_block_is_huge() -> bool:
+    """Whether half or more of a new block is in huge pages when it is written to; False where torch is not loaded."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return False
+    block = torch.empty(BLOCK_BYTES, dtype=torch.uint8).fill_(1)
+    return huge_share(_text(Path("/proc/self/smaps")), block.data_ptr() + BLOCK_BYTES // 2) >= 0.5
+
+
+def huge_share(smaps: str, address: int) -> float:
+    """What share of the memory in use of the mapping at ``address`` is in huge pages; 0 where there is none."""
+    for match in MAPPING.finditer(smaps):
+        if int(match[1], 16) <= address < int(match[2], 16):
+            sizes = dict(SIZE.findall(smaps[match.end() : smaps.find("VmFlags", match.end())]))
+            return int(sizes.get("AnonHugePages", 0)) / max(int(sizes.get("Anonymous", 0)), 1)
+    return 0.0
 
 
 def parse_numa_maps(text: str) -> tuple[Counter[str], Counter[str]]:

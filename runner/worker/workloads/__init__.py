@@ -1,4 +1,10 @@
-"""The fixed training jobs. A new one is a module here and a line in ``WORKLOADS``; so is a variant of one."""
+"""The fixed training jobs. A new one is a module here and a line in ``WORKLOADS``; so is a variant of one.
+
+``prepare(data, options)`` returns a job that is ready to step. Such a job has ``step()``, which trains on the next
+batch and returns the loss; ``images_per_step``, and as what reports count them (``unit``); ``steps_per_epoch``;
+``quality()``, the figures of a test by their names; the ``digests`` of its code, data and initial weights; and its
+``network``, which says in which modes it was trained (``modes.Network``).
+"""
 
 from __future__ import annotations
 
@@ -7,22 +13,68 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from runner.worker.workloads import cnn
+from runner.worker.modes import Options
+from runner.worker.workloads import cnn, loader, segmentation, translation
+
+# In the place of a data set's folder, for workloads that make their own.
+GENERATED = "generated"
+# Losses that differ by more than this share are not the rounding of another thread count or order.
+LOSS_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A training job, and how many steps of it make a sample."""
+    """A training job, and how many steps of it make a sample.
 
-    prepare: Callable[[str], Any]
+    ``generated``: it makes its data itself. ``images``: its batches are images, which have a memory layout.
+    ``scales``: it takes another scale than 1. ``pins``: it asks for memory that an accelerator reads.
+    """
+
+    prepare: Callable[[str, Options], Any]
     warmup_steps: int = 20
     steps: int = 200
     epochs: int = 10  # of the full training
+    generated: bool = False
+    images: bool = True
+    scales: bool = True
+    pins: bool = False
+    loss_tolerance: float = LOSS_TOLERANCE
 
+
+# With learning rates as high as one would take, rounding grows from step to step.
+GROWN = 1e-2
 
 WORKLOADS = {
     "cnn": Workload(cnn.prepare),
     "cnn-nobias": Workload(partial(cnn.prepare, variant=cnn.Variant(bias=False))),
     "cnn-batch128": Workload(partial(cnn.prepare, variant=cnn.Variant(batch=128))),
     "cnn-batch256": Workload(partial(cnn.prepare, variant=cnn.Variant(batch=256))),
+    "segmentation": Workload(segmentation.prepare, 10, 90, epochs=5, generated=True, loss_tolerance=GROWN),
+    "translation": Workload(translation.prepare, 10, 90, epochs=10, generated=True, images=False, loss_tolerance=GROWN),
+    "loader": Workload(loader.prepare, 10, 90, epochs=40, generated=True, loss_tolerance=GROWN),
 }
+# What is trained where nothing is said.
+DEFAULT = "cnn"
+# What `--workload all` measures, each for another kind of training.
+ALL = ("cnn", "segmentation", "translation", "loader")
+
+
+def find(name: str) -> Workload | None:
+    """The workload called ``name``: one of WORKLOADS, or the loader with the settings in its name; None if none is."""
+    if name in WORKLOADS:
+        return WORKLOADS[name]
+    settings = loader.settings_of(name)
+    if settings is None:
+        return None
+    return Workload(
+        partial(loader.prepare, settings=settings), warmup_steps=8, steps=settings.cell_steps, epochs=40,
+        generated=True, scales=False, pins=settings.pin, loss_tolerance=GROWN,
+    )  # fmt: skip
+
+
+def get(name: str) -> Workload:
+    """The same. Raises KeyError if there is none."""
+    found = find(name)
+    if found is None:
+        raise KeyError(name)
+    return found

@@ -3,17 +3,17 @@
 Two convolutions (1-32 and 32-64 channels, 3x3, padding 1), each with ReLU and 2x2 max pooling, then linear layers
 3136-512 and 512-10; cross-entropy; Adam with learning rate 1e-5 and weight decay 0.005; batches of 64 from 90% of
 the 60,000 training images, which are normalised tensors in memory. The book's changes to the training itself are
-variants of it: no bias in any layer, or larger batches.
+variants of it: no bias in any layer, or larger batches. A scale makes batches larger too.
 """
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from runner.worker import fashion_mnist
+from runner.worker import fashion_mnist, modes
+from runner.worker.modes import USUAL, Network, Options
+from runner.worker.workloads import digests
 
 SEED = 42
 PARAMETERS = 1_630_090
@@ -38,7 +38,9 @@ class Variant:
 class Training:
     """One training job, ready to step. Images are float32 N x 1 x 28 x 28, labels int64 N."""
 
-    def __init__(self, data: str, variant: Variant) -> None:
+    unit = "images"
+
+    def __init__(self, data: str, options: Options, variant: Variant) -> None:
         import torch
         from torch import nn
 
@@ -52,24 +54,25 @@ class Training:
         self._images, self._labels = images[training], labels[training]
         self._test_images = _normalised(torch, arrays["t10k-images-idx3-ubyte"])
         self._test_labels = torch.from_numpy(arrays["t10k-labels-idx1-ubyte"].astype("int64"))
-        self._model = nn.Sequential(
+        model = nn.Sequential(
             nn.Conv2d(1, 32, kernel_size=3, padding=1, bias=variant.bias), nn.ReLU(), nn.MaxPool2d(2),
             nn.Conv2d(32, 64, kernel_size=3, padding=1, bias=variant.bias), nn.ReLU(), nn.MaxPool2d(2),
             nn.Flatten(), nn.Linear(3136, 512, bias=variant.bias), nn.Linear(512, 10, bias=variant.bias),
         )  # fmt: skip
-        parameters = sum(parameter.numel() for parameter in self._model.parameters())
+        parameters = sum(parameter.numel() for parameter in model.parameters())
         if parameters != variant.parameters:
             raise AssertionError(f"the network has {parameters:,} parameters, not {variant.parameters:,}")
+        self.network = Network(model, options)
         self._loss = nn.CrossEntropyLoss()
-        self._optimizer = torch.optim.Adam(self._model.parameters(), lr=1e-5, weight_decay=0.005)
+        self._optimizer = torch.optim.Adam(model.parameters(), lr=1e-5, weight_decay=0.005)
         self._order: Any = None
         self._next = 0
-        self.images_per_step = variant.batch
-        self.steps_per_epoch = -(-len(self._images) // variant.batch)
+        self.images_per_step = variant.batch * options.scale
+        self.steps_per_epoch = -(-len(self._images) // self.images_per_step)
         self.digests = {
-            "code": _code_digest(variant),
+            "code": digests.of_code((variant, options), __file__, fashion_mnist.__file__, modes.__file__),
             "data": data_digest,
-            "initial_weights": _weights_digest(self._model),
+            "initial_weights": digests.of_weights(model),
         }
 
     def step(self) -> float:
@@ -81,19 +84,19 @@ class Training:
         batch = self._order[self._next * size : (self._next + 1) * size]
         self._next += 1
         self._optimizer.zero_grad()
-        loss = self._loss(self._model(self._images[batch]), self._labels[batch])
+        loss = self._loss(self.network(self.network.laid_out(self._images[batch])), self._labels[batch])
         loss.backward()
         self._optimizer.step()
         return float(loss.item())
 
-    def accuracy(self) -> float:
-        """The share of the 10,000 test images that the network classifies rightly, from 0 to 1."""
+    def quality(self) -> dict[str, Any]:
+        """``accuracy``: the share of the 10,000 test images that the network classifies rightly, from 0 to 1."""
         right = 0
         with self._torch.no_grad():
             for first in range(0, len(self._test_images), 1000):
-                scores = self._model(self._test_images[first : first + 1000])
-                right += int((scores.argmax(1) == self._test_labels[first : first + 1000]).sum())
-        return right / len(self._test_images)
+                images = self.network.laid_out(self._test_images[first : first + 1000])
+                right += int((self.network.test(images).argmax(1) == self._test_labels[first : first + 1000]).sum())
+        return {"accuracy": right / len(self._test_images)}
 
 
 def _normalised(torch: Any, images: Any) -> Any:
@@ -101,22 +104,6 @@ def _normalised(torch: Any, images: Any) -> Any:
     return tensor.div_(255).sub_(MEAN).div_(DEVIATION)
 
 
-def _code_digest(variant: Variant) -> str:
-    """SHA-256 of the source files that define the workload, and of the variant."""
-    digest = hashlib.sha256(repr(variant).encode())
-    for path in (Path(__file__), Path(fashion_mnist.__file__)):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def _weights_digest(model: Any) -> str:
-    digest = hashlib.sha256()
-    for name, tensor in model.state_dict().items():
-        digest.update(name.encode())
-        digest.update(tensor.numpy().tobytes())
-    return digest.hexdigest()
-
-
-def prepare(data: str, variant: Variant = Variant()) -> Training:
+def prepare(data: str, options: Options = USUAL, variant: Variant = Variant()) -> Training:
     """Load ``data`` (a folder, or ``synthetic``), build the network and be ready to step."""
-    return Training(data, variant)
+    return Training(data, options, variant)

@@ -118,8 +118,8 @@ def test_shipped_profiles_for_which_there_was_no_time_are_counted(tuned, shipped
 def test_how_to_use_it_is_said_for_the_engine_and_the_command_that_it_was_tuned_for(tuned):
     plan = Plan(
         arms=(Arm("baseline", "baseline", "docker"),), engine_options={"image": "my image", "cpuset_cpus": "0-3"},
-        workload="x", warmup_steps=0, steps=1, epochs=0, data="none", budget_s=1.0, blocks=0, precision=0.1, margin=0.1,
-        timeout_s=1.0, seed=1,
+        workload="cnn", warmup_steps=0, steps=1, epochs=0, data="none", budget_s=1.0, blocks=0, precision=0.1,
+        margin=0.1, timeout_s=1.0, seed=1,
     )  # fmt: skip
     options = "--engine docker --image 'my image' --cpuset-cpus 0-3"
     assert outcome.usage(plan, "tuned") == (

@@ -74,6 +74,16 @@ def test_what_is_reported_and_listed_is_the_confirmation(tuned, cli, tmp_path, r
     assert listed["unreadable"] == []
 
 
+def test_it_tunes_for_another_workload_and_its_modes(tuned, local, tmp_path):
+    result = tuned("--workload", "cnn-batch128", "--precision", "bf16-autocast")
+    assert result.returncode == 0, result
+    plan = events(tmp_path)[0]["plan"]
+    assert (plan["workload"], plan["options"]["precision"]) == ("cnn-batch128", "bf16-autocast")
+    assert "workload cnn-batch128 (bf16-autocast)" in written(local).reason
+    said = " ".join(result.stdout.split())
+    assert "bench it: runner bench tuned --workload cnn-batch128 --precision bf16-autocast" in said
+
+
 def test_json_has_what_a_script_needs(tuned, local, tmp_path):
     document = json.loads(tuned("--json").stdout)
     assert document["best"] == "tuned"

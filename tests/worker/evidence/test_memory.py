@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -76,3 +78,33 @@ def test_this_process():
     assert found["anonymous_bytes"] > len(kept)
     assert found["huge_bytes"] <= found["anonymous_bytes"]
     assert found["remote_share"] in (None, 0.0) or found["remote_share"] < 1
+
+
+SMAPS = """7f0000000000-7f0004000000 rw-p 00000000 00:00 0
+Size:              65536 kB
+Anonymous:         60000 kB
+AnonHugePages:     40000 kB
+VmFlags: rd wr mr mw me ac sd hg
+7f0004000000-7f0008000000 rw-p 00000000 00:00 0
+Anonymous:         65536 kB
+AnonHugePages:         0 kB
+VmFlags: rd wr mr mw me ac sd
+"""
+
+
+@pytest.mark.parametrize(
+    ("address", "share"), [(0x7F0000000000, 2 / 3), (0x7F0003FFFFFF, 2 / 3), (0x7F0004000000, 0.0), (0x1000, 0.0)]
+)
+def test_the_share_of_one_mapping(address, share):
+    assert memory.huge_share(SMAPS, address) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(("at", "huge", "seen"), [(0x7F0000000000, 1, "most"), (0x7F0004000000, 1, "some"),
+                                                  (0x7F0000000000, 0, "none")])  # fmt: skip
+def test_a_new_block_stands_for_what_a_small_process_would_work_with(monkeypatch, at, huge, seen):
+    block = SimpleNamespace(fill_=lambda value: block, data_ptr=lambda: at)
+    torch = SimpleNamespace(empty=lambda size, dtype: block, uint8=None)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    rollup = f"Anonymous:       1000 kB\nAnonHugePages:   {huge} kB\n"
+    monkeypatch.setattr(memory, "_text", lambda path: {"smaps_rollup": rollup, "smaps": SMAPS}.get(path.name, ""))
+    assert memory.probe()["huge_pages"] == seen

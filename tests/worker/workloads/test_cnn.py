@@ -14,6 +14,7 @@ IMAGES = 600
 BUILD_ALL = """
 import json, numpy
 from runner.worker import fashion_mnist
+from runner.worker.modes import Options
 from runner.worker.workloads import WORKLOADS
 random = numpy.random.default_rng(0)
 arrays = {
@@ -23,15 +24,22 @@ arrays = {
 }
 fashion_mnist.load = lambda data: (arrays, "d" * 64)
 found = {}
-for name, workload in WORKLOADS.items():
-    training = workload.prepare("synthetic")
-    model = training._model
+for name in ("cnn", "cnn-nobias", "cnn-batch128", "cnn-batch256"):
+    workload = WORKLOADS[name]
+    training = workload.prepare("synthetic", Options())
+    model = training.network.model
     found[name] = {
         "parameters": sum(one.numel() for one in model.parameters()),
         "biases": [key for key, _ in model.named_parameters() if key.endswith("bias")],
         "images_per_step": training.images_per_step, "steps_per_epoch": training.steps_per_epoch,
         "digests": training.digests, "losses": [training.step() for _ in range(training.steps_per_epoch + 1)],
-        "epochs": workload.epochs,
+        "epochs": workload.epochs, "quality": training.quality(), "modes": training.network.seen(),
+    }
+for name, options in (("larger", Options(scale=2)), ("bf16", Options("bf16-autocast", channels_last=True))):
+    training = WORKLOADS["cnn"].prepare("synthetic", options)
+    found[name] = {
+        "images_per_step": training.images_per_step, "steps_per_epoch": training.steps_per_epoch,
+        "digests": training.digests, "losses": [training.step() for _ in range(3)], "modes": training.network.seen(),
     }
 print(json.dumps(found))
 """
@@ -45,31 +53,51 @@ def built():
     return json.loads(result.stdout)
 
 
-def test_parameters(built):
-    assert {name: one["parameters"] for name, one in built.items()} == {
+@pytest.fixture(scope="module")
+def variants(built):
+    """The book's, without the CNN in other modes."""
+    return {name: one for name, one in built.items() if name.startswith("cnn")}
+
+
+def test_parameters(variants):
+    assert {name: one["parameters"] for name, one in variants.items()} == {
         "cnn": 1_630_090, "cnn-nobias": 1_629_472, "cnn-batch128": 1_630_090, "cnn-batch256": 1_630_090,
     }  # fmt: skip
-    assert built["cnn-nobias"]["biases"] == []
-    assert len(built["cnn"]["biases"]) == 4
+    assert variants["cnn-nobias"]["biases"] == []
+    assert len(variants["cnn"]["biases"]) == 4
 
 
-def test_an_epoch_has_the_same_images_in_fewer_steps(built):
+def test_an_epoch_has_the_same_images_in_fewer_steps(variants):
     training_images = IMAGES * 9 // 10
     for name, batch in (("cnn", 64), ("cnn-nobias", 64), ("cnn-batch128", 128), ("cnn-batch256", 256)):
-        assert built[name]["images_per_step"] == batch
-        assert built[name]["steps_per_epoch"] == -(-training_images // batch)
-        assert built[name]["epochs"] == 10
+        assert variants[name]["images_per_step"] == batch
+        assert variants[name]["steps_per_epoch"] == -(-training_images // batch)
+        assert variants[name]["epochs"] == 10
 
 
-def test_digests_tell_the_variants_apart_and_the_data_is_one(built):
+def test_digests_tell_the_variants_apart_and_the_data_is_one(built, variants):
     digests = [one["digests"] for one in built.values()]
     assert len({of["code"] for of in digests}) == len(built)
     assert len({of["data"] for of in digests}) == 1
-    weights = {name: one["digests"]["initial_weights"] for name, one in built.items()}
+    weights = {name: one["digests"]["initial_weights"] for name, one in variants.items()}
     assert weights["cnn"] == weights["cnn-batch128"] == weights["cnn-batch256"] != weights["cnn-nobias"]
+    assert built["bf16"]["digests"]["initial_weights"] == weights["cnn"]  # the layout of memory is no other weight
 
 
-def test_every_variant_trains_through_the_end_of_an_epoch(built):
-    for one in built.values():
+def test_every_variant_trains_through_the_end_of_an_epoch(variants):
+    for one in variants.values():
         assert all(0 < loss < 10 for loss in one["losses"])
-    assert built["cnn"]["losses"] != built["cnn-batch128"]["losses"]
+        assert 0 <= one["quality"]["accuracy"] <= 1
+    assert variants["cnn"]["losses"] != variants["cnn-batch128"]["losses"]
+
+
+def test_a_scale_makes_batches_larger(built):
+    assert (built["larger"]["images_per_step"], built["larger"]["steps_per_epoch"]) == (128, 5)
+    assert built["larger"]["losses"] == built["cnn-batch128"]["losses"][:3]
+
+
+def test_modes_are_seen_to_be_in_effect(built):
+    assert built["cnn"]["modes"] == {"precision": "fp32", "compile": False, "channels_last": False}
+    assert built["bf16"]["modes"] == {"precision": "bf16-autocast", "compile": False, "channels_last": True}
+    assert built["bf16"]["losses"] == pytest.approx(built["cnn"]["losses"][:3], rel=0.02)
+    assert built["bf16"]["losses"] != built["cnn"]["losses"][:3]

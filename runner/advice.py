@@ -1,0 +1,126 @@
+"""What to do next, in sentences: per profile, or where a run was of several workloads for all of them together."""
+
+from __future__ import annotations
+
+import math
+import shlex
+
+from runner import across, profile, ranking
+from runner.calibration import is_calibration
+from runner.noise import commonest
+from runner.plan import Arm
+from runner.statistics.interval import ERROR_RATE, FASTER, NOT_FOUND, SLOWER
+from runner.statistics.power import blocks_needed
+from runner.summary import Comparison, Summary
+from runner.wording import Row, learns_otherwise, other_workload
+
+# With as large a share of blocks disturbed from outside, a result says more about the disturbance than about a profile.
+NEARLY_ALL = 0.8
+
+
+def rows(summary: Summary) -> list[Row]:
+    """Each sentence once; of many profiles, for the best and for those with which something is wrong."""
+    texts = _on_several_workloads(summary) if summary.plan.across else _per_profile(summary)
+    return [Row("next", text) for text in dict.fromkeys(texts)]
+
+
+def _per_profile(summary: Summary) -> list[str]:
+    texts: list[str] = []
+    arms = {arm.name: arm for arm in summary.plan.compared}
+    best_told = False
+    for one in ranking.ranked(summary):
+        arm = arms[one.arm]
+        wrong = one.verdict == "NOT IN EFFECT" or learns_otherwise(summary, one)
+        if ranking.many(summary) and best_told and not wrong:
+            continue
+        if is_calibration(summary.plan):
+            text = _after_calibration(one)
+        elif other_workload(summary, arm):
+            text = None  # a change of the training's code, which no profile makes
+        elif learns_otherwise(summary, one):
+            text = _find_out(arm)
+        else:
+            text = _too_disturbed(summary, one) or _next(summary, one, arm)
+        if text:
+            texts.append(text)
+            best_told = best_told or not wrong
+    return texts
+
+
+def _on_several_workloads(summary: Summary) -> list[str]:
+    """What is wrong with profiles, which to use, and how long it takes to know more."""
+    arms = {arm.name: arm for arm in summary.plan.compared}
+    texts = []
+    for one in summary.comparisons:
+        if one.verdict == "NOT IN EFFECT":
+            texts.append(f"find out why {one.arm} was not in effect: runner doctor {_named(arms[one.arm].profile)}")
+        elif learns_otherwise(summary, one):
+            texts.append(_find_out(arms[one.arm]))
+    best, fast = across.everywhere(summary), [name for names in across.winners(summary).values() for name in names]
+    if best:
+        use = f"runner exec {_named(best[0])} -- your command"
+        texts.append(f"use {best[0]}, which is faster on all of these: {use}")
+    elif fast:
+        own = f"runner bench {_named(fast[0])} --command 'python train.py'"
+        texts.append(f"measure your own training before you choose: what wins depends on it: {own}")
+    unknown = [
+        (one.deviation, one.speedup.blocks, one.arm)
+        for one in summary.comparisons
+        if one.verdict == NOT_FOUND and one.deviation and one.speedup
+    ]
+    if unknown:  # the noisiest decides
+        deviation, blocks, name = max(unknown, key=lambda one: _needed(summary, one[0], one[1]))
+        texts.append(f"for {name}, {_longer(summary, deviation, blocks)}")
+    return texts
+
+
+def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
+    named, reference = _named(arm.profile), summary.plan.reference_of(arm).name
+    if comparison.speedup and comparison.speedup.within_margin:
+        return f"choose {reference} or {arm.name} for other reasons than speed"
+    if comparison.verdict == FASTER:
+        command = shlex.join(summary.plan.own.argv) if summary.plan.own else "your command"
+        return f"use {arm.profile}: runner exec {named} -- {command}"
+    if comparison.verdict == SLOWER:
+        return f"leave {arm.name} alone here: {reference} is faster"
+    if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:
+        return _longer(summary, comparison.deviation, comparison.speedup.blocks)
+    if comparison.verdict == "NOT IN EFFECT":
+        return f"find out why: runner doctor {named}"
+    return None
+
+
+def _named(name: str) -> str:
+    """What a command is given to mean that profile: one's own is a file."""
+    return name if name in (*profile.names(), *profile.local_names()) else f"{name}.yaml"
+
+
+def _find_out(arm: Arm) -> str:
+    return f"find out why the losses of {arm.name} differ, before you use it"
+
+
+def _too_disturbed(summary: Summary, comparison: Comparison) -> str | None:
+    """What to do where all blocks, or nearly all, were disturbed from outside, and no others are left to go by."""
+    total, marked = len({sample.block for sample in summary.samples}), len(summary.marked)
+    if not comparison.speedup or comparison.unmarked or not marked or marked < NEARLY_ALL * total:
+        return None
+    return f"measure again on a quieter machine: {marked} of {total} blocks were disturbed, {commonest(summary.marked)}"
+
+
+def _after_calibration(comparison: Comparison) -> str | None:
+    if comparison.verdict in (FASTER, SLOWER):
+        chance = f"there is no such difference, but {ERROR_RATE:.0%} of such runs show one by chance"
+        return f"calibrate again: {chance}; if it stays, something else favours a side"
+    return "measure a profile: runner bench PROFILE" if comparison.speedup else None
+
+
+def _longer(summary: Summary, deviation: float, blocks: int) -> str:
+    """What it takes to find a difference as small as the margin."""
+    needed = _needed(summary, deviation, blocks)
+    minutes = math.ceil(needed * summary.seconds_per_block / 60) + 1
+    option = f"--blocks {needed}" if summary.plan.epochs else f"--budget {minutes}m"
+    return f"to find a difference of {summary.plan.margin * 100:g}% takes about {needed:,} blocks: {option}"
+
+
+def _needed(summary: Summary, deviation: float, blocks: int) -> int:
+    return blocks_needed(deviation, blocks, summary.plan.margin, summary.plan.sharing)

@@ -1,0 +1,99 @@
+"""``runner loader-grid [PROFILE]``: how long input takes with which settings of DataLoader, as a table and a plot."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from runner import atomic, engines, grid, pictures, record, report
+from runner.arguments import counts
+from runner.commands import measuring
+from runner.errors import MEASURED, InputError
+from runner.plan import REFERENCE_PROFILE, Arm
+from runner.summary import summarise
+from runner.worker.workloads.loader import Settings, settings_of
+
+WORKERS, BATCHES, PREFETCH = (0, 1, 2, 4), (16, 32, 64, 128), (2,)
+BLOCKS = 3
+PICTURE = "grid.png"
+# What says how to train other workloads than the loader with its settings.
+NOT_HERE = ("workload", "own_command", "metric", "unit", "warmup_lines", "full", "epochs", "scale", "data")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", nargs="?",
+                        help=f"name of a profile, or a YAML file (default: {REFERENCE_PROFILE})")  # fmt: skip
+    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
+    group = parser.add_argument_group("the grid")
+    group.add_argument("--workers", metavar="LIST", type=counts(0),
+                       help=f"numbers of DataLoader workers (default: {_listed(WORKERS)})")  # fmt: skip
+    group.add_argument("--batches", metavar="LIST", type=counts(1),
+                       help=f"sizes of a batch, in images (default: {_listed(BATCHES)})")  # fmt: skip
+    group.add_argument("--prefetch", metavar="LIST", type=counts(1),
+                       help=f"batches that each worker makes ahead (default: {_listed(PREFETCH)})")  # fmt: skip
+    group.add_argument("--pin-memory", action="store_true",
+                       help="measure each with pinned memory too, which takes an accelerator")  # fmt: skip
+    measuring.add_measuring_options(parser, budget=f"{BLOCKS} blocks, however long they take")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    arms: list[Arm] = []
+    if arguments.resume is None:
+        _require(arguments)
+        arms = [Arm(one.workload, arguments.profile or REFERENCE_PROFILE, arguments.engine or "local", one.workload)
+                for one in cells(arguments)]  # fmt: skip
+        arguments.workload = "loader"
+        if arguments.blocks is None and arguments.budget is None:
+            arguments.blocks = BLOCKS
+
+    def tell(folder: Path) -> int:
+        return _tell(folder, arguments.json)
+
+    return measuring.run(arguments, f"loader-grid-{Path(arguments.profile or REFERENCE_PROFILE).stem}", arms, tell)
+
+
+def cells(arguments: argparse.Namespace) -> list[Settings]:
+    """The grid's cells: without workers nothing is made ahead, and there is one for each size of a batch."""
+    found = []
+    for pin in (False, True) if arguments.pin_memory else (False,):
+        for workers in arguments.workers or WORKERS:
+            for prefetch in (arguments.prefetch or PREFETCH) if workers else (0,):
+                found += [Settings(workers, batch, prefetch, pin) for batch in arguments.batches or BATCHES]
+    return found
+
+
+def _require(arguments: argparse.Namespace) -> None:
+    """Raise InputError for options that mean nothing here, for too few cells, and for settings that can't be."""
+    for name in NOT_HERE:
+        if getattr(arguments, name) not in (None, False):
+            option = f"--{name.removeprefix('own_').replace('_', '-')}"
+            raise InputError(f"{option} means nothing to loader-grid, which measures the loader; leave it out")
+    if arguments.prefetch and not any(arguments.workers or WORKERS):
+        raise InputError("--prefetch means nothing without workers; leave it out, or give more --workers")
+    wanted = cells(arguments)
+    for one in wanted:
+        if settings_of(one.workload) != one:
+            raise InputError(f"{one.workload}: too large a number; give fewer workers, or smaller batches")
+    if len(wanted) < 2:
+        raise InputError("loader-grid compares settings, and this is one; give more --workers, --batches or --prefetch")
+
+
+def _tell(folder: Path, as_json: bool) -> int:
+    events = record.read(folder)
+    with record.understood(folder):
+        summary = summarise(events)
+        drawn = pictures.png(summary)
+    path = folder / PICTURE
+    atomic.write(path, drawn)
+    if as_json:
+        print(json.dumps({"cells": grid.to_json(summary), "record": str(folder), "picture": str(path)}))
+    else:
+        out = report.console()
+        report.show(summary, str(folder), out)
+        report.item(out, "picture", str(path))
+    return MEASURED
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return ",".join(map(str, numbers))

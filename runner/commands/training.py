@@ -1,0 +1,121 @@
+"""What is trained and how: the options for it, what does not go together, and the data that it takes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from runner import dataset, quality
+from runner.arguments import count
+from runner.commands.own_command import EVERY
+from runner.dataset import DataSet
+from runner.errors import InputError
+from runner.plan import Arm
+from runner.worker.modes import FP32, PRECISIONS, Options
+from runner.worker.workloads import GENERATED, WORKLOADS, get
+
+MOST_SCALE = 64
+# What torch.compile needs in an image to make code for CPUs (torch._inductor.config.cpp.cxx).
+COMPILER = "g++"
+# How a CPU build of torch ends its version.
+CPU_BUILD = "+cpu"
+
+
+def add_options(group: argparse._ArgumentGroup) -> None:
+    """The modes, which any workload takes, and the scale."""
+    group.add_argument("--precision", metavar="FORMAT", type=_precision,
+                       help=f"number format to train in: {', '.join(PRECISIONS)} (default: {FP32})")  # fmt: skip
+    group.add_argument("--compile", action="store_true", help="train a model that torch.compile has compiled")
+    group.add_argument("--channels-last", action="store_true", help="keep the channels of images innermost in memory")
+    group.add_argument("--scale", metavar="N", type=_scale,
+                       help="make steps N times as large, for more than two cores (default: 1)")  # fmt: skip
+
+
+def _precision(text: str) -> str:
+    if text not in PRECISIONS:
+        known = f"there are: {', '.join(PRECISIONS)}"
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is no number format; {known} (how narrow the interval is to be is --half-width)"
+        )
+    return text
+
+
+def _scale(text: str) -> int:
+    number = count(text)
+    if number > MOST_SCALE:
+        raise argparse.ArgumentTypeError(f"{number} is more than {MOST_SCALE}, the largest that data is made for")
+    return number
+
+
+def options(arguments: argparse.Namespace) -> Options:
+    return Options(arguments.precision or FP32, arguments.compile, arguments.channels_last, arguments.scale or 1)
+
+
+def names(arms: Iterable[Arm], trained: str) -> list[str]:
+    """The workloads that ``arms`` train, ``trained`` being that of an arm without one of its own."""
+    return list(dict.fromkeys(arm.workload or trained for arm in arms))
+
+
+def require_one(arguments: argparse.Namespace) -> None:
+    """Raise InputError for ``--workload all`` where a command can measure one only."""
+    if arguments.workload == EVERY and (arguments.command != "bench" or getattr(arguments, "full", False)):
+        what = "--full, which trains epochs of one" if arguments.command == "bench" else f"runner {arguments.command}"
+        raise InputError(f"--workload all means nothing to {what}; name one of: {', '.join(WORKLOADS)}")
+
+
+def require(workloads: Sequence[str], how: Options) -> None:
+    """Raise InputError where ``workloads`` can't be trained like that."""
+    for name in workloads:
+        workload = get(name)
+        if how.channels_last and not workload.images:
+            raise InputError(f"--channels-last means nothing to {name}, which has no images; leave it out")
+        if how.scale != 1 and not workload.scales:
+            raise InputError(f"--scale means nothing to {name}, whose name says its sizes; leave it out")
+    quality.require(workloads)
+
+
+def tools(how: Options) -> list[str]:
+    """The commands that an image must have."""
+    return [COMPILER] if how.compile else []
+
+
+def require_in(seen: Mapping[str, Mapping[str, Any]], workloads: Sequence[str], how: Options) -> None:
+    """Raise InputError where an image, as it was ``seen`` under each engine, lacks what the training needs."""
+    for engine, about in seen.items():
+        inspection, image = about["inspection"], about["engine"]["image"]
+        missing = [command for command in tools(how) if inspection["commands"][command] is None]
+        if how.compile and not inspection["python_headers"]:
+            missing.append("Python's headers (Python.h)")
+        if missing:
+            raise InputError(
+                f"--compile: torch.compile needs {' and '.join(missing)}, and {image} (engine {engine}) has none; "
+                "install it there, or leave --compile out"
+            )
+        version = inspection["packages"]["torch"]
+        pinning = [name for name in workloads if get(name).pins]
+        if pinning and version.endswith(CPU_BUILD):
+            raise InputError(
+                f"{pinning[0]}: pinned memory is for an accelerator, and torch {version} in {image} has none; "
+                "leave -pin out"
+            )
+
+
+def data(given: str | None, workloads: Sequence[str]) -> DataSet:
+    """The data that ``workloads`` train on; ``given`` is --data. Where it comes from is printed on stderr.
+
+    Raises InputError where none of them takes it.
+    """
+    reading = [name for name in workloads if not get(name).generated]
+    if not reading:
+        if given is not None:
+            raise InputError(
+                f"--data {given}: means nothing to {workloads[0]}, which makes its data itself; leave it out"
+            )
+        return DataSet(GENERATED, "generated from a seed")
+    found = dataset.find(given, lambda text: print(text, file=sys.stderr))
+    if len(reading) == len(workloads):
+        return found
+    return replace(found, source=f"{found.source}; the others' is generated from a seed")

@@ -1,0 +1,71 @@
+"""An encoder-decoder Transformer for sentences, of a size that two cores train in a moment.
+
+A. Vaswani et al.: Attention is all you need. NIPS (2017). Without dropout, because what chance drops may depend on how
+many threads draw it, and every environment is to learn the same.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import nn
+
+WIDTH, HEADS, INNER, LAYERS = 128, 4, 512, 2
+
+
+class Translator(nn.Module):
+    """From sentences of both languages to scores for the next word; all are numbers of words, N x length.
+
+    ``pad`` is the number that fills up shorter sentences, which nothing is to look at; ``longest`` the most words.
+    """
+
+    def __init__(self, source_words: int, target_words: int, pad: int, longest: int) -> None:
+        super().__init__()
+        self.pad = pad
+        self.source = _embedding(source_words, pad)
+        self.target = _embedding(target_words, pad)
+        self.register_buffer("places", _places(longest), persistent=False)
+        shape: dict[str, Any] = {"dim_feedforward": INNER, "dropout": 0.0, "batch_first": True}
+        # nested tensors are for a faster encoder where nothing is trained
+        self.encoder = nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(WIDTH, HEADS, **shape), LAYERS, enable_nested_tensor=False
+        )
+        self.decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(WIDTH, HEADS, **shape), LAYERS)
+        self.words = nn.Linear(WIDTH, target_words)
+
+    def forward(self, source: Any, target: Any) -> Any:
+        """Scores N x target length x words: of each place, by the source and the words up to that place."""
+        nothing = source == self.pad
+        read = self.encoder(self._embedded(self.source, source), src_key_padding_mask=nothing)
+        length = target.shape[1]
+        later = torch.ones(length, length, dtype=torch.bool).triu(1)
+        written = self.decoder(
+            self._embedded(self.target, target), read, tgt_mask=later, tgt_is_causal=True,
+            tgt_key_padding_mask=target == self.pad, memory_key_padding_mask=nothing,
+        )  # fmt: skip
+        return self.words(written)
+
+    def _embedded(self, embedding: Any, words: Any) -> Any:
+        places: Any = self.places
+        return embedding(words) * math.sqrt(WIDTH) + places[: words.shape[1]]
+
+
+def _embedding(words: int, pad: int) -> Any:
+    """Uniform and not normal: PyTorch draws normal numbers by vector code, which rounds otherwise than the plain one
+    (normal_fill_AVX2 in ATen's cpu/DistributionTemplates.h), so initial weights would depend on the processor."""
+    weights = torch.empty(words, WIDTH).uniform_(-1, 1)
+    weights[pad] = 0
+    made: Any = nn.Embedding.from_pretrained
+    return made(weights, freeze=False, padding_idx=pad)
+
+
+def _places(longest: int) -> Any:
+    """The sines and cosines that tell places apart, longest x WIDTH."""
+    at = torch.arange(longest).unsqueeze(1)
+    waves = torch.exp(torch.arange(0, WIDTH, 2) * (-math.log(10_000.0) / WIDTH))
+    places = torch.zeros(longest, WIDTH)
+    places[:, 0::2] = torch.sin(at * waves)
+    places[:, 1::2] = torch.cos(at * waves)
+    return places

@@ -1,0 +1,77 @@
+"""What counts as used by a training's own helpers: processes that multiprocessing started, and no others."""
+
+from __future__ import annotations
+
+import multiprocessing
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from runner.worker import helpers
+
+
+@pytest.fixture
+def children(monkeypatch):
+    def are(*pids):
+        monkeypatch.setattr(multiprocessing, "active_children", lambda: [SimpleNamespace(pid=pid) for pid in pids])
+
+    return are
+
+
+@pytest.fixture
+def process(tmp_path):
+    """Make up a process with these counters."""
+
+    def make(pid, user, system, minor=7, major=1, voluntary=5, involuntary=2):
+        folder = tmp_path / f"proc/{pid}"
+        folder.mkdir(parents=True)
+        fields = f"S 1 1 1 0 -1 4194304 {minor} 0 {major} 0 {user} {system} 0 0 20 0 1 0 100"
+        (folder / "stat").write_text(f"{pid} (a (strange) name) {fields}\n")
+        (folder / "status").write_text(
+            f"Name:\ta\nvoluntary_ctxt_switches:\t{voluntary}\nnonvoluntary_ctxt_switches:\t{involuntary}\n"
+        )
+        return pid
+
+    return make
+
+
+def test_nothing_without_helpers(children, tmp_path):
+    children()
+    assert helpers.used(tmp_path) == dict.fromkeys(helpers.COUNTED, 0)
+
+
+def test_the_sum_of_all_helpers(children, process, tmp_path):
+    children(process(10, user=300, system=100), process(11, user=200, system=50))
+    ticks = helpers.TICKS_PER_S
+    assert helpers.used(tmp_path) == {
+        "user_s": pytest.approx(500 / ticks), "system_s": pytest.approx(150 / ticks), "minor_faults": 14,
+        "major_faults": 2, "voluntary_switches": 10, "involuntary_switches": 4,
+    }  # fmt: skip
+
+
+def test_one_that_has_just_ended_is_left_out(children, process, tmp_path):
+    children(process(10, user=300, system=100), 99)
+    assert helpers.used(tmp_path)["minor_faults"] == 7
+
+
+def test_a_real_helper_is_seen():
+    code = (
+        "import multiprocessing, time\n"
+        "from runner.worker import helpers\n"
+        "def burn():\n"
+        "    while time.process_time() < 0.2: pass\n"
+        "    time.sleep(60)\n"
+        "child = multiprocessing.get_context('fork').Process(target=burn, daemon=True)\n"
+        "child.start()\n"
+        "end = time.monotonic() + 30\n"
+        "def taken(): return helpers.used()['user_s'] + helpers.used()['system_s']\n"
+        "while taken() < 0.15 and time.monotonic() < end: time.sleep(0.05)\n"
+        "print(taken() >= 0.15)\n"
+    )
+    begin = time.monotonic()
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (0, "True\n"), result.stderr
+    assert time.monotonic() - begin < 50
