@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks import page
 from benchmarks.results import Line, Results
-from runner import catalogue, dataset, engines, noise, profile, summary
+from runner import catalogue, dataset, engines, losses, noise, profile
 from runner.arguments import count
 from runner.effect import check
 from runner.engines.base import EngineOptions, Task
@@ -254,7 +254,7 @@ def loss_difference(results: Results, reference: str, other: str) -> float | Non
     """The largest difference of a step's loss in all samples, as a share; None without samples."""
     first = results.of("sample", entry=reference)
     others = results.of("sample", entry=other) if first else []
-    return max((summary.loss_difference(line["losses"], first[0]["losses"]) for line in others), default=None)
+    return max((losses.loss_difference(line["losses"], first[0]["losses"]) for line in others), default=None)
 
 
 def losses_agree(difference: float | None) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from runner import quality, ranking
+from runner.losses import Losses
 from runner.plan import Arm
 from runner.statistics.interval import FASTER
-from runner.summary import Comparison, Losses, Summary
+from runner.summary import Comparison, Summary
 from runner.wording import Row
 
 HEADER = ("workload", "profile", "speedup", "95% interval", "verdict", "losses")

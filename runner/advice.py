@@ -80,6 +80,8 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
         return f"choose {reference} or {arm.name} for other reasons than speed"
     if comparison.verdict == FASTER:
         command = shlex.join(summary.plan.own.argv) if summary.plan.own else "your command"
+        if (ranks := summary.plan.ranks_of(arm)) > 1:
+            command = f"torchrun --nproc-per-node {ranks} ... (with 'ranks: {ranks}' in the profile)"
         return f"use {arm.profile}: runner exec {named} -- {command}"
     if comparison.verdict == SLOWER:
         return f"leave {arm.name} alone here: {reference} is faster"

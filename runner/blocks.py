@@ -19,7 +19,7 @@ def samples(events: Sequence[Event], arm: Arm | None = None) -> list[Event]:
 def recorded_design(events: Sequence[Event], plan: Plan) -> Design | None:
     """The looks that were fixed early in the run, or None where it did not get that far."""
     fixed = _fixed(events)
-    return Design(fixed["planned_blocks"], tuple(fixed["looks"]), plan.sharing) if fixed and plan.compared else None
+    return Design(fixed["planned_blocks"], tuple(fixed["looks"]), plan.sharing) if fixed and plan.contrasts else None
 
 
 def skipped_steps(events: Sequence[Event], arm: Arm | None = None) -> int:
@@ -44,10 +44,10 @@ def step_curves(events: Sequence[Event], arm: Arm) -> list[list[float]]:
     return [[*event["warmup_step_s"], *event["step_s"]] for event in known]
 
 
-def complete_blocks(events: Sequence[Event], plan: Plan, arm: Arm) -> list[int]:
-    """The blocks that have a sample of both ``arm`` and its reference, in order."""
+def complete_blocks(events: Sequence[Event], plan: Plan, arm: Arm, reference: Arm | None = None) -> list[int]:
+    """The blocks that have a sample of both ``arm`` and its reference (or another one), in order."""
     of_arm = {event["block"] for event in samples(events, arm)}
-    return sorted(of_arm & {event["block"] for event in samples(events, plan.reference_of(arm))})
+    return sorted(of_arm & {event["block"] for event in samples(events, reference or plan.reference_of(arm))})
 
 
 def comparable_steps(
@@ -64,16 +64,22 @@ def comparable_steps(
     return [[second / share for second in of_sample] for of_sample, share in zip(steps, work, strict=True)]
 
 
-def block_ratios(events: Sequence[Event], plan: Plan, arm: Arm, without: Container[int] = ()) -> list[float]:
-    """Per complete block, in order, the logarithm of the reference's time over the arm's. Some can be left out."""
+def block_ratios(
+    events: Sequence[Event], plan: Plan, arm: Arm, without: Container[int] = (), reference: Arm | None = None
+) -> list[float]:
+    """Per complete block, in order, the logarithm of the reference's time over the arm's. Some can be left out.
+
+    ``reference`` is another than the plan has for the arm.
+    """
+    reference = reference or plan.reference_of(arm)
     times = [
         {
             event["block"]: statistics.fmean(steps)
             for event, steps in zip(samples(events, one), comparable_steps(events, plan, one), strict=True)
         }
-        for one in (plan.reference_of(arm), arm)
+        for one in (reference, arm)
     ]
-    blocks = [block for block in complete_blocks(events, plan, arm) if block not in without]
+    blocks = [block for block in complete_blocks(events, plan, arm, reference) if block not in without]
     return log_ratios(*([of_arm[block] for block in blocks] for of_arm in times))
 
 

@@ -15,8 +15,9 @@ from runner.statistics.interval import MIN_BLOCKS
 
 
 def is_calibration(plan: Plan) -> bool:
-    """Whether all arms are one profile under one engine, and train the same."""
-    return len(plan.arms) > 1 and len({(arm.profile, arm.engine, plan.workload_of(arm)) for arm in plan.arms}) == 1
+    """Whether all arms are one profile under one engine, and train the same in one process."""
+    alike = {(arm.profile, arm.engine, plan.workload_of(arm)) for arm in plan.arms}
+    return len(plan.arms) > 1 and len(alike) == 1 and not plan.distributed
 
 
 def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> dict[str, Any] | None:
@@ -26,8 +27,8 @@ def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str
     and length of samples, with the same variables ``kept`` of the caller's, and have ended. Returns ``sd`` (standard
     deviation of a block's log ratio), ``blocks``, ``folder`` and ``time`` (seconds since 1970).
     """
-    if plan.each:
-        return None  # one of a single workload says nothing of several
+    if plan.each or plan.distributed:
+        return None  # one of a single workload says nothing of several, nor one process of ranks
     found = []
     for path in results.glob(f"*/{record.FILE_NAME}"):
         try:

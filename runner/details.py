@@ -29,7 +29,7 @@ def surroundings(summary: Summary) -> list[tuple[str, str]]:
     host = summary.inspection(plan.reference)
     facts, machine = host["facts"], host["fingerprint"]
     quota = f", quota {facts['cpu_quota']:g} CPUs" if facts["cpu_quota"] else ""
-    profiles = {arm.profile: summary.environments[arm.name].title for arm in plan.compared or plan.arms}
+    profiles = {arm.profile: summary.environments[arm.name].title for arm in plan.subjects}
     rows = [("profile", f"{name}: {title}") for name, title in profiles.items()]
     rows += [
         ("machine", f"{machine['cpu_model']}, {facts['usable_cpus']} usable CPUs on {facts['physical_cores']} cores"
@@ -52,6 +52,9 @@ def surroundings(summary: Summary) -> list[tuple[str, str]]:
     else:
         rows += [("workload", f"{name}, {length}, each sample a fresh process") for name, length in _lengths(plan)]
         rows.append(("modes", plan.options.text() or "fp32, not compiled, usual memory layout"))
+    if plan.distributed:
+        ranks = ", ".join(f"{arm.name} {plan.ranks_of(arm)}" for arm in plan.distributed)
+        rows.append(("ranks", f"{ranks}; each on its part of the CPUs, and all share each batch"))
     rows.append(("data", summary.data_source))
     rows.append(("design", wording.design(summary)))
     return rows

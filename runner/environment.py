@@ -14,7 +14,8 @@ class Environment:
     """What a worker is started with, and what it must observe for the profile to count as in effect.
 
     ``preload`` maps logical library names to paths inside the image, in the order they are preloaded; LD_PRELOAD is
-    already among ``variables``. ``prefix`` is put before the interpreter (for example numactl and its options).
+    already among ``variables``. ``prefix`` is put before the interpreter (for example numactl and its options). With
+    several ``ranks`` it is that of each.
     """
 
     profile: str
@@ -24,6 +25,7 @@ class Environment:
     prefix: tuple[str, ...]
     expect: dict[str, str | int | bool]
     numerics: str
+    ranks: int = 1
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "prefix": list(self.prefix)}

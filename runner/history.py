@@ -111,7 +111,7 @@ def runs(begun: list[Beginning], unread: list[Unread], wanted: Callable[[Run], b
 
 def subjects(plan: Plan) -> tuple[Arm, ...]:
     """The arms that a run is about: those that are compared, or the reference where it is alone."""
-    return plan.compared or plan.arms
+    return plan.subjects
 
 
 def engines(plan: Plan) -> list[str]:

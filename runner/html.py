@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from runner import across, advice, details, grid, pictures, reproduce, tables, wording
+from runner import across, advice, details, grid, pictures, reproduce, scaling_wording, tables, wording
 from runner.learning import learnt
 from runner.pictures import Picture
 from runner.plan import Arm
@@ -80,6 +80,7 @@ def page(folder: Path, events: Sequence[Event], summary: Summary) -> str:
         unfolded=len(plan.compared) <= UNFOLDED,
         unverified=[what for seen in summary.engines.values() if (what := seen["inspection"]["unverified_packages"])],
         headlines=headlines(summary),
+        scaling=scaling_wording.rows(summary),
         certainty=[*wording.certainty(summary), *learnt(summary)],
         advice=[*across.wins(summary), *advice.rows(summary)],
         machine=wording.machine(summary),
@@ -99,7 +100,7 @@ def _title(summary: Summary) -> str:
     plan = summary.plan
     if grid.is_grid(plan):
         return f"{len(plan.arms)} settings of the loader under {plan.reference.profile}"
-    names = list(dict.fromkeys(arm.profile if plan.across else arm.name for arm in plan.compared or plan.arms))
+    names = list(dict.fromkeys(arm.profile if plan.across else arm.name for arm in plan.subjects))
     what = ", ".join(names) if len(names) <= UNFOLDED else f"{len(names)} profiles"
     where = f" on {len(plan.workloads)} workloads" if plan.across else ""
     return f"{what}{where}{f' against {_reference(summary)}' if summary.comparisons else ''}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner import across, advice, grid, reproduce, tables, wording
+from runner import across, advice, grid, reproduce, scaling_wording, tables, wording
 from runner.learning import learnt
 from runner.record import Event
 from runner.summary import Summary
@@ -25,6 +25,7 @@ def document(folder: Path, events: Sequence[Event], summary: Summary) -> str:
         parts += [_items(failures), *_grid(summary)]
     else:
         parts += [_items(across.wins(summary)), _items(wording.verdicts(summary)), _items(failures), _table(summary)]
+        parts.append(_items(scaling_wording.rows(summary)))
     findings = [Row(one["severity"], f"{one['seen']}: {one['why']}") for one in summary.findings]
     sure = [*wording.certainty(summary), *wording.evidence(summary), *learnt(summary)]
     parts.append(_items([*sure, *findings, *advice.rows(summary)]))

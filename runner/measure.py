@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 from collections.abc import Mapping, Sequence
@@ -136,6 +137,8 @@ class _Run:
         document, problem = understood(outcome, earlier, self.plan.options)
         if document is None:
             raise _Failure(arm.name, problem or "", outcome)
+        if wrong := other_ranks(document, self.plan.ranks_of(arm)):
+            raise _Failure(arm.name, wrong, outcome)
         if len(document["step_s"]) <= (skipped := skipped_steps(self.events, arm)):  # logs may be short
             few = f"found only {len(document['step_s'])} step times, and the first {skipped} are left out as warm-up"
             raise _Failure(arm.name, few, outcome)
@@ -195,7 +198,7 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
 
 def precise_enough(events: Sequence[Event], plan: Plan, fixed: Design) -> bool:
     """Whether all comparisons are decided, each by an interval that is narrow enough."""
-    ratios = [block_ratios(events, plan, arm) for arm in plan.compared]
+    ratios = [block_ratios(events, plan, arm, reference=other) for arm, other in plan.contrasts]
     return all(may_stop(at_look(fixed, of_arm, plan.margin), plan.precision) for of_arm in ratios)
 
 
@@ -258,11 +261,10 @@ def _told(outcome: Outcome) -> Outcome:
     """With what a worker said of its failure itself, in the document that it printed, in the exit status' place."""
     if outcome.failure is None:
         return outcome
-    try:
-        problem = json.loads(outcome.stdout)["problem"]
-    except (ValueError, KeyError, TypeError):
-        return outcome
-    return replace(outcome, failure=str(problem))
+    for line in outcome.stdout.splitlines():  # of several nodes each may have one
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            return replace(outcome, failure=str(json.loads(line)["problem"]))
+    return outcome
 
 
 def _document(outcome: Outcome, keys: set[str]) -> tuple[dict[str, Any] | None, str | None]:
@@ -285,6 +287,12 @@ def _other_modes(document: Mapping[str, Any], options: Options) -> str | None:
         if seen.get(name, wanted) != wanted:
             return f"was to train with {name.replace('_', ' ')}: {wanted}, and saw that it was: {seen[name]}"
     return None
+
+
+def other_ranks(document: Mapping[str, Any], wanted: int) -> str | None:
+    """What is wrong where others than ``wanted`` ranks have trained together; None where it were these."""
+    seen = len(document.get("ranks", [document]))
+    return None if seen == wanted else f"was to train on {wanted} ranks, and has the evidence of {seen}"
 
 
 def understood(

@@ -20,13 +20,16 @@ MOST_PADDING = 4096
 class Arm:
     """One side of a comparison: a profile under an engine. ``name`` is what records and reports call it.
 
-    ``workload`` is the arm's own, where arms differ in what they train; empty for the plan's.
+    ``workload`` is the arm's own, where arms differ in what they train; empty for the plan's. So is ``ranks``; 0 for
+    the plan's. ``of`` above 0 is one process that ranks are held against, on the first of so many parts of the CPUs.
     """
 
     name: str
     profile: str
     engine: str
     workload: str = ""
+    ranks: int = 0
+    of: int = 0
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,8 @@ class Plan:
     ``steps`` and ``data`` mean nothing. ``more_comparisons`` are made between other arms than the reference, and share
     the error rate too. ``options`` are the modes in which everything is trained. ``each`` is, by a workload's name, how
     it is trained, where arms train several that differ in that. ``more_references`` are the names of further arms to
-    compare with: an arm is compared with the one of all references that trains the same.
+    compare with: an arm is compared with the one of all references that trains the same. ``ranks`` processes of each of
+    ``nodes`` train together.
     """
 
     arms: tuple[Arm, ...]
@@ -92,6 +96,8 @@ class Plan:
     options: Options = USUAL
     each: dict[str, Trained] = field(default_factory=dict)
     more_references: tuple[str, ...] = ()
+    ranks: int = 1
+    nodes: int = 1
 
     @property
     def reference(self) -> Arm:
@@ -115,12 +121,34 @@ class Plan:
     @property
     def compared(self) -> tuple[Arm, ...]:
         """The arms that are compared with a reference."""
-        return tuple(arm for arm in self.arms[1:] if arm.name not in self.more_references)
+        return tuple(arm for arm in self.arms[1:] if arm.name not in self.more_references and not arm.of)
+
+    @property
+    def subjects(self) -> tuple[Arm, ...]:
+        """The arms that a run is about: those that are compared, or the reference where nothing is compared with it."""
+        return self.compared or tuple(arm for arm in self.arms if not arm.of)
+
+    @property
+    def distributed(self) -> tuple[Arm, ...]:
+        """The arms in which several ranks train together."""
+        return tuple(arm for arm in self.arms if self.ranks_of(arm) > 1)
+
+    @property
+    def alone(self) -> tuple[Arm, ...]:
+        """The arms of one process that those are held against: on all CPUs, and on as many as a rank has."""
+        return tuple(arm for arm in self.arms if arm.of)
+
+    @property
+    def contrasts(self) -> tuple[tuple[Arm, Arm], ...]:
+        """All that share the error rate: an arm, and what it is compared with."""
+        alike = ((arm, one) for arm in self.distributed for one in self.alone)
+        scaling = ((arm, one) for arm, one in alike if one.of == 1 or one.profile == arm.profile)
+        return (*((arm, self.reference_of(arm)) for arm in self.compared), *scaling)
 
     @property
     def sharing(self) -> int:
         """How many comparisons share the error rate; at least 1."""
-        return max(1, len(self.compared) + self.more_comparisons)
+        return max(1, len(self.contrasts) + self.more_comparisons)
 
     @property
     def one_run_each(self) -> bool:
@@ -156,8 +184,22 @@ class Plan:
         """
         return random.Random(f"{self.seed}:{block}:{arm.name}").randrange(MOST_PADDING + 1)
 
+    @property
+    def how(self) -> str:
+        """Modes and ranks in words: ``bf16-autocast, 2 ranks``; empty where nothing was said."""
+        ranks = f"{self.ranks * self.nodes} ranks" if self.ranks * self.nodes > 1 else ""
+        return ", ".join(filter(None, (self.options.text(), ranks)))
+
     def workload_of(self, arm: Arm) -> str:
         return arm.workload or self.workload
+
+    def ranks_of(self, arm: Arm) -> int:
+        """How many processes train together, on all nodes."""
+        return arm.ranks or self.ranks * self.nodes
+
+    def parts_of(self, arm: Arm) -> int:
+        """How many processes a node's CPUs are divided among."""
+        return arm.of or arm.ranks or self.ranks
 
     @property
     def workloads(self) -> tuple[str, ...]:
@@ -178,17 +220,26 @@ class Plan:
         trained = self.trained(arm)
         length = ("--epochs", str(self.epochs)) if self.epochs else ("--steps", str(trained.steps))
         test = ("--quality",) if block == 0 and not self.epochs else ()
-        return (*self._training(arm), "--warmup-steps", str(trained.warmup_steps), *length, *test)
+        warmup = ("--warmup-steps", str(trained.warmup_steps))
+        return self._launched(arm, (*self._training(arm), *warmup, *length, *test))
 
     def shortest_arguments(self, arm: Arm) -> tuple[str, ...]:
         """The same training for one step only; all of it for a command of the user's."""
         if self.own is not None:
             return self.own.worker_arguments()
-        return (*self._training(arm), "--steps", "1")
+        return self._launched(arm, (*self._training(arm), "--steps", "1"))
 
     def _training(self, arm: Arm) -> tuple[str, ...]:
         data = self.trained(arm).data
         return ("train", "--workload", self.workload_of(arm), "--data", data, *self.options.arguments())
+
+    def _launched(self, arm: Arm, training: tuple[str, ...]) -> tuple[str, ...]:
+        """The same on the ranks, or the part of the CPUs, that ``arm`` has."""
+        if self.ranks_of(arm) == 1 and arm.of < 2:
+            return training
+        part = ("--of", str(arm.of)) if arm.of > 1 else ()
+        nodes = ("--nodes", str(self.nodes)) if self.nodes > 1 and not arm.ranks else ()
+        return ("ranks", "--nproc", str(arm.ranks or self.ranks), *part, *nodes, "--", *training)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

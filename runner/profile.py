@@ -19,7 +19,7 @@ from runner.yamlfile import YamlFile
 PROFILE_FOLDER = Path(__file__).resolve().parent.parent / "envprofiles"
 LOCAL = "local"  # the folder in it for profiles of one machine
 TUNED = "tuned"
-KEYS = ("name", "title", "why", "extends", "needs", "preload", "env", "prefix", "expect", "numerics")
+KEYS = ("name", "title", "why", "extends", "needs", "ranks", "preload", "env", "prefix", "expect", "numerics")
 WHY_KEYS = ("reason", "source")
 # Where it is known to help and to hurt; a profile may leave them out.
 WHY_MORE = ("helps", "hurts")
@@ -41,7 +41,8 @@ _SAMPLE_FACTS = dict.fromkeys(FACTS, 1)
 class Profile:
     """One profile with everything it extends merged in; values still hold ``${...}``.
 
-    ``needs`` has the least value of host facts: with less of one the profile does not apply to a machine.
+    ``needs`` has the least value of host facts: with less of one the profile does not apply to a machine. ``ranks``
+    processes train together, each with its part of the CPUs, for which facts in the values stand then.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Profile:
     helps: str | None = None
     hurts: str | None = None
     needs: dict[str, str | int] = field(default_factory=dict)
+    ranks: int = 1
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -158,6 +160,7 @@ def _load(path: Path, folder: Path, chain: tuple[Path, ...]) -> Profile:
         helps=data["why"].get("helps"),
         hurts=data["why"].get("hurts"),
         needs=_merged(parent.needs if parent else {}, data.get("needs", {})),
+        ranks=data.get("ranks", parent.ranks if parent else 1),
     )
 
 
@@ -186,6 +189,8 @@ def _validate(file: YamlFile) -> None:
         raise file.error(("name",), f"name '{data['name']}' must be the file's name, '{file.path.stem}'")
     _validate_why(file)
     _validate_needs(file)
+    if type(data.get("ranks", 1)) is not int or data.get("ranks", 1) < 1:
+        _wrong_type(file, ("ranks",), "a whole number above 0: how many processes train together")
     _validate_list(file, "preload")
     _validate_list(file, "prefix")
     for index, library in enumerate(data.get("preload", [])):

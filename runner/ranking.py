@@ -59,8 +59,12 @@ def cells(summary: Summary) -> list[list[str]]:
         time = f"{step_s[name] * 1000:.2f}" if name in step_s else "-"
         one = compared.get(name)
         star = " *" if summary.environments[name].numerics != "same" else ""
-        rows.append([name + star, *(found_cells(one) if one else ["1", "", "reference"]), time])
+        rows.append([name + star, *(found_cells(one) if one else _uncompared(summary, name)), time])
     return rows
+
+
+def _uncompared(summary: Summary, name: str) -> list[str]:
+    return ["1", "", "reference"] if name == summary.plan.reference.name else ["-", "", ""]
 
 
 def found_cells(comparison: Comparison) -> list[str]:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from runner import across, advice, grid, ranking, tables, wording
+from runner import across, advice, grid, ranking, scaling_wording, tables, wording
 from runner.learning import learnt
 from runner.summary import Summary
 from runner.wording import Row
@@ -51,6 +51,7 @@ def show(summary: Summary, folder: str, out: Console) -> None:
         if compared:
             out.print()
         table(summary, out)
+    items(out, scaling_wording.rows(summary))
     items(out, [*wording.certainty(summary), *wording.evidence(summary), *learnt(summary)])
     failures(summary, out)
     for finding in ranking.findings(summary):

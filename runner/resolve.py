@@ -21,17 +21,42 @@ GET = {
     "mkl-dispatch": "the kit brings it, for x86-64 only",
     "flush-to-zero": "the kit brings it, for x86-64 only",
 }
+# torchrun gives ranks one thread where this says nothing (torch/distributed/run.py); by itself ATen has as many as MKL
+# takes, which is one for each core (aten/src/ATen/ParallelOpenMP.cpp).
+THREADS = "OMP_NUM_THREADS"
+# Prefixes that say which CPUs a process runs on: taskset(1), numactl(8).
+BINDING = ("taskset", "--cpunodebind", "-N", "--physcpubind", "-C")
+
+
+def of_rank(inspection: Mapping[str, Any], parts: int) -> Mapping[str, Any]:
+    """What one of ``parts`` processes that share the CPUs has: its part of the facts, beside those of the ``whole``."""
+    facts = inspection["facts"]
+    cores, threads = int(facts["physical_cores"]), int(facts["usable_cpus"])
+    own = {name: max(1, int(facts[name]) // parts) for name in FACTS}
+    # whole cores, with all their hardware threads
+    own["usable_cpus"] = min(own["usable_cpus"], own["physical_cores"] * max(1, -(-threads // cores)))
+    return {**inspection, "facts": {**facts, **own}, "whole": facts} if parts > 1 else inspection
 
 
 def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
     """Fill in host facts and library paths.
 
-    ``inspection`` is what ``runner.worker inspect`` printed inside the image. Raises InputError for a machine that has
-    not what the profile needs, for a library or a prefix command that is not there, and for arithmetic that has no
-    value here.
+    ``inspection`` is what ``runner.worker inspect`` printed inside the image. For a rank (``of_rank``) facts are those
+    of its part, but for the NUMA nodes that a profile needs; and where nothing is said of threads there is one for each
+    of its cores; so it is for a profile of several ranks. Raises InputError for a machine that has not what the profile
+    needs, for a library or a prefix command that is not there, for arithmetic that has no value here, and for a rank
+    that is to choose its CPUs, or to be several.
     """
+    if profile.ranks > 1:
+        inspection = _of_its_rank(profile, inspection)
     facts = {name: int(inspection["facts"][name]) for name in FACTS}
-    _require(profile, facts)
+    whole = inspection.get("whole")
+    _require(profile, {**facts, "numa_nodes": int((whole or facts)["numa_nodes"])})
+    if whole and any(word.startswith(BINDING) for word in profile.prefix):
+        raise InputError(
+            f"profile '{profile.name}' says which CPUs to take ('{' '.join(profile.prefix)}'), and --nproc gives each "
+            "rank some of its own; leave one of them out"
+        )
     preload = {}
     for library in profile.preload:
         found = inspection["libraries"].get(library)
@@ -57,9 +82,26 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
         raise InputError(
             f"profile '{profile.name}' starts workers with '{prefix[0]}', which is not installed; install it"
         )
+    if whole and THREADS not in variables:
+        variables[THREADS] = str(facts["physical_cores"])
+        expect = {"openmp.max_threads": facts["physical_cores"], **expect}
     if preload:
         variables["LD_PRELOAD"] = ":".join(preload.values())
-    return Environment(profile.name, profile.title, variables, preload, prefix, expect, profile.numerics)
+    given = (variables, preload, prefix, expect, profile.numerics, profile.ranks)
+    return Environment(profile.name, profile.title, *given)
+
+
+def _of_its_rank(profile: Profile, inspection: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What one of the profile's ranks has. Raises InputError where there are too few CPUs, or it is one of others."""
+    if "whole" in inspection:
+        raise InputError(f"profile '{profile.name}' has {profile.ranks} ranks of its own; leave --nproc out")
+    usable = inspection["facts"]["usable_cpus"]
+    if usable < profile.ranks:
+        raise InputError(
+            f"profile '{profile.name}' trains on {profile.ranks} ranks, and here {usable} CPUs are usable: "
+            "it does not apply to this machine; choose another"
+        )
+    return of_rank(inspection, profile.ranks)
 
 
 def _require(profile: Profile, facts: Mapping[str, int]) -> None:

@@ -22,20 +22,18 @@ from runner.doctor.finding import Situation
 from runner.effect import Check
 from runner.environment import Environment
 from runner.execution.testimony import check_sample, set_by_the_command
+from runner.losses import Losses, compared
 from runner.measure import ENDED, FAILED, PRECISE
 from runner.noise import marked_blocks, marks
 from runner.plan import Arm, Plan
 from runner.record import Event
+from runner.resolve import of_rank
+from runner.scaling import Scaled, scaled
 from runner.statistics.bootstrap import Bootstrap, bootstrap
 from runner.statistics.drift import Drift, drift
 from runner.statistics.interval import Speedup
 from runner.statistics.sequential import Design, at_end, design
 from runner.worker.fashion_mnist import SYNTHETIC
-from runner.worker.modes import BF16
-from runner.worker.workloads import LOSS_TOLERANCE, find
-
-# What rounding grows to where numbers have 8 bits of mantissa (bfloat16) in the place of 24.
-BF16_LOSS_TOLERANCE = 2e-2
 
 
 @dataclass(frozen=True)
@@ -71,17 +69,6 @@ class Measured:
     @property
     def in_effect(self) -> bool:
         return all(checked.holds for checked in self.checks)
-
-
-@dataclass(frozen=True)
-class Losses:
-    """How far an arm's losses are from its reference's on the same batches (shares of the reference's loss)."""
-
-    steps: int
-    reference_final: float
-    final: float
-    largest_difference: float
-    agree: bool
 
 
 @dataclass(frozen=True)
@@ -158,6 +145,7 @@ class Summary:
     removed_variables: dict[str, str]
     kept_variables: dict[str, str]
     ended: str | None
+    scaling: list[Scaled] = field(default_factory=list)
 
     @property
     def synthetic(self) -> bool:
@@ -190,6 +178,7 @@ class Summary:
             "synthetic_data": self.synthetic,
             "data_source": self.data_source,
             "findings": self.findings,
+            "scaling": [_finite(asdict(one)) for one in self.scaling],
             "failures": [{key: event[key] for key in ("block", "arm", "problem")} for event in self.failures],
             "ended": self.ended,
             "plan": self.plan.to_json(),
@@ -248,7 +237,16 @@ def summarise(events: Sequence[Event]) -> Summary:
         removed_variables=run["removed_variables"],
         kept_variables=kept,
         ended=ended,
+        scaling=_scaling(events, plan, measured, ended),
     )
+
+
+def _scaling(events: Sequence[Event], plan: Plan, measured: dict[str, Measured], ended: str | None) -> list[Scaled]:
+    """Of each arm with several ranks that is in effect, beside one process that is."""
+    if not all(measured[arm.name].in_effect for arm in plan.alone if arm.name in measured):
+        return []
+    in_effect = [arm for arm in plan.distributed if arm.name in measured and measured[arm.name].in_effect]
+    return [scaled(events, plan, arm, ended in ENDED, ended == PRECISE) for arm in in_effect]
 
 
 def _seconds_per_block(events: Sequence[Event]) -> float:
@@ -266,7 +264,7 @@ def _findings(
     for arm in plan.arms:
         evidence = next((event["evidence"] for event in samples(events, arm)), None)
         if evidence is not None:
-            inside = engines[arm.engine]["inspection"]
+            inside = of_rank(engines[arm.engine]["inspection"], plan.parts_of(arm))
             situation = Situation(inside["facts"], inside["fingerprint"], environments[arm.name], evidence)
             found += [{**asdict(one), "seen": f"{arm.name}: {one.seen}"} for one in diagnose_process(situation)]
     return found
@@ -286,7 +284,7 @@ def _comparison(
         return Comparison(arm.name, "NOT IN EFFECT")
     # else batches or weights are others, or not known
     alike = plan.own is None and plan.workload_of(arm) == plan.workload_of(reference)
-    losses = _losses(events, plan, arm) if len(both) == 2 and alike else None
+    losses = compared(events, plan, arm, reference) if len(both) == 2 and alike else None
     ratios = block_ratios(events, plan, arm)
     if ended == FAILED:
         return Comparison(arm.name, "failed", losses=losses)
@@ -370,25 +368,3 @@ def _quality(own: Sequence[Event]) -> dict[str, float]:
     tested = [found for event in own if (found := event.get("quality"))]
     tested += [{"accuracy": event["accuracy"]} for event in own if event.get("accuracy") is not None]
     return {name: basic.median(one[name] for one in tested) for name in (tested[0] if tested else ())}
-
-
-def _losses(events: Sequence[Event], plan: Plan, arm: Arm) -> Losses:
-    """The worst agreement of any of the arm's samples with its reference's first."""
-    reference = samples(events, plan.reference_of(arm))[0]["losses"]
-    candidates = [event["losses"] for event in samples(events, arm)]
-    furthest = max(candidates, key=lambda losses: loss_difference(losses, reference))
-    largest = loss_difference(furthest, reference)
-    return Losses(len(reference), reference[-1], furthest[-1], largest, largest <= loss_tolerance(plan, arm))
-
-
-def loss_tolerance(plan: Plan, arm: Arm) -> float:
-    """By what share losses may differ for no other reason than rounding."""
-    known = find(plan.workload_of(arm))
-    usual = known.loss_tolerance if known else LOSS_TOLERANCE
-    return max(usual, BF16_LOSS_TOLERANCE if plan.options.precision == BF16 else 0.0)
-
-
-def loss_difference(losses: Sequence[float], reference: Sequence[float]) -> float:
-    """The largest difference on any batch, as a share of the reference's loss; infinity where a loss is no number."""
-    shares = [abs(one - other) / abs(other) for one, other in zip(losses, reference, strict=True)]
-    return math.inf if any(map(math.isnan, shares)) else max(shares)

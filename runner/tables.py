@@ -61,7 +61,8 @@ def all_arms(summary: Summary) -> list[list[str]]:
     """A row for each arm of the plan, of many the fastest first; one that has no sample has dashes."""
     measured = {one.arm: cells(summary, one) for one in summary.measured}
     dashes = ["-"] * (len(header(summary)) - 2)
-    return [measured.get(name, [name, "0", *dashes]) for name in ranking.order(summary)]
+    names = dict.fromkeys([*ranking.order(summary), *(arm.name for arm in summary.plan.alone)])
+    return [measured.get(name, [name, "0", *dashes]) for name in names]
 
 
 def book(summary: Summary) -> list[list[str]]:

@@ -127,7 +127,7 @@ def certainty(summary: Summary) -> list[Row]:
     blocks = max((found.blocks for one in summary.comparisons if (found := one.speedup)), default=0)
     if blocks:
         rows.append(Row("sure", _sure(summary, blocks)))
-        rows += [] if summary.plan.across else [Row("floor", _floor(summary, blocks))]
+        rows += [] if summary.plan.across or summary.plan.distributed else [Row("floor", _floor(summary, blocks))]
     if summary.comparisons and summary.samples and not summary.plan.one_run_each:
         rows += _noise(summary)
         rows += _drift(summary)
@@ -280,7 +280,7 @@ def what_was_run(summary: Summary) -> str:
 
 def trained(plan: Plan) -> str:
     """``cnn``, or ``cnn, translation (bf16-autocast)``: what is trained and in which modes; a command by its name."""
-    names, modes = plan.workloads, plan.options.text()
+    names, modes = plan.workloads, plan.how
     what = ", ".join(names) if len(names) <= MOST_WORKLOADS else f"{plan.workload}, {len(names)} settings"
     return f"{what} ({modes})" if modes else what
 

@@ -1,11 +1,11 @@
 """Answers like ``python -m runner.worker``, at once and as a JSON file tells it to.
 
-usage: simulated_worker.py CONFIG -m runner.worker inspect|train|yardstick …
+usage: simulated_worker.py CONFIG -m runner.worker inspect|train|ranks|yardstick …
 
 CONFIG has, for each value that a profile gives to the variable SIMULATED (``baseline`` where it gives none), what that
 profile's workers do, for that value with `` warming`` behind it what those do that are started unmeasured, and for
-``yardstick`` what that worker does; see ``Simulation`` in simulation.py. Each start is logged beside it in
-``starts.jsonl``.
+``yardstick`` what that worker does; on ranks, or on a part of the CPUs, the value has that behind it (`` on 2 ranks``,
+`` on 1/2``). See ``Simulation`` in simulation.py. Each start is logged beside it in ``starts.jsonl``.
 """
 
 from __future__ import annotations
@@ -53,8 +53,29 @@ def inspection(commands: list[str], replaced: dict) -> dict:
     }  # fmt: skip
 
 
+def launched(arguments: list[str]) -> tuple[list[str], str]:
+    """The training's own arguments, and what it runs on: `` on 2 ranks``, `` on 1/2`` of the CPUs, or nothing."""
+    if arguments[0] != "ranks":
+        return arguments, ""
+    of = arguments[arguments.index("--of") + 1] if "--of" in arguments else "1"
+    where = f" on 1/{of}" if of != "1" else f" on {arguments[arguments.index('--nproc') + 1]} ranks"
+    return arguments[arguments.index("--") + 1 :], where
+
+
+def of_ranks(count: int, behaviour: dict, evidence: dict) -> dict:
+    """What a sample of several ranks has besides; ``of_rank`` is, by its number, what one does otherwise."""
+    ranks = []
+    for rank in range(count):
+        other = behaviour.get("of_rank", {}).get(str(rank), {})
+        seen = {probe: {**found, **other.get("evidence", {}).get(probe, {})} for probe, found in evidence.items()}
+        cpus = other.get("cpus", [2 * rank, 2 * rank + 1])
+        ranks.append({"rank": rank, "node": "here", "cpus": cpus, "evidence": seen})
+    return {"ranks": ranks, "communication": behaviour.get("communication", {"seconds": 0.002, "share": 0.1})}
+
+
 def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:
     """The document of one sample. ``seconds`` are the nth of those given, beginning again after the last."""
+    arguments, where = launched(arguments)
     full, own = "--epochs" in arguments, arguments[0] == "command"
     steps = behaviour.get("full_steps", 3) if full or own else int(arguments[arguments.index("--steps") + 1])
     warmup_steps = int(arguments[arguments.index("--warmup-steps") + 1]) if "--warmup-steps" in arguments else 0
@@ -71,8 +92,11 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
             "preloaded": dict.fromkeys(preload, "mapped"),
         },
     }
+    if where:
+        evidence["openmp"]["max_threads"] = int(environment["OMP_NUM_THREADS"])
     for probe, found in behaviour.get("evidence", {}).items():
         evidence[probe] |= found
+    together = of_ranks(int(where.split()[1]), behaviour, evidence) if where.endswith("ranks") else {}
     return {
         "seconds": seconds,
         "step_s": [seconds / steps] * steps,
@@ -92,6 +116,7 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
         "digests": {**({"command": "a" * 64} if own else DIGESTS), **behaviour.get("digests", {})},
         "evidence": {**evidence, "seconds": 0.01},
         **({"modes": behaviour["modes"]} if "modes" in behaviour else {}),
+        **together,
         **({"other_processes": behaviour["other_processes"]} if "other_processes" in behaviour else {}),
     }  # fmt: skip
 
@@ -126,9 +151,10 @@ def misbehave(behaviour: dict) -> None:
 
 def name_of(arguments: list[str], environment: Mapping[str, str]) -> str:
     """Under which name CONFIG says what this worker does."""
+    arguments, where = launched(arguments)
     if arguments[0] not in ("train", "operators", "command"):
         return arguments[0]
-    name = environment.get("SIMULATED", "baseline")
+    name = environment.get("SIMULATED", "baseline") + where
     if arguments[0] == "command":
         return name
     return name if "--warmup-steps" in arguments else f"{name} warming"

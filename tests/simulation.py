@@ -41,6 +41,7 @@ class Simulation:
         ``signal``, exit with ``status``, print with ``text``) counts ``from`` the nth start, the first being 0.
         ``evidence``, ``digests``, ``losses``, ``throttled_s``, ``usage``, ``unit`` and ``modes`` replace what they
         would print, and ``quality`` is what a test finds where one is asked for.
+        ``communication`` is what several ranks say of theirs, and ``of_rank`` what one of them does otherwise.
         """
         self._config["workers"][name] = {"seconds": STEADY, **behaviour}
         self._save()

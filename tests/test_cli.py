@@ -25,6 +25,7 @@ FLAGS = {
         "--engine",
         "--python",
         "--space",
+        "--nproc",
         "--budget",
         "--numerics",
         "--exhaustive",
@@ -40,7 +41,7 @@ FLAGS = {
         "--output",
         "--json",
     ),
-    "bench": ("PROFILE", "--engine", *MEASURING),
+    "bench": ("PROFILE", "--engine", "--nproc", *MEASURING),
     "submit": (
         "PROFILE",
         "--engine",

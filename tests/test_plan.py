@@ -119,6 +119,14 @@ def test_a_plan_of_the_first_version_has_the_usual_margin_and_no_number_of_block
     assert Plan.from_json(document) == plan(margin=0.02, blocks=0)
 
 
+def test_a_plan_from_before_there_were_ranks_has_one(plan):
+    document = plan().to_json()
+    del document["ranks"], document["nodes"]
+    for arm in document["arms"]:
+        del arm["ranks"], arm["of"]
+    assert Plan.from_json(document) == plan()
+
+
 def test_json_round_trip_is_equal(plan):
     made = plan(blocks=9, margin=0.05)
     assert Plan.from_json(json.loads(json.dumps(made.to_json()))) == made
@@ -184,3 +192,70 @@ def test_a_plan_of_an_earlier_version_has_no_modes(plan):
     for name in ("options", "each", "more_references"):
         del document[name]
     assert Plan.from_json(document) == plan()
+
+
+# --- ranks ---
+
+ALONE = (
+    Arm("1 process", "baseline", "local", ranks=1, of=1), Arm("1 process on 1/2", "baseline", "local", ranks=1, of=2)
+)  # fmt: skip
+
+
+@pytest.fixture
+def ranked(plan):
+    """A plan of three arms on two ranks, and two of one process."""
+    return lambda **fields: plan(arms=(*plan().arms, *ALONE), **{"ranks": 2, **fields})
+
+
+def test_arms_of_one_process_are_not_compared_with_the_reference(ranked):
+    fixed = ranked()
+    assert [arm.name for arm in fixed.distributed] == ["baseline", "a", "b"]
+    assert [arm.name for arm in fixed.compared] == ["a", "b"]
+    assert fixed.alone == ALONE
+    assert [(arm.name, one.name) for arm, one in fixed.contrasts] == [
+        ("a", "baseline"), ("b", "baseline"), ("baseline", "1 process"), ("baseline", "1 process on 1/2"),
+        ("a", "1 process"), ("b", "1 process"),
+    ]  # fmt: skip
+    assert fixed.sharing == 6
+
+
+def test_without_ranks_there_are_the_comparisons_alone(plan):
+    assert (plan().distributed, plan().alone, plan().how) == ((), (), "")
+    assert [(arm.name, one.name) for arm, one in plan().contrasts] == [("a", "baseline"), ("b", "baseline")]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "launcher", "together"),
+    [(1, ("ranks", "--nproc", "2", "--"), 2), (3, ("ranks", "--nproc", "2", "--nodes", "3", "--"), 6)],
+)
+def test_ranks_are_started_by_a_launcher(ranked, nodes, launcher, together):
+    fixed = ranked(nodes=nodes)
+    for arguments in (fixed.worker_arguments(fixed.reference), fixed.shortest_arguments(fixed.reference)):
+        assert arguments[: len(launcher) + 1] == (*launcher, "train")
+    assert (fixed.ranks_of(fixed.reference), fixed.parts_of(fixed.reference)) == (together, 2)
+    assert fixed.how == f"{together} ranks"
+    one, half = ALONE
+    assert fixed.worker_arguments(one)[0] == "train"
+    assert fixed.worker_arguments(half)[:6] == ("ranks", "--nproc", "1", "--of", "2", "--")
+    assert [(fixed.ranks_of(arm), fixed.parts_of(arm)) for arm in ALONE] == [(1, 1), (1, 2)]
+
+
+def test_the_worker_understands_how_ranks_are_started(ranked):
+    fixed = ranked(nodes=3)
+    given = parser().parse_args(fixed.worker_arguments(fixed.reference))
+    assert (given.command, given.nproc, given.nodes, given.of) == ("ranks", 2, 3, 1)
+    assert parser().parse_args(given.argv).workload == "cnn"
+
+
+def test_ranks_are_recorded(ranked):
+    fixed = ranked(nodes=2)
+    assert Plan.from_json(json.loads(json.dumps(fixed.to_json()))) == fixed
+
+
+def test_an_arm_may_have_ranks_of_its_own(plan):
+    arm = Arm("c", "c", "local", ranks=4)
+    fixed = plan(arms=(*plan().arms, arm))
+    assert fixed.worker_arguments(arm)[:5] == ("ranks", "--nproc", "4", "--", "train")
+    assert (fixed.ranks_of(arm), fixed.parts_of(arm)) == (4, 4)
+    assert fixed.distributed == (arm,)
+    assert [one.name for one in fixed.compared] == ["a", "b", "c"]

@@ -4,7 +4,7 @@ import pytest
 
 from runner import profile
 from runner.errors import InputError
-from runner.resolve import GET, resolve
+from runner.resolve import GET, of_rank, resolve
 from runner.worker.libraries import FILE_NAMES
 
 INSPECTION = {
@@ -92,3 +92,44 @@ def test_arithmetic_without_a_value_here(resolved):
 def test_a_missing_prefix_command(resolved):
     with pytest.raises(InputError, match="profile 'some' starts workers with 'missing', which is not installed"):
         resolved("prefix: [missing, -x]\n")
+
+
+# --- for one of several ranks ---
+
+
+def test_a_rank_has_its_part_of_the_machine(write_profile):
+    loaded = profile.load(str(write_profile("some", "env:\n  OMP_NUM_THREADS: ${usable_cpus}\n")))
+    assert resolve(loaded, of_rank(INSPECTION, 2)).variables == {"OMP_NUM_THREADS": "3"}
+    assert of_rank(INSPECTION, 4)["facts"] == {
+        "physical_cores": 1, "usable_cpus": 1, "numa_nodes": 1, "cpu_quota": 6.0
+    }  # fmt: skip
+    assert of_rank(INSPECTION, 1) is INSPECTION
+
+
+def test_a_rank_has_no_more_cpus_than_its_cores(write_profile):
+    three_cores = {**INSPECTION, "facts": {**INSPECTION["facts"], "physical_cores": 3}}
+    assert of_rank(three_cores, 2)["facts"]["usable_cpus"] == 2
+
+
+def test_a_rank_has_as_many_threads_as_cores_unless_a_profile_says_otherwise(write_profile):
+    loaded = profile.load(str(write_profile("some", "env:\n  X: 1\nexpect:\n  openmp.runtime: gnu\n")))
+    found = resolve(loaded, of_rank(INSPECTION, 2))
+    assert found.variables == {"X": "1", "OMP_NUM_THREADS": "2"}
+    assert found.expect == {"openmp.max_threads": 2, "openmp.runtime": "gnu"}
+    assert resolve(loaded, INSPECTION).variables == {"X": "1"}
+
+
+def test_what_a_profile_needs_is_a_ranks_part_but_for_the_machines_nodes(write_profile):
+    loaded = profile.load(str(write_profile("some", "needs: {numa_nodes: 2}\n")))
+    two_nodes = {**INSPECTION, "facts": {**INSPECTION["facts"], "numa_nodes": 2}}
+    assert resolve(loaded, of_rank(two_nodes, 2)).variables == {"OMP_NUM_THREADS": "2"}
+    many = profile.load(str(write_profile("many", "needs: {usable_cpus: 4}\n")))
+    with pytest.raises(InputError, match="needs usable_cpus to be 4 or more, and here it is 3"):
+        resolve(many, of_rank(INSPECTION, 2))
+
+
+@pytest.mark.parametrize("prefix", ["[taskset, -c, '0']", "[numactl, --cpunodebind=0]", "[numactl, -C, '0']"])
+def test_a_rank_can_not_choose_its_cpus(write_profile, prefix):
+    loaded = profile.load(str(write_profile("some", f"prefix: {prefix}\n")))
+    with pytest.raises(InputError, match=r"says which CPUs to take .*, and --nproc gives each rank some of its own"):
+        resolve(loaded, of_rank(INSPECTION, 2))

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from runner import engines, profile
-from runner.commands import measuring, own_command
+from runner.commands import measuring, own_command, ranks
 from runner.errors import InputError
 from runner.plan import REFERENCE_PROFILE, Arm
 from runner.worker.workloads import ALL
@@ -19,6 +19,7 @@ BUDGET_EACH_S = 90.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("profile", metavar="PROFILE", nargs="*", help="name of a profile, or a YAML file")
     parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
+    ranks.add_option(parser, "and measure how that scales")
     each = f"with --workload all {BUDGET_EACH_S:g}s for each profile on each, the baseline too"
     measuring.add_measuring_options(parser, budget=f"4m; {each}")
 
@@ -28,6 +29,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(f"bench needs a PROFILE; there are: {', '.join(profile.names())}")
     title = "+".join(Path(name).stem for name in arguments.profile)
     arms = against_baseline(arguments.profile, arguments.engine or "local")
+    if arguments.resume is None:
+        arms = ranks.arms(arguments, arms)
     if arguments.workload == own_command.EVERY and arguments.resume is None:
         arms = on_every_workload(arms)
         title = f"{title}-all"

@@ -17,7 +17,7 @@ from typing import Any
 from runner import __version__, calibration, catalogue, engines, measure, profile, record, report
 from runner import engine_options as options_of_engines
 from runner.arguments import count, duration, share
-from runner.commands import own_command, training
+from runner.commands import own_command, ranks, training
 from runner.engines.base import PROJECT, Engine, EngineOptions
 from runner.environment import Environment, clean
 from runner.errors import FAILED, INTERRUPTED, MEASURED, InputError
@@ -28,7 +28,7 @@ from runner.plan import MARGIN, REFERENCE_PROFILE, Arm, OwnCommand, Plan, Traine
 from runner.preflight import preflight
 from runner.progress import Progress
 from runner.record import Event, Record
-from runner.resolve import resolve
+from runner.resolve import of_rank, resolve
 from runner.summary import summarise
 from runner.worker.sensitive import WHERE
 from runner.worker.workloads import DEFAULT, GENERATED, WORKLOADS, get
@@ -120,19 +120,25 @@ def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then:
     trained, own = own_command.own_command(arguments) or (arguments.workload or DEFAULT, None)
     require_lengths(arguments)
     profiles = {arm.profile: profile.load(arm.profile) for arm in arms}
-    arms = tuple(replace(arm, profile=profiles[arm.profile].name) for arm in arms)
+    arms = tuple(ranks.arm_of(arm, profiles[arm.profile]) for arm in arms)
     profiles = {loaded.name: loaded for loaded in profiles.values()}
     workloads = [] if own else training.names(arms, trained)
     how = training.options(arguments)
     training.require(workloads, how)
+    together = ranks.together(arguments)
+    ranks.require_shares(arms, None if own else trained, how, together)
     looked_for = [*(loaded.prefix[0] for loaded in profiles.values() if loaded.prefix), *training.tools(how)]
     around = surroundings(arguments, [arm.engine for arm in arms], looked_for)
     seen = around.seen
     training.require_in(seen, workloads, how)
-    environments = {arm.name: resolve(profiles[arm.profile], seen[arm.engine]["inspection"]) for arm in arms}
+    ranks.require_room(seen, together)
+    environments, inside = {}, {}
     for arm in arms:
-        catalogue.require(environments[arm.name], seen[arm.engine]["inspection"], arguments.allow_unknown)
-    findings = preflight([(environments[arm.name], seen[arm.engine]["inspection"]) for arm in arms], arguments.force)
+        inspection = seen[arm.engine]["inspection"]
+        environments[arm.name] = resolve(profiles[arm.profile], of_rank(inspection, arm.of or together))
+        inside[arm.name] = of_rank(inspection, arm.of or arm.ranks or together)
+        catalogue.require(environments[arm.name], inside[arm.name], arguments.allow_unknown)
+    findings = preflight([(environments[arm.name], inside[arm.name]) for arm in arms], arguments.force)
     data = own_command.NO_DATA if own else training.data(arguments.data, workloads)
     plan = plan_of(arguments, arms, around, trained, own, data.location)
     job = Job(plan, environments, around.engines, around.inherited, around.kept)
@@ -220,6 +226,7 @@ def plan_of(
         options=training.options(arguments),
         each={name: _trained(arguments, name, data) for name in workloads} if several else {},
         more_references=_more_references(arms) if trained == own_command.EVERY else (),
+        ranks=ranks.together(arguments),
     )
     return replace(plan, own=own, warmup_steps=own.warmup_lines, steps=1) if own else plan
 

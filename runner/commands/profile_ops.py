@@ -118,6 +118,9 @@ def _prepare(arguments: argparse.Namespace) -> tuple[Job, str, str]:
     """What to start; where its data is from; the engine's version and its PyTorch's."""
     arms = _arms(arguments.profile, arguments.second, arguments.engine or "local")
     profiles = {arm.name: profile.load(arm.profile) for arm in arms}
+    for loaded in profiles.values():
+        if loaded.ranks > 1:
+            raise InputError(f"profile '{loaded.name}' is for {loaded.ranks} ranks; only one process is profiled here")
     inherited, _ = clean(os.environ, keep=())
     options = measuring.engine_options(arguments)
     used = engines.get_all([arm.engine for arm in arms], options)

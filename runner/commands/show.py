@@ -32,6 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
             report.item(out, label, text)
     out.print(Text(f"source   {chosen.source}"), soft_wrap=True)
     out.print(Text(f"numerics {chosen.numerics}"))
+    if chosen.ranks > 1:
+        out.print(Text(f"ranks    {chosen.ranks}, of each of which is what follows"))
     for fact, least in chosen.needs.items():
         out.print(Text(f"needs    {fact} of {least} or more"))
     for title, pairs in (("sets", environment.variables), ("expects", environment.expect)):

@@ -14,7 +14,7 @@ from runner.commands.own_command import EVERY
 from runner.dataset import DataSet
 from runner.errors import InputError
 from runner.plan import Arm
-from runner.worker.modes import FP32, PRECISIONS, Options
+from runner.worker.modes import FP32, PRECISIONS, USUAL, Options
 from runner.worker.workloads import GENERATED, WORKLOADS, get
 
 MOST_SCALE = 64
@@ -74,6 +74,8 @@ def require(workloads: Sequence[str], how: Options) -> None:
             raise InputError(f"--channels-last means nothing to {name}, which has no images; leave it out")
         if how.scale != 1 and not workload.scales:
             raise InputError(f"--scale means nothing to {name}, whose name says its sizes; leave it out")
+        if workload.stages > 1 and how.modes != USUAL.modes:
+            raise InputError(f"{name} is trained in fp32, not compiled and not channels-last; leave such options out")
     quality.require(workloads)
 
 

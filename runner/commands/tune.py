@@ -6,13 +6,14 @@ import argparse
 import json
 import math
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from runner import __version__, atomic, engines, profile, record, report, wording
+from runner import __version__, atomic, engines, profile, record, report, scaling_wording, wording
 from runner.arguments import count, duration
-from runner.commands import measuring, own_command, training
+from runner.commands import measuring, own_command, ranks, training
 from runner.commands.measuring import Surroundings
 from runner.environment import Environment
 from runner.errors import FAILED, INTERRUPTED, MEASURED, InputError
@@ -24,7 +25,7 @@ from runner.plan import REFERENCE_PROFILE, Arm, Plan
 from runner.preflight import preflight
 from runner.record import Event, Record
 from runner.reproduce import digest
-from runner.resolve import resolve
+from runner.resolve import of_rank, resolve
 from runner.summary import Summary
 from runner.tuning import confirm, outcome, place, profile_file, session, space_file
 from runner.tuning.confirm import Verdict
@@ -72,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--workload", type=own_command.known_workload, metavar="NAME",
                        help=f"tune for: {', '.join(WORKLOADS)} (default: cnn); or a file, as mine.yaml")  # fmt: skip
     training.add_options(group)
+    ranks.add_option(group, "each has the environment that is searched for")
     group.add_argument("--steps", metavar="N", type=count,
                        help="timed steps per look and sample (default: 30%% of the workload's, then all)")  # fmt: skip
     group.add_argument("--warmup-steps", metavar="N", type=count, help="untimed steps before them")
@@ -111,9 +113,16 @@ def _start(arguments: argparse.Namespace) -> int:
         place.require(written)
     trained, own = own_command.own_command(arguments) or (arguments.workload or DEFAULT, None)
     training.require_one(arguments)
+    ranks.require(arguments)
+    together = ranks.together(arguments)
     workloads = [] if own else [trained]
     how = training.options(arguments)
     training.require(workloads, how)
+    most = [together, *(part.ranks for knob in space.knobs for part in knob.labels.values())]
+    for number in most:
+        ranks.require_shares([Arm(space.name, space.name, "", ranks=number)], None if own else trained, how, 1)
+    if arguments.numerics != "any" and together == 1 < max(most):
+        ranks.require_same(trained)
     engine = arguments.engine or "local"
     numerics = arguments.numerics or "same"
     for name, value in NOT_HERE.items():
@@ -123,7 +132,8 @@ def _start(arguments: argparse.Namespace) -> int:
     looked_for = [*session.prefix_commands(space, given), *training.tools(how)]
     around = measuring.surroundings(arguments, [engine], looked_for)
     training.require_in(around.seen, workloads, how)
-    inspection = around.seen[engine]["inspection"]
+    ranks.require_room(around.seen, together)
+    inspection = of_rank(around.seen[engine]["inspection"], together)
     baseline = resolve(profile.load(REFERENCE_PROFILE), inspection)
     narrowed, _ = narrow(space, inspection, numerics)  # before anything is recorded: it may leave nothing
     if arguments.exhaustive:
@@ -198,7 +208,7 @@ def _go_on(opened: Record, events: list[Event], around: Surroundings, as_json: b
         if events[-1]["event"] == "resume":
             settings = replace(settings, profile=events[-1]["profile"])
         baseline = Environment.from_json(first["baseline"])
-        inspection = first["engines"][plan.reference.engine]["inspection"]
+        inspection = of_rank(first["engines"][plan.reference.engine]["inspection"], plan.ranks)
         job = Job(plan, {REFERENCE_PROFILE: baseline}, around.engines, around.inherited, around.kept)
         tuning = Session(
             settings, job, inspection, opened, events, _begin(around, first["data_source"], inspection), as_json
@@ -224,11 +234,12 @@ def _go_on(opened: Record, events: list[Event], around: Surroundings, as_json: b
     return _concluded(tuning, reason, summary, verdict, as_json)
 
 
-def _begin(around: Surroundings, data_source: str, inspection: dict[str, Any]) -> Any:
+def _begin(around: Surroundings, data_source: str, inspection: Mapping[str, Any]) -> Any:
     """Writes the first event of the confirmation's record."""
 
     def begin(opened: Record, job: Job) -> Event:
-        findings = preflight([(environment, inspection) for environment in job.environments.values()], force=True)
+        inside = [(one, of_rank(inspection, one.ranks)) for one in job.environments.values()]
+        findings = preflight(inside, force=True)
         return measuring.begin(opened, job, around, data_source, findings)
 
     return begin
@@ -259,11 +270,17 @@ def _concluded(tuning: Session, reason: str, summary: Summary, verdict: Verdict,
     else:
         out = report.console()
         outcome.show_confirmation(summary, verdict, shipped, out, unseen)
+        report.items(out, scaling_wording.rows(summary), width=outcome.LABEL)
         outcome.show_search(board, tuning.left_out, found, out, unseen)
         if written:
             report.item(out, "written", outcome.advice(verdict, shipped, path, written), width=outcome.LABEL)
             if verdict.best != confirm.BASELINE and not written.stays:
-                report.item(out, "use it", outcome.usage(tuning.job.plan, _name(path)), width=outcome.LABEL)
+                report.item(
+                    out,
+                    "use it",
+                    outcome.usage(tuning.job.plan, _name(path), profile.load(str(path)).ranks),
+                    width=outcome.LABEL,
+                )
         report.item(out, "machine", wording.machine(summary), width=outcome.LABEL)
         report.item(out, "record", f"{tuning.folder}, and the confirmation: runner report {tuning.confirmation}",
                     width=outcome.LABEL)  # fmt: skip
@@ -291,6 +308,8 @@ def _write(
     made = replace(won.profile, title=f"Tuned for this machine: {won.profile.title}")
     if not verdict.same_losses:
         made = replace(made, numerics="may-differ")
+    if tuning.job.plan.ranks > 1:  # it is worth that in so many ranks, and was resolved for one of them
+        made = replace(made, ranks=tuning.job.plan.ranks)
     folders = [folder.resolve() for folder in (tuning.folder, tuning.confirmation)]  # it is read from anywhere
     source = f"{folders[-1] / record.FILE_NAME}, SHA-256 {digest(tuning.confirmation)}"
     why = outcome.reason(verdict, tuning.events[0]["time"], machine, shipped, tuning.search.unseen)

@@ -39,8 +39,8 @@ class LocalEngine:
             die = f"--die-with-parent={os.getpid()}"
             if task.arguments[0] in ("train", "operators", "yardstick"):
                 argv.append(die)
-            elif task.arguments[0] == "command":  # the user's own words come last
-                argv.insert(argv.index("command") + 1, die)
+            elif task.arguments[0] in ("command", "ranks"):  # what these start comes last
+                argv.insert(argv.index(task.arguments[0]) + 1, die)
         try:
             return run_process(argv, {**task.inherited, **task.variables}, PROJECT, task.timeout_s)
         except (FileNotFoundError, PermissionError) as error:

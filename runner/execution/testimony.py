@@ -83,8 +83,10 @@ def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapp
     """``effect.check`` of a sample as it is recorded; of a user's own command what fails in its other processes too.
 
     Where the same fails in several of these, the first is named. All of them may have variables that the command set
-    for them.
+    for them. Of several ranks each is checked, and whether it has CPUs of its own.
     """
+    if "ranks" in sample:
+        return _check_ranks(environment, sample, kept)
     is_own = "other_processes" in sample  # as the worker has it for every such command
     own = _set_by_itself(sample["evidence"], environment, kept) if is_own else {}
     checks = check(environment, sample["evidence"], {**kept, **own}, sample["stderr"])
@@ -99,6 +101,31 @@ def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapp
         where = f"process {witness.pid}: {shorter(witness.argv)}{alike}"
         checks.append(Check(f"{one.key} ({where})", one.expected, one.seen))
     return checks
+
+
+def _check_ranks(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
+    """What all ranks have in common as that of the first; and, by the name of the rank, what fails in any."""
+    first, *others = sample["ranks"]
+    checks = check(environment, first["evidence"], kept, sample["stderr"])
+    found = [one for one in checks if one.holds]
+    failing = {first["rank"]: [one for one in checks if not one.holds]}
+    for rank in others:
+        failing[rank["rank"]] = [one for one in check(environment, rank["evidence"], kept) if not one.holds]
+    for rank in sample["ranks"]:
+        where = f"(rank {rank['rank']} on {rank['node']})"
+        found += [Check(f"{one.key} {where}", one.expected, one.seen) for one in failing[rank["rank"]]]
+    return [*found, Check("CPUs of ranks", "apart", _together(sample["ranks"]) or "apart")]
+
+
+def _together(ranks: Sequence[Mapping[str, Any]]) -> str | None:
+    """Which two ranks of a node may run on the same CPU."""
+    taken: dict[tuple[str, int], int] = {}
+    for rank in ranks:
+        for cpu in rank["cpus"]:
+            other = taken.setdefault((rank["node"], cpu), rank["rank"])
+            if other != rank["rank"]:
+                return f"ranks {other} and {rank['rank']} on CPU {cpu} of {rank['node']}"
+    return None
 
 
 def verdict(environment: Environment, witnesses: Sequence[Witness]) -> list[str]:

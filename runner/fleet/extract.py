@@ -86,7 +86,7 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
 
 def _arm(plan: Plan, profile: str | None) -> Arm:
     """The arm that the fleet is judged by: the one of ``profile``, else what was compared, else what was alone."""
-    subjects = plan.compared or plan.arms
+    subjects = plan.subjects
     if profile is None:
         if len(subjects) > 1:
             names = ", ".join(arm.profile for arm in subjects)
@@ -145,6 +145,8 @@ def _must_agree(
         "PyTorch": seen["inspection"]["packages"].get("torch") or "",
         "prefix": " ".join(environment.prefix),
     }
+    if plan.distributed:
+        found["number of ranks"] = str(plan.ranks_of(arm))
     found |= {f"variable {name}": value for name, value in sorted({**kept, **environment.variables}.items())}
     if plan.own is not None:  # what its folder holds may change as it runs
         return {**found, "command": " ".join(plan.own.argv)}

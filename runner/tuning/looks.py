@@ -11,10 +11,10 @@ from runner.engines.base import Outcome
 from runner.engines.process import timed_out
 from runner.environment import Environment
 from runner.execution.testimony import check_sample
-from runner.measure import Job, understood
+from runner.losses import loss_difference, loss_tolerance
+from runner.measure import Job, other_ranks, understood
 from runner.plan import REFERENCE_PROFILE, Arm
 from runner.record import Event
-from runner.summary import loss_difference, loss_tolerance
 from runner.tuning.board import BASELINE
 
 # A worker that takes so many times as long as the baseline's is ended: it has lost, and would use up the others' time.
@@ -88,7 +88,8 @@ class Looks:
         """Start the worker; the document that it printed, or what was wrong."""
         plan = self.job.plan
         name = REFERENCE_PROFILE if number == BASELINE else f"candidate {number}"
-        arm = Arm(name, environment.profile, plan.reference.engine)
+        ranks = environment.ranks if environment.ranks > 1 else 0
+        arm = Arm(name, environment.profile, plan.reference.engine, ranks=ranks)
         job = replace(self.job, environments={name: environment})
         # a baseline that is slow for once has not lost, and would end the search
         timeout_s = plan.timeout_s if number == BASELINE else self._timeout_s
@@ -98,7 +99,10 @@ class Looks:
             hopeless = f"was stopped after {task.timeout_s:.0f} s, at least {HOPELESS:g} times what the baseline's took"
             outcome = replace(outcome, failure=hopeless)
         reference = self._reference
-        return outcome, *understood(outcome, [] if reference is None else [reference], plan.options)
+        document, problem = understood(outcome, [] if reference is None else [reference], plan.options)
+        if document is not None:
+            problem = other_ranks(document, plan.ranks_of(arm))
+        return outcome, None if problem else document, problem
 
     @property
     def _timeout_s(self) -> float:
@@ -119,7 +123,7 @@ class Looks:
         if number == BASELINE or self.numerics != "same" or reference is None or not document["losses"]:
             return None
         difference = loss_difference(document["losses"], reference["losses"])
-        if difference > loss_tolerance(self.job.plan, self.job.plan.reference):
+        if difference > loss_tolerance(self.job.plan, self.job.plan.reference, environment.ranks > 1):
             return f"has other losses than the baseline, by up to {difference:.2%}: its results are not the same"
         return None
 

@@ -12,7 +12,7 @@ from runner.doctor.profile import PROFILE_CHECKS
 from runner.environment import Environment
 from runner.errors import InputError
 from runner.profile import Numerics, Profile
-from runner.resolve import resolve
+from runner.resolve import of_rank, resolve
 from runner.tuning.space import Constraint, Fragment, Knob, Space, profile
 from runner.values import Kind
 
@@ -71,6 +71,7 @@ def narrow(space: Space, inspection: Mapping[str, Any], numerics: str) -> tuple[
 def require(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
     """The environment of a profile that would have an effect here. Raises InputError for one that would not."""
     environment = resolve(profile, inspection)
+    inspection = of_rank(inspection, profile.ranks)
     catalogue.require(environment, inspection)
     situation = Situation(
         inspection["facts"], inspection["fingerprint"], environment, libraries=inspection["libraries"]
@@ -95,7 +96,7 @@ def differs(numerics: Numerics, wanted: str) -> bool:
 def identity(environment: Environment) -> str:
     """What two environments have in common if they are the same for a worker, however their settings are ordered."""
     variables = {name: _ordered(name, value) for name, value in environment.variables.items()}
-    return repr((sorted(variables.items()), environment.prefix))
+    return repr((sorted(variables.items()), environment.prefix, environment.ranks))
 
 
 def _ordered(name: str, value: str) -> str:

@@ -163,8 +163,8 @@ def advice(verdict: Verdict, shipped: str | None, path: Path, written: Written) 
     return f"{said}: {path}{earlier}"
 
 
-def usage(plan: Plan, profile: str) -> str:
-    """How to use the profile as it was measured: on the same engine, with its options, and on the same training."""
+def usage(plan: Plan, profile: str, ranks: int = 1) -> str:
+    """How to use the profile as it was measured: on the same engine, with its options, training and ranks."""
     engine = plan.reference.engine
     options = ["--engine", engine] if engine != "local" else []
     for name, value in plan.engine_options.items():
@@ -175,7 +175,8 @@ def usage(plan: Plan, profile: str) -> str:
     given = f"{shlex.quote(profile)}{with_them}"
     workload = () if plan.workload == DEFAULT else ("--workload", plan.workload)
     trained = "".join(f" {word}" for word in (*workload, *plan.options.arguments()))
-    return f"runner exec {given} -- python train.py, or bench it: runner bench {given}{trained}"
+    python = f"torchrun --nproc-per-node {ranks}" if ranks > 1 else "python"
+    return f"runner exec {given} -- {python} train.py, or bench it: runner bench {given}{trained}"
 
 
 def to_json(board: Board, left_out: Sequence[LeftOut], found: Sequence[Importance]) -> dict[str, Any]:

@@ -52,6 +52,7 @@ def document(profile: Profile) -> dict[str, Any]:
         "title": profile.title,
         "why": {"reason": profile.reason, "source": profile.source},
         "needs": dict(profile.needs),
+        "ranks": profile.ranks if profile.ranks > 1 else 0,
         "preload": list(profile.preload),
         "env": dict(profile.env),
         "prefix": list(profile.prefix),

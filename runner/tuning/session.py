@@ -134,6 +134,8 @@ class Session:
             environments[shipped.profile.name] = shipped.environment
         if not is_shipped:
             environments[confirm.TUNED] = replace(chosen.environment, profile=name)
+            if chosen.environment.ranks > 1:
+                arms = (*arms[:-1], replace(arms[-1], ranks=chosen.environment.ranks))
         job = replace(
             self.job,
             plan=replace(

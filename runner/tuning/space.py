@@ -21,7 +21,8 @@ UNSET = "unset"
 class Fragment:
     """What one label of a knob sets. ``settings`` has, by variable, keys and values, which are merged key by key.
 
-    ``needs`` has host facts and how much of each there must be at least for the label to mean anything.
+    ``needs`` has host facts and how much of each there must be at least for the label to mean anything. ``ranks`` above
+    0 is how many processes train together.
     """
 
     preload: tuple[str, ...] = ()
@@ -31,6 +32,7 @@ class Fragment:
     expect: Mapping[str, str | int | bool] = field(default_factory=dict)
     numerics: Numerics = "same"
     needs: Mapping[str, int] = field(default_factory=dict)
+    ranks: int = 0
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,8 @@ def profile(space: Space, choice: Choice, name: str) -> Profile | None:
         for variable, keys in fragment.settings.items():
             if not _merge(settings.setdefault(variable, {}), keys):
                 return None
-    if env.keys() & settings.keys():
+    ranks = {fragment.ranks for fragment in chosen if fragment.ranks}
+    if env.keys() & settings.keys() or len(ranks) > 1:
         return None
     return Profile(
         name=name,
@@ -122,6 +125,7 @@ def profile(space: Space, choice: Choice, name: str) -> Profile | None:
         numerics="may-differ" if any(fragment.numerics == "may-differ" for fragment in chosen) else "same",
         path=space.path,
         needs={fact: max(one.needs.get(fact, 0) for one in chosen) for one in chosen for fact in one.needs},
+        ranks=max(ranks, default=1),
     )
 
 
@@ -147,6 +151,7 @@ def _within(part: Fragment, wanted: Profile) -> int | None:
         set(part.preload) <= set(wanted.preload),
         part.env.items() <= wanted.env.items(),
         part.prefix in ((), wanted.prefix),
+        part.ranks in (0, wanted.ranks),
         *(keys.items() <= _keys(variable, wanted).items() for variable, keys in part.settings.items()),
     ]
     keys = sum(map(len, part.settings.values()))

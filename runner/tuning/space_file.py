@@ -21,7 +21,7 @@ from runner.yamlfile import Path_, YamlFile
 FOLDER = Path(__file__).resolve().parent / "spaces"
 KEYS = ("name", "title", "first", "knobs", "constraints")
 KNOB_KEYS = ("when", "choices", "variable", "key", "values", "numerics")
-FRAGMENT_KEYS = ("preload", "env", "settings", "prefix", "expect", "numerics", "needs")
+FRAGMENT_KEYS = ("preload", "env", "settings", "prefix", "expect", "numerics", "needs", "ranks")
 CONSTRAINT_KEYS = ("never", "because")
 NUMERICS = ("same", "may-differ")
 # Any machine's facts do to check a value; so many leave room for "one less" and "half of them".
@@ -228,7 +228,7 @@ def _fragment(file: YamlFile, at: Path_) -> Fragment:
             _check_value(file, (*where, key), f"{name}'s {key}", inner, text)
     return Fragment(
         preload, env, settings, _texts(file, (*at, "prefix"), entry), _expect(file, (*at, "expect"), entry),
-        _numerics(file, (*at, "numerics"), entry), _needs(file, (*at, "needs"), entry),
+        _numerics(file, (*at, "numerics"), entry), _needs(file, (*at, "needs"), entry), _ranks(file, at, entry),
     )  # fmt: skip
 
 
@@ -308,6 +308,14 @@ def _numerics(file: YamlFile, at: Path_, entry: dict[str, Any]) -> Any:
     found = entry.get("numerics", "same")
     if found not in NUMERICS:
         raise file.error(at, f"numerics is 'same' or 'may-differ', not '{found}'")
+    return found
+
+
+def _ranks(file: YamlFile, at: Path_, entry: dict[str, Any]) -> int:
+    """0 where it says nothing of them."""
+    found = entry.get("ranks", 0)
+    if type(found) is not int or (found < 1 and "ranks" in entry):
+        raise file.error((*at, "ranks"), "'ranks' must be a whole number above 0: how many processes train together")
     return found
 
 

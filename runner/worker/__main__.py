@@ -1,21 +1,20 @@
 """The worker's command line: ``inspect`` describes the machine, ``train`` measures a sample, ``yardstick`` its pace.
 
-``operators`` shows where a step's time goes, and ``command`` measures a sample of somebody's own training.
+``ranks`` has several processes train together, each of them started as ``rank``. ``operators`` shows where a step's
+time goes, and ``command`` measures a sample of somebody's own training.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import os
 import signal
 import sys
+from functools import partial
 from typing import Any
 
 from runner.worker import modes
-
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def parser() -> argparse.ArgumentParser:
@@ -35,6 +34,14 @@ def parser() -> argparse.ArgumentParser:
         modes.add_arguments(command)
     train.add_argument("--quality", action="store_true", help="test at the end what was learnt, after steps too")
     train.add_argument("--epochs", type=int, default=0, help="train this many whole epochs instead, then test")
+    train.add_argument("--ranked", action="store_true", help="be one of several ranks, as torchrun's variables say")
+    ranks = commands.add_parser("ranks", help="run 'train' on several ranks of this node, each on CPUs of its own")
+    ranks.add_argument("--nproc", type=int, required=True, metavar="N", help="how many ranks")
+    ranks.add_argument("--of", type=int, default=1, metavar="N", help="with one rank: on one of so many shares")
+    ranks.add_argument("--nodes", type=int, default=1, metavar="N", help="how many nodes train together")
+    ranks.add_argument("--rendezvous", metavar="HOST:PORT", help="where several nodes meet")
+    ranks.add_argument("argv", nargs="+", metavar="-- train ...", help="what each of them is to do")
+    commands.add_parser("rank", help="what torchrun starts, for the launcher of 'ranks'")
     fixed = commands.add_parser("yardstick", help="time a fixed piece of work that no profile touches")
     own = commands.add_parser(
         "command", help="run somebody's own training once and print what was measured and observed"
@@ -44,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
     own.add_argument("--unit", default="s", help="of the metric's numbers: s, ms, us or per-second")
     own.add_argument("--warmup-lines", type=int, default=0, metavar="N", help="leave the first N readings out")
     own.add_argument("argv", nargs="+", metavar="COMMAND")
-    for command in (train, profiled, fixed, own):
+    for command in (train, profiled, ranks, fixed, own):
         command.add_argument("--die-with-parent", type=int, metavar="PID", help="be killed when the parent, PID, dies")
     return main
 
@@ -61,50 +68,73 @@ def own_stdout() -> int:
 
 def main() -> int:
     arguments = parser().parse_args()
+    if arguments.command == "rank":
+        from runner.worker.ranks import become
+
+        become()
+    if getattr(arguments, "die_with_parent", None):
+        from runner.worker.child import die_with
+
+        # kill -9 of the runner must not leave a worker behind that spoils the next run's timing; one that has a child
+        # has to end that first
+        how = signal.SIGTERM if arguments.command == "command" else signal.SIGKILL
+        if not die_with(arguments.die_with_parent, how):
+            return 1  # it was killed before we asked to be told
+    if arguments.command == "ranks":
+        from runner.worker.ranks import launch
+
+        return launch(arguments.nproc, arguments.of, arguments.nodes, arguments.rendezvous, arguments.argv)
     document = own_stdout()
-    result: dict[str, Any]
+    result = _result(arguments)
+    if result is not None:  # else rank 0 has it
+        with os.fdopen(document, "w") as out:
+            json.dump(result, out)
+            out.write("\n")
+    status = 1 if result is not None and "problem" in result else 0
+    if getattr(arguments, "ranked", False):
+        # when Python ends, torch aborts now and then, as it destroys what threads of gloo's still use
+        sys.stderr.flush()
+        os._exit(status)
+    return status
+
+
+def _result(arguments: argparse.Namespace) -> dict[str, Any] | None:
+    """The document to print; None in a rank that leaves that to another."""
     if arguments.command == "inspect":
         from runner.worker.inspection import inspect
 
-        result = inspect(arguments.look_for)
-    else:
-        if arguments.die_with_parent:
-            # kill -9 of the runner must not leave a worker behind that spoils the next run's timing; one that has a
-            # child has to end that first
-            how = signal.SIGTERM if arguments.command == "command" else signal.SIGKILL
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, how)
-            if os.getppid() != arguments.die_with_parent:
-                return 1  # it was killed before we asked to be told
-        if arguments.command == "yardstick":
-            from runner.worker.yardstick import yardstick
+        return inspect(arguments.look_for)
+    if arguments.command == "yardstick":
+        from runner.worker.yardstick import yardstick
 
-            result = yardstick()
-        elif arguments.command == "operators":
-            from runner.worker.operators import operators
+        return yardstick()
+    if arguments.command == "operators":
+        from runner.worker.operators import operators
 
-            result = operators(
-                arguments.workload, arguments.data, arguments.warmup_steps, arguments.steps, modes.given(arguments)
-            )
-        elif arguments.command == "command":
-            from runner.worker.command import attempt
+        return operators(
+            arguments.workload, arguments.data, arguments.warmup_steps, arguments.steps, modes.given(arguments)
+        )
+    if arguments.command == "command":
+        from runner.worker.command import attempt
 
-            result = attempt(arguments)
-        else:
-            from runner.worker.train import train
+        return attempt(arguments)
+    from runner.worker.train import train
 
-            result = train(
-                arguments.workload,
-                arguments.data,
-                arguments.warmup_steps,
-                arguments.steps,
-                arguments.epochs,
-                modes.given(arguments),
-                arguments.quality,
-            )
-    with os.fdopen(document, "w") as out:
-        json.dump(result, out)
-        out.write("\n")
-    return 1 if "problem" in result else 0
+    sample = partial(
+        train,
+        arguments.workload,
+        arguments.data,
+        arguments.warmup_steps,
+        arguments.steps,
+        arguments.epochs,
+        modes.given(arguments),
+        arguments.quality,
+    )
+    if not arguments.ranked:
+        return sample()
+    from runner.worker.distributed import as_rank
+
+    return as_rank(sample)
 
 
 if __name__ == "__main__":

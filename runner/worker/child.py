@@ -20,6 +20,15 @@ GRACE_S = 3.0
 POLL_S = 0.02
 
 
+def die_with(parent: int, number: int) -> bool:
+    """Have the kernel send signal ``number`` when the process ``parent`` ends; whether it is our parent still.
+
+    It stays so when this process becomes another program (prctl(2)).
+    """
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
+    return os.getppid() == parent
+
+
 class Stopped(BaseException):
     """This process was told to stop, by the signal ``number``."""
 

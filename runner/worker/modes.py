@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+
+from runner.worker import distributed
 
 FP32, BF16 = "fp32", "bf16-autocast"
 PRECISIONS = (FP32, BF16)
@@ -63,16 +67,26 @@ def given(arguments: argparse.Namespace) -> Options:
     return Options(arguments.precision, arguments.compile, arguments.channels_last, arguments.scale)
 
 
-class Network:
-    """A model that is trained as ``options`` say, and what was seen of that."""
+def digest_of(parameters: Iterable[tuple[str, Any]]) -> str:
+    """SHA-256 of names and values."""
+    digest = hashlib.sha256()
+    for name, tensor in parameters:
+        digest.update(name.encode())
+        digest.update(tensor.detach().numpy().tobytes())
+    return digest.hexdigest()
 
-    def __init__(self, model: Any, options: Options) -> None:
+
+class Network:
+    """A model that is trained as ``options`` say, and what was seen of that; if ``ranked`` by all ranks together."""
+
+    def __init__(self, model: Any, options: Options, ranked: bool = True) -> None:
         import torch
 
         self._torch = torch
         self._options = options
         self.model = model.to(memory_format=torch.channels_last) if options.channels_last else model
-        self._trained = torch.compile(self.model) if options.compile else self.model
+        trained = distributed.wrapped(self.model) if ranked else self.model
+        self._trained = torch.compile(trained) if options.compile else trained
         self._format: Any = None
 
     def __call__(self, *inputs: Any) -> Any:
@@ -88,6 +102,10 @@ class Network:
         if not self._options.channels_last:
             return images
         return images.contiguous(memory_format=self._torch.channels_last)
+
+    def weights(self) -> str:
+        """The digest of all that is trained, as it is now."""
+        return digest_of(self.model.named_parameters())
 
     def seen(self) -> dict[str, Any]:
         """Which modes were in effect, from what the training left: a setting that did nothing is an error."""

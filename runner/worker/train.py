@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any
 
-from runner.worker import helpers, machine_load, processor
+from runner.worker import distributed, helpers, machine_load, processor
 from runner.worker.cgroup import throttled_seconds
 from runner.worker.evidence import collect
 from runner.worker.modes import USUAL, Options
@@ -74,6 +74,7 @@ def train(
     epochs: int,
     options: Options = USUAL,
     test: bool = False,
+    cpus: Collection[int] | None = None,
 ) -> dict[str, Any]:
     """Train and return one sample: step times in seconds, losses, resource use, digests and evidence.
 
@@ -81,9 +82,11 @@ def train(
     ``test`` it tests that after so many steps as well. ``modes`` are those that were seen to be in effect. ``usage`` is
     that of the timed steps, and of what they started beside them, with two readings that are no counters:
     ``worker_cpus``, how many CPUs the worker could run on when it started, and ``frequency_mhz``, how fast these ran at
-    the end.
+    the end. ``cpus`` are those where they had to be asked for earlier; one of several ranks also tells of its
+    ``communication``, and the digest of its ``final_weights``.
     """
-    cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
+    if cpus is None:
+        cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
     training = get(workload).prepare(data, options)
     if epochs:
         steps = epochs * training.steps_per_epoch
@@ -93,14 +96,19 @@ def train(
     after = counters(cpus)
     frequency = processor.frequency_mhz(cpus)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # a test may need more
+    quality = training.quality() if epochs or test else None
+    told: dict[str, Any] = {}
+    if distributed.size() > 1:
+        told = {"communication": distributed.communication(training.step), "final_weights": training.network.weights()}
     return {
+        **told,
         "seconds": times[-1] - times[0],
         "step_s": step_seconds(times),
         "warmup_step_s": step_seconds(warmup_times),
         "losses": losses,
         "images_per_step": training.images_per_step,
         "unit": training.unit,
-        "quality": training.quality() if epochs or test else None,
+        "quality": quality,
         "modes": training.network.seen(),
         "usage": {**increase(before, after), "worker_cpus": len(cpus), "frequency_mhz": frequency},
         "peak_memory_bytes": peak,

@@ -8,6 +8,7 @@ import pytest
 
 from runner.commands.own_command import load
 from runner.errors import InputError
+from runner.worker.workloads import WORKLOADS
 
 OWN = ("--command", "python train.py --epochs 1")
 METRIC = ("--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", 2)
@@ -138,6 +139,5 @@ def test_quoted_it_is_a_words(tmp_path, command, words):
 def test_a_workload_that_there_is_not(cli):
     result = cli("bench", "baseline", "--workload", "cn")
     assert result.returncode == 2
-    names = "cnn, cnn-nobias, cnn-batch128, cnn-batch256, segmentation, translation, loader"
-    there = f"there are: {names}, and a file like mine.yaml"
+    there = f"there are: {', '.join(WORKLOADS)}, and a file like mine.yaml"
     assert result.stderr.splitlines()[-1].endswith(f"no workload 'cn' (did you mean 'cnn'?); {there}")

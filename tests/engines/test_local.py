@@ -225,7 +225,7 @@ def test_thread_masks_show_what_the_process_is_bound_to(train):
     cpu = min(os.sched_getaffinity(0))
     threads = train(before=f"import os; os.sched_setaffinity(0, {{{cpu}}})")["evidence"]["threads"]
     assert threads["masks"] == {str(cpu): threads["count"]}
-    assert threads["pinned_cpus"] == 1
+    assert threads["pinned_cpus"] == 0  # it began so: it has bound no thread itself
 
 
 # --- the command line ---

@@ -10,11 +10,13 @@ from typing import Any
 
 from runner.engines.base import Outcome, Task
 from tests.instant_engine import InstantEngine
-from tests.simulated_worker import answer, log_start, name_of
+from tests.simulated_worker import answer, launched, log_start, name_of
 from tests.simulation import Simulation
 
 NOISE = 0.01
 Variables = Mapping[str, str]
+# Under this name the gain is told on what a training runs: `` on 2 ranks``, or nothing for one process.
+WHERE = "where"
 
 
 class PlantedEngine(InstantEngine):
@@ -32,7 +34,8 @@ class PlantedEngine(InstantEngine):
 
     def run(self, task: Task) -> Outcome:
         arguments = list(task.arguments)
-        if arguments[0] != "train":
+        trained, where = launched(arguments)
+        if trained[0] != "train":
             return super().run(task)
         self.trained += 1
         failure = self.misbehave(task.variables)
@@ -43,6 +46,6 @@ class PlantedEngine(InstantEngine):
         padding = len(task.variables.get("ENVKIT_PADDING", ""))  # another one for each sample
         noise = random.Random(f"{sorted(task.variables.items())}{padding}").gauss(0, NOISE)
         document = answer("baseline", arguments, {"workers": {}}, 0, environment)
-        seconds = math.exp(noise - self.gain(task.variables))
+        seconds = math.exp(noise - self.gain({**task.variables, WHERE: where}))
         document |= {"seconds": seconds, "step_s": [seconds / 3] * 3, **self.other(task.variables)}
         return Outcome(json.dumps(document), "", self.takes_s, None)

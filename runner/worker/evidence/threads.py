@@ -6,13 +6,17 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from runner.worker.evidence import openmp
 from runner.worker.host import expand_cpu_list
 
 
 def probe() -> dict[str, Any]:
-    """``masks`` counts threads by CPU list; ``pinned_cpus`` counts the CPUs that some thread is bound to alone."""
+    """``masks`` counts threads by CPU list; ``pinned_cpus`` counts the CPUs that some thread is bound to alone.
+
+    A process that began with one CPU, as a rank of several may, has bound no thread.
+    """
     masks = Counter(_mask(status.read_text()) for status in Path("/proc/self/task").glob("*/status"))
-    alone = {mask for mask in masks if len(expand_cpu_list(mask)) == 1}
+    alone = {mask for mask in masks if len(expand_cpu_list(mask)) == 1 and len(openmp.STARTED_ON) > 1}
     return {"count": sum(masks.values()), "masks": dict(sorted(masks.items())), "pinned_cpus": len(alone)}
 
 

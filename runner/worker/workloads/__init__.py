@@ -27,7 +27,10 @@ class Workload:
     """A training job, and how many steps of it make a sample.
 
     ``generated``: it makes its data itself. ``images``: its batches are images, which have a memory layout.
-    ``scales``: it takes another scale than 1. ``pins``: it asks for memory that an accelerator reads.
+    ``scales``: it takes another scale than 1. ``pins``: it asks for memory that an accelerator reads. ``batch`` is how
+    many items a step has at scale 1, which ranks share; 0 where it can't be trained by several. Of ``stages`` each is
+    in ranks of its own. ``loss_tolerance`` is for losses that may differ by rounding alone, and ``ranks_tolerance`` for
+    those of several ranks beside those of one process, where it is larger.
     """
 
     prepare: Callable[[str, Options], Any]
@@ -39,18 +42,42 @@ class Workload:
     scales: bool = True
     pins: bool = False
     loss_tolerance: float = LOSS_TOLERANCE
+    batch: int = 0
+    stages: int = 1
+    ranks_tolerance: float = 0.0
 
 
 # With learning rates as high as one would take, rounding grows from step to step.
 GROWN = 1e-2
+# Batch norm over parts of a batch is another training; its losses stay near those of whole batches.
+OTHERWISE = 0.5
 
 WORKLOADS = {
-    "cnn": Workload(cnn.prepare),
-    "cnn-nobias": Workload(partial(cnn.prepare, variant=cnn.Variant(bias=False))),
-    "cnn-batch128": Workload(partial(cnn.prepare, variant=cnn.Variant(batch=128))),
-    "cnn-batch256": Workload(partial(cnn.prepare, variant=cnn.Variant(batch=256))),
-    "segmentation": Workload(segmentation.prepare, 10, 90, epochs=5, generated=True, loss_tolerance=GROWN),
-    "translation": Workload(translation.prepare, 10, 90, epochs=10, generated=True, images=False, loss_tolerance=GROWN),
+    "cnn": Workload(cnn.prepare, batch=64),
+    "cnn-nobias": Workload(partial(cnn.prepare, variant=cnn.Variant(bias=False)), batch=64),
+    "cnn-batch128": Workload(partial(cnn.prepare, variant=cnn.Variant(batch=128)), batch=128),
+    "cnn-batch256": Workload(partial(cnn.prepare, variant=cnn.Variant(batch=256)), batch=256),
+    "model-parallel": Workload(partial(cnn.prepare, variant=cnn.Variant(staged=True)), batch=64, stages=2),
+    "segmentation": Workload(
+        segmentation.prepare,
+        10,
+        90,
+        epochs=5,
+        generated=True,
+        loss_tolerance=GROWN,
+        batch=segmentation.BATCH,
+        ranks_tolerance=OTHERWISE,
+    ),
+    "translation": Workload(
+        translation.prepare,
+        10,
+        90,
+        epochs=10,
+        generated=True,
+        images=False,
+        loss_tolerance=GROWN,
+        batch=translation.BATCH,
+    ),
     "loader": Workload(loader.prepare, 10, 90, epochs=40, generated=True, loss_tolerance=GROWN),
 }
 # What is trained where nothing is said.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from runner.worker import corpus, modes
+from runner.worker import corpus, distributed, modes
 from runner.worker.corpus import BEGIN, END, PAD, SOURCE, TARGET
 from runner.worker.modes import USUAL, Network, Options
 from runner.worker.workloads import digests
@@ -47,9 +47,10 @@ class Training:
         self._next = 0
         self.images_per_step = BATCH * options.scale
         self.steps_per_epoch = PAIRS // self.images_per_step
+        own = (__file__, distributed.__file__, modes.__file__)
         data = (self._source, self._target, self._test_source, self._test_target)
         self.digests = {
-            "code": digests.of_code(options, __file__, corpus.__file__, str(transformer.__file__), modes.__file__),
+            "code": digests.of_code(options, *own, corpus.__file__, str(transformer.__file__)),
             "data": digests.of_arrays(one.numpy() for one in data),
             "initial_weights": weights,
         }
@@ -62,11 +63,14 @@ class Training:
         size = self.images_per_step
         batch = self._order[self._next * size : (self._next + 1) * size]
         self._next += 1
-        source, target = self._source[batch], self._target[batch]
+        part = distributed.share(batch)
+        source, target = self._source[part], self._target[part]
         self._optimizer.zero_grad()
         scores = self.network(source, target[:, :-1])
         wanted = target[:, 1:].flatten()
         loss: Any = self._torch.nn.functional.cross_entropy(scores.flatten(0, 1), wanted, ignore_index=PAD)
+        if part is not batch:  # ranks have unlike many words
+            loss = distributed.weighted(loss, _count(wanted), _count(self._target[batch][:, 1:]))
         loss.backward()
         self._optimizer.step()
         return float(loss.item())
@@ -93,6 +97,11 @@ class Training:
                 break
         written: list[list[int]] = target[:, 1:].tolist()
         return written
+
+
+def _count(words: Any) -> int:
+    """How many there are, without what fills up."""
+    return int((words != PAD).sum())
 
 
 def _words(numbers: list[int]) -> list[int]:

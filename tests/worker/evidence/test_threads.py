@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import threading
 
-from runner.worker.evidence import threads
+from runner.worker.evidence import openmp, threads
 
 
 def test_a_thread_that_is_bound_to_one_cpu_is_counted():
@@ -27,3 +27,19 @@ def test_a_thread_that_is_bound_to_one_cpu_is_counted():
     assert after["count"] == before["count"] + 1
     assert after["masks"][str(cpu)] == before["masks"].get(str(cpu), 0) + 1
     assert after["pinned_cpus"] == max(1, before["pinned_cpus"])
+
+
+def test_a_process_that_began_with_one_cpu_has_bound_no_thread(monkeypatch):
+    cpu = min(os.sched_getaffinity(0))
+    monkeypatch.setattr(openmp, "STARTED_ON", {cpu})
+    found = []
+
+    def look():
+        os.sched_setaffinity(0, {cpu})
+        found.append(threads.probe())
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert found[0]["masks"][str(cpu)] >= 1
+    assert found[0]["pinned_cpus"] == 0

@@ -1,0 +1,198 @@
+"""Start the ranks of one training on this node, through torchrun, each on CPUs of its own.
+
+torchrun starts ``become`` for each rank, which takes the rank's CPUs and only then becomes the worker that trains: an
+OpenMP runtime or an allocator that is preloaded counts CPUs before Python runs, and must find the rank's alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import signal
+import sys
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from runner.worker.child import die_with
+from runner.worker.complaints import COMPLAINT
+from runner.worker.given import started_with
+from runner.worker.host import expand_cpu_list
+from runner.worker.sensitive import is_sensitive
+
+# What ``become`` is told, as JSON, by the launcher: a variable, because torchrun replaces words in arguments.
+TOLD = "ENVKIT_RANK"
+# A container may have no other interface, and a host's name may lead nowhere.
+LOOPBACK, LOOPBACK_INTERFACE = "127.0.0.1", "lo"
+# How much of the log of a rank that died is passed on: at least what an engine keeps of it.
+LOG_CHARACTERS = 4000
+# What torchrun takes its defaults from.
+ITS_OWN = "PET_"
+# Words of an exception, or a last message, that come of another rank's end.
+CONSEQUENCE = ("onnection closed", "onnection reset", "onnection refused", "gloo/transport")
+# In a folder for each rank: its stderr, and what torch leaves there of an exception (runner.worker.distributed).
+LOG, ERROR = "stderr.log", "error.json"
+WORKER = (sys.executable, "-m", "runner.worker")
+
+
+def places(ranks: int, cpus: Collection[int], root: Path = Path("/")) -> list[list[int]]:
+    """Which of ``cpus`` each of ``ranks`` gets: as many each, whole cores, and of one NUMA node where they fit there.
+
+    What is left over stays idle. With more ranks than cores, each gets hardware threads; with more than CPUs (which is
+    good for nothing but a test), they share these.
+    """
+    nodes = [*_cores_of_nodes(cpus, root).values()]
+    if sum(map(len, nodes)) < ranks:
+        nodes = [[[cpu] for core in cores for cpu in core] for cores in nodes]
+    every = [core for cores in nodes for core in cores]
+    if len(every) < ranks:
+        return [every[rank % len(every)] for rank in range(ranks)]
+    each = len(every) // ranks
+    parts = [cores[first : first + each] for cores in nodes for first in range(0, len(cores) - each + 1, each)]
+    if len(parts) < ranks:  # some rank has to reach over to another node
+        parts = [every[first : first + each] for first in range(0, each * ranks, each)]
+    return [sorted(cpu for core in part for cpu in core) for part in parts[:ranks]]
+
+
+def _cores_of_nodes(cpus: Collection[int], root: Path) -> dict[int, list[list[int]]]:
+    """By NUMA node, the CPUs of each core."""
+    node_of = {}
+    for folder in (root / "sys/devices/system/node").glob("node[0-9]*"):
+        for cpu in expand_cpu_list(_read(folder / "cpulist")):
+            node_of[cpu] = int(folder.name.removeprefix("node"))
+    cores: dict[tuple[int, str, str], list[int]] = {}
+    for cpu in sorted(cpus):
+        topology = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
+        core = _read(topology / "core_id") or f"cpu{cpu}"
+        cores.setdefault((node_of.get(cpu, 0), _read(topology / "physical_package_id"), core), []).append(cpu)
+    nodes: dict[int, list[list[int]]] = {}
+    for (node, _, _), core_cpus in sorted(cores.items(), key=lambda item: (item[0][0], item[1])):
+        nodes.setdefault(node, []).append(core_cpus)
+    return nodes
+
+
+def _read(path: Path) -> str:
+    """What is in a file of the kernel's; nothing where there is none."""
+    with contextlib.suppress(OSError):
+        return path.read_text().strip()
+    return ""
+
+
+def launch(nproc: int, of: int, nodes: int, rendezvous: str | None, argv: Sequence[str]) -> int:
+    """Train with the worker's arguments ``argv`` on ``nproc`` ranks, and return the exit status.
+
+    With several ``nodes`` the same runs on each, and they meet at ``rendezvous`` (HOST:PORT). One rank on one node is
+    no distributed training: it becomes the worker itself, on the first of ``of`` shares of the CPUs.
+    """
+    cpus = os.sched_getaffinity(0)  # before torch, whose OpenMP runtime may bind this thread to fewer
+    given = started_with(Path("/proc/self/environ").read_bytes().decode(errors="surrogateescape"))
+    sensitive = {name: value for name, value in given.items() if is_sensitive(name)}
+    if nproc * nodes == 1:
+        os.sched_setaffinity(0, places(max(1, of), cpus)[0])
+        os.execve(sys.executable, [*WORKER, *argv], variables(os.environ, sensitive))
+    for name in [name for name in os.environ if name.startswith(ITS_OWN)]:
+        del os.environ[name]
+    told = {"launcher": os.getpid(), "places": places(nproc, cpus), "argv": list(argv), "sensitive": sensitive}
+    os.environ[TOLD] = json.dumps(told)
+    where = ["--standalone", "--local-addr", LOOPBACK]
+    if nodes > 1:
+        if rendezvous is None:
+            return _problem("was not told where nodes meet (--rendezvous HOST:PORT)")
+        where = ["--nnodes", str(nodes), "--rdzv-backend", "c10d", "--rdzv-endpoint", rendezvous, "--rdzv-id", "envkit"]
+    else:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK_INTERFACE)
+    with tempfile.TemporaryDirectory(prefix="envkit-ranks-") as logs:
+        # 2: stderr goes to a file for each rank (torch.distributed.elastic.multiprocessing.Std)
+        options = ["--nproc-per-node", str(nproc), "--redirects", "2", "--log-dir", logs, "--no-python"]
+        options += ["--max-restarts", "0"]
+        return _torchrun([*where, *options, *WORKER, "rank"], Path(logs), nodes)
+
+
+def _torchrun(arguments: Sequence[str], logs: Path, nodes: int) -> int:
+    """What the command torchrun does; of ranks that fail, say which was the first and show its log."""
+    from torch.distributed import run
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+    torchrun: Any = run
+    try:
+        torchrun.run(torchrun.parse_args(arguments))
+    except SignalException as told:
+        _pass_on(logs)
+        return 128 + int(told.sigval)
+    except ChildFailedError as error:
+        rank, failure = min(error.failures.items(), key=lambda item: _order(item[1].exitcode, _folder(logs, item[1])))
+        log = _text(_folder(logs, failure) / LOG)[-LOG_CHARACTERS:]
+        print(log or f"rank {rank} printed nothing", file=sys.stderr, flush=True)
+        return _problem(lost(rank, failure.exitcode, platform.node() if nodes > 1 else ""))
+    except Exception as error:  # torchrun's own, such as nodes that don't meet
+        _pass_on(logs)
+        return _problem(f"could not be run by torchrun ({type(error).__name__}: {str(error).partition(chr(10))[0]})")
+    _pass_on(logs)
+    return 0
+
+
+def _problem(text: str) -> int:
+    """Say in the document's place what is wrong, as a clause after "the worker"; the exit status."""
+    print(json.dumps({"problem": text}), flush=True)
+    return 1
+
+
+def _pass_on(logs: Path) -> None:
+    """Print what ranks have printed, each line once, and what libraries complain of last: the end is kept."""
+    lines = dict.fromkeys(line for file in sorted(logs.rglob(LOG)) for line in _text(file).splitlines())
+    for line in sorted(lines, key=lambda line: COMPLAINT.match(line) is not None):
+        print(line, file=sys.stderr)
+
+
+def lost(rank: int, status: int, node: str) -> str:
+    """A clause after "the worker": how a rank ended, from its ``status`` (of a signal the number below 0)."""
+    how = f"ended with exit status {status}"
+    if status < 0:
+        with contextlib.suppress(ValueError):  # some have no name
+            how = f"was killed by signal {signal.Signals(-status).name}"
+    return f"lost rank {rank}{f' on {node}' if node else ''}, which {how}"
+
+
+def _folder(logs: Path, failure: Any) -> Path:
+    """Where torchrun keeps the log of a rank (torch.distributed.elastic.multiprocessing.DefaultLogsSpecs)."""
+    return next(logs.glob(f"*/attempt_0/{failure.local_rank}"), logs)
+
+
+def _order(status: int, folder: Path) -> tuple[int, float]:
+    """What sorts a cause before its consequences.
+
+    When a rank ends, the others lose their connection to it, and an exception or an abort says so; torchrun sends
+    SIGTERM to those that are left. An exception's time is that of the file which tells of it.
+    """
+    file = folder / ERROR
+    when = file.stat().st_mtime if file.is_file() else 0.0
+    if status == -signal.SIGTERM:
+        return 2, when
+    said = _text(file if status > 0 else folder / LOG) if status > 0 or status == -signal.SIGABRT else ""
+    return int(any(words in said for words in CONSEQUENCE)), when
+
+
+def _text(log: Path) -> str:
+    """What is in a file; nothing where there is none."""
+    with contextlib.suppress(OSError):
+        return log.read_text(errors="replace")
+    return ""
+
+
+def become() -> NoReturn:
+    """Be killed when the launcher ends, take the CPUs of this rank, and become the worker that trains."""
+    told = json.loads(os.environ[TOLD])
+    if not die_with(told["launcher"], signal.SIGKILL):
+        sys.exit(1)
+    os.sched_setaffinity(0, told["places"][int(os.environ["LOCAL_RANK"])])
+    os.execve(sys.executable, [*WORKER, *told["argv"], "--ranked"], variables(os.environ, told["sensitive"]))
+
+
+def variables(given: Mapping[str, str], sensitive: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a rank: of those that can change the outcome only the launcher's own, and none of torchrun's."""
+    others = {name: value for name, value in given.items() if not is_sensitive(name) and name != TOLD}
+    return {**others, **sensitive}

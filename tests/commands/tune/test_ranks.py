@@ -1,0 +1,67 @@
+"""``runner tune`` of trainings on several ranks: how many of them, or the environment that each has."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner import record
+from runner.plan import Plan
+from tests.commands.tune.conftest import events, written
+from tests.tuning.planted_engine import WHERE
+
+SPACE = """\
+name: together
+title: A test
+knobs:
+  ranks: {choices: {one: {ranks: 1}, two: {ranks: 2}, sixteen: {ranks: 16}}}
+  threads: {variable: OMP_NUM_THREADS, values: [unset, 1, 2]}
+  allocator: {choices: {glibc: , jemalloc: {preload: [jemalloc]}}}
+"""
+
+
+@pytest.fixture
+def together(tmp_path):
+    """The options that choose a space with ranks."""
+    path = tmp_path / "together.yaml"
+    path.write_text(SPACE)
+    return ("--space", path)
+
+
+def test_ranks_threads_and_allocators_are_searched(tuned, cli, engine, local, together, tmp_path):
+    engine.gain = lambda variables: 0.3 * (variables[WHERE] == " on 2 ranks") + 0.2 * ("LD_PRELOAD" in variables)
+    result = tuned(*together)
+    assert result.returncode == 0, result
+    found = written(local)
+    assert (found.ranks, found.preload) == (2, ("jemalloc",))
+    words = " ".join(result.stdout.split())
+    assert "left out ranks=sixteen: trains on 16 ranks, and here 4 CPUs are usable" in words
+    assert "scaling tuned on 2 ranks A rank communicates, or waits for others, during 2.00 ms of a step" in words
+    plan = Plan.from_json(record.read(tmp_path / "tuning/confirmation")[0]["plan"])
+    assert [arm.ranks for arm in plan.arms] == [0, 0, 2]
+    # what was found is measured as it was found
+    shown = cli("show", local / f"{found.name}.yaml", "--engine", "local").stdout
+    assert "ranks    2" in shown
+
+
+def test_every_candidate_can_have_as_many_ranks(tuned, simulation, tmp_path):
+    result = tuned("--nproc", 2)
+    assert result.returncode == 0, result
+    trained = [one["arguments"] for one in simulation.starts(all=True) if "train" in one["arguments"]]
+    assert {tuple(arguments[:3]) for arguments in trained} == {("ranks", "--nproc", "2")}
+    assert Plan.from_json(events(tmp_path)[0]["plan"]).ranks == 2
+
+
+def test_a_command_of_ones_own_starts_its_ranks_itself(refused, tmp_path, together, local):
+    line = refused("tune", *together, "--command", "python train.py", "--output", tmp_path / "tuning")
+    assert "has 2 ranks, which a command of your own has to start by itself; leave one of them out" in line
+    line = refused("tune", "--nproc", 2, "--command", "python train.py", "--output", tmp_path / "tuning")
+    assert line.startswith("runner: --nproc 2 means nothing to a command of your own")
+
+
+def test_ranks_that_learn_otherwise_are_not_the_same_numerics(refused, tmp_path, together, local):
+    path = together[1]
+    path.write_text(SPACE.replace(", sixteen: {ranks: 16}", ""))
+    line = refused("tune", *together, "--workload", "segmentation", "--output", tmp_path / "tuning")
+    assert line == (
+        "runner: --workload segmentation: several ranks learn something else; give --numerics any to try them"
+    )

@@ -1,0 +1,252 @@
+"""Real ranks: torchrun, DistributedDataParallel and stages of a model over gloo, and ranks that die."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from runner import record
+from runner.engines.base import PROJECT
+from runner.worker.workloads import WORKLOADS
+from tests.processes import gone, until
+
+STEPS = 5
+SHORT = ("--steps", "4", "--warmup-steps", "1", "--blocks", "1")
+ENDLESS = "1000000"
+# From the death of a rank to the end of all others.
+DEATH_S = 30
+two_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two ranks take two CPUs")
+
+# What a rank runs at its start: the counters of the CPUs are read when steps are about to be timed.
+TROUBLE = """
+import os, sys
+def fail(event, arguments):
+    if event == "open" and str(arguments[0]) == "/proc/stat":
+        raise RuntimeError("planted trouble")
+if os.environ.get("RANK") == "1" and "--ranked" in sys.orig_argv:
+    sys.addaudithook(fail)
+"""
+
+
+def worker(workload, nproc, steps=STEPS, data="generated"):
+    """The command line of a worker on so many ranks; numbers may not depend on there being CPUs for all of them."""
+    launcher = ["ranks", "--nproc", str(nproc), "--"] if nproc > 1 else []
+    train = ["train", "--workload", workload, "--data", data, "--steps", str(steps)]
+    return [sys.executable, "-m", "runner.worker", *launcher, *train]
+
+
+# Which leaves the gradients of one step, of those parameters that this rank trains.
+PROBE = """
+import json, os, sys
+sys.path.insert(0, os.getcwd())
+import torch.distributed
+from runner.worker.modes import Options
+from runner.worker.workloads import get
+if "RANK" in os.environ:
+    torch.distributed.init_process_group("gloo")
+training = get(sys.argv[1]).prepare(sys.argv[2], Options())
+training.step()
+whole = getattr(training, "_whole", training.network).model
+def shown(grad):
+    some = grad.flatten()[:: max(1, grad.numel() // 50)].tolist()
+    return float(grad.abs().sum()), float(grad.abs().max()), some
+found = {name: shown(one.grad) for name, one in whole.named_parameters() if one.grad is not None}
+with open(os.path.join(sys.argv[3], os.environ.get("RANK", "alone")), "w") as file:
+    json.dump(found, file)
+if "RANK" in os.environ:
+    torch.distributed.destroy_process_group()
+"""
+
+
+@cache
+def gradients(workload, nproc):
+    """Of each rank, by the names of parameters: sum and maximum of absolute values, and some of the values."""
+    data = "generated" if WORKLOADS[workload].generated else "synthetic"
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder, "probe.py")
+        script.write_text(PROBE)
+        torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(nproc)] if nproc > 1 else []
+        result = subprocess.run(
+            [sys.executable, *torchrun, str(script), workload, data, folder], cwd=PROJECT,
+            env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=240, check=False,
+        )  # fmt: skip
+        assert result.returncode == 0, result.stderr
+        names = [str(rank) for rank in range(nproc)] if nproc > 1 else ["alone"]
+        return [json.loads(Path(folder, name).read_text()) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("workload", "nproc"),
+    [
+        ("cnn", 2),
+        ("translation", 2),  # whose ranks have unlike many words
+        ("model-parallel", 2),
+        ("model-parallel", 4),  # two stages, each in two ranks that share the batches
+    ],
+)
+def test_ranks_have_the_gradients_of_one_process(workload, nproc):
+    (one,) = gradients("cnn" if workload == "model-parallel" else workload, 1)
+    ranks = gradients(workload, nproc)
+    assert {name for rank in ranks for name in rank} == one.keys()
+    if workload == "model-parallel":
+        assert ranks[0].keys().isdisjoint(ranks[1])
+    for rank in ranks:
+        for name, (total, most, values) in rank.items():
+            assert total == pytest.approx(one[name][0], rel=1e-3), name
+            assert values == pytest.approx(one[name][2], rel=1e-3, abs=1e-4 * most), name
+
+
+@pytest.mark.parametrize(("workload", "nproc"), [("segmentation", 2), ("model-parallel", 4)])
+def test_a_sample_of_several_ranks(workload, nproc):
+    """With a CPU for each or not; gloo's messages and the profiler's show that they did talk."""
+    found = {}
+    known = WORKLOADS[workload]
+    data = "generated" if known.generated else "synthetic"
+    for count in (1, nproc):
+        result = subprocess.run(
+            worker(workload, count, data=data), cwd=PROJECT, env={**os.environ, "OMP_NUM_THREADS": "1"},
+            capture_output=True, text=True, timeout=240, check=False,
+        )  # fmt: skip
+        assert result.returncode == 0, result.stderr
+        found[count] = json.loads(result.stdout)
+    one, several = found[1], found[nproc]
+    assert several["losses"] == pytest.approx(one["losses"], rel=max(known.loss_tolerance, known.ranks_tolerance))
+    assert several["digests"] == one["digests"]
+    assert several["images_per_step"] == one["images_per_step"]
+    assert [rank["rank"] for rank in several["ranks"]] == [*range(nproc)]
+    assert all(rank["evidence"]["openmp"]["max_threads"] == 1 for rank in several["ranks"])
+    assert 0 < several["communication"]["share"] <= 1
+    assert "ranks" not in one
+
+
+# --- by the command line ---
+
+
+@pytest.fixture
+def measured(cli, tmp_path):
+    """Measure profiles on two ranks for one block; the result, and the samples by arm."""
+
+    def run(*options, **variables):
+        folder = tmp_path / "run"
+        result = cli("bench", *options, "--nproc", 2, *SHORT, "--output", folder, **variables)
+        events = record.read(folder) if (folder / record.FILE_NAME).exists() else []
+        return result, {event["arm"]: event for event in events if event["event"] == "sample"}
+
+    return run
+
+
+def told(text):
+    return " ".join(text.split())
+
+
+@two_cpus
+def test_two_processes_beside_one(measured, data_folder):
+    result, samples = measured("gnu-omp", "--data", data_folder)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert samples.keys() == {"baseline", "gnu-omp", "1 process", "1 process on 1/2"}
+    for name in ("baseline", "gnu-omp"):
+        first, second = samples[name]["ranks"]
+        assert set(first["cpus"]).isdisjoint(second["cpus"])
+        assert first["evidence"]["variables"]["sensitive"] == second["evidence"]["variables"]["sensitive"]
+        assert samples[name]["losses"] == pytest.approx(samples["1 process"]["losses"], rel=1e-3)
+    places = [rank["evidence"]["openmp"]["settings"]["OMP_PLACES"] for rank in samples["gnu-omp"]["ranks"]]
+    assert places[0] != places[1]
+    assert samples["1 process on 1/2"]["usage"]["worker_cpus"] == len(samples["baseline"]["ranks"][0]["cpus"])
+    text = told(result.stdout)
+    assert text.count("Losses differ from those of 1 process by ") == 2
+    assert "LOSSES DIFFER" not in text
+    assert text.count("in each rank of every sample, each on CPUs of its own.") == 2
+
+
+@two_cpus
+@pytest.mark.parametrize("engine", ["docker", "apptainer"])
+def test_two_processes_in_a_container(cli, engine, engine_options, surroundings, project, tmp_path):
+    """Which has no network but the loopback interface, and no name that leads anywhere."""
+    folder = tmp_path / "run"
+    result = cli("bench", "baseline", "--nproc", 2, *engine_options(engine), *SHORT, "--data", "synthetic",
+                 "--output", folder, cwd=project, **surroundings)  # fmt: skip
+    assert result.returncode == 0, result.stdout + result.stderr
+    (sample,) = [event for event in record.read(folder) if event["event"] == "sample" and event["arm"] == "baseline"]
+    assert len(sample["ranks"]) == 2
+
+
+@two_cpus
+def test_a_rank_that_raises_is_named_and_its_log_shown(measured, data_folder, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(TROUBLE)
+    result, _ = measured("baseline", "--data", data_folder, PYTHONPATH=f"{tmp_path}:{PROJECT}")
+    assert result.returncode == 1
+    assert "the worker lost rank 1, which ended with exit status 1" in told(result.stdout)
+    assert "RuntimeError: planted trouble" in result.stdout
+
+
+# --- ranks that die ---
+
+
+def ranks():
+    """The processes of ranks that have torch mapped, by the number of the rank."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            argv = (entry / "cmdline").read_text().split("\0")
+            if "--ranked" not in argv or ENDLESS not in argv or "libtorch" not in (entry / "maps").read_text():
+                continue
+            variables = dict(line.split("=", 1) for line in (entry / "environ").read_text().split("\0") if "=" in line)
+        except OSError:  # it has just ended
+            continue
+        found[int(variables["RANK"])] = int(entry.name)
+    return found
+
+
+def both():
+    found = ranks()
+    return found if len(found) == 2 else None
+
+
+def test_when_a_rank_is_killed_the_others_end():
+    launcher = subprocess.Popen(
+        worker("cnn", 2, ENDLESS, "synthetic"), cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        found = until(both)
+        time.sleep(2)  # they may have met by then
+        killed = time.monotonic()
+        os.kill(found[1], signal.SIGKILL)
+        stdout, _ = launcher.communicate(timeout=DEATH_S)
+        assert time.monotonic() - killed < DEATH_S
+    finally:
+        launcher.kill()
+    assert (launcher.returncode, gone(found[0])) == (1, True)
+    assert json.loads(stdout) == {"problem": "lost rank 1, which was killed by signal SIGKILL"}
+
+
+def first(seed):
+    """The arm with which a run begins."""
+    names = ["baseline", "1 process", "1 process on 1/2"]
+    random.Random(f"{seed}:0").shuffle(names)
+    return names[0]
+
+
+@two_cpus
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_no_rank_outlives_the_runner(start, tmp_path, data_folder, number):
+    runner = start(
+        "bench", "baseline", "--nproc", 2, "--steps", ENDLESS, "--data", data_folder, "--output", tmp_path / "run",
+        "--timeout", "120s", "--seed", next(seed for seed in itertools.count(1) if first(seed) == "baseline"),
+    )  # fmt: skip
+    found = until(lambda: both() or (runner.poll() is not None and "ended"))
+    assert found != "ended", runner.communicate()
+    runner.send_signal(number)
+    runner.wait(DEATH_S)
+    until(lambda: all(gone(pid) for pid in found.values()))
+    assert runner.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL)

@@ -1,0 +1,99 @@
+"""What ranks do beside their training, without any: the sample of all of them, and what adds up."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from runner.worker import distributed
+
+
+def document(rank, **fields):
+    """What one rank measured."""
+    usage = {name: float(rank + 1) for name in distributed.SUMMED}
+    return {
+        "rank": rank, "node": "here", "cpus": [rank], "seconds": 1.0 + rank, "step_s": [0.5, 0.5 + rank],
+        "warmup_step_s": [2.0 - rank], "losses": [2.0 + rank, 1.0], "modes": {"precision": "fp32"},
+        "usage": {**usage, "throttled_s": 0.5 * rank, "machine_busy_s": 7.0 + rank}, "peak_memory_bytes": 100,
+        "communication": {"seconds": 0.25 * rank, "share": 0.5 * rank}, "evidence": {"of": rank},
+        "digests": {"code": "c", "initial_weights": "w"}, "final_weights": "f", "unit": "images", **fields,
+    }  # fmt: skip
+
+
+def test_a_sample_of_all_ranks():
+    found = distributed.merged([document(0), document(1)])
+    assert (found["seconds"], found["step_s"], found["warmup_step_s"]) == (2.0, [0.5, 1.5], [2.0])
+    assert found["losses"] == [2.5, 1.0]
+    assert {found["usage"][name] for name in distributed.SUMMED} == {3.0}
+    assert (found["usage"]["throttled_s"], found["usage"]["machine_busy_s"]) == (0.5, 7.0)
+    assert found["peak_memory_bytes"] == 200
+    assert found["communication"] == {"seconds": 0.125, "share": 0.25}
+    assert found["evidence"] == {"of": 0}
+    assert found["ranks"] == [
+        {"rank": rank, "node": "here", "cpus": [rank], "evidence": {"of": rank}} for rank in range(2)
+    ]
+    assert found.keys().isdisjoint(distributed.OF_ONE)
+
+
+def test_what_a_kernel_does_not_tell_has_no_sum():
+    other = document(1)
+    other["usage"]["throttle_events"] = None
+    assert distributed.merged([document(0), other])["usage"]["throttle_events"] is None
+
+
+def test_ranks_that_know_no_loss_do_not_count():
+    found = distributed.merged([document(0, losses=[math.nan] * 2), document(1)])
+    assert found["losses"] == [3.0, 1.0]
+
+
+def test_a_loss_that_is_not_a_number_stays_one():
+    found = distributed.merged([document(0), document(1, losses=[3.0, math.nan])])
+    assert (found["losses"][0], math.isnan(found["losses"][1])) == (2.5, True)
+    assert all(map(math.isnan, distributed.merged([document(0, losses=[math.nan] * 2)])["losses"]))
+
+
+def test_steps_of_all_ranks_are_no_longer_than_the_whole():
+    first, second = document(0, step_s=[10.0, 12.0] * 2), document(1, step_s=[12.0, 10.0] * 2)
+    assert distributed.merged([first, second])["step_s"] == [12.0, 10.0, 12.0, 10.0]
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_ranks_must_have_been_in_the_same_modes(wrong):
+    documents = [document(rank, modes={"precision": "bf16" if rank == wrong else "fp32"}) for rank in range(2)]
+    assert distributed.merged(documents) == {"problem": "trained in other modes in rank 1 (here) than in rank 0"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"digests": {"code": "c", "initial_weights": "x"}}, "initial weights"),
+        ({"final_weights": "x"}, "weights at the end"),
+    ],
+)
+def test_ranks_must_have_the_same_code_data_and_weights(fields, what):
+    said = f"had other {what} in rank 1 (there) than in rank 0 (by their digests)"
+    assert distributed.merged([document(0), document(1, node="there", **fields)]) == {"problem": said}
+
+
+@pytest.mark.parametrize(
+    ("spans", "total"),
+    [([], 0), ([(1, 3)], 2), ([(1, 3), (2, 5)], 4), ([(4, 5), (1, 2)], 2), ([(1, 9), (2, 3), (8, 10)], 9)],
+)
+def test_what_overlaps_is_counted_once(spans, total):
+    assert distributed.covered(spans) == total
+
+
+def test_one_process_has_the_whole_batch():
+    batch = [1, 2, 3]
+    assert (distributed.size(), distributed.rank()) == (1, 0)
+    assert distributed.share(batch) is batch
+    assert distributed.weighted(batch, 3, 3) is batch
+    assert distributed.wrapped(batch) is batch
+
+
+def test_the_mean_over_ranks_is_that_of_all_items(monkeypatch):
+    monkeypatch.setattr(distributed, "size", lambda: 2)
+    # sums 6 of 2 items, and 2 of 2 others; then of 3 items and 1
+    assert (distributed.weighted(3.0, 2, 4) + distributed.weighted(1.0, 2, 4)) / 2 == 8 / 4
+    assert (distributed.weighted(2.0, 3, 4) + distributed.weighted(2.0, 1, 4)) / 2 == 8 / 4

@@ -1,0 +1,134 @@
+"""Where ranks are placed, what their processes are given, and which of several that failed was the cause."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from runner.worker import ranks
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """The root of a machine with the CPUs given, as (NUMA node, core) each."""
+
+    def make(cpus):
+        nodes = {}
+        for cpu, (node, core) in enumerate(cpus):
+            topology = tmp_path / f"sys/devices/system/cpu/cpu{cpu}/topology"
+            topology.mkdir(parents=True)
+            (topology / "core_id").write_text(f"{core}\n")
+            (topology / "physical_package_id").write_text(f"{node}\n")
+            nodes.setdefault(node, []).append(str(cpu))
+        for node, its in nodes.items():
+            folder = tmp_path / f"sys/devices/system/node/node{node}"
+            folder.mkdir(parents=True)
+            (folder / "cpulist").write_text(",".join(its) + "\n")
+        return range(len(cpus)), tmp_path
+
+    return make
+
+
+# Two nodes of four cores; two hardware threads of each core, numbered as Linux often does.
+SOCKETS = [(node, core) for _ in range(2) for node in range(2) for core in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        (1, [[*range(16)]]),
+        (2, [[0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7, 12, 13, 14, 15]]),
+        (4, [[0, 1, 8, 9], [2, 3, 10, 11], [4, 5, 12, 13], [6, 7, 14, 15]]),
+        # two cores each fit twice into each node, and two stay idle
+        (3, [[0, 1, 8, 9], [2, 3, 10, 11], [4, 5, 12, 13]]),
+        (8, [[core, core + 8] for core in range(8)]),
+        # more ranks than cores: the threads of a core are next to each other
+        (16, [[cpu] for core in range(8) for cpu in (core, core + 8)]),
+    ],
+)
+def test_ranks_get_whole_cores_of_one_node(machine, count, expected):
+    cpus, root = machine(SOCKETS)
+    assert ranks.places(count, cpus, root) == expected
+
+
+def test_a_rank_reaches_over_to_another_node_only_where_it_must(machine):
+    cpus, root = machine([(node, core) for node in range(2) for core in range(3)])
+    assert ranks.places(3, cpus, root) == [[0, 1], [2, 3], [4, 5]]
+    assert ranks.places(2, cpus, root) == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_only_cpus_that_may_be_used_are_shared_out(machine):
+    _, root = machine(SOCKETS)
+    assert ranks.places(2, {1, 2, 6, 7}, root) == [[1, 2], [6, 7]]
+
+
+def test_without_a_topology_each_cpu_is_a_core(tmp_path):
+    assert ranks.places(2, {0, 1, 2, 3}, tmp_path) == [[0, 1], [2, 3]]
+
+
+def test_more_ranks_than_cpus_share_them(tmp_path):
+    assert ranks.places(4, {0, 1}, tmp_path) == [[0], [1], [0], [1]]
+
+
+def test_a_rank_is_given_nothing_of_torchruns_that_could_change_the_outcome():
+    torchruns = {"RANK": "1", "OMP_NUM_THREADS": "1", "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1"}
+    given = {**torchruns, "PATH": "/bin", ranks.TOLD: "{}"}
+    assert ranks.variables(given, {"OMP_NUM_THREADS": "4"}) == {"RANK": "1", "PATH": "/bin", "OMP_NUM_THREADS": "4"}
+
+
+@pytest.mark.parametrize(
+    ("status", "node", "said"),
+    [
+        (-signal.SIGKILL, "", "lost rank 1, which was killed by signal SIGKILL"),
+        (3, "", "lost rank 1, which ended with exit status 3"),
+        (-signal.SIGSEGV, "node2", "lost rank 1 on node2, which was killed by signal SIGSEGV"),
+    ],
+)
+def test_what_is_said_of_a_rank_that_died(status, node, said):
+    assert ranks.lost(1, status, node) == said
+
+
+def test_the_cause_comes_before_its_consequences(tmp_path):
+    """Of ranks that end at about the same time."""
+
+    def failure(name, status, error=None, log=""):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "stderr.log").write_text(log)
+        if error is not None:
+            (folder / "error.json").write_text(error)
+            os.utime(folder / "error.json", (len(causes), len(causes)))
+        return status, folder
+
+    causes = []
+    causes.append(failure("killed", -signal.SIGKILL))
+    causes.append(failure("aborted", -signal.SIGABRT, log="free(): invalid pointer"))
+    causes.append(failure("raised", 1, '{"message": "planted trouble"}'))
+    causes.append(failure("raised later", 1, '{"message": "other trouble"}'))
+    lost = failure("lost", 1, '{"message": "[gloo/transport/tcp/pair.cc:534] Connection closed by peer"}')
+    gone = failure("gone", -signal.SIGABRT, log="terminate called: Connection reset by peer")
+    told = failure("told", -signal.SIGTERM)
+
+    def order(*failures):
+        return sorted(failures, key=lambda one: ranks._order(*one))
+
+    for cause in causes:
+        assert order(told, gone, lost, cause)[0] == cause
+    assert order(causes[3], causes[2]) == causes[2:]
+    assert order(told, lost)[0] == lost
+
+
+def test_complaints_of_any_rank_come_last_and_each_line_once(tmp_path, capsys):
+    for rank, text in enumerate(("OMP: Warning #1: planted\nsame\n", "same\n" + "noise\n")):
+        folder = tmp_path / f"id/attempt_0/{rank}"
+        folder.mkdir(parents=True)
+        (folder / "stderr.log").write_text(text)
+    ranks._pass_on(tmp_path)
+    assert capsys.readouterr().err.splitlines() == ["same", "noise", "OMP: Warning #1: planted"]
+
+
+def test_several_nodes_need_a_place_to_meet(capsys):
+    assert ranks.launch(2, 1, 2, None, ["train"]) == 1
+    assert "was not told where nodes meet (--rendezvous HOST:PORT)" in capsys.readouterr().out
