@@ -5,15 +5,21 @@ ENGINE  ?= local
 # What to train: cnn, segmentation, translation or loader, and with bench all of these; empty is the CNN.
 WORKLOAD ?=
 ARGS    ?=
-# Where an image's memory allocators come from: conda (conda-forge, locked) or debian (where no conda channel can be reached).
-LIBRARIES ?= conda
+# Of the image, to build it and to work in it: a name from images/variants.yaml (make variants); empty is the first of them.
+VARIANT ?=
 FROM    ?=
 VENV    := .venv
 RUNNER  := $(VENV)/bin/runner
 TRAINED := $(if $(WORKLOAD),--workload $(WORKLOAD))
+# The image of VARIANT, for an ENGINE that has images; one with CUDA is not called after CPUs.
+IMAGE := $(if $(filter cuda%,$(VARIANT)),envkit-$(VARIANT),envkit-cpu:$(VARIANT))
+IN_IMAGE := $(if $(VARIANT),$(if $(filter apptainer,$(ENGINE)),--sif build/$(subst :,-,$(IMAGE)).sif,--image $(IMAGE)))
+# Where the tests are that start engines, build images or train, and as many processes as there is work for in all others.
+REAL := tests/engines tests/images tests/faults tests/reliability
+PARALLEL := --numprocesses logical --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench loader-grid tune tune-page matrix matrix-page compare-engines doctor profiles image sif libraries dev test unit faults reliability simulated rivals padding peers experiments startup same book own-training operators env-formats fleet-page lint lock clean
+.PHONY: help setup bench loader-grid tune tune-page matrix matrix-page compare-engines doctor profiles image sif variants libraries dev test unit faults reliability simulated rivals padding peers experiments startup same book own-training operators env-formats fleet-page lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,28 +28,31 @@ setup:  ## install the locked dependencies into .venv
 	@PYTHON="$(PYTHON)" images/setup $(VENV)
 
 bench: setup  ## measure PROFILE (default intel-omp) against the baseline and report (WORKLOAD=all: on every workload)
-	@$(RUNNER) bench $(PROFILE) --engine $(ENGINE) $(TRAINED) $(ARGS)
+	@$(RUNNER) bench $(PROFILE) --engine $(ENGINE) $(IN_IMAGE) $(TRAINED) $(ARGS)
 
-loader-grid: setup  ## time of the input against batch size, for each number of DataLoader workers (6 minutes)
-	@$(RUNNER) loader-grid --engine $(ENGINE) $(ARGS)
+loader-grid: setup  ## time of the input against batch size, for each number of DataLoader workers (7 minutes)
+	@$(RUNNER) loader-grid --engine $(ENGINE) $(IN_IMAGE) $(ARGS)
 
 matrix: setup  ## measure every profile that applies here in one run, and rank them (2 minutes for each)
-	@$(RUNNER) matrix --engine $(ENGINE) $(TRAINED) $(ARGS)
+	@$(RUNNER) matrix --engine $(ENGINE) $(IN_IMAGE) $(TRAINED) $(ARGS)
 
 tune: setup  ## search for the best environment on this machine, confirm it, and write it as the profile 'tuned'
-	@$(RUNNER) tune --engine $(ENGINE) $(TRAINED) $(ARGS)
+	@$(RUNNER) tune --engine $(ENGINE) $(IN_IMAGE) $(TRAINED) $(ARGS)
 
 compare-engines: setup  ## measure PROFILE under the engines local, docker and apptainer: what a container costs
 	@$(RUNNER) compare-engines $(PROFILE) $(TRAINED) $(ARGS)
 
 doctor: setup  ## find what is wrong with PROFILE or this machine before measuring
-	@$(RUNNER) doctor $(PROFILE) --engine $(ENGINE) $(ARGS)
+	@$(RUNNER) doctor $(PROFILE) --engine $(ENGINE) $(IN_IMAGE) $(ARGS)
 
-image: dev  ## build the OCI image envkit-cpu with Docker, or ENGINE=podman (LIBRARIES=debian without conda)
-	@images/build oci --engine $(if $(filter podman,$(ENGINE)),podman,docker) --libraries $(LIBRARIES)
+image: dev  ## build the OCI image envkit-cpu with Docker, or ENGINE=podman (VARIANT=debian without conda-forge)
+	@images/build oci --engine $(if $(filter podman,$(ENGINE)),podman,docker) $(if $(VARIANT),--variant $(VARIANT))
 
 sif: dev  ## build build/envkit-cpu.sif for Apptainer, or convert a built image: FROM=envkit-cpu
-	@images/build sif --libraries $(LIBRARIES) $(if $(FROM),--from $(FROM))
+	@images/build sif $(if $(VARIANT),--variant $(VARIANT)) $(if $(FROM),--from $(FROM))
+
+variants: dev  ## list the variants of the image
+	@$(VENV)/bin/python images/variants.py list
 
 libraries: dev  ## install conda-forge's jemalloc and tcmalloc into .venv, for the local engine
 	@$(VENV)/bin/python images/conda_libraries.py install $(VENV)/conda
@@ -54,11 +63,11 @@ profiles: setup  ## list the profiles
 dev: setup
 	@PYTHON="$(PYTHON)" images/setup $(VENV) --dev
 
-test: dev  ## run all tests (a missing engine skips its tests and says so)
-	@$(VENV)/bin/pytest
+test: unit  ## run all tests (a missing engine skips its tests and says so)
+	@$(VENV)/bin/pytest --numprocesses 2 --dist loadgroup $(REAL)
 
 unit: dev  ## run the tests that need no engine and no real training, in about a minute
-	@$(VENV)/bin/pytest --ignore tests/engines --ignore tests/images --ignore tests/faults --ignore tests/reliability
+	@$(VENV)/bin/pytest $(PARALLEL) $(addprefix --ignore ,$(REAL))
 
 faults: dev  ## plant every known fault, print what is said of it, and write docs/faults.md
 	@$(VENV)/bin/python -m tests.faults --docs
@@ -109,9 +118,9 @@ matrix-page: dev  ## write docs/matrix.md from the latest run of make matrix (AR
 	@$(VENV)/bin/python -m benchmarks.matrix $(ARGS)
 
 lint: dev  ## check style, types, the Dockerfile and shell scripts
-	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy
+	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy --num-workers 2
 	@$(VENV)/bin/hadolint images/*/Dockerfile
-	@for script in images/build images/common.sh images/install.sh images/lock images/manifest images/setup images/wheelhouse .ci/run .ci/engines/*; do \
+	@for script in images/build images/common.sh images/install.sh images/lock images/manifest images/setup images/wheelhouse .ci/run .ci/engines/* benchmarks/gpu.sh; do \
 		bash -n $$script || exit 1; done
 
 lock:  ## renew the lock files

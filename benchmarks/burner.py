@@ -73,7 +73,7 @@ def worker(arguments: list[str], work: float) -> int:
 
     workloads.WORKLOADS["cnn"] = replace(workloads.WORKLOADS["cnn"], prepare=lambda data, options: Training(work))
     inspect = inspection.inspect
-    inspection.inspect = lambda commands: {**inspect(commands), "packages": {"torch": NO_TORCH}}
+    inspection.inspect = lambda *asked: {**inspect(*asked), "packages": {"torch": NO_TORCH}}
     sys.argv = ["runner.worker", *arguments]
     return real.main()
 

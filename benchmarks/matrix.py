@@ -15,6 +15,7 @@ from runner.errors import InputError
 from runner.measure import ENDED
 from runner.record import Event
 from runner.summary import Summary, summarise
+from runner.tuning.narrow import together
 from runner.worker.fashion_mnist import SYNTHETIC
 from runner.worker.workloads import GENERATED
 
@@ -91,7 +92,7 @@ def _about(summary: Summary) -> list[list[str]]:
 
 def _left_out(events: Sequence[Event]) -> list[str]:
     reasons = {name: why for event in events if event["event"] == "left-out" for name, why in event["profiles"].items()}
-    return ["## Left out here", _items(reasons.items())] if reasons else []
+    return ["## Left out here", _items(together(reasons).items())] if reasons else []
 
 
 QUESTION = """The profiles of one `runner matrix` run, which are all that apply here unless some are named, and the

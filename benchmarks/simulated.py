@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -115,13 +116,27 @@ def _plan(seed: int, margin: float = MARGIN) -> Plan:
     return Plan(arms, {}, "cnn", 0, STEPS, 0, "synthetic", 240.0, 0, 0.04, margin, 300.0, seed)
 
 
-def _blocks(noise: Noise, effect: float, random: Random, plan: Plan, count: int) -> Iterator[list[Event]]:
+def _slowdowns(noise: Noise, seed: int, blocks: int) -> Any:
+    """The seconds of each step, where the profile does nothing (samples x steps); a block has two samples."""
+    return STEP_S * noise(numpy.random.default_rng(seed), 2 * blocks)
+
+
+# Lines of one kind of noise have the same noise and the same orders, and are worked out one after the other.
+_kept_slowdowns = lru_cache(maxsize=RUNS)(_slowdowns)
+
+
+@lru_cache(maxsize=RUNS * max(PLANNED))
+def _order(seed: int, block: int) -> tuple[Arm, ...]:
+    return tuple(_plan(seed).order(block))
+
+
+def _blocks(slowdowns: Any, effect: float, plan: Plan) -> Iterator[list[Event]]:
     """The events of each block. ``effect`` is by how much the profile is faster."""
-    slowdowns = STEP_S * noise(random, 2 * count)
-    for block in range(count):
+    (profile,) = plan.compared
+    for block in range(len(slowdowns) // 2):
         events = []
-        for slot, arm in enumerate(plan.order(block)):
-            times = slowdowns[2 * block + slot] / (1 + effect if arm in plan.compared else 1)
+        for slot, arm in enumerate(_order(plan.seed, block)):
+            times = slowdowns[2 * block + slot] / (1 + effect if arm.name == profile.name else 1)
             events.append({"event": "sample", "block": block, "arm": arm.name, "step_s": times.tolist()})
         yield events
 
@@ -132,7 +147,8 @@ def run(noise: Noise, effect: float, seed: int, planned: int, margin: float = MA
     fixed = design(planned, 1)
     events: list[Event] = []
     stopped = False
-    for number, block in enumerate(_blocks(noise, effect, numpy.random.default_rng(seed), plan, planned), start=1):
+    slowdowns = (_kept_slowdowns if planned in PLANNED else _slowdowns)(noise, seed, planned)
+    for number, block in enumerate(_blocks(slowdowns, effect, plan), start=1):
         events += block
         stopped = number in fixed.looks[:-1] and precise_enough(events, plan, fixed)
         if stopped:
@@ -172,8 +188,8 @@ def power(noise: Noise, difference: float, runs: int) -> tuple[float, float]:
     named = []
     for seed in range(runs):
         plan = _plan(seed)
-        random = numpy.random.default_rng(10**6 + seed)
-        pilot = [event for block in _blocks(noise, difference, random, plan, PILOT_BLOCKS) for event in block]
+        drawn = _slowdowns(noise, 10**6 + seed, PILOT_BLOCKS)
+        pilot = [event for block in _blocks(drawn, difference, plan) for event in block]
         deviation = statistics.stdev(block_ratios(pilot, plan, plan.compared[0]))
         named.append(blocks_needed(deviation, PILOT_BLOCKS, difference))
         found.append(run(noise, difference, seed, named[-1], min(MARGIN, difference))[0].verdict == FASTER)

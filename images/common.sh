@@ -10,9 +10,29 @@ die() {
 
 digest() { cat "$@" | sha256sum | cut -d ' ' -f 1; }
 
+# What the virtual environment gets, and an image unless its variant says otherwise (read_variant).
 torch=torch==2.13.0+cpu
 torch_lock=images/cpu/torch.lock
 torch_index=https://download.pytorch.org/whl/cpu
+
+# read_variant NAME: set `variant`, `image_name`, `libraries`, `torch`, the locks `packages_lock`, `torch_lock` and (of conda's
+# libraries) `conda_lock`, and the options `pins`, to what images/variants.yaml says of the variant NAME, or of the first one;
+# and `wheels_mb` and `sif_mb` to what its wheels take on the way, and the making of a SIF, in MB.
+read_variant() {
+    local made_of key value
+    made_of=$("$venv/bin/python" images/variants.py show "$1") || exit 2
+    conda_lock='' pins=()
+    while read -r key value; do
+        if [[ $key == pin ]]; then
+            pins+=(--pin "$value")
+        else
+            declare -g "$key=$value"
+        fi
+    done <<<"$made_of"
+    wheels_mb=600 sif_mb=5000
+    # A torch for GPUs is where pip is configured to look, or nowhere: that index has builds for CPUs.
+    [[ $torch == *+cpu ]] || { torch_index='' wheels_mb=7000 sif_mb=20000; }
+}
 
 # pip ARGUMENT...: run pip, show only what it fetches, and keep all it said in the log and, for the last call, in the log's .last.
 pip() {
@@ -27,12 +47,12 @@ pip_error() { grep -m 1 '^ERROR' "$log.last" || tail -n 1 "$log.last"; }
 hashes_differ() { grep -q 'DO NOT MATCH THE HASHES' "$log.last"; }
 hash_found() { sed -n 's/^ *Got  *//p' "$log.last" | head -n 1; }
 
-# pip_torch LOCK ARGUMENT...: run pip for the torch that LOCK names, first as pip is configured, then at torch's own index. When
-# it fails, hashes_differ says whether that was because of the hash of the wheel that it found.
+# pip_torch LOCK ARGUMENT...: run pip for the torch that LOCK names, first as pip is configured, then at torch's own index, if that
+# has it. When it fails, hashes_differ says whether that was because of the hash of the wheel that it found.
 pip_torch() {
     local lock=$1
     shift
     pip "$@" -r "$lock" && return
-    ! hashes_differ && say "  pip finds no such wheel as it is configured; asking $torch_index" &&
+    [[ -n $torch_index ]] && ! hashes_differ && say "  pip finds no such wheel as it is configured; asking $torch_index" &&
         pip "$@" --index-url "$torch_index" --retries 1 --timeout 20 -r "$lock"
 }

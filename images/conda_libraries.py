@@ -5,7 +5,8 @@
     fetch [DIR]        download the files of the lock and verify their SHA-256
     install PREFIX     put them into PREFIX, for example .venv/conda for the local engine
 
---channel URL or ENVKIT_CONDA_CHANNEL names a mirror of the channel; the hashes stay those of the lock.
+--channel URL or ENVKIT_CONDA_CHANNEL names a mirror of the channel; the hashes stay those of the lock. --pin
+NAME=VERSION asks for that version of a package.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -48,7 +50,7 @@ ABOUT = (
     "installed, the other keys are for people to read."
 )
 # There are two ways on for somebody whose machine does not reach the channel.
-WAYS_ON = "name a mirror (--channel URL or ENVKIT_CONDA_CHANNEL), or use Debian's libraries (LIBRARIES=debian)"
+WAYS_ON = "name a mirror (--channel URL or ENVKIT_CONDA_CHANNEL), or use Debian's libraries (VARIANT=debian)"
 
 
 class LibrariesError(Exception):
@@ -92,7 +94,7 @@ def shown(path: Path) -> str:
 
 def read_lock(path: Path) -> Lock:
     """The lock file. Raises LibrariesError if it is absent, empty or not of the form that ``write_lock`` gives it."""
-    missing = "run images/conda_libraries.py lock where the channel can be reached, or use LIBRARIES=debian"
+    missing = "run images/conda_libraries.py lock where the channel can be reached, or use VARIANT=debian"
     if not path.is_file():
         raise NoLockError(f"{shown(path)}: there is no lock of the conda libraries: {missing}")
     try:
@@ -122,12 +124,13 @@ def _entry(path: Path, number: int, entry: Any) -> Package:
     return Package(*match.groups(), url, sha256)
 
 
-def lock(path: Path, channel: str) -> None:
-    """Solve for ``PACKAGES`` and write every package of the solution to ``path``.
+def lock(path: Path, channel: str, pins: Mapping[str, str]) -> None:
+    """Solve for ``PACKAGES``, those in ``pins`` in these versions, and write every package of the solution to ``path``.
 
     URLs are written with the channel's public address, whatever mirror was asked.
     """
     rattler = import_rattler()
+    specs = [f"{name} =={pins[name]}" if name in pins else name for name in PACKAGES]
     virtual = [
         rattler.GenericVirtualPackage(
             rattler.PackageName(name), rattler.Version(version), rattler.package.BuildString(build)
@@ -140,7 +143,7 @@ def lock(path: Path, channel: str) -> None:
         with tempfile.TemporaryDirectory() as cache:
             return await rattler.solve(
                 sources=[rattler.Channel(channel)],
-                specs=list(PACKAGES),
+                specs=specs,
                 gateway=rattler.Gateway(cache, client=rattler.Client.default_client(max_retries=1, timeout=TIMEOUT_S)),
                 platforms=[PLATFORM, "noarch"],
                 virtual_packages=virtual,
@@ -149,9 +152,7 @@ def lock(path: Path, channel: str) -> None:
     try:
         records = asyncio.run(solve())
     except rattler.exceptions.SolverError as error:
-        raise LibrariesError(
-            f"{channel}: has no {' and '.join(PACKAGES)} that go together: {one_line(error)}"
-        ) from None
+        raise LibrariesError(f"{channel}: has no {' and '.join(specs)} that go together: {one_line(error)}") from None
     except (rattler.exceptions.GatewayError, rattler.exceptions.FetchRepoDataError) as error:
         raise LibrariesError(f"{channel} does not answer: {WAYS_ON} ({one_line(error)})") from None
     packages = []
@@ -283,11 +284,29 @@ def one_line(error: BaseException) -> str:
     return " ".join(cause.split())
 
 
+def _pins(given: Sequence[str]) -> dict[str, str]:
+    """``NAME=VERSION`` each. Raises LibrariesError for anything else."""
+    for text in given:
+        if re.fullmatch(rf"({'|'.join(PACKAGES)})=\d+(\.\d+)*[a-z0-9]*", text) is None:
+            raise LibrariesError(f"--pin {text}: is not NAME=VERSION, with a NAME of: {', '.join(PACKAGES)}")
+    return dict(text.split("=") for text in given)
+
+
+def _require(path: Path, locked: Lock, pins: Mapping[str, str]) -> None:
+    """Raise LibrariesError where the lock has another version of a package than ``pins`` say."""
+    versions = {package.name: package.version for package in locked.packages}
+    for name, version in pins.items():
+        if versions[name] != version:
+            mend = f"name that version, or remove the file, so that it is made anew with {version}"
+            raise LibrariesError(f"{shown(path)}: has {name} {versions[name]}, and {version} is asked for: {mend}")
+
+
 def parser() -> argparse.ArgumentParser:
     main = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     main.add_argument("--lock", type=Path, default=LOCK, metavar="FILE", help=f"the lock file ({shown(LOCK)})")
     mirror = argparse.ArgumentParser(add_help=False)
     mirror.add_argument("--channel", metavar="URL", default=os.environ.get("ENVKIT_CONDA_CHANNEL") or CHANNEL)
+    mirror.add_argument("--pin", metavar="NAME=VERSION", action="append", default=[], help="of a package of the lock")
     commands = main.add_subparsers(dest="command", required=True)
     commands.add_parser("lock", parents=[mirror], help="write the lock file")
     command = commands.add_parser("fetch", parents=[mirror], help="download the locked files")
@@ -303,16 +322,18 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    pins = _pins(getattr(arguments, "pin", []))
     if arguments.command == "lock":
-        lock(arguments.lock, arguments.channel)
+        lock(arguments.lock, arguments.channel, pins)
         return
     try:
         locked = read_lock(arguments.lock)
     except NoLockError:
-        lock(arguments.lock, arguments.channel)
+        lock(arguments.lock, arguments.channel, pins)
         # It has to be said: until somebody looks at it and commits it, the channel is simply trusted.
         print(f"{shown(arguments.lock)}: NEW: it names what {arguments.channel} has today; check and commit it")
         locked = read_lock(arguments.lock)
+    _require(arguments.lock, locked, pins)
     if arguments.command == "check":
         return
     if arguments.command == "fetch":

@@ -39,6 +39,8 @@ make_kit() {
     "$tools/venv/bin/pip" --python "$kit/bin/python" --disable-pip-version-check --no-cache-dir --quiet \
         install --no-index --find-links "$staged/wheelhouse" --require-hashes --no-deps \
         -r "$staged/requirements.lock" -r "$staged/torch.lock" || die "pip could not install the staged wheels"
+    # They were installed without looking for what they need: that all of it was locked is seen now.
+    "$tools/venv/bin/pip" --python "$kit/bin/python" --disable-pip-version-check check || die "the locks lack what a package needs"
     rm -rf "$tools"
 
     [ ! -d "$staged/conda" ] || cp -R "$staged/conda" "$kit/conda"

@@ -1,4 +1,4 @@
-"""What to do next, in sentences: per profile, or where a run was of several workloads for all of them together."""
+"""What to do next, in sentences: per profile or image, or of several workloads for all of them together."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shlex
 from runner import across, profile, ranking
 from runner.calibration import is_calibration
 from runner.noise import commonest
+from runner.places import IMAGE_OPTION
 from runner.plan import Arm
 from runner.statistics.interval import ERROR_RATE, FASTER, NOT_FOUND, SLOWER
 from runner.statistics.power import blocks_needed
@@ -20,8 +21,15 @@ NEARLY_ALL = 0.8
 
 def rows(summary: Summary) -> list[Row]:
     """Each sentence once; of many profiles, for the best and for those with which something is wrong."""
-    texts = _on_several_workloads(summary) if summary.plan.across else _per_profile(summary)
-    return [Row("next", text) for text in dict.fromkeys(texts)]
+    return [Row("next", text) for text in dict.fromkeys(_texts(summary))]
+
+
+def _texts(summary: Summary) -> list[str]:
+    if summary.plan.across:
+        return _on_several_workloads(summary)
+    if summary.plan.compares_images:
+        return _per_image(summary)
+    return _per_profile(summary)
 
 
 def _per_profile(summary: Summary) -> list[str]:
@@ -45,6 +53,30 @@ def _per_profile(summary: Summary) -> list[str]:
             texts.append(text)
             best_told = best_told or not wrong
     return texts
+
+
+def _per_image(summary: Summary) -> list[str]:
+    arms = {arm.name: arm for arm in summary.plan.compared}
+    texts = [_of_image(summary, one, arms[one.arm]) for one in summary.comparisons]
+    return [text for text in texts if text]
+
+
+def _of_image(summary: Summary, one: Comparison, arm: Arm) -> str | None:
+    reference = summary.plan.reference_of(arm)
+    there = shlex.join([_named(arm.profile), "--engine", arm.engine, f"--{IMAGE_OPTION[arm.engine]}", arm.image])
+    if one.verdict == "NOT IN EFFECT":
+        return f"find out why: runner doctor {there}, and the same in {reference.image}"
+    if learns_otherwise(summary, one):
+        return f"find out why the losses in {arm.name} differ, before you use it"
+    if disturbed := _too_disturbed(summary, one):
+        return disturbed
+    matters = one.speedup is not None and not one.speedup.within_margin
+    if one.verdict == FASTER and matters:
+        command = shlex.join(summary.plan.own.argv) if summary.plan.own else "your command"
+        return f"use {arm.name}: runner exec {there} -- {command}"
+    if one.verdict == SLOWER and matters:
+        return f"stay with {reference.name}: {arm.name} is slower here"
+    return _next(summary, one, arm)
 
 
 def _on_several_workloads(summary: Summary) -> list[str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
+
+from runner.errors import InputError
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _HOURS = {"h": 1, "d": 24, "w": 168}
@@ -57,3 +59,11 @@ def counts(least: int) -> Callable[[str], tuple[int, ...]]:
         return tuple(dict.fromkeys(map(int, words)))
 
     return parse
+
+
+def refuse_others(given: argparse.Namespace, allowed: Collection[str], why: str) -> None:
+    """Raise InputError for an option, or a PROFILE, that was given and is not among ``allowed``; ``why`` follows it."""
+    for name, value in vars(given).items():
+        if name not in allowed and value not in (None, False, []):
+            option = "PROFILE" if name == "profile" else f"--{name.removeprefix('own_').replace('_', '-')}"
+            raise InputError(f"{option} {why}")

@@ -120,6 +120,8 @@ def _from_record(folder: Path, name: str) -> Baseline:
     if summary.not_in_effect:
         raise InputError(f"{folder}: {summary.not_in_effect[0].arm} was not in effect in this run; see: runner report")
     arms = summary.plan.arms
+    if summary.plan.compares_images:
+        raise InputError(f"{folder}: compares images, and a baseline is of one; measure a profile in it")
     if summary.plan.each:
         raise InputError(f"{folder}: measured several workloads; measure the one to save a baseline of, by --workload")
     if summary.plan.epochs:

@@ -16,15 +16,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from runner.baseline import Baseline
+from runner.blocks import INITIAL_WEIGHTS
+from runner.engine_facts import SHOWN_OF_DIGEST, engine_facts, shortened
 from runner.errors import InputError
 from runner.statistics.interval import ERROR_RATE
 from runner.statistics.two_sample import autocorrelation, shift, widened
 from runner.worker.modes import Options
 
 Verdict = Literal["regression", "faster", "no regression", "not certain", "not compared"]
-SHOWN_OF_DIGEST = 12
-# Follow from the code and PyTorch's version, of which the latter may be what is compared.
-INITIAL_WEIGHTS = "initial_weights"
 
 
 @dataclass(frozen=True)
@@ -228,42 +227,6 @@ def _facts(one: Baseline) -> dict[str, str]:
         found |= {f"{name}: prefix": " ".join(environment["prefix"]) or None}
         found |= {f"{name}: expects {key}": str(value) for key, value in environment["expect"].items()}
         found |= {f"{name}: final loss": str(arm["final_loss"])}
-    found |= {f"digest of {what.replace('_', ' ')}": _short(value) for what, value in document["digests"].items()}
-    found["digest of the yardstick"] = _short(document["yardstick"]["digest"])
+    found |= {f"digest of {what.replace('_', ' ')}": shortened(value) for what, value in document["digests"].items()}
+    found["digest of the yardstick"] = shortened(document["yardstick"]["digest"])
     return {what: value for what, value in found.items() if value is not None}
-
-
-def engine_facts(seen: dict[str, Any]) -> dict[str, str | None]:
-    """What is recorded of an engine and its image, by the names that reports use; None for what there is not."""
-    engine, inspection = seen["engine"], seen["inspection"]
-    found: dict[str, Any] = {
-        "engine": engine["name"],
-        "engine version": engine["version"] if engine["name"] != "local" else None,  # the kernel's, which is below
-        "image": engine["image"],
-        "image digest": engine.get("digest"),
-        "Python": inspection["python"]["version"],
-        **{f"package {name}": version for name, version in inspection["packages"].items()},
-        "unverified package": inspection.get("unverified_packages"),
-        **{
-            name.replace("_", " "): value
-            for name, value in {**inspection["fingerprint"], **inspection["facts"]}.items()
-        },
-    }
-    for name, library in inspection["libraries"].items():
-        provider = inspection.get("providers", {}).get(name)
-        found[f"library {name}"] = (
-            f"{provider} ({_short(library['sha256'])})" if provider else _short(library["sha256"])
-        )
-    return {what: _text(value) for what, value in found.items()}
-
-
-def _text(value: Any) -> str | None:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {inner}" for key, inner in value.items())
-    if isinstance(value, list):
-        return " ".join(map(str, value))
-    return None if value is None else str(value)
-
-
-def _short(digest: str) -> str:
-    return f"{digest[:SHOWN_OF_DIGEST]}…"

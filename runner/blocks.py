@@ -10,10 +10,21 @@ from runner.record import Event
 from runner.statistics.interval import log_ratios
 from runner.statistics.sequential import Design
 
+# The digest of what follows from the code and PyTorch, of which the latter may be what is compared.
+INITIAL_WEIGHTS = "initial_weights"
+
 
 def samples(events: Sequence[Event], arm: Arm | None = None) -> list[Event]:
     """All samples, or those of one arm, in the order in which they were measured."""
     return [event for event in events if event["event"] == "sample" and (arm is None or event["arm"] == arm.name)]
+
+
+def same_training(events: Sequence[Event], plan: Plan, arm: Arm) -> bool:
+    """Whether ``arm`` trains what its reference does, from the same weights: only then do losses compare."""
+    reference = plan.reference_of(arm)
+    first = (samples(events, one)[:1] for one in (reference, arm))
+    weights = {event["digests"].get(INITIAL_WEIGHTS) for found in first for event in found}
+    return plan.own is None and plan.workload_of(arm) == plan.workload_of(reference) and len(weights) <= 1
 
 
 def recorded_design(events: Sequence[Event], plan: Plan) -> Design | None:
@@ -61,7 +72,8 @@ def comparable_steps(
     own = [event for event in samples(events, arm) if blocks is None or event["block"] in blocks]
     steps = timed_steps(events, arm, blocks)
     work = [1 / len(event["step_s"]) if plan.epochs else event.get("images_per_step") or 1 for event in own]
-    return [[second / share for second in of_sample] for of_sample, share in zip(steps, work, strict=True)]
+    pairs = zip(steps, work, strict=True)
+    return [of_sample if share == 1 else [second / share for second in of_sample] for of_sample, share in pairs]
 
 
 def block_ratios(

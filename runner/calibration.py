@@ -13,10 +13,13 @@ from runner.measure import ENDED
 from runner.plan import Plan
 from runner.statistics.interval import MIN_BLOCKS
 
+# The options that name an image, which is known by its digest besides, and may be an arm's own.
+IMAGES = ("image", "sif")
+
 
 def is_calibration(plan: Plan) -> bool:
-    """Whether all arms are one profile under one engine, and train the same in one process."""
-    alike = {(arm.profile, arm.engine, plan.workload_of(arm)) for arm in plan.arms}
+    """Whether all arms are one profile under one engine, in one image, and train the same in one process."""
+    alike = {(arm.profile, arm.place, plan.workload_of(arm)) for arm in plan.arms}
     return len(plan.arms) > 1 and len(alike) == 1 and not plan.distributed
 
 
@@ -51,8 +54,9 @@ def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str
 
 
 def _conditions(plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> Any:
-    seen = engines[plan.reference.engine]
+    seen = engines[plan.reference.place]
     inside = seen["inspection"]
     length = (plan.workload_of(plan.reference), plan.options, plan.own, plan.steps, plan.warmup_steps, plan.epochs)
-    image = (seen["engine"], inside["packages"], plan.engine_options)
+    limits = {name: value for name, value in plan.engine_options.items() if name not in IMAGES}
+    image = (seen["engine"], inside["packages"], limits)
     return length, image, inside["facts"], inside["fingerprint"], kept

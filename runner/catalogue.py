@@ -97,7 +97,7 @@ def load() -> dict[str, Variable]:
 
 def read(path: Path) -> dict[str, Variable]:
     """The variables of one file."""
-    file = yamlfile.read(path)
+    file = yamlfile.read(path, "a part of the catalogue", own=True)
     return {name: _variable(file, name) for name in file.data}
 
 

@@ -12,6 +12,10 @@ from types import FrameType, ModuleType
 from runner import __version__
 from runner.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
 
+WHAT_FOR = (
+    "Find out what an environment (variables, preloaded libraries, bindings) is worth to PyTorch training on this "
+    "machine, with proof, and use the best one."
+)
 COMMANDS = {
     "bench": "measure profiles against the baseline and report the speedup, with proof",
     "plan": "measure the noise for a minute and say how long it takes to find a difference here",
@@ -30,7 +34,7 @@ COMMANDS = {
     "explain": "say what an environment variable does, who reads it and how it is verified",
     "report": "print the report of an earlier run again",
     "baseline": "save a run as a baseline, hold later runs against it, say what differs",
-    "fleet": "report on the same measurement on many nodes: spread, slow nodes, and what is different on them",
+    "fleet": "measure the same on every node of a Slurm cluster, and report which are slow and what is different there",
     "history": "list the runs that were recorded, and what they found",
     "export-results": "write what was recorded for other tools: csv, json, parquet or openmetrics",
 }
@@ -113,7 +117,7 @@ def _of_fixed_width(prog: str) -> argparse.HelpFormatter:
 
 def _no_command(argv: list[str]) -> int:
     """Print the help or the version, or say that there is no such command."""
-    parser = argparse.ArgumentParser(prog="runner", description=__doc__.splitlines()[0], epilog=EXIT_STATUSES)
+    parser = argparse.ArgumentParser(prog="runner", description=WHAT_FOR, epilog=EXIT_STATUSES)
     parser.add_argument("--version", action="version", version=f"runner {__version__}")
     choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in COMMANDS.items():

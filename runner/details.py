@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from runner import report, wording
+from runner import image_wording, report, wording
 from runner.plan import Arm, OwnCommand, Plan
 from runner.summary import Measured, Summary
 from runner.worker.metric import parse
@@ -18,6 +18,8 @@ def show(summary: Summary, folder: str, out: Console) -> None:
     for name, text in surroundings(summary):
         report.item(out, name, text)
     out.print()
+    if any(map(image_wording.rest, summary.image_differences.values())):
+        report.differences(summary, out)
     for measured in summary.measured:
         _evidence(summary, measured, out)
     _notes(summary, out)
@@ -38,11 +40,11 @@ def surroundings(summary: Summary) -> list[tuple[str, str]]:
         ("memory", f"{(machine['memory_bytes'] or 0) / 2**30:.1f} GiB, "
          f"transparent huge pages {machine['thp_enabled']}"),
     ]  # fmt: skip
-    for name, seen in summary.engines.items():
+    for seen in summary.engines.values():
         inside, engine = seen["inspection"], seen["engine"]
         versions = f"Python {inside['python']['version']}, torch {inside['packages']['torch']}"
         digest = f" ({engine['digest'][:19]}…)" if "digest" in engine else ""
-        rows.append(("engine", f"{name} {engine['version']}: {engine['image']}{digest}, {versions}"))
+        rows.append(("engine", f"{engine['name']} {engine['version']}: {engine['image']}{digest}, {versions}"))
     if plan.engine_options:
         options = (f"--{name.replace('_', '-')} {value}" for name, value in plan.engine_options.items())
         rows.append(("options", ", ".join(options)))
@@ -94,7 +96,7 @@ def _evidence(summary: Summary, measured: Measured, out: Console) -> None:
 
 
 def _notes(summary: Summary, out: Console) -> None:
-    for arm in summary.plan.compared:
+    for arm in () if summary.plan.compares_images else summary.plan.compared:
         for name, here, there in differences(summary, arm):
             reference = summary.plan.reference_of(arm).name
             report.item(out, "note", f"{name} is {here} in {reference} and {there} in {arm.name}")
@@ -105,7 +107,12 @@ def _notes(summary: Summary, out: Console) -> None:
 
 
 def differences(summary: Summary, arm: Arm) -> list[tuple[str, str, str]]:
-    """What differs between two images and the limits they run in, and so does not come from the engines alone."""
+    """What differs between two images and the limits they run in, and so does not come from the engines alone.
+
+    Where images are compared it is everything that is known to differ.
+    """
+    if arm.name in summary.image_differences:
+        return [(what, here, there) for what, here, there in image_wording.rows(summary.image_differences[arm.name])]
     ours, theirs = (
         {
             "Python": seen["python"]["version"],

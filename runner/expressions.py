@@ -8,7 +8,9 @@ import re
 from collections.abc import Callable, Mapping
 
 REFERENCE = re.compile(r"\$\{([^}]*)\}")
-FACTS = ("physical_cores", "usable_cpus", "numa_nodes")
+FACTS = ("physical_cores", "usable_cpus", "numa_nodes", "gpus")
+# Beside these, where they are a part of a machine's: how many NUMA nodes all of it has. No profile can refer to it.
+MACHINE_NODES = "machine_numa_nodes"
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

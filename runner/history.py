@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -46,6 +48,23 @@ class Run:
             "blocks": self.blocks,
             **{key: document[key] for key in ("reference", "comparisons", "ended")},
         }
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run, or those of the nodes of one submission; ``folder`` is then the submission's. Of ``nodes`` that many were
+    read as ``runs`` has."""
+
+    folder: Path
+    runs: list[Run]
+    nodes: int
+
+    def to_json(self) -> dict[str, Any]:
+        runs = [one.to_json() for one in self.runs]
+        if self.runs[0].folder == self.folder:
+            return runs[0]
+        alike = ("started", "profiles", "engines", "workload")
+        return {"folder": str(self.folder), **{key: runs[0][key] for key in alike}, "nodes": runs}
 
 
 @dataclass(frozen=True)
@@ -107,6 +126,28 @@ def runs(begun: list[Beginning], unread: list[Unread], wanted: Callable[[Run], b
             continue
         if wanted(run):
             yield run
+
+
+def entries(
+    begun: list[Beginning], unread: list[Unread], wanted: Callable[[Run], bool], most: int | None = None
+) -> Iterator[Entry]:
+    """The same with the runs of one submission together, in the place of the latest; ``most`` of each are read."""
+    together: dict[Path, list[Beginning]] = {}
+    submitted: dict[Path, bool] = {}
+    for one in begun:
+        place = one.folder.parent
+        if place not in submitted:
+            submitted[place] = record.is_submission(place)
+        together.setdefault(place if submitted[place] else one.folder, []).append(one)
+    for folder, of_one in together.items():
+        found = runs(sorted(of_one, key=lambda one: natural(one.folder.name)), unread, wanted)
+        if read := list(itertools.islice(found, most)):
+            yield Entry(folder, read, len(of_one) if most else len(read))
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """What sorts node2 before node10."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
 def subjects(plan: Plan) -> tuple[Arm, ...]:

@@ -10,7 +10,19 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from runner import across, advice, details, grid, pictures, reproduce, scaling_wording, tables, wording
+from runner import (
+    across,
+    advice,
+    details,
+    gpu_wording,
+    grid,
+    image_wording,
+    pictures,
+    reproduce,
+    scaling_wording,
+    tables,
+    wording,
+)
 from runner.learning import learnt
 from runner.pictures import Picture
 from runner.plan import Arm
@@ -79,9 +91,10 @@ def page(folder: Path, events: Sequence[Event], summary: Summary) -> str:
         reference=_reference(summary),
         unfolded=len(plan.compared) <= UNFOLDED,
         unverified=[what for seen in summary.engines.values() if (what := seen["inspection"]["unverified_packages"])],
+        introduction=image_wording.introduction(summary),
         headlines=headlines(summary),
         scaling=scaling_wording.rows(summary),
-        certainty=[*wording.certainty(summary), *learnt(summary)],
+        certainty=[*wording.certainty(summary), *gpu_wording.rows(summary), *learnt(summary)],
         advice=[*across.wins(summary), *advice.rows(summary)],
         machine=wording.machine(summary),
         drawn={picture.name: _drawn(picture, summary) for picture in chosen},
@@ -157,7 +170,7 @@ def _sides(summary: Summary, arm: Arm) -> Sides:
 def _set(summary: Summary, arm: Arm) -> dict[str, str]:
     environment = summary.environments[arm.name]
     libraries: dict[str, Any] = summary.inspection(arm)["libraries"]
-    engine = summary.engines[arm.engine]["engine"]
+    engine = summary.engines[arm.place]["engine"]
     found = {"profile": arm.profile, "engine": f"{arm.engine}: {engine['image']}"}
     if environment.prefix:
         found["prefix"] = " ".join(environment.prefix)

@@ -10,12 +10,24 @@ from runner.engines.base import Engine, Task
 from runner.errors import InputError
 
 
-def inspect(engine: Engine, inherited: Mapping[str, str], commands: Iterable[str] = ()) -> dict[str, Any]:
+def inspect(
+    engine: Engine,
+    inherited: Mapping[str, str],
+    commands: Iterable[str] = (),
+    contents: bool = False,
+    gpus: bool | None = None,
+) -> dict[str, Any]:
     """What ``runner.worker inspect`` prints under ``engine``; ``commands`` are looked for in there too.
 
+    With ``contents`` it names all packages of the image, for a comparison with another one.
+    ``gpus`` says whether it is for training on GPUs, which are then looked for; where that is open (None), they are
+    looked for where nothing must be done to see them.
+
     Raises InputError if it can't run or has no torch."""
+    look = engine.name == "local" if gpus is None else gpus
     looking = [argument for command in commands for argument in ("--command", command)]
-    outcome = engine.run(Task(("inspect", *looking), inherited=dict(inherited)))
+    looking += [*(["--contents"] if contents else []), *(["--gpus"] if look else [])]
+    outcome = engine.run(Task(("inspect", *looking), inherited=dict(inherited), gpus=look))
     image = engine.describe()["image"]
     if outcome.failure is not None:
         printed = outcome.stderr_tail.strip().splitlines()

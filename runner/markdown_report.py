@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner import across, advice, grid, reproduce, scaling_wording, tables, wording
+from runner import across, advice, gpu_wording, grid, image_wording, reproduce, scaling_wording, tables, wording
 from runner.learning import learnt
 from runner.record import Event
 from runner.summary import Summary
@@ -24,10 +24,11 @@ def document(folder: Path, events: Sequence[Event], summary: Summary) -> str:
     if grid.is_grid(summary.plan):
         parts += [_items(failures), *_grid(summary)]
     else:
-        parts += [_items(across.wins(summary)), _items(wording.verdicts(summary)), _items(failures), _table(summary)]
-        parts.append(_items(scaling_wording.rows(summary)))
+        found = [*image_wording.introduction(summary), *wording.verdicts(summary)]
+        parts += [_items(across.wins(summary)), _items(found), _items(failures), _table(summary)]
+        parts += [*_differences(summary), _items(scaling_wording.rows(summary))]
     findings = [Row(one["severity"], f"{one['seen']}: {one['why']}") for one in summary.findings]
-    sure = [*wording.certainty(summary), *wording.evidence(summary), *learnt(summary)]
+    sure = [*wording.certainty(summary), *wording.evidence(summary), *gpu_wording.rows(summary), *learnt(summary)]
     parts.append(_items([*sure, *findings, *advice.rows(summary)]))
     parts.append(f"{escaped(wording.machine(summary))}  ")
     parts[-1] += f"\n`{reproduce.started_with(events)}`, record SHA-256 `{reproduce.digest(folder)}`"
@@ -76,6 +77,16 @@ def _grid(summary: Summary) -> list[str]:
         rule = ["---:"] * len(header)
         parts += [f"{grid.UNIT}, {variant.title}:", _piped([header, rule, *grid.rows(variant)])]
     return [*parts, _items([Row("least", grid.best(measured))] if measured else [])]
+
+
+def _differences(summary: Summary) -> list[str]:
+    """In what images differ that are compared: a table for each."""
+    parts = []
+    for arm in summary.plan.compared:
+        if found := summary.image_differences.get(arm.name):
+            lines = [image_wording.header(summary, arm), ["---"] * 3, *image_wording.rows(found)]
+            parts.append(_piped([[escaped(cell) for cell in line] for line in lines]))
+    return parts
 
 
 def _piped(rows: Sequence[Sequence[str]]) -> str:

@@ -5,23 +5,25 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
 from runner import quality
-from runner.blocks import block_ratios, recorded_design, samples, skipped_steps, step_curves
+from runner.blocks import INITIAL_WEIGHTS, block_ratios, recorded_design, samples, skipped_steps, step_curves
 from runner.engines.base import Engine, Outcome, Task
 from runner.environment import Environment
 from runner.execution.testimony import check_sample
 from runner.plan import Arm, Plan
 from runner.progress import Progress
 from runner.record import Event, Record
+from runner.scaling import unlike_parts
 from runner.statistics.sequential import Design, at_look, design, may_stop
 from runner.statistics.steady import steady
 from runner.worker.fashion_mnist import SYNTHETIC
-from runner.worker.modes import Options
+from runner.worker.modes import CUDA, Options
 from runner.worker.sensitive import is_sensitive
 from runner.worker.workloads import GENERATED
 
@@ -33,6 +35,8 @@ FAILED, NOT_IN_EFFECT, INTERRUPTED = "a worker failed", "not in effect", "interr
 SAMPLE_KEYS = {"seconds", "step_s", "losses", "digests", "usage", "evidence"}
 YARDSTICK_KEYS = {"seconds", "digest"}
 YARDSTICK_TIMEOUT_S = 60.0
+# What an engine says of a worker of which it knows no more than the exit status.
+STATUS = re.compile(r"ended with exit status \d+|was killed by signal \w+")
 # After so many blocks it is known how many fit into the budget.
 DESIGN_BLOCKS = 2
 PADDING = "ENVKIT_PADDING"
@@ -44,7 +48,7 @@ NO_FOLDER = (SYNTHETIC, GENERATED)
 class Job:
     """Everything it takes to start workers: what to measure, as whom, and with what.
 
-    ``environments`` are by the arm's name, ``engines`` by their own. ``inherited`` are the caller's variables that
+    ``environments`` are by the arm's name, ``engines`` by its place. ``inherited`` are the caller's variables that
     workers may have; ``kept`` those of them that the user chose to keep, because they change the outcome or are needed
     in a container.
     """
@@ -68,6 +72,8 @@ class Job:
             folder=self.plan.own.folder if self.plan.own else None,
             timeout_s=self.plan.timeout_s,
             passed_on={name: value for name, value in self.kept.items() if name not in settings},
+            nodes=1 if arm.ranks else self.plan.nodes,
+            gpus=self.plan.options.device == CUDA,
         )
 
 
@@ -119,7 +125,7 @@ class _Run:
         arm = self.plan.reference
         task = Task(("yardstick",), inherited=self.job.inherited, timeout_s=YARDSTICK_TIMEOUT_S)
         self._progress.start(f"block {block + 1}", "yardstick", self._left_s())
-        outcome = self.job.engines[arm.engine].run(task)
+        outcome = self.job.engines[arm.place].run(task)
         document, problem = _document(outcome, YARDSTICK_KEYS)
         where = {"block": block, "worker_seconds": round(outcome.seconds, 3)}
         if document is None:  # speedups do without it
@@ -132,18 +138,22 @@ class _Run:
         self._progress.start(f"block {block + 1}", arm.name, self._left_s())
         padding = self.plan.padding(block, arm)
         outcome = self._start(arm, self.job.task(arm, self.plan.worker_arguments(arm, block), padding))
-        alike = {one.name for one in self.plan.arms if self.plan.workload_of(one) == self.plan.workload_of(arm)}
-        earlier = [event for event in samples(self.events) if event["arm"] in alike]
+        alike = {one.name: one for one in self.plan.arms if self.plan.workload_of(one) == self.plan.workload_of(arm)}
+        before = [event for event in samples(self.events) if event["arm"] in alike]
+        earlier = [_held_against(event, alike[event["arm"]], arm) for event in before]
         document, problem = understood(outcome, earlier, self.plan.options)
         if document is None:
             raise _Failure(arm.name, problem or "", outcome)
-        if wrong := other_ranks(document, self.plan.ranks_of(arm)):
+        wrong = other_ranks(document, self.plan.ranks_of(arm), self.plan.options)
+        if wrong := wrong or unlike_parts(self.plan, arm, document, earlier):
             raise _Failure(arm.name, wrong, outcome)
         if len(document["step_s"]) <= (skipped := skipped_steps(self.events, arm)):  # logs may be short
             few = f"found only {len(document['step_s'])} step times, and the first {skipped} are left out as warm-up"
             raise _Failure(arm.name, few, outcome)
         where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
         document["stderr"] = outcome.stderr_tail
+        if outcome.cpu_s is not None and "cpu_s" in document:
+            document["usage"]["engine_s"] = max(0.0, outcome.cpu_s - document["cpu_s"])
         document = quality.worked_out(document)
         self.append("sample", **where, padding_bytes=padding, **document)
         self._progress.finish(f"block {block + 1}", arm.name, fmean(document["step_s"]), self.plan.step_name)
@@ -156,13 +166,20 @@ class _Run:
         self.append("failure", **where, problem=failure.problem, stderr=outcome.stderr_tail)
 
     def _start(self, arm: Arm, task: Task, stage: str = "") -> Outcome:
-        outcome = _told(self.job.engines[arm.engine].run(task))
+        outcome = _told(self.job.engines[arm.place].run(task))
         if outcome.failure is not None:
             raise _Failure(arm.name, f"{outcome.failure}{stage}", outcome)
         return outcome
 
     def _left_s(self) -> float:
         return max(0.0, self.plan.budget_s - self.spent_s)
+
+
+def _held_against(event: Event, measured: Arm, arm: Arm) -> Event:
+    """A sample of ``measured``, for one of ``arm``: in another image PyTorch may make other weights to begin with."""
+    if measured.image == arm.image:
+        return event
+    return {**event, "digests": {name: value for name, value in event["digests"].items() if name != INITIAL_WEIGHTS}}
 
 
 def measure(job: Job, record: Record, events: list[Event], progress: Progress) -> str:
@@ -258,12 +275,17 @@ def _can_be_laid_over(run: _Run, arm: Arm) -> bool:
 
 
 def _told(outcome: Outcome) -> Outcome:
-    """With what a worker said of its failure itself, in the document that it printed, in the exit status' place."""
+    """With what a worker said of its failure itself, in the document that it printed, in the exit status' place.
+
+    What an engine knows beyond that status, such as a limit of memory that was reached, is said too.
+    """
     if outcome.failure is None:
         return outcome
     for line in outcome.stdout.splitlines():  # of several nodes each may have one
         with contextlib.suppress(ValueError, KeyError, TypeError):
-            return replace(outcome, failure=str(json.loads(line)["problem"]))
+            problem = str(json.loads(line)["problem"])
+            known = "" if STATUS.fullmatch(outcome.failure) else f"; it {outcome.failure}"
+            return replace(outcome, failure=f"{problem}{known}")
     return outcome
 
 
@@ -289,10 +311,13 @@ def _other_modes(document: Mapping[str, Any], options: Options) -> str | None:
     return None
 
 
-def other_ranks(document: Mapping[str, Any], wanted: int) -> str | None:
-    """What is wrong where others than ``wanted`` ranks have trained together; None where it were these."""
+def other_ranks(document: Mapping[str, Any], wanted: int, options: Options) -> str | None:
+    """What is wrong where others than ``wanted`` ranks have trained together, or by another backend; else None."""
     seen = len(document.get("ranks", [document]))
-    return None if seen == wanted else f"was to train on {wanted} ranks, and has the evidence of {seen}"
+    if seen != wanted:
+        return f"was to train on {wanted} ranks, and has the evidence of {seen}"
+    backend = document.get("backend", options.exchange)
+    return None if backend == options.exchange else f"was to exchange by {options.exchange}, and did so by {backend}"
 
 
 def understood(

@@ -62,9 +62,14 @@ def marks(sample: Event) -> list[str]:
 
 
 def _others_cpus(usage: dict[str, Any], seconds: float) -> float | None:
-    """What other programs used on average of the CPUs that the worker may run on."""
+    """What other programs used on average of the CPUs that the worker may run on.
+
+    What an engine runs for the worker (``engine_s``, of a user's own command in Apptainer, whose image squashfuse
+    reads for it) is no other program. A little of it is of before and after: up to so much of others is overlooked.
+    """
     busy = usage.get("worker_cpus_busy_s")
-    return None if busy is None else max(0.0, (busy - usage["user_s"] - usage["system_s"]) / seconds)
+    own = usage["user_s"] + usage["system_s"] + (usage.get("engine_s") or 0.0)
+    return None if busy is None else max(0.0, (busy - own) / seconds)
 
 
 def marked_blocks(events: Sequence[Event]) -> dict[int, list[str]]:

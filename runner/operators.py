@@ -61,8 +61,9 @@ class Operator:
 class Profiled:
     """One profile's processes. Times are milliseconds per step: of the clock, and of CPU time over all threads.
 
-    Only ``profiled_ms`` and ``operators`` (by name) were taken under the profiler. The operators' times add up to
-    ``profiled_ms``, with what is outside of all of them.
+    Only ``profiled_ms``, ``operators`` (by name) and ``gpu_idle`` were taken under the profiler. The operators' times
+    add up to ``profiled_ms``, with what is outside of all of them. ``gpu_idle`` is the share of the time in which the
+    GPU had nothing to do; None where none was trained on.
     """
 
     arm: str
@@ -72,6 +73,7 @@ class Profiled:
     system_ms: Figure
     faults: Figure
     operators: dict[str, Operator]
+    gpu_idle: Figure | None = None
 
     @property
     def overhead(self) -> float:
@@ -84,6 +86,7 @@ class Profiled:
             "arm": self.arm,
             "profiler_overhead": self.overhead,
             **{name: _plain(getattr(self, name)) for name in figures},
+            "gpu_idle_share": _plain(self.gpu_idle) if self.gpu_idle else None,
             "operators": [{**asdict(one), "ms": _plain(one.ms)} for one in self.operators.values()],
         }
 
@@ -128,7 +131,14 @@ def profiled(arm: str, documents: Sequence[Document]) -> Profiled:
         system_ms=usage("system_s", 1000),
         faults=usage("minor_faults", 1),
         operators={**operators, OUTSIDE: Operator(OUTSIDE, rest, 0, 0)},
+        gpu_idle=_gpu_idle(documents),
     )
+
+
+def _gpu_idle(documents: Sequence[Document]) -> Figure | None:
+    shares = [document.get("gpu_idle_share") for document in documents]
+    told = tuple(share for share in shares if share is not None)
+    return Figure(told) if told else None
 
 
 def _sum(figures: Sequence[Figure], processes: int) -> Figure:

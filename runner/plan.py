@@ -22,6 +22,7 @@ class Arm:
 
     ``workload`` is the arm's own, where arms differ in what they train; empty for the plan's. So is ``ranks``; 0 for
     the plan's. ``of`` above 0 is one process that ranks are held against, on the first of so many parts of the CPUs.
+    ``image`` is the arm's own where images are compared: the name of an OCI image, or a SIF; empty for the engine's.
     """
 
     name: str
@@ -30,6 +31,12 @@ class Arm:
     workload: str = ""
     ranks: int = 0
     of: int = 0
+    image: str = ""
+
+    @property
+    def place(self) -> str:
+        """What its workers run in, as records call it: the engine, with the arm's own image where it has one."""
+        return f"{self.engine} {self.image}" if self.image else self.engine
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,11 @@ class Plan:
     def across(self) -> bool:
         """Whether profiles are compared on several workloads, each with a reference of its own."""
         return bool(self.more_references)
+
+    @property
+    def compares_images(self) -> bool:
+        """Whether arms differ in their images."""
+        return len({arm.image for arm in self.arms}) > 1
 
     @property
     def compared(self) -> tuple[Arm, ...]:
@@ -224,10 +236,13 @@ class Plan:
         return self._launched(arm, (*self._training(arm), *warmup, *length, *test))
 
     def shortest_arguments(self, arm: Arm) -> tuple[str, ...]:
-        """The same training for one step only; all of it for a command of the user's."""
+        """The same training for one step only, without a look at what ranks say to each other; all of it for a command
+        of the user's.
+        """
         if self.own is not None:
             return self.own.worker_arguments()
-        return self._launched(arm, (*self._training(arm), "--steps", "1"))
+        unprofiled = ("--unprofiled",) if self.ranks_of(arm) > 1 else ()
+        return self._launched(arm, (*self._training(arm), "--steps", "1", *unprofiled))
 
     def _training(self, arm: Arm) -> tuple[str, ...]:
         data = self.trained(arm).data

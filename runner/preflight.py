@@ -22,8 +22,9 @@ def preflight(environments: Sequence[tuple[Environment, Mapping[str, Any]]], for
     found: dict[tuple[str, str], Finding] = {}
     for environment, inspection in environments:
         situation = Situation(
-            inspection["facts"], inspection["fingerprint"], environment, libraries=inspection["libraries"]
-        )
+            inspection["facts"], inspection["fingerprint"], environment, libraries=inspection["libraries"],
+            accelerator=inspection.get("accelerator", {}),
+        )  # fmt: skip
         for finding in diagnose(situation):
             if finding.severity == "stop" and not force:
                 raise InputError(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from runner import across, advice, grid, ranking, scaling_wording, tables, wording
+from runner import across, advice, gpu_wording, grid, image_wording, ranking, scaling_wording, tables, wording
 from runner.learning import learnt
 from runner.summary import Summary
 from runner.wording import Row
@@ -17,10 +19,23 @@ WIDTH = 80
 LABEL_WIDTH = 9
 STYLES = {"good": "bold green", "bad": "bold red", "plain": ""}
 STDERR_LINES = 3
+BLANKS = re.compile(" +(?=\n)")
 
 
 class _Console(Console):
-    """rich ends the program with status 1 when the reader of its output has gone; that is for the program to decide."""
+    """rich ends the program with status 1 when the reader of its output has gone; that is for the program to decide.
+
+    It fills up the columns of tables with blanks: to the end of a line they are left out of what is no terminal.
+    """
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        if self.is_terminal:
+            super().print(*objects, **options)
+            return
+        with self.capture() as shown:
+            super().print(*objects, **options)
+        self.file.write(BLANKS.sub("", shown.get()))
+        self.file.flush()
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -36,6 +51,7 @@ def show(summary: Summary, folder: str, out: Console) -> None:
     """What was found, how sure it is, and what to do next; ``folder`` is where the record is."""
     if summary.synthetic:
         out.print(Text("SYNTHETIC DATA: this is not Fashion-MNIST. Losses and accuracy mean nothing.", "bold red"))
+    items(out, image_wording.introduction(summary))
     if summary.plan.across:
         _several_workloads(summary, out)
         items(out, [*across.wins(summary), *wording.of_many(summary)])
@@ -51,8 +67,9 @@ def show(summary: Summary, folder: str, out: Console) -> None:
         if compared:
             out.print()
         table(summary, out)
+        differences(summary, out, image_wording.SHOWN)
     items(out, scaling_wording.rows(summary))
-    items(out, [*wording.certainty(summary), *wording.evidence(summary), *learnt(summary)])
+    items(out, [*wording.certainty(summary), *wording.evidence(summary), *gpu_wording.rows(summary), *learnt(summary)])
     failures(summary, out)
     for finding in ranking.findings(summary):
         item(out, finding["severity"], f"{finding['seen']}: {finding['why']}")
@@ -89,6 +106,23 @@ def table(summary: Summary, out: Console) -> None:
         shown.add_row(*row, style="dim")
     out.print(shown)
     out.print()
+
+
+def differences(summary: Summary, out: Console, most: int | None = None) -> None:
+    """In what images differ that are compared: all of it, or ``most`` lines."""
+    for arm in summary.plan.compared:
+        found = summary.image_differences.get(arm.name, [])
+        if not found:
+            continue
+        shown = Table(box=None, pad_edge=False, header_style="bold")
+        for number, column in enumerate(image_wording.header(summary, arm)):
+            shown.add_column(Text(column), overflow="fold", no_wrap=number == 0)
+        for cells in image_wording.rows(found, most):
+            shown.add_row(*map(Text, cells))
+        out.print(shown)
+        if most is not None and (rest := image_wording.rest(found)):
+            out.print(Text(rest, "dim"))
+        out.print()
 
 
 def _several_workloads(summary: Summary, out: Console) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from runner.environment import Environment
 from runner.errors import InputError
-from runner.expressions import FACTS, ExpressionError, expand
+from runner.expressions import FACTS, MACHINE_NODES, ExpressionError, expand
 from runner.profile import Profile
 
 # How to get a library that is missing, by logical name.
@@ -24,17 +25,27 @@ GET = {
 # torchrun gives ranks one thread where this says nothing (torch/distributed/run.py); by itself ATen has as many as MKL
 # takes, which is one for each core (aten/src/ATen/ParallelOpenMP.cpp).
 THREADS = "OMP_NUM_THREADS"
-# Prefixes that say which CPUs a process runs on: taskset(1), numactl(8).
-BINDING = ("taskset", "--cpunodebind", "-N", "--physcpubind", "-C")
+# What says where a process runs: taskset(1), and numactl(8) with one of these options (--cpubind is an old name).
+BINDING, NUMACTL = "taskset", "numactl"
+NUMACTL_BINDS = ("--cpunodebind", "--cpubind", "--physcpubind", "--membind", "-N", "-c", "-C", "-m")
+# What there is to know of a fact's number.
+COUNTED = {"gpus": " (those that training on --device cuda could use)"}
 
 
 def of_rank(inspection: Mapping[str, Any], parts: int) -> Mapping[str, Any]:
-    """What one of ``parts`` processes that share the CPUs has: its part of the facts, beside those of the ``whole``."""
+    """What one of ``parts`` processes that share the CPUs has: its part of the facts, beside those of the ``whole``.
+
+    The machine has as many NUMA nodes as before, whatever a process uses of them: MACHINE_NODES says how many. Of GPUs
+    it has one, if there are any.
+    """
     facts = inspection["facts"]
     cores, threads = int(facts["physical_cores"]), int(facts["usable_cpus"])
-    own = {name: max(1, int(facts[name]) // parts) for name in FACTS}
+    own = {name: max(1, int(facts[name]) // parts) for name in facts.keys() & FACTS}
+    if "gpus" in own:
+        own["gpus"] = min(1, int(facts["gpus"]))
     # whole cores, with all their hardware threads
     own["usable_cpus"] = min(own["usable_cpus"], own["physical_cores"] * max(1, -(-threads // cores)))
+    own[MACHINE_NODES] = int(facts["numa_nodes"])
     return {**inspection, "facts": {**facts, **own}, "whole": facts} if parts > 1 else inspection
 
 
@@ -42,20 +53,20 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
     """Fill in host facts and library paths.
 
     ``inspection`` is what ``runner.worker inspect`` printed inside the image. For a rank (``of_rank``) facts are those
-    of its part, but for the NUMA nodes that a profile needs; and where nothing is said of threads there is one for each
-    of its cores; so it is for a profile of several ranks. Raises InputError for a machine that has not what the profile
-    needs, for a library or a prefix command that is not there, for arithmetic that has no value here, and for a rank
-    that is to choose its CPUs, or to be several.
+    of its part, but for the NUMA nodes and GPUs that a profile needs; and where nothing is said of threads there is one
+    for each of its cores; so it is for a profile of several ranks. Raises InputError for a machine that has not what
+    the profile needs, for a library or a prefix command that is not there, for arithmetic that has no value here, and
+    for a rank that is to choose its CPUs, or to be several.
     """
     if profile.ranks > 1:
         inspection = _of_its_rank(profile, inspection)
-    facts = {name: int(inspection["facts"][name]) for name in FACTS}
-    whole = inspection.get("whole")
-    _require(profile, {**facts, "numa_nodes": int((whole or facts)["numa_nodes"])})
-    if whole and any(word.startswith(BINDING) for word in profile.prefix):
+    facts, whole = numbers(inspection["facts"]), inspection.get("whole")
+    nodes = int(inspection["facts"].get(MACHINE_NODES, facts["numa_nodes"]))
+    _require(profile, {**facts, "numa_nodes": nodes, "gpus": numbers(whole or facts)["gpus"]})
+    if whole and binds(profile.prefix):
         raise InputError(
-            f"profile '{profile.name}' says which CPUs to take ('{' '.join(profile.prefix)}'), and --nproc gives each "
-            "rank some of its own; leave one of them out"
+            f"profile '{profile.name}' says where to run ('{' '.join(profile.prefix)}'), and each rank gets CPUs of "
+            "its own; leave one of them out"
         )
     preload = {}
     for library in profile.preload:
@@ -91,6 +102,14 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
     return Environment(profile.name, profile.title, *given)
 
 
+def binds(prefix: Sequence[str]) -> bool:
+    """Whether a command that workers are started with chooses CPUs, or the node of all memory."""
+    programs = [Path(word).name for word in prefix]
+    if BINDING in programs:
+        return True
+    return NUMACTL in programs and any(word.startswith(NUMACTL_BINDS) for word in prefix[programs.index(NUMACTL) + 1 :])
+
+
 def _of_its_rank(profile: Profile, inspection: Mapping[str, Any]) -> Mapping[str, Any]:
     """What one of the profile's ranks has. Raises InputError where there are too few CPUs, or it is one of others."""
     if "whole" in inspection:
@@ -104,18 +123,30 @@ def _of_its_rank(profile: Profile, inspection: Mapping[str, Any]) -> Mapping[str
     return of_rank(inspection, profile.ranks)
 
 
-def _require(profile: Profile, facts: Mapping[str, int]) -> None:
-    """Raise InputError for the first host fact that is less than what the profile needs."""
+def numbers(facts: Mapping[str, Any]) -> dict[str, int]:
+    """The facts that profiles may refer to. GPUs are counted only where they were looked for."""
+    return {name: int(facts.get(name, 0) if name == "gpus" else facts[name]) for name in FACTS}
+
+
+def unmet(profile: Profile, facts: Mapping[str, int]) -> str | None:
+    """The first host fact that is less than what the profile needs, in words; None where it has what it needs.
+
+    Raises ExpressionError for a need that has no value here.
+    """
     for fact, wanted in profile.needs.items():
-        try:
-            least = int(expand(str(wanted), facts))
-        except ExpressionError as error:
-            raise InputError(f"{profile.path}: {error}") from None
+        least = int(expand(str(wanted), facts))
         if facts[fact] < least:
-            raise InputError(
-                f"profile '{profile.name}' needs {fact} to be {least} or more, and here it is {facts[fact]}: "
-                "it does not apply to this machine; choose another"
-            )
+            return f"needs {fact} to be {least} or more, and here it is {facts[fact]}{COUNTED.get(fact, '')}"
+    return None
+
+
+def _require(profile: Profile, facts: Mapping[str, int]) -> None:
+    try:
+        lacks = unmet(profile, facts)
+    except ExpressionError as error:
+        raise InputError(f"{profile.path}: {error}") from None
+    if lacks is not None:
+        raise InputError(f"profile '{profile.name}' {lacks}: it does not apply to this machine; choose another")
 
 
 def _expected(value: str | int | bool, facts: Mapping[str, int]) -> str | int | bool:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import statistics as basic
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from runner.blocks import block_ratios, recorded_design, samples
 from runner.losses import Losses, compared
 from runner.plan import Arm, Plan
 from runner.record import Event
 from runner.statistics.sequential import at_end
+from runner.worker.workloads.all_reduce import bus_factor
 
 
 @dataclass(frozen=True)
@@ -23,15 +25,29 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class Exchanged:
+    """One size of an all-reduce: how long it takes, a median over samples, and the bandwidth of the algorithm.
+
+    ``bus_bytes_per_s`` is what each rank sends at least in that time: see ``runner.worker.workloads.all_reduce``.
+    """
+
+    size_bytes: int
+    seconds: float
+    bytes_per_s: float
+    bus_bytes_per_s: float
+
+
+@dataclass(frozen=True)
 class Scaled:
     """One arm that ``ranks`` processes train together.
 
     ``speedup`` is the time of one process of the baseline, on all CPUs, over its time. ``efficiency`` is known of the
-    baseline's own ranks: the time of one process on the
-    CPUs of one rank, over ``ranks`` times its time: 1 where so many ranks do so many times as much. Both are None where
-    there are too few blocks. ``communication_s`` is for how long a step communicates or waits for others, and
-    ``communication_share`` that share of it: by the profiler, medians over samples. ``losses`` are beside those of one
-    process.
+    baseline's own ranks: the time of one process on the CPUs of one rank, over ``ranks`` times its time: 1 where so
+    many ranks do so many times as much. Both are None where there are too few blocks. ``communication_s`` is for how
+    long a step communicates or waits for others, and ``communication_share`` that share of it: means over ranks, of
+    which ``communication_range`` has the lowest and the highest share; by the profiler, under which steps take longer,
+    and medians over samples. ``losses`` are beside those of one process. ``exchanged`` is of a workload that does
+    nothing else.
     """
 
     arm: str
@@ -40,15 +56,18 @@ class Scaled:
     efficiency: Estimate | None
     communication_s: float
     communication_share: float
+    communication_range: tuple[float, float]
     losses: Losses | None
+    exchanged: tuple[Exchanged, ...] = ()
 
 
 def scaled(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_early: bool) -> Scaled:
     """What the samples of ``arm``, of which there are some, say; ratios only of a run that has ``ended``."""
     ranks = plan.ranks_of(arm)
     whole = next((one for one in plan.alone if one.of == 1), None)
-    part = next((one for one in plan.alone if one.of > 1 and one.profile == arm.profile), None)
+    part = next((one for one in plan.alone if one.of == plan.ranks and one.profile == arm.profile), None)
     told = [event["communication"] for event in samples(events, arm)]
+    by_rank = [_shares(event) for event in samples(events, arm)]
     return Scaled(
         arm=arm.name,
         ranks=ranks,
@@ -56,8 +75,26 @@ def scaled(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_e
         efficiency=_estimate(events, plan, arm, part, ranks, stopped_early) if ended else None,
         communication_s=basic.median(one["seconds"] for one in told),
         communication_share=basic.median(one["share"] for one in told),
+        communication_range=(basic.median(map(min, by_rank)), basic.median(map(max, by_rank))),
         losses=compared(events, plan, arm, whole) if whole and samples(events, whole) else None,
+        exchanged=exchanged(samples(events, arm), ranks),
     )
+
+
+def _shares(sample: Event) -> list[float]:
+    """The share of a step in which each rank communicates; the first records have its mean alone."""
+    known = [rank["communication"]["share"] for rank in sample["ranks"] if "communication" in rank]
+    return known or [sample["communication"]["share"]]
+
+
+def exchanged(own: Sequence[Event], ranks: int) -> tuple[Exchanged, ...]:
+    """Each size that was added up over ``ranks`` in the samples ``own``; none of other workloads."""
+    told = [event["exchange"] for event in own if event.get("exchange")]
+    found = []
+    for of_size in zip(*told, strict=True):
+        size, seconds = of_size[0]["bytes"], basic.median(one["seconds"] for one in of_size)
+        found.append(Exchanged(size, seconds, size / seconds, size / seconds * bus_factor(ranks)))
+    return tuple(found)
 
 
 def _estimate(
@@ -70,3 +107,24 @@ def _estimate(
     ratios = block_ratios(events, plan, arm, reference=one)
     found = at_end(design, ratios, plan.margin, stopped_early)
     return None if found is None else Estimate(*(one / divisor for one in (found.ratio, found.low, found.high)))
+
+
+def unlike_parts(plan: Plan, arm: Arm, sample: Mapping[str, Any], earlier: Sequence[Event]) -> str | None:
+    """What is wrong where a rank, and the one process that is to have a rank's part of the CPUs, have unlike many.
+
+    ``sample`` is a new one of ``arm``, ``earlier`` are those before it; None where nothing is wrong, or not known yet.
+    """
+    part, several = {one.name for one in plan.alone if one.of > 1}, {one.name for one in plan.distributed}
+    others = several if arm.name in part else part if arm.name in several else set()
+    for event in earlier:
+        if event["arm"] in others and (there := _cpus(event)) != (here := _cpus(sample)):
+            return (
+                f"had {here} CPUs where one of {event['arm']} had {there}; efficiency is worked out from processes "
+                "that have equally many"
+            )
+    return None
+
+
+def _cpus(sample: Mapping[str, Any]) -> int:
+    """How many CPUs one process of it was given."""
+    return len(sample["ranks"][0]["cpus"]) if "ranks" in sample else int(sample["usage"]["worker_cpus"])

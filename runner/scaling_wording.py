@@ -6,6 +6,9 @@ from runner.losses import loss_tolerance
 from runner.scaling import Estimate, Scaled
 from runner.summary import Summary
 from runner.wording import CONFIDENCE, Row
+from runner.worker.workloads.all_reduce import bus_factor
+
+UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
 def rows(summary: Summary) -> list[Row]:
@@ -15,13 +18,38 @@ def rows(summary: Summary) -> list[Row]:
 
 def _rows(summary: Summary, one: Scaled) -> list[Row]:
     found = [Row("scaling", f"{one.arm} on {one.ranks} ranks{_ratios(summary, one)}")]
-    times = f"{one.communication_s * 1000:.2f} ms of a step, {one.communication_share:.1%} of it"
-    found.append(Row("", f"A rank communicates, or waits for others, during {times}; it may compute meanwhile."))
+    found.append(Row("", _communication(one)))
+    found += _exchanged(one)
     if losses := _losses(summary, one):
         found.append(losses)
     checks = "What it expects was observed" if summary.environments[one.arm].expect else "Its variables were observed"
     found.append(Row("", f"{checks} in each rank of every sample, each on CPUs of its own."))
     return found
+
+
+def _exchanged(one: Scaled) -> list[Row]:
+    """The bandwidths of an all-reduce, as they are usually defined."""
+    if not one.exchanged:
+        return []
+    each = (f"{size(this.size_bytes)} {_rate(this.bus_bytes_per_s)} ({_time(this.seconds)})" for this in one.exchanged)
+    factor = bus_factor(one.ranks)
+    what = f"All-reduce, bus bandwidth (size over time, times {factor:g} for {one.ranks} ranks) and time of one"
+    return [Row("", f"{what}: {', '.join(each)}")]
+
+
+def size(count: int) -> str:
+    """``4 KiB``, ``16 MiB``."""
+    unit = next((unit for unit in ("GiB", "MiB", "KiB") if count >= UNITS[unit]), "KiB")
+    return f"{count / UNITS[unit]:g} {unit}"
+
+
+def _rate(bytes_per_s: float) -> str:
+    """GB, of 10^9 bytes, as nccl-tests have them."""
+    return f"{bytes_per_s / 1e9:.3g} GB/s"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms"
 
 
 def _ratios(summary: Summary, one: Scaled) -> str:
@@ -33,6 +61,16 @@ def _ratios(summary: Summary, one: Scaled) -> str:
     efficiency = f", efficiency {_shown(one.efficiency)}" if one.efficiency else ""
     of = summary.plan.reference.profile
     return f": {_shown(one.speedup)} times as fast as 1 process of {of} ({CONFIDENCE} interval){efficiency}"
+
+
+def _communication(one: Scaled) -> str:
+    """As a share: its time is that of steps under the profiler, which the report shows nowhere else."""
+    low, high = (f"{share:.1%}" for share in one.communication_range)
+    by_rank = f" ({low} to {high} by rank)" if low != high else ""
+    return (
+        f"A rank communicates, or waits for others, during {one.communication_share:.1%} of a step{by_rank}, by the "
+        "profiler, under which steps take longer; it may compute meanwhile."
+    )
 
 
 def _losses(summary: Summary, one: Scaled) -> Row | None:

@@ -13,6 +13,7 @@ from runner.blocks import (
     comparable_steps,
     complete_blocks,
     recorded_design,
+    same_training,
     samples,
     skipped_steps,
     timed_steps,
@@ -22,6 +23,8 @@ from runner.doctor.finding import Situation
 from runner.effect import Check
 from runner.environment import Environment
 from runner.execution.testimony import check_sample, set_by_the_command
+from runner.gpu_readings import GpuReadings, readings
+from runner.image_differences import Difference, of_run
 from runner.losses import Losses, compared
 from runner.measure import ENDED, FAILED, PRECISE
 from runner.noise import marked_blocks, marks
@@ -113,7 +116,8 @@ class Sample:
 
 @dataclass(frozen=True)
 class Summary:
-    """``engines`` has, by name, what each engine said of itself (``engine``) and of its image (``inspection``).
+    """``engines`` has, by ``Arm.place``, what each engine said of itself (``engine``) and its image (``inspection``).
+    ``image_differences`` are those of the images that are compared, by arm (``runner.image_differences``).
 
     ``marked`` has, by block, what disturbed it from outside; ``warm_up``, by arm, after how many steps training was
     steady, and ``skipped_steps`` how many timed steps of each sample are left out for that (``left_out``: by workload,
@@ -145,7 +149,9 @@ class Summary:
     removed_variables: dict[str, str]
     kept_variables: dict[str, str]
     ended: str | None
+    image_differences: dict[str, list[Difference]]
     scaling: list[Scaled] = field(default_factory=list)
+    gpus: list[GpuReadings] = field(default_factory=list)
 
     @property
     def synthetic(self) -> bool:
@@ -157,7 +163,7 @@ class Summary:
 
     def inspection(self, arm: Arm) -> dict[str, Any]:
         """What was seen inside the image that ``arm`` ran in, before it ran."""
-        return dict(self.engines[arm.engine]["inspection"])
+        return dict(self.engines[arm.place]["inspection"])
 
     def to_json(self) -> dict[str, Any]:
         """What a script needs."""
@@ -179,10 +185,12 @@ class Summary:
             "data_source": self.data_source,
             "findings": self.findings,
             "scaling": [_finite(asdict(one)) for one in self.scaling],
+            "gpus": [asdict(one) for one in self.gpus],
             "failures": [{key: event[key] for key in ("block", "arm", "problem")} for event in self.failures],
             "ended": self.ended,
             "plan": self.plan.to_json(),
             "engines": self.engines,
+            "image_differences": {arm: [asdict(one) for one in found] for arm, found in self.image_differences.items()},
         }
 
 
@@ -237,7 +245,9 @@ def summarise(events: Sequence[Event]) -> Summary:
         removed_variables=run["removed_variables"],
         kept_variables=kept,
         ended=ended,
+        image_differences=of_run(events, plan),
         scaling=_scaling(events, plan, measured, ended),
+        gpus=[found for arm in plan.arms if (found := readings(arm.name, samples(events, arm)))],
     )
 
 
@@ -264,7 +274,7 @@ def _findings(
     for arm in plan.arms:
         evidence = next((event["evidence"] for event in samples(events, arm)), None)
         if evidence is not None:
-            inside = of_rank(engines[arm.engine]["inspection"], plan.parts_of(arm))
+            inside = of_rank(engines[arm.place]["inspection"], plan.parts_of(arm))
             situation = Situation(inside["facts"], inside["fingerprint"], environments[arm.name], evidence)
             found += [{**asdict(one), "seen": f"{arm.name}: {one.seen}"} for one in diagnose_process(situation)]
     return found
@@ -282,9 +292,7 @@ def _comparison(
     both = [measured[name] for name in (reference.name, arm.name) if name in measured]
     if not all(one.in_effect for one in both):
         return Comparison(arm.name, "NOT IN EFFECT")
-    # else batches or weights are others, or not known
-    alike = plan.own is None and plan.workload_of(arm) == plan.workload_of(reference)
-    losses = compared(events, plan, arm, reference) if len(both) == 2 and alike else None
+    losses = compared(events, plan, arm, reference) if len(both) == 2 and same_training(events, plan, arm) else None
     ratios = block_ratios(events, plan, arm)
     if ended == FAILED:
         return Comparison(arm.name, "failed", losses=losses)

@@ -12,7 +12,7 @@ BOOK = {"baseline": (148, 0.8399), "intel-omp": (106, 0.8325)}
 
 def header(summary: Summary) -> list[str]:
     """The columns; the first holds names, the others numbers."""
-    first = "profile" if len(summary.engines) == 1 else "engine"
+    first = "image" if summary.plan.compares_images else "profile" if len(summary.engines) == 1 else "engine"
     if summary.plan.own is not None:
         step = f"ms/{summary.plan.step_name}"
         return [first, "samples", step, "system time", "faults/run", "peak memory"]

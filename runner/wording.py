@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from runner import ranking
 from runner.calibration import is_calibration
 from runner.effect import NOT_SEEN
+from runner.gpu_readings import trained_on
 from runner.measure import PRECISE
 from runner.plan import Arm, Plan
 from runner.statistics.interval import ERROR_RATE, FASTER, MIN_BLOCKS, NOT_FOUND, SLOWER, Speedup
@@ -296,7 +297,8 @@ def machine(summary: Summary) -> str:
         else {name: f" (torch {of['inspection']['packages']['torch']})" for name, of in summary.engines.items()}
     )
     used = ", ".join(f"{name}{torch.get(name, '')}" for name in summary.engines)
-    return f"{seen['cpu_model']}, {facts['usable_cpus']} usable CPUs; {used}; {what_was_run(summary)}"
+    gpu = "" if summary.plan.own else trained_on(host)
+    return f"{seen['cpu_model']}, {facts['usable_cpus']} usable CPUs{gpu}; {used}; {what_was_run(summary)}"
 
 
 def evidence(summary: Summary) -> list[Row]:

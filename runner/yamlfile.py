@@ -34,11 +34,13 @@ class YamlFile:
         return InputError(f"{self.path}:{self.lines.get(at, 1)}: {problem}")
 
 
-def read(path: Path, what: str = "a profile") -> YamlFile:
+def read(path: Path, what: str = "a profile", own: bool = False) -> YamlFile:
     """Parse ``path``, which is to be ``what``.
 
-    Raises InputError for anything that is not a mapping of unique string keys in UTF-8 YAML.
+    A file of the kit's ``own`` is read by libyaml, where PyYAML has it: 8 times as fast, but its words for an error
+    are not ours. Raises InputError for anything that is not a mapping of unique string keys in UTF-8 YAML.
     """
+    parser: Any = yaml.CSafeLoader if own and yaml.__with_libyaml__ else yaml.SafeLoader
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
@@ -49,7 +51,7 @@ def read(path: Path, what: str = "a profile") -> YamlFile:
         raise InputError(f"{path}: can't be read: {error.strerror}") from None
     loader = None
     try:
-        loader = yaml.SafeLoader(text)
+        loader = parser(text)
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
             raise InputError(f"{path}:1: {what} is a mapping of keys to values, for example 'name: {path.stem}'")
@@ -67,7 +69,7 @@ def read(path: Path, what: str = "a profile") -> YamlFile:
             loader.dispose()
 
 
-def _convert(loader: yaml.SafeLoader, node: yaml.Node, at: Path_, file: YamlFile) -> Any:
+def _convert(loader: Any, node: yaml.Node, at: Path_, file: YamlFile) -> Any:
     line = node.start_mark.line + 1
     file.lines.setdefault(at, line)
     if len(at) > DEEPEST:
@@ -86,7 +88,7 @@ def _convert(loader: yaml.SafeLoader, node: yaml.Node, at: Path_, file: YamlFile
         raise InputError(f"{file.path}:{line}: not valid YAML: '{node.value}': {error}; quote it") from None
 
 
-def _convert_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode, at: Path_, file: YamlFile) -> dict[str, Any]:
+def _convert_mapping(loader: Any, node: yaml.MappingNode, at: Path_, file: YamlFile) -> dict[str, Any]:
     mapping: dict[str, Any] = {}
     for key_node, value_node in node.value:
         line = key_node.start_mark.line + 1

@@ -11,9 +11,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from runner import engines
 from runner.cli import main
@@ -23,7 +25,9 @@ from tests.instant_engine import InstantEngine
 from tests.simulation import Simulation
 
 PROJECT = Path(__file__).resolve().parent.parent
-CLI_TIMEOUT_S = 240
+# Before PATH's other folders: what is here is not to be taken from the machine.
+STAND_INS = PROJECT / "tests/stand_ins"
+CLI_TIMEOUT_S = 480
 
 # The same examples in every run, whatever the machine's speed, and nothing left behind.
 settings.register_profile("project", derandomize=True, deadline=None, database=None)
@@ -33,6 +37,31 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 Start = Callable[..., "subprocess.Popen[str]"]
+
+
+# Which tests share a group, by the first that their place begins with: those of one group never run beside each other.
+# One starts workers and containers, and sees to it that none is left; the other has what mostly waits: for a cluster's
+# jobs, and for images that are built.
+GROUPS = {
+    "tests/engines/slurm/": "waiting", "tests/engines/test_image_build": "waiting", "tests/images/": "waiting",
+    "tests/engines/test_env_formats.py::test_a_batch_script_": "waiting",
+    "tests/engines/": "working", "tests/faults/": "working",
+}  # fmt: skip
+
+
+class ByGroup(LoadScopeScheduling):
+    """Hands each of GROUPS to one process, and every other test to any.
+
+    pytest-xdist's own loadgroup writes groups into names of tests, which pytest 9 does not let it change.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return next((name for place, name in GROUPS.items() if nodeid.startswith(place)), nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """``pytest --dist loadgroup`` goes by GROUPS."""
+    return ByGroup(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +75,11 @@ def own_surroundings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     for name in [name for name in os.environ if is_sensitive(name)]:
         monkeypatch.delenv(name)
     monkeypatch.setattr(measuring, "RESULTS", folder / "results")
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{folder}/no-daemon")  # tests/engines use the real one
+    # tests/engines use the real ones
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{folder}/no-daemon")
+    monkeypatch.setenv("PATH", f"{STAND_INS}{os.pathsep}{os.environ['PATH']}")
+    # no test pulls the plug: what is written need not have reached a disk, which takes milliseconds for each line
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     return folder
 
 
@@ -94,10 +127,12 @@ def cli_process(monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Run ``python -m runner ARGUMENTS`` as a user would. Whatever happens, a traceback is never an answer."""
     monkeypatch.setenv("PYTHONPATH", str(PROJECT))
 
-    def run(*arguments: object, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: object, cwd: Path | None = None, timeout_s: float = CLI_TIMEOUT_S, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         result = subprocess.run(
             command_line(*arguments), cwd=cwd, env={**os.environ, **variables}, capture_output=True, text=True,
-            timeout=CLI_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL,
+            timeout=timeout_s, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert "Traceback" not in result.stderr, result.stderr
         return result

@@ -47,7 +47,8 @@ class InstantEngine:
                 case "exit":
                     return Outcome("", said, self.takes_s, f"ended with exit status {behaviour['status']}")
                 case "problem":
-                    return Outcome(behaviour["text"], said, self.takes_s, "ended with exit status 1")
+                    failure = behaviour.get("failure", "ended with exit status 1")
+                    return Outcome(behaviour["text"], said, self.takes_s, failure)
                 case "print":
                     return Outcome(behaviour["text"], said, self.takes_s, None)
         return Outcome(json.dumps(answer(name, arguments, config, nth, environment)), "", self.takes_s, None)

@@ -1,26 +1,24 @@
 """Answers like ``python -m runner.worker``, at once and as a JSON file tells it to.
 
-usage: simulated_worker.py CONFIG -m runner.worker inspect|train|ranks|yardstick …
+``main`` is started with the arguments CONFIG -m runner.worker inspect|train|ranks|yardstick …
 
 CONFIG has, for each value that a profile gives to the variable SIMULATED (``baseline`` where it gives none), what that
 profile's workers do, for that value with `` warming`` behind it what those do that are started unmeasured, and for
 ``yardstick`` what that worker does; on ranks, or on a part of the CPUs, the value has that behind it (`` on 2 ranks``,
 `` on 1/2``). See ``Simulation`` in simulation.py. Each start is logged beside it in ``starts.jsonl``.
+
+Tests start thousands of these: what takes long to be imported, and is not always needed, is imported where it is.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import shutil
 import signal
 import sys
 import time
 from collections.abc import Mapping
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from runner.worker.sensitive import is_sensitive
 
 PR_SET_PDEATHSIG = 1
@@ -29,6 +27,8 @@ DIGESTS = {"code": "c" * 64, "data": "d" * 64, "initial_weights": "e" * 64}
 
 def inspection(commands: list[str], replaced: dict) -> dict:
     """The document of ``inspect``, which looks for ``commands`` as the real one does, with some fields replaced."""
+    import shutil
+
     libraries = {"jemalloc": {"path": "/usr/lib/libjemalloc.so.2", "sha256": "0" * 64}}
     return {
         "facts": {
@@ -64,13 +64,16 @@ def launched(arguments: list[str]) -> tuple[list[str], str]:
 
 def of_ranks(count: int, behaviour: dict, evidence: dict) -> dict:
     """What a sample of several ranks has besides; ``of_rank`` is, by its number, what one does otherwise."""
+    communication = behaviour.get("communication", {"seconds": 0.002, "share": 0.1})
     ranks = []
     for rank in range(count):
         other = behaviour.get("of_rank", {}).get(str(rank), {})
-        seen = {probe: {**found, **other.get("evidence", {}).get(probe, {})} for probe, found in evidence.items()}
         cpus = other.get("cpus", [2 * rank, 2 * rank + 1])
-        ranks.append({"rank": rank, "node": "here", "cpus": cpus, "evidence": seen})
-    return {"ranks": ranks, "communication": behaviour.get("communication", {"seconds": 0.002, "share": 0.1})}
+        its = {**evidence, "threads": {**evidence["threads"], "masks": {",".join(map(str, cpus)): 2}}}
+        seen = {probe: {**found, **other.get("evidence", {}).get(probe, {})} for probe, found in its.items()}
+        own = other.get("communication", communication)
+        ranks.append({"rank": rank, "node": "here", "cpus": cpus, "communication": own, "evidence": seen})
+    return {"ranks": ranks, "communication": communication}
 
 
 def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:
@@ -95,7 +98,8 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
     if where:
         evidence["openmp"]["max_threads"] = int(environment["OMP_NUM_THREADS"])
     for probe, found in behaviour.get("evidence", {}).items():
-        evidence[probe] |= found
+        evidence[probe] = evidence.get(probe, {}) | found
+    cpus = 4 // int(where.removeprefix(" on 1/")) if where.startswith(" on 1/") else 4
     together = of_ranks(int(where.split()[1]), behaviour, evidence) if where.endswith("ranks") else {}
     return {
         "seconds": seconds,
@@ -109,13 +113,13 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
             "machine_busy_s": 1.25 * seconds, "machine_steal_s": 0.0, "machine_swapped_bytes": 0,
             "user_s": seconds, "system_s": seconds / 4, "minor_faults": 100 * steps, "major_faults": 0,
             "voluntary_switches": 5, "involuntary_switches": 5, "throttled_s": behaviour.get("throttled_s", 0.0),
-            "worker_cpus": 4, "worker_cpus_busy_s": 1.25 * seconds, "worker_cpus_steal_s": 0.0,
+            "worker_cpus": cpus, "worker_cpus_busy_s": 1.25 * seconds, "worker_cpus_steal_s": 0.0,
             "throttle_events": None, "cpu_pressure_s": 0.0, "frequency_mhz": None, **behaviour.get("usage", {}),
         },
         "peak_memory_bytes": 2**29,
         "digests": {**({"command": "a" * 64} if own else DIGESTS), **behaviour.get("digests", {})},
         "evidence": {**evidence, "seconds": 0.01},
-        **({"modes": behaviour["modes"]} if "modes" in behaviour else {}),
+        **{name: behaviour[name] for name in ("modes", "gpu", "backend", "exchange") if name in behaviour},
         **together,
         **({"other_processes": behaviour["other_processes"]} if "other_processes" in behaviour else {}),
     }  # fmt: skip
@@ -138,6 +142,8 @@ def misbehave(behaviour: dict) -> None:
     print(behaviour.get("stderr", "simulated trouble"), file=sys.stderr, flush=True)
     match behaviour["does"]:
         case "hang":
+            import ctypes
+
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             time.sleep(600)
         case "signal":
@@ -172,27 +178,27 @@ def answer(name: str, arguments: list[str], config: dict, nth: int, environment:
     return answers(arguments, {"seconds": [1.0], **behaviour}, nth, environment)
 
 
-def log_start(log: Path, name: str, arguments: list[str], environment: Mapping[str, str]) -> int:
+def log_start(log: str | os.PathLike[str], name: str, arguments: list[str], environment: Mapping[str, str]) -> int:
     """Note the start; returns how many of that name there were before."""
-    starts = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     start = {"name": name, "pid": os.getpid(), "arguments": arguments, "environment": dict(environment)}
-    with log.open("a") as file:
-        file.write(json.dumps(start) + "\n")
-    return sum(earlier["name"] == name for earlier in starts)
+    line = json.dumps(start) + "\n"
+    alike = line[: line.index('"pid": ')]  # how each line of that name begins; to parse them all would take long
+    with open(log, "a+", encoding="utf-8") as file:  # noqa: PTH123
+        file.seek(0)
+        earlier = file.read()
+        file.write(line)
+    return f"\n{earlier}".count(f"\n{alike}")
 
 
 def main() -> None:
-    path = Path(sys.argv[1])
-    config = json.loads(path.read_text())
+    folder = sys.argv[1].rpartition("/")[0]
+    with open(sys.argv[1], encoding="utf-8") as file:  # noqa: PTH123
+        config = json.load(file)
     arguments = sys.argv[4:]  # after -m runner.worker
     name = name_of(arguments, os.environ)
-    nth = log_start(path.with_name("starts.jsonl"), name, arguments, os.environ)
+    nth = log_start(f"{folder}/starts.jsonl", name, arguments, os.environ)
     behaviour = config["workers"].get(name, {})
     time.sleep(behaviour.get("delay", 0))
     if "does" in behaviour and nth >= behaviour.get("from", 0):
         misbehave(behaviour)
     print(json.dumps(answer(name, arguments, config, nth, os.environ)))
-
-
-if __name__ == "__main__":
-    main()

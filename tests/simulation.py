@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-SCRIPT = Path(__file__).with_name("simulated_worker.py")
+PROJECT = Path(__file__).resolve().parent.parent
+# As a module and not as a script, which Python would compile anew at each start.
+WORKER = f"import sys; sys.path.insert(0, '{PROJECT}'); from tests.simulated_worker import main; main()"
 # Seconds of a worker whose speed is that of the reference: a little noise, the same in every test.
 STEADY = (1.00, 1.01, 0.99, 1.02, 0.98, 1.005, 0.995)
 
@@ -24,7 +26,7 @@ class Simulation:
         self.folder = folder
         self.python = folder / "python"
         # -I: nothing of the surroundings' Python settings; -S: no site packages, which starts much faster
-        self.python.write_text(f'#!/bin/sh\nexec {sys.executable} -IS {SCRIPT} {folder}/config.json "$@"\n')
+        self.python.write_text(f'#!/bin/sh\nexec {sys.executable} -IS -c "{WORKER}" {folder}/config.json "$@"\n')
         self.python.chmod(0o755)
         self._config: dict[str, Any] = {"workers": {"baseline": {"seconds": STEADY}}}
         self._save()
@@ -39,8 +41,8 @@ class Simulation:
 
         ``seconds``: what they measure, in turn; ``delay``: how long they really take. ``does`` (hang, signal with
         ``signal``, exit with ``status``, print with ``text``) counts ``from`` the nth start, the first being 0.
-        ``evidence``, ``digests``, ``losses``, ``throttled_s``, ``usage``, ``unit`` and ``modes`` replace what they
-        would print, and ``quality`` is what a test finds where one is asked for.
+        ``evidence``, ``digests``, ``losses``, ``throttled_s``, ``usage``, ``unit``, ``modes``, ``gpu``, ``backend`` and
+        ``exchange`` replace what they would print, and ``quality`` is what a test finds where one is asked for.
         ``communication`` is what several ranks say of theirs, and ``of_rank`` what one of them does otherwise.
         """
         self._config["workers"][name] = {"seconds": STEADY, **behaviour}

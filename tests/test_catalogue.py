@@ -1,13 +1,6 @@
 from __future__ import annotations
 
-import ctypes.util
-import importlib.util
-import mmap
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +11,7 @@ from runner.errors import InputError
 from runner.resolve import resolve
 from runner.values import TYPES
 from runner.worker.evidence import PROBES
-from runner.worker.libraries import FILE_NAMES, locate, search_folders
+from runner.worker.libraries import FILE_NAMES
 
 INSPECTION = {
     "facts": {"physical_cores": 4, "usable_cpus": 8, "numa_nodes": 2},
@@ -29,8 +22,13 @@ INSPECTION = {
     "library_folders": ["/lib"],
     "commands": {"numactl": "/usr/bin/numactl"},
 }
+# The same machine with eight GPUs, and a torch that can use them.
+WITH_GPUS = {
+    **INSPECTION,
+    "facts": {"physical_cores": 4, "usable_cpus": 8, "numa_nodes": 2, "gpus": 8},
+    "packages": {"torch": "2.13.0+cu130", "intel-openmp": "2026.2.0"},
+}
 EVERYTHING = frozenset(LIBRARIES)
-LOADER = next(Path("/lib64").glob("ld-linux-*.so.2"), None)
 
 
 def problem(name: str, value: str, present=EVERYTHING, known=None) -> str | None:
@@ -72,7 +70,20 @@ def test_each_type_is_used_and_each_default_that_is_a_bare_number_or_word_is_all
 def test_every_variable_of_a_shipped_profile_is_known_and_right(name):
     loaded = profile.load(name)
     assert loaded.env.keys() <= load().keys()
-    require(resolve(loaded, INSPECTION), INSPECTION)
+    inspection = WITH_GPUS if "gpus" in loaded.needs else INSPECTION
+    require(resolve(loaded, inspection), inspection)
+
+
+@pytest.mark.parametrize("name", [name for name in profile.names() if name.startswith(("gpu-", "nccl-"))])
+def test_a_shipped_profile_for_gpus_needs_some_and_says_where_it_helps_and_hurts(name):
+    loaded = profile.load(name)
+    assert loaded.needs == {"gpus": 2 if name.startswith("nccl-") else 1}
+    assert all((loaded.helps, loaded.hurts, loaded.source.startswith("https://")))
+    # what nothing shows is expected by none, and each says so
+    shown = [load()[variable].verified_by for variable in loaded.env]
+    assert bool(loaded.expect) == any(shown), name
+    with pytest.raises(InputError, match="needs gpus to be"):
+        resolve(loaded, INSPECTION)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +225,20 @@ GOOD = {
     ],
     "CUDA_VISIBLE_DEVICES": ["", "0,1", "-1", "GPU-8932f937"],
     "CUBLAS_WORKSPACE_CONFIG": [":4096:8", ":16:8:4096:2"],
-    "NCCL_ALGO": ["Ring", "^Tree,Ring", "allreduce:tree;broadcast:ring"],
+    "CUDA_DEVICE_ORDER": ["PCI_BUS_ID"],
+    "CUDA_SCALE_LAUNCH_QUEUES": ["4x", "0.5x"],
+    "NCCL_ALGO": [
+        "Ring", "^Tree,Ring", "allreduce:tree;broadcast:ring", "allreduce:^tree",
+        "ring,collnetdirect;allreduce:tree,collnetdirect;broadcast:ring",
+    ],
+    "NCCL_PROTO": ["Simple", "ll,LL128", "^LL128"],
+    "NCCL_DEBUG_SUBSYS": ["INIT,ENV", "^PROXY,ALLOC", "all"],
+    "NCCL_DEBUG_FILE": ["/tmp/nccl.%h.%p.log"],
+    "NCCL_P2P_LEVEL": ["NVL", "SYS", "3"],
+    "NCCL_P2P_DISABLE": ["0", "1"],
+    "NCCL_SOCKET_IFNAME": ["eth", "=eth0", "^docker,lo", "^=docker0", "=eth0,eth1"],
+    "NCCL_MAX_CTAS": ["1", "64"],
+    "TORCH_NCCL_BLOCKING_WAIT": ["1", "True", "n"],
     "PYTHONHASHSEED": ["0", "random"],
     "LD_PRELOAD": ["/lib/a.so:/lib/b.so"],
 }  # fmt: skip
@@ -259,9 +283,23 @@ BAD = {
     ],
     "CUDA_DEVICE_MAX_CONNECTIONS": ["0", "33"],
     "CUDA_MODULE_LOADING": ["LAZZY"],
+    "CUDA_DEVICE_ORDER": ["pci_bus_id", "BUS"],
+    "CUDA_SCALE_LAUNCH_QUEUES": ["3x", "4"],
+    "CUDA_VISIBLE_DEVICES": ["first", "0;1"],
     "CUBLAS_WORKSPACE_CONFIG": ["4096:8"],
     "NCCL_DEBUG": ["LOUD"],
-    "NCCL_ALGO": ["Rings"],
+    "NCCL_DEBUG_SUBSYS": ["INIT;ENV", "INIT,LOUD"],
+    "NCCL_DEBUG_FILE": ["~/nccl.log"],
+    "NCCL_ALGO": ["Rings", "allgahter:ring", "ring;tree", "ring,"],
+    "NCCL_PROTO": ["LL256", "fast"],
+    "NCCL_P2P_LEVEL": ["nvl", "NVLINK", "9"],
+    "NCCL_P2P_DISABLE": ["yes", "2"],
+    "NCCL_NET_GDR_LEVEL": ["NVL"],
+    "NCCL_SOCKET_IFNAME": ["eth0, eth1", "^"],
+    "NCCL_SOCKET_FAMILY": ["IPv4", "af_inet"],
+    "NCCL_MAX_CTAS": ["0", "65"],
+    "NCCL_NTHREADS": ["100"],
+    "TORCH_NCCL_BLOCKING_WAIT": ["on", "2"],
     "NCCL_MIN_NCHANNELS": ["0"],
     "PYTHONMALLOC": ["jemalloc"],
     "PYTHONHASHSEED": ["x", "-1"],
@@ -289,90 +327,3 @@ def test_a_wrong_key_or_word_comes_with_the_nearest_one():
     assert problem("MALLOC_CONF", "dirty_decay_ms:x") == (
         "MALLOC_CONF: dirty_decay_ms's value 'x' is not a whole number; write a whole number from -1 on"
     )
-
-
-# What the libraries on this machine say
-
-
-def files_of(library: str) -> list[Path]:
-    """The files in which a library's variables are named, as far as they are here."""
-    if library in FILE_NAMES:
-        found = locate(search_folders()).get(library)
-        return [Path(found["path"])] if found else []
-    if library in ("glibc", "loader"):
-        return [LOADER] if LOADER else []
-    if library == "python":
-        name = ctypes.util.find_library(f"python{sys.version_info.major}.{sys.version_info.minor}")
-        beside = Path(sys.executable).resolve().parent.parent.glob("lib/libpython3*.so.1.0")
-        return [Path(sys.executable).resolve(), *beside, *(Path(found) for found in [name] if found and "/" in found)]
-    torch = importlib.util.find_spec("torch")
-    if torch is None or not torch.submodule_search_locations or library in ("cuda", "nccl"):
-        return []
-    folder = Path(torch.submodule_search_locations[0]) / "lib"
-    if library == "gnu-openmp":
-        return [*folder.glob("libgomp*.so*"), *folder.parent.parent.glob("torch.libs/libgomp*.so*")]
-    return [folder / "libc10.so", folder / "libtorch_cpu.so"]
-
-
-def marker(library: str, name: str) -> str:
-    """How a library's file names a variable: some put a prefix of their own before it when they look it up."""
-    if library == "onednn":
-        return re.sub("^(ONEDNN|DNNL)_", "", name)
-    if library == "mimalloc":
-        return name.removeprefix("MIMALLOC_").lower()
-    return name.removeprefix("LD_") if library == "loader" else name
-
-
-@pytest.mark.parametrize("library", sorted(LIBRARIES))
-def test_each_variable_is_named_in_the_files_of_a_library_that_reads_it(library):
-    paths = [path for path in files_of(library) if path.is_file()]
-    if not paths:
-        pytest.skip(f"{library} is not on this machine")
-    names = {name for name, variable in load().items() if variable.read_by.get(library) in ("any", ">=2.2", ">=2.26")}
-    assert names
-    for path in paths:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            names = {name for name in names if content.find(marker(library, name).encode()) < 0}
-    assert not names
-
-
-def output(command: list[str], **variables: str) -> str:
-    result = subprocess.run(
-        command, env={"PATH": os.defpath, **variables}, capture_output=True, text=True, timeout=20, check=False
-    )
-    return result.stdout + result.stderr
-
-
-def preloadable(library: str) -> str:
-    found = locate(search_folders()).get(library)
-    if found is None:
-        pytest.skip(f"{library} is not on this machine")
-    return found["path"]
-
-
-@pytest.mark.parametrize("known", [True, False])
-def test_jemalloc_agrees(known):
-    path = preloadable("jemalloc")
-    for value in (GOOD if known else BAD)["MALLOC_CONF"]:
-        assert ("<jemalloc>" not in output(["/bin/true"], LD_PRELOAD=path, MALLOC_CONF=value)) == known, value
-
-
-@pytest.mark.parametrize("known", [True, False])
-def test_the_intel_runtime_agrees_on_affinity(known):
-    path = preloadable("intel-openmp")
-    load_it = [sys.executable, "-IS", "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1]).omp_get_max_threads()", path]
-    for value in (GOOD if known else BAD)["KMP_AFFINITY"][:6]:
-        told = output(load_it, KMP_AFFINITY=value, KMP_SETTINGS="1")
-        # of what is no fault of the value: balanced chooses a granularity, and a machine may lack a layer
-        assert (not re.search(r"Warning #(57|58|59|61|62|65|81):", told)) == known, (value, told)
-
-
-def test_glibc_agrees():
-    if LOADER is None:
-        pytest.skip("glibc's loader is not on this machine")
-    listing = output([str(LOADER), "--list-tunables"])
-    for value in BAD["GLIBC_TUNABLES"]:
-        if not value.endswith("=1M"):  # of this, older versions take the 1
-            assert output([str(LOADER), "--list-tunables"], GLIBC_TUNABLES=value) == listing, value
-    changed = output([str(LOADER), "--list-tunables"], GLIBC_TUNABLES="glibc.malloc.mmap_threshold=0x100000")
-    assert "glibc.malloc.mmap_threshold: 0x100000 " in changed

@@ -16,7 +16,7 @@ from tests.simulation import times
 MEASURING = (
     "--python", "--image", "--sif", "--cpus", "--cpuset-cpus", "--memory",
     "--resume", "--workload", "--full", "--epochs", "--force", "--budget", "--blocks", "--margin", "--half-width",
-    "--precision", "--compile", "--channels-last", "--scale",
+    "--device", "--precision", "--compile", "--channels-last", "--scale",
     "--steps", "--warmup-steps", "--timeout",
     "--seed", "--data", "--keep-env", "--output", "--json", "--command", "--metric", "--unit", "--warmup-lines",
 )  # fmt: skip
@@ -26,6 +26,7 @@ FLAGS = {
         "--python",
         "--space",
         "--nproc",
+        "--backend",
         "--budget",
         "--numerics",
         "--exhaustive",
@@ -34,6 +35,7 @@ FLAGS = {
         "--profile",
         "--resume",
         "--workload",
+        "--device",
         "--command",
         "--metric",
         "--steps",
@@ -41,10 +43,11 @@ FLAGS = {
         "--output",
         "--json",
     ),
-    "bench": ("PROFILE", "--engine", "--nproc", *MEASURING),
+    "bench": ("PROFILE", "--engine", "--nproc", "--nodes", "--backend", "--against-image", "--against-sif", *MEASURING),
     "submit": (
         "PROFILE",
         "--engine",
+        "--nproc",
         "--nodes",
         "--nodelist",
         "--partition",
@@ -60,13 +63,40 @@ FLAGS = {
     "matrix": ("PROFILE", "--engine", *MEASURING),
     "compare-engines": ("PROFILE", "--engines", *MEASURING),
     "loader-grid": ("PROFILE", "--engine", "--workers", "--batches", "--prefetch", "--pin-memory", *MEASURING),
-    "profile-ops": ("PROFILE2", "--engine", "--workload", "--processes", "--steps", "--data", "--top", "--json"),
+    "profile-ops": (
+        "PROFILE2",
+        "--engine",
+        "--device",
+        "--workload",
+        "--processes",
+        "--steps",
+        "--data",
+        "--top",
+        "--json",
+    ),
     "profiles": ("--json",),
     "show": ("PROFILE", "--engine", "--python", "--json"),
     "env": ("PROFILE", "--format", "--engine", "--python", "--image", "--sif", "--cpus", "--cpuset-cpus", "--memory"),
     "exec": ("PROFILE", "--engine", "--evidence", "--no-check", "--keep-env", "--allow-unknown", "--python", "--image"),
     "baseline": ("save", "check", "diff", "list"),
-    "fleet": ("report", "DIR", "--profile", "--margin", "--json", "--html", "--prometheus"),
+    "fleet": (
+        "PROFILE",
+        "report",
+        "DIR",
+        "--profile",
+        "--html",
+        "--prometheus",
+        "--engine",
+        "--nproc",
+        "--nodelist",
+        "--partition",
+        "--time",
+        "--sbatch",
+        "--start-within",
+        "--detach",
+        "--dry-run",
+        *MEASURING,
+    ),
     "history": ("DIR", "--profile", "--engine", "--verdict", "--since", "--limit", "--json"),
     "export-results": ("DIR", "--format", "--output"),
     "report": ("DIR", "--details", "--json", "--html", "--png", "--markdown"),
@@ -91,6 +121,9 @@ def test_help_lists_the_commands_and_the_exit_statuses(cli):
     assert result.returncode == 0
     for word in (*FLAGS, *EXIT_STATUSES):
         assert word in result.stdout
+    said = result.stdout.splitlines()[2]
+    assert said.startswith("Find out what an environment (variables, preloaded libraries, bindings) is worth to ")
+    assert "module" not in result.stdout
 
 
 def test_version(cli_process):
@@ -116,7 +149,17 @@ def test_wrong_usage(cli, arguments):
     assert result.stderr.startswith("usage: runner")
 
 
-def test_every_json_parses(cli, bench, simulation, run_folder):
+def test_no_line_that_is_not_for_a_terminal_ends_in_blanks(bench, simulation, instant, cli, run_folder):
+    simulation.worker("mine", seconds=times(0.5))
+    printed = bench("mine").stdout
+    for command in (("report", run_folder, "--details"), ("profiles",), ("history", run_folder)):
+        printed += cli(*command).stdout
+    lines = printed.splitlines()
+    assert sum("  " in line for line in lines) > 20
+    assert [line for line in lines if line.endswith(" ")] == []
+
+
+def test_every_json_parses(cli, bench, simulation, instant, run_folder):
     simulation.worker("mine", seconds=times(0.5))
     outputs = [
         bench("mine", "--json"),

@@ -116,6 +116,11 @@ CASES = [
         [{**sees("limits", numa_calls=False), "facts": {"numa_nodes": 1}}],
     ),
     (
+        "numa-calls-refused", "warn",  # for one of two ranks, each with a node of its own
+        {**sees("limits", numa_calls=False), "facts": {"numa_nodes": 1, "machine_numa_nodes": 2}},
+        [{**sees("limits", numa_calls=False), "facts": {"numa_nodes": 1, "machine_numa_nodes": 1}}],
+    ),
+    (
         "near-memory-limit", "warn", memory(900 * MIB),
         [memory(899 * MIB), memory(900 * MIB, None), memory(None)],
     ),
@@ -163,7 +168,8 @@ CASES = [
     (
         "numa-node-missing", "stop", {"prefix": ("numactl", "--cpunodebind=1", "--localalloc")},
         [{"prefix": ("numactl", "--cpunodebind=0")}, {"prefix": ("numactl", "--interleave=all")}, {"prefix": ("nice",)},
-         {"prefix": ("numactl", "--cpunodebind=1"), "facts": {"numa_nodes": 2}}],
+         {"prefix": ("numactl", "--cpunodebind=1"), "facts": {"numa_nodes": 2}},
+         {"prefix": ("numactl", "--interleave=0,1"), "facts": {"numa_nodes": 1, "machine_numa_nodes": 2}}],
     ),
     (
         "numa-node-missing", "stop", {"prefix": ("/usr/bin/numactl", "-m0-2"), "facts": {"numa_nodes": 2}},
@@ -284,3 +290,29 @@ def test_fixed_addresses_are_mended_where_they_were_fixed(aslr, mend):
     (finding,) = diagnose(situation(fingerprint={"aslr": aslr}))
     assert finding.seen == f"address space randomisation is {aslr}"
     assert mend in finding.mend
+
+
+def seen_gpus(*uuids):
+    return {"devices": [{"name": "a GPU", "uuid": uuid} for uuid in uuids], "interfaces": ["eth0", "lo"]}
+
+
+@pytest.mark.parametrize(
+    ("variables", "code"),
+    [
+        ({"CUDA_VISIBLE_DEVICES": "1"}, None),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-b"}, None),
+        ({"CUDA_VISIBLE_DEVICES": "2"}, "gpu-missing"),
+        ({"CUDA_VISIBLE_DEVICES": ""}, "gpu-missing"),
+        ({"NCCL_SOCKET_IFNAME": "eth"}, None),
+        ({"NCCL_SOCKET_IFNAME": "=eth0"}, None),
+        ({"NCCL_SOCKET_IFNAME": "ib,lo"}, None),
+        ({"NCCL_SOCKET_IFNAME": "^docker,lo"}, None),
+        ({"NCCL_SOCKET_IFNAME": "=eth"}, "interface-missing"),
+        ({"NCCL_SOCKET_IFNAME": "ib,ens"}, "interface-missing"),
+    ],
+)
+def test_gpus_and_interfaces_that_are_named_and_not_there(variables, code):
+    seen = Situation(FACTS, FINGERPRINT, environment(variables), accelerator=seen_gpus("GPU-aa", "GPU-bb"))
+    assert [(one.code, one.severity) for one in diagnose(seen)] == ([(code, "stop")] if code else [])
+    unseen = Situation(FACTS, FINGERPRINT, environment(variables))
+    assert {one.code for one in diagnose(unseen)} == {"no-gpu"}  # which alone is known where they were not looked for

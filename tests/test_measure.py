@@ -339,7 +339,7 @@ def test_full_training_once_each(bench, simulation, samples, events):
     assert len(simulation.starts(all=True)) == 3
 
 
-def test_a_full_training_of_few_epochs_is_not_held_against_the_book(bench, simulation):
+def test_a_full_training_of_few_epochs_is_not_held_against_the_book(bench, simulation, instant):
     result = bench("mine", "--full", "--epochs", 2)
     assert result.returncode == 0
     arguments = simulation.starts()[0]["arguments"]
@@ -347,7 +347,7 @@ def test_a_full_training_of_few_epochs_is_not_held_against_the_book(bench, simul
     assert "the book's" not in result.stdout
 
 
-def test_full_trainings_in_several_blocks_have_an_interval(bench, simulation, samples, events):
+def test_full_trainings_in_several_blocks_have_an_interval(bench, simulation, instant, samples, events):
     simulation.worker("mine", seconds=times(0.5))
     result = bench("mine", "--full", "--blocks", 6, "--json")
     assert result.returncode == 0

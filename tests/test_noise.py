@@ -45,6 +45,12 @@ def test_what_marks_a_sample(disturbed, mark, short_of_it):
     assert marks(sample(**short_of_it)) == []
 
 
+def test_what_an_engine_runs_for_the_worker_is_no_other_program():
+    assert marks(sample(**others(0.43), engine_s=0.33 * SECONDS)) == []
+    assert marks(sample(**others(0.43), engine_s=0.2 * SECONDS)) == ["others used 0.23 CPUs"]
+    assert marks(sample(**others(0.43), engine_s=None)) == ["others used 0.43 CPUs"]
+
+
 def test_all_that_disturbed_a_sample_is_named():
     found = marks(sample(**others(1), **stolen(1), machine_swapped_bytes=2**30, throttle_events=1))
     assert found == ["others used 1.00 CPUs", "1.00 CPUs stolen", "1024 MiB swapped", "cores too hot 1 times"]

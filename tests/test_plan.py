@@ -245,6 +245,9 @@ def test_the_worker_understands_how_ranks_are_started(ranked):
     given = parser().parse_args(fixed.worker_arguments(fixed.reference))
     assert (given.command, given.nproc, given.nodes, given.of) == ("ranks", 2, 3, 1)
     assert parser().parse_args(given.argv).workload == "cnn"
+    assert parser().parse_args(given.argv).unprofiled is False
+    warming = parser().parse_args(fixed.shortest_arguments(fixed.reference)).argv
+    assert (parser().parse_args(warming).unprofiled, parser().parse_args(warming).steps) == (True, 1)
 
 
 def test_ranks_are_recorded(ranked):

@@ -101,7 +101,7 @@ def test_a_rank_has_its_part_of_the_machine(write_profile):
     loaded = profile.load(str(write_profile("some", "env:\n  OMP_NUM_THREADS: ${usable_cpus}\n")))
     assert resolve(loaded, of_rank(INSPECTION, 2)).variables == {"OMP_NUM_THREADS": "3"}
     assert of_rank(INSPECTION, 4)["facts"] == {
-        "physical_cores": 1, "usable_cpus": 1, "numa_nodes": 1, "cpu_quota": 6.0
+        "physical_cores": 1, "usable_cpus": 1, "numa_nodes": 1, "machine_numa_nodes": 1, "cpu_quota": 6.0
     }  # fmt: skip
     assert of_rank(INSPECTION, 1) is INSPECTION
 
@@ -128,8 +128,51 @@ def test_what_a_profile_needs_is_a_ranks_part_but_for_the_machines_nodes(write_p
         resolve(many, of_rank(INSPECTION, 2))
 
 
-@pytest.mark.parametrize("prefix", ["[taskset, -c, '0']", "[numactl, --cpunodebind=0]", "[numactl, -C, '0']"])
-def test_a_rank_can_not_choose_its_cpus(write_profile, prefix):
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "[taskset, -c, '0']", "[/usr/bin/taskset, '1']", "[nice, taskset, '1']", "[numactl, --cpunodebind=0]",
+        "[numactl, -C, '0']", "[numactl, --localalloc, --cpubind=0]", "[/usr/bin/numactl, --membind=0]",
+    ],
+)  # fmt: skip
+def test_a_rank_can_not_choose_where_it_runs(write_profile, prefix):
     loaded = profile.load(str(write_profile("some", f"prefix: {prefix}\n")))
-    with pytest.raises(InputError, match=r"says which CPUs to take .*, and --nproc gives each rank some of its own"):
+    with pytest.raises(InputError, match=r"says where to run \(.*\), and each rank gets CPUs of its own; leave one"):
         resolve(loaded, of_rank(INSPECTION, 2))
+
+
+@pytest.mark.parametrize("prefix", ["[numactl, --interleave=all]", "[env, -C, /tmp]", "[numactl, --localalloc]"])
+def test_a_prefix_that_leaves_the_cpus_alone_goes_with_ranks(write_profile, prefix):
+    loaded = profile.load(str(write_profile("some", f"prefix: {prefix}\n")))
+    there = {**INSPECTION, "commands": {"numactl": "/usr/bin/numactl", "env": "/usr/bin/env"}}
+    assert resolve(loaded, of_rank(there, 2)).prefix == loaded.prefix
+
+
+# --- GPUs ---
+
+
+@pytest.mark.parametrize("facts", [{}, {"gpus": 0}])
+def test_gpus_that_were_not_looked_for_are_none(write_profile, facts):
+    inspection = {**INSPECTION, "facts": {**INSPECTION["facts"], **facts}}
+    with pytest.raises(InputError) as caught:
+        resolve(profile.load(str(write_profile("some", "needs: {gpus: 1}\n"))), inspection)
+    assert str(caught.value) == (
+        "profile 'some' needs gpus to be 1 or more, and here it is 0 (those that training on --device cuda could use): "
+        "it does not apply to this machine; choose another"
+    )
+
+
+def test_gpus_may_be_referred_to(write_profile):
+    inspection = {**INSPECTION, "facts": {**INSPECTION["facts"], "gpus": 2}}
+    text = "needs: {gpus: 2}\nenv:\n  OMP_NUM_THREADS: ${physical_cores // gpus}\n"
+    assert resolve(profile.load(str(write_profile("some", text))), inspection).variables == {"OMP_NUM_THREADS": "2"}
+
+
+def test_a_rank_has_one_gpu_and_what_a_profile_needs_is_the_machines(write_profile):
+    inspection = {**INSPECTION, "facts": {**INSPECTION["facts"], "gpus": 2}}
+    text = "needs: {gpus: 2}\nenv:\n  OMP_NUM_THREADS: ${physical_cores // gpus}\n"
+    loaded = profile.load(str(write_profile("some", text)))
+    assert resolve(loaded, of_rank(inspection, 2)).variables == {"OMP_NUM_THREADS": "2"}
+    with pytest.raises(InputError, match="needs gpus to be 2 or more, and here it is 1 "):
+        resolve(loaded, of_rank({**inspection, "facts": {**inspection["facts"], "gpus": 1}}, 2))
+    assert of_rank({**inspection, "facts": {**inspection["facts"], "gpus": 0}}, 2)["facts"]["gpus"] == 0

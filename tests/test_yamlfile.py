@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
-from runner import yamlfile
+from runner import catalogue, yamlfile
 from runner.errors import InputError
 
 
@@ -76,3 +77,12 @@ def test_not_utf8_names_the_byte_and_the_mend(written):
 def test_folder_in_place_of_a_file(tmp_path):
     with pytest.raises(InputError, match="can't be read: Is a directory"):
         yamlfile.read(tmp_path)
+
+
+def test_the_kits_own_files_are_read_alike_by_the_faster_parser(monkeypatch):
+    paths = sorted(catalogue.FOLDER.glob("*.yaml"))
+    slowly = [yamlfile.read(path) for path in paths]
+    if yaml.__with_libyaml__:
+        monkeypatch.setattr(yaml, "SafeLoader", None)
+    assert [yamlfile.read(path, own=True) for path in paths] == slowly
+    assert len(slowly) > 1

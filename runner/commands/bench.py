@@ -1,4 +1,4 @@
-"""``runner bench PROFILE...``: measure profiles against the baseline."""
+"""``runner bench PROFILE...``: measure profiles against the baseline, or one profile in two images."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from runner import engines, profile
-from runner.commands import measuring, own_command, ranks
+from runner.commands import against_image, measuring, own_command, ranks
 from runner.errors import InputError
 from runner.plan import REFERENCE_PROFILE, Arm
 from runner.worker.workloads import ALL
@@ -20,17 +20,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("profile", metavar="PROFILE", nargs="*", help="name of a profile, or a YAML file")
     parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
     ranks.add_option(parser, "and measure how that scales")
+    ranks.add_nodes_option(parser)
     each = f"with --workload all {BUDGET_EACH_S:g}s for each profile on each, the baseline too"
     measuring.add_measuring_options(parser, budget=f"4m; {each}")
+    against_image.add_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     if not arguments.profile and arguments.resume is None:
         raise InputError(f"bench needs a PROFILE; there are: {', '.join(profile.names())}")
     title = "+".join(Path(name).stem for name in arguments.profile)
+    against = against_image.given(arguments)
+    if against is not None and arguments.resume is None:
+        nodes = arguments.nodes or 1
+        ranks.require_nodes(nodes, arguments.engine or "local")
+        ranks.require(arguments, nodes)
+        return measuring.run(arguments, f"{title}-images", against_image.arms(arguments, against))
     arms = against_baseline(arguments.profile, arguments.engine or "local")
     if arguments.resume is None:
-        arms = ranks.arms(arguments, arms)
+        nodes = arguments.nodes or 1
+        ranks.require_nodes(nodes, arguments.engine or "local")
+        arms = ranks.arms(arguments, arms, nodes)
     if arguments.workload == own_command.EVERY and arguments.resume is None:
         arms = on_every_workload(arms)
         title = f"{title}-all"

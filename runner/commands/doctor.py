@@ -28,6 +28,7 @@ from runner.machine_lock import machine_lock
 from runner.plan import REFERENCE_PROFILE
 from runner.resolve import resolve
 from runner.worker.machine_load import watch as watch_machine
+from runner.worker.modes import CUDA
 
 LOAD_S = 3.0
 WATCH_S = 10.0
@@ -81,7 +82,8 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         return wrong  # some of these hang a library or bring it down
     with machine_lock():
         load = watch_machine(LOAD_S)
-        outcome = engine.run(Task(TRIAL, environment.variables, inherited, environment.prefix))
+        on = ("--device", CUDA) if "gpus" in chosen.needs else ()  # it would not be in effect elsewhere
+        outcome = engine.run(Task((*TRIAL, *on), environment.variables, inherited, environment.prefix))
     facts, fingerprint, libraries = (inspection[part] for part in ("facts", "fingerprint", "libraries"))
     if outcome.failure is not None:
         last = (outcome.stderr_tail.strip().splitlines() or ["it printed nothing"])[-1]

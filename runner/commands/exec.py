@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 LIMITS = ("image", "sif", "cpus", "cpuset_cpus", "memory")  # mean nothing to the local engine
+# What starts several processes of a training itself.
+LAUNCHERS = ("torchrun", "torch.distributed.run", "mpirun", "mpiexec", "srun")
+# How many processes a launcher has started, in the variables of each: torchrun, srun, Open MPI's mpirun.
+SIZES = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
             passed_on = {name: caller[name] for name in arguments.keep_env}
             environment, start = container.prepare(arguments, command, passed_on, evidence)
+        _say_ranks(arguments.profile, environment.get("ranks", 1), command)
         seen: dict[int, onlooker.Seen] = {}
         watched = start.watched and not arguments.no_check
         try:
@@ -166,6 +171,19 @@ def _write(path: Path, document: Mapping[str, Any]) -> None:
 def _say_removed(names: Sequence[str]) -> None:
     if names:
         _say(f"left out {', '.join(names)}, which could change the outcome (--keep-env NAME passes one on)")
+
+
+def _say_ranks(profile: str, ranks: int, command: Sequence[str]) -> None:
+    """Where a profile is for several ranks, and the command is one process: most CPUs are idle then."""
+    several = any(word.rpartition("/")[2] in LAUNCHERS for word in command)
+    if ranks == 1 or several or any(os.environ.get(name, "1") != "1" for name in SIZES):
+        return
+    from shlex import quote
+
+    _say(
+        f"{profile} sets what each of {ranks} ranks is to have, and this starts one process; to start {ranks}: "
+        f"runner exec {quote(profile)} -- torchrun --nproc-per-node {ranks} train.py"
+    )
 
 
 def _unusable(command: str, why: str, status: int) -> int:

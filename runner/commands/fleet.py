@@ -1,46 +1,93 @@
-"""``runner fleet report DIR``: one report of the same measurement on many nodes."""
+"""``runner fleet PROFILE...`` measures the same on every node of a cluster, and ``runner fleet report DIR`` reports."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from runner import atomic, report
-from runner.arguments import share
+from runner.arguments import refuse_others
+from runner.commands import submission
 from runner.errors import FAILED, MEASURED, InputError
-from runner.plan import MARGIN
+from runner.plan import MARGIN, REFERENCE_PROFILE
+from runner.slurm.collect import NodeResult
+from runner.slurm.settings import Settings
 
-# The word that stands where a profile to measure would: no profile can have this name.
+# The word that stands where a profile to measure would.
 REPORT = "report"
+# What `runner fleet report` takes besides the folder.
+OF_REPORT = ("judged", "margin", "json", "html", "prometheus")
 EXIT_STATUSES = (
-    "exit status: 0 done, and no node is slow or left out; 1 a worker failed, or a node is slow or can't be compared; "
-    "2 bad input; 130 interrupted"
+    "exit status: 0 done, and no node is slow or left out; 1 a worker failed, or a node is slow, was not measured or "
+    "can't be compared; 2 bad input; 130 interrupted"
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXIT_STATUSES
-    parser.add_argument("action", metavar=REPORT, help="report on what was measured")
-    parser.add_argument("folder", metavar="DIR", type=Path,
-                        help="folder with one folder per node, each with the record of a run")  # fmt: skip
-    parser.add_argument("--profile", metavar="NAME", help="judge nodes by this one, where they measured several")
-    parser.add_argument("--margin", metavar="SHARE", type=share, default=MARGIN,
-                        help="let pass so much more time than the middle node takes (default: 2%%)")  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print JSON for scripts, with every node")
-    group = parser.add_argument_group("instead of printing it")
+    parser.add_argument("profile", metavar="PROFILE", nargs="*",
+                        help="measure these on every node, each in a Slurm job of its own, and report; or "
+                        f"'{REPORT} DIR': report on a folder with one folder per node, each with a record")  # fmt: skip
+    group = parser.add_argument_group("report")
+    group.add_argument("--profile", dest="judged", metavar="NAME",
+                       help="judge nodes by this one, where they measured several")  # fmt: skip
     group.add_argument("--html", metavar="FILE", type=Path, help="write one page with pictures, for a browser")
     group.add_argument("--prometheus", metavar="FILE", type=Path,
                        help="write Prometheus' text format, as its textfile collector takes it")  # fmt: skip
+    submission.add_arguments(
+        parser,
+        nodelist="measure these, as node1,node2 or node[1-2] (default: all of the partition that are in service)",
+        together="on each node alone",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.action != REPORT:
-        raise InputError(f"fleet {arguments.action}: is not known; give: runner fleet {REPORT} DIR")
+    if arguments.profile[:1] == [REPORT]:
+        return _report(arguments)
+
+    compared = [name for name in arguments.profile if name != REFERENCE_PROFILE]
+    if len(compared) > 1 and arguments.judged is None:
+        raise InputError(f"fleet judges nodes by one profile: choose among {', '.join(compared)} with --profile")
+    measured = [Path(name).stem for name in compared] or [REFERENCE_PROFILE]
+    if arguments.profile and arguments.judged not in (None, *measured):
+        raise InputError(f"--profile {arguments.judged}: it is not measured; choose among {', '.join(measured)}")
+
+    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any]) -> int:
+        try:
+            return _show(folder, arguments, _margin(settings), {"submission": document})
+        except InputError as error:
+            if arguments.json:
+                print(json.dumps({"submission": document}))
+            print(f"runner: no report: {error}", file=sys.stderr)
+            return FAILED
+
+    return submission.run(arguments, show, with_resume=("judged", "html", "prometheus"))
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    folders = arguments.profile[1:]
+    if len(folders) != 1:
+        raise InputError(f"fleet {REPORT} takes one folder; give: runner fleet {REPORT} DIR")
+    why = "means nothing to a report, which measures nothing; leave it out"
+    refuse_others(arguments, ("command", "profile", *OF_REPORT), why)
+    return _show(Path(folders[0]), arguments, arguments.margin or MARGIN, {})
+
+
+def _margin(settings: Settings) -> float:
+    """That of the measurement: the smallest difference that matters."""
+    given = [word.partition("=")[2] for word in settings.bench if word.startswith("--margin=")]
+    return float(given[-1]) if given else MARGIN
+
+
+def _show(folder: Path, arguments: argparse.Namespace, margin: float, more: dict[str, Any]) -> int:
+    """Print or write the report; returns the exit status. ``more`` goes into the document for scripts."""
     from runner.fleet import findings
 
-    fleet = findings.find(arguments.folder, arguments.profile, arguments.margin)
+    fleet = findings.find(folder, arguments.judged, margin)
     written = {}
     if arguments.html:
         from runner.fleet import page  # drawing takes a second to load
@@ -56,8 +103,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         from runner.fleet import document
 
-        print(json.dumps(document.document(fleet), allow_nan=False))
-    elif not written:
+        print(json.dumps({**document.document(fleet), **more}, allow_nan=False))
+    elif not written or more:
         from runner.fleet import terminal
 
         terminal.show(fleet, report.console())

@@ -15,7 +15,7 @@ from runner import history, report, wording
 from runner.arguments import count, moment
 from runner.engines.base import PROJECT
 from runner.errors import MEASURED
-from runner.history import Beginning, Run, Unread
+from runner.history import Beginning, Entry, Run, Unread
 from runner.plan import REFERENCE_PROFILE
 from runner.summary import Comparison
 
@@ -25,6 +25,7 @@ VERDICTS = (
 COLOURS = {"faster": "green", "slower": "red", "NOT IN EFFECT": "red", "failed": "red"}
 SPEEDUP_WIDTH = 19  # of 1.367 (1.261-1.603)
 NAME_WIDTH = 17  # leaves room for the longest verdict
+MOST_NODES = 4  # of a submission; the others are counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,13 +44,14 @@ def run(arguments: argparse.Namespace) -> int:
     found = history.folders(arguments.folder)
     begun, unread = history.beginnings(found)
     chosen = [one for one in begun if _begun_as_wanted(one, arguments)]
-    wanted = history.runs(chosen, unread, lambda one: _found_as_wanted(one, arguments))
-    runs = list(itertools.islice(wanted, arguments.limit))
+    most = None if arguments.json or arguments.verdict else MOST_NODES
+    wanted = history.entries(chosen, unread, lambda one: _found_as_wanted(one, arguments), most)
+    entries = list(itertools.islice(wanted, arguments.limit))
     if arguments.json:
         problems = [{"folder": str(one.folder), "problem": one.problem} for one in unread]
-        print(json.dumps({"runs": [one.to_json() for one in runs], "unreadable": problems}))
+        print(json.dumps({"runs": [one.to_json() for one in entries], "unreadable": problems}))
     else:
-        _show(runs, unread, arguments.folder, len(found), report.console())
+        _show(entries, unread, arguments.folder, len(found), report.console())
     return MEASURED
 
 
@@ -69,40 +71,52 @@ def _found_as_wanted(run: Run, arguments: argparse.Namespace) -> bool:
     return any(verdict.startswith(arguments.verdict) for verdict in verdicts)
 
 
-def _show(runs: list[Run], unread: list[Unread], place: Path, found: int, out: Console) -> None:
+def _show(entries: list[Entry], unread: list[Unread], place: Path, found: int, out: Console) -> None:
     shown = place.relative_to(Path.cwd()) if place.is_absolute() and place.is_relative_to(Path.cwd()) else place
     if found == 0:
         out.print(Text(f"no runs in {shown}; measure one with: runner bench PROFILE"), soft_wrap=True)
-    elif not runs and len(unread) < found:
+    elif not entries and len(unread) < found:
         out.print(Text(f"none of the {found} runs in {shown} is like that"), soft_wrap=True)
-    elif runs:
+    elif entries:
+        runs = [run for entry in entries for run in entry.runs]
         names = min(NAME_WIDTH, max(len(_label(run, arm)) for run in runs for arm in _names(run)))
         out.print(Text(f"runs in {shown}, the latest first"), soft_wrap=True)
-        for run in runs:
-            _entry(run, names, out)
+        for entry in entries:
+            _entry(entry, names, out)
     for one in unread:
         out.print(Text(f"not read: {_name(one.folder, place)}: {one.problem}", "yellow"), soft_wrap=True)
 
 
-def _entry(run: Run, names: int, out: Console) -> None:
-    """One run: the day and a line for each comparison, then the time and what else there is to know."""
+def _entry(entry: Entry, names: int, out: Console) -> None:
+    """The day and a line for each comparison, on each node of a submission; then the time and what else is known."""
+    run, *others = entry.runs[:MOST_NODES]
     plan = run.summary.plan
     lines = Table.grid(padding=(0, 2, 0, 0))
     lines.add_column(width=names, overflow="fold")
     lines.add_column(width=SPEEDUP_WIDTH)
     lines.add_column(overflow="fold")
-    for one in run.summary.comparisons:
-        lines.add_row(_label(run, one.arm), _speedup(one), Text(one.verdict, COLOURS.get(one.verdict, "")))
-    if not run.summary.comparisons:
-        lines.add_row(_label(run, plan.reference.name), "-", "nothing to compare with")
-    facts = [*history.engines(plan), wording.trained(plan), f"{run.blocks} block{'' if run.blocks == 1 else 's'}"]
-    if plan.reference.profile != REFERENCE_PROFILE:
+    for shown in (run, *others):
+        where = f", {shown.folder.name}" if entry.nodes > 1 else ""
+        for one in shown.summary.comparisons:
+            verdict = Text(one.verdict, COLOURS.get(one.verdict, "")).append(where, "dim")
+            lines.add_row(_label(shown, one.arm), _speedup(one), verdict)
+        if not shown.summary.comparisons:
+            lines.add_row(_label(shown, plan.reference.name), "-", f"nothing to compare with{where}")
+    if entry.nodes > MOST_NODES:
+        lines.add_row("", "", f"and {entry.nodes - MOST_NODES:,} more nodes")
+    nodes = [f"{entry.nodes:,} nodes"] if entry.nodes > 1 else []
+    blocks = f"{run.blocks} block{'' if run.blocks == 1 else 's'}"
+    facts = [*nodes, *history.engines(plan), wording.trained(plan), blocks]
+    if plan.compares_images:
+        facts.append(f"against {plan.reference.name}")
+    elif plan.reference.profile != REFERENCE_PROFILE:
         facts.append(f"against {plan.reference.profile}")
-    facts.append(run.summary.ended or "runs, or was killed")
+    ended = dict.fromkeys(one.summary.ended or "runs, or was killed" for one in (run, *others))
+    facts += ended
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(width=10)
     grid.add_column(overflow="fold")
-    details = Text(f"{', '.join(facts)}; {run.folder.name}", "dim")
+    details = Text(f"{', '.join(facts)}; {entry.folder.name}", "dim")
     when = Text(f"{run.started:%Y-%m-%d}\n").append(f"{run.started:%H:%M}", "dim")
     grid.add_row(when, Group(lines, details))
     out.print(grid)
@@ -113,9 +127,11 @@ def _names(run: Run) -> list[str]:
 
 
 def _label(run: Run, name: str) -> str:
-    """An arm as one line can name it: by its profile, with the engine where there are several."""
+    """An arm as one line can name it: by its profile, with the engine or the image where there are several."""
     arm = next(arm for arm in run.summary.plan.arms if arm.name == name)
-    return f"{arm.profile} in {arm.engine}" if len(history.engines(run.summary.plan)) > 1 else arm.name
+    plan = run.summary.plan
+    where = arm.name if plan.compares_images else arm.engine if len(history.engines(plan)) > 1 else ""
+    return f"{arm.profile} in {where}" if where else arm.name
 
 
 def _speedup(one: Comparison) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner import catalogue, engines, profile, wording
-from runner.commands import measuring, own_command, training
+from runner.commands import measuring, own_command, ranks, training
 from runner.commands.measuring import Surroundings
 from runner.environment import Environment
 from runner.errors import InputError
@@ -21,7 +21,7 @@ from runner.preflight import preflight
 from runner.profile import Profile
 from runner.progress import Progress
 from runner.resolve import resolve
-from runner.tuning.narrow import identity, why
+from runner.tuning.narrow import identity, together, why
 from runner.worker.workloads import DEFAULT
 
 # As much for each profile as `bench` has; the more profiles share one error rate, the more blocks an interval takes.
@@ -62,12 +62,14 @@ def _try_and_measure(arguments: argparse.Namespace) -> int:
     workloads = [] if own_command.own_command(arguments) else [arguments.workload or DEFAULT]
     how = training.options(arguments)
     training.require(workloads, how)
-    around = measuring.surroundings(arguments, [engine], [*sorted(prefixes), *training.tools(how)])
+    ranks.require_exchange(arguments, workloads, how, 1)
+    reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine)
+    around = measuring.surroundings(arguments, [reference], [*sorted(prefixes), *training.tools(how)])
     training.require_in(around.seen, workloads, how)
     choice = choose(loaded, around.seen[engine]["inspection"], arguments.force, arguments.allow_unknown)
     try_once(choice, arguments, engine, around)
-    for name, reason in choice.left_out.items():
-        print(f"left out {name}: {reason}", file=sys.stderr)
+    for names, reason in together(choice.left_out).items():
+        print(f"left out {names}: {reason}", file=sys.stderr)
     if not choice.environments:
         raise InputError(f"none of these profiles is left to measure: {', '.join(choice.left_out)}; name others")
     arms = arms_of(choice, engine)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import secrets
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from runner import __version__, calibration, catalogue, engines, measure, profile, record, report
+from runner import __version__, calibration, catalogue, engines, image_differences, measure, profile, record, report
 from runner import engine_options as options_of_engines
-from runner.arguments import count, duration, share
+from runner.arguments import count, duration, refuse_others, share
 from runner.commands import own_command, ranks, training
 from runner.engines.base import PROJECT, Engine, EngineOptions
 from runner.environment import Environment, clean
@@ -24,12 +25,14 @@ from runner.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from runner.inspect_image import inspect
 from runner.machine_lock import machine_lock
 from runner.measure import Job
+from runner.places import engines_of
 from runner.plan import MARGIN, REFERENCE_PROFILE, Arm, OwnCommand, Plan, Trained
 from runner.preflight import preflight
 from runner.progress import Progress
 from runner.record import Event, Record
 from runner.resolve import of_rank, resolve
 from runner.summary import summarise
+from runner.worker.modes import CUDA
 from runner.worker.sensitive import WHERE
 from runner.worker.workloads import DEFAULT, GENERATED, WORKLOADS, get
 
@@ -126,18 +129,24 @@ def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then:
     how = training.options(arguments)
     training.require(workloads, how)
     together = ranks.together(arguments)
-    ranks.require_shares(arms, None if own else trained, how, together)
+    nodes = getattr(arguments, "nodes", None) or 1
+    most = max(arm.ranks or together for arm in arms)
+    ranks.require_shares(arms, None if own else trained, how, together, nodes)
+    ranks.require_exchange(arguments, workloads, how, most * nodes)
     looked_for = [*(loaded.prefix[0] for loaded in profiles.values() if loaded.prefix), *training.tools(how)]
-    around = surroundings(arguments, [arm.engine for arm in arms], looked_for)
+    around = surroundings(arguments, arms, looked_for)
     seen = around.seen
+    image_differences.require_two(arms, seen)
     training.require_in(seen, workloads, how)
     ranks.require_room(seen, together)
+    ranks.require_gpus(seen, most, how)
     environments, inside = {}, {}
     for arm in arms:
-        inspection = seen[arm.engine]["inspection"]
-        environments[arm.name] = resolve(profiles[arm.profile], of_rank(inspection, arm.of or together))
+        inspection = seen[arm.place]["inspection"]
         inside[arm.name] = of_rank(inspection, arm.of or arm.ranks or together)
-        catalogue.require(environments[arm.name], inside[arm.name], arguments.allow_unknown)
+        with _naming_image(arm):
+            environments[arm.name] = resolve(profiles[arm.profile], of_rank(inspection, arm.of or together))
+            catalogue.require(environments[arm.name], inside[arm.name], arguments.allow_unknown)
     findings = preflight([(environments[arm.name], inside[arm.name]) for arm in arms], arguments.force)
     data = own_command.NO_DATA if own else training.data(arguments.data, workloads)
     plan = plan_of(arguments, arms, around, trained, own, data.location)
@@ -147,6 +156,15 @@ def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then:
         if left_out := getattr(arguments, "left_out", None):  # by a command that chooses profiles itself
             events.append(opened.append("left-out", profiles=left_out))
         return _measure(job, opened, events, arguments, then)
+
+
+@contextlib.contextmanager
+def _naming_image(arm: Arm) -> Iterator[None]:
+    """What is refused in here names the image that it is about, if ``arm`` has one of its own."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{arm.image}: {error}" if arm.image else str(error)) from None
 
 
 def require_lengths(arguments: argparse.Namespace) -> None:
@@ -165,8 +183,8 @@ class Surroundings:
     """What workers are started with, whatever it is that they measure.
 
     ``inherited`` are the caller's variables that they may have, ``kept`` those of them that could change the outcome
-    and that the user chose to keep; ``removed`` they may not have. ``seen`` is, by engine, what it says of itself, and
-    what is inside its image.
+    and that the user chose to keep; ``removed`` they may not have. ``engines`` and ``seen`` are by what arms run in
+    (``Arm.place``): the latter has what an engine says of itself, and what is inside its image.
     """
 
     options: EngineOptions
@@ -177,18 +195,20 @@ class Surroundings:
     seen: dict[str, dict[str, Any]]
 
 
-def surroundings(
-    arguments: argparse.Namespace, engine_names: Sequence[str], commands: Sequence[str] = ()
-) -> Surroundings:
-    """Get the engines ready and look into them; ``commands`` are looked for in there. Raises InputError."""
+def surroundings(arguments: argparse.Namespace, arms: Sequence[Arm], commands: Sequence[str] = ()) -> Surroundings:
+    """Get ready what ``arms`` run in, and look into it; ``commands`` are looked for in there. Raises InputError."""
     for name in arguments.keep_env or ():
         if name not in os.environ:
             raise InputError(f"--keep-env {name}: it is not set in your environment; set it, or leave it out")
-    inherited, removed = clean(os.environ, [*(arguments.keep_env or ()), *_where(own_command.is_given(arguments))])
-    kept = {name: inherited[name] for name in arguments.keep_env or () if name in inherited}
+    own, how = own_command.is_given(arguments), training.options(arguments)
+    wanted = [*(arguments.keep_env or ()), *training.choosing(how)]
+    inherited, removed = clean(os.environ, [*wanted, *_where(own)])
+    kept = {name: inherited[name] for name in wanted if name in inherited}
     options = engine_options(arguments)
-    used = engines.get_all(engine_names, options)
-    return Surroundings(options, used, inherited, kept, removed, _look(used, inherited, commands))
+    used = engines_of(arms, options)
+    gpus = None if own else how.device == CUDA
+    seen = _look(used, inherited, commands, gpus, contents=any(arm.image for arm in arms))
+    return Surroundings(options, used, inherited, kept, removed, seen)
 
 
 def _where(own: bool) -> Iterable[str]:
@@ -227,6 +247,7 @@ def plan_of(
         each={name: _trained(arguments, name, data) for name in workloads} if several else {},
         more_references=_more_references(arms) if trained == own_command.EVERY else (),
         ranks=ranks.together(arguments),
+        nodes=getattr(arguments, "nodes", None) or 1,
     )
     return replace(plan, own=own, warmup_steps=own.warmup_lines, steps=1) if own else plan
 
@@ -266,10 +287,8 @@ def begin(
 
 
 def _resume(arguments: argparse.Namespace, then: Then | None) -> int:
-    for name, value in vars(arguments).items():
-        if name not in ("command", "resume", "json") and value not in (None, False, []):
-            given = "PROFILE" if name == "profile" else f"--{name.removeprefix('own_').replace('_', '-')}"
-            raise InputError(f"{given} can't be given with --resume: the run keeps the settings it was started with")
+    why = "can't be given with --resume: the run keeps the settings it was started with"
+    refuse_others(arguments, ("command", "resume", "json"), why)
     events = record.read(arguments.resume)
     first = events[0]
     if first["schema"] != record.SCHEMA:
@@ -278,6 +297,7 @@ def _resume(arguments: argparse.Namespace, then: Then | None) -> int:
     with record.understood(arguments.resume):
         plan = Plan.from_json(first["plan"])
         environments = {name: Environment.from_json(document) for name, document in first["environments"].items()}
+    ranks.require_nodes(plan.nodes, plan.reference.engine)
     around = same_surroundings(arguments.resume, first, plan)
     with Record.reopen(arguments.resume) as opened:
         events = record.read(arguments.resume)  # again, now that nobody else can be writing
@@ -293,18 +313,24 @@ def same_surroundings(folder: Path, first: Event, plan: Plan) -> Surroundings:
         options = EngineOptions(**plan.engine_options)
     inherited, removed = clean(os.environ, [*kept, *_where(plan.own is not None)])
     inherited |= kept
-    used = engines.get_all([arm.engine for arm in plan.arms], options)
-    seen = _look(used, inherited, ())
+    used = engines_of(plan.arms, options)
+    seen = _look(used, inherited, (), None if plan.own else plan.options.device == CUDA)
     with record.understood(folder):
         for name, before in first["engines"].items():
             _check_unchanged(folder, before, seen[name])
     return Surroundings(options, used, inherited, kept, removed, seen)
 
 
-def _look(used: dict[str, Engine], inherited: dict[str, str], commands: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """What each engine says of itself, and what is seen inside its image."""
+def _look(
+    used: dict[str, Engine],
+    inherited: dict[str, str],
+    commands: Sequence[str],
+    gpus: bool | None,
+    contents: bool = False,
+) -> dict[str, dict[str, Any]]:
+    """What each engine says of itself, and what is seen inside its image; the rest is as for ``inspect``."""
     return {
-        name: {"engine": engine.describe(), "inspection": inspect(engine, inherited, commands)}
+        name: {"engine": engine.describe(), "inspection": inspect(engine, inherited, commands, contents, gpus)}
         for name, engine in used.items()
     }
 
@@ -343,6 +369,7 @@ def _check_unchanged(folder: Path, then: dict[str, Any], now: dict[str, Any]) ->
         (part, inside[part], inside_now[part]) for part in ("facts", "fingerprint", "packages", "libraries", "python")
     ]
     parts.append(("engine", then["engine"], now["engine"]))
+    parts.append(("accelerator", _same_gpus(inside), _same_gpus(inside_now)))
     for part, before, after in parts:
         for key in before.keys() | after.keys():
             if before.get(key) != after.get(key):
@@ -352,9 +379,15 @@ def _check_unchanged(folder: Path, then: dict[str, Any], now: dict[str, Any]) ->
                 )
 
 
+def _same_gpus(inspection: dict[str, Any]) -> dict[str, Any]:
+    """What must stay the same of GPUs that are trained on; network interfaces come and go with containers."""
+    seen = inspection.get("accelerator") or {}
+    return {key: value for key, value in seen.items() if key != "interfaces"}
+
+
 def _typed(job: Job, arm: Arm) -> str:
     """What one would type to start a worker of ``arm``."""
-    return shlex.join(job.engines[arm.engine].command(job.task(arm, job.plan.worker_arguments(arm))))
+    return shlex.join(job.engines[arm.place].command(job.task(arm, job.plan.worker_arguments(arm))))
 
 
 def new_folder(title: str) -> Path:

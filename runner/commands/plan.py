@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _same_options(arguments: argparse.Namespace) -> list[str]:
     """The options that decide what is measured, and so how much noise it has, as they were given."""
     options = []
-    modes = ("precision", "compile", "channels_last", "scale")
+    modes = ("device", "precision", "compile", "channels_last", "scale")
     trained = ("workload", *modes, "own_command", "metric", "unit", "warmup_lines", "steps", "warmup_steps", "data")
     names = (*trained, "timeout", "keep_env", "force", "allow_unknown")
     for name in ("engine", *EngineOptions.names(), *names):

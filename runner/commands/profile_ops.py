@@ -16,7 +16,7 @@ from rich.text import Text
 
 from runner import catalogue, engines, measure, operators, profile, report, wording
 from runner.arguments import count, duration
-from runner.commands import measuring, training
+from runner.commands import measuring, ranks, training
 from runner.effect import Check, check
 from runner.engines.base import Outcome
 from runner.environment import clean
@@ -30,6 +30,7 @@ from runner.preflight import preflight
 from runner.progress import Progress
 from runner.resolve import resolve
 from runner.worker.fashion_mnist import SYNTHETIC
+from runner.worker.modes import CUDA
 from runner.worker.workloads import WORKLOADS
 
 STEPS, PROCESSES = 40, operators.ENOUGH
@@ -121,14 +122,16 @@ def _prepare(arguments: argparse.Namespace) -> tuple[Job, str, str]:
     for loaded in profiles.values():
         if loaded.ranks > 1:
             raise InputError(f"profile '{loaded.name}' is for {loaded.ranks} ranks; only one process is profiled here")
-    inherited, _ = clean(os.environ, keep=())
+    how = training.options(arguments)
+    choosing = training.choosing(how)
+    inherited, _ = clean(os.environ, choosing)
     options = measuring.engine_options(arguments)
     used = engines.get_all([arm.engine for arm in arms], options)
     engine = used[arms[0].engine]
-    how = training.options(arguments)
     training.require([arguments.workload], how)
+    ranks.require_exchange(arguments, [arguments.workload], how, 1)
     prefixes = [loaded.prefix[0] for loaded in profiles.values() if loaded.prefix]
-    inspection = inspect(engine, inherited, [*prefixes, *training.tools(how)])
+    inspection = inspect(engine, inherited, [*prefixes, *training.tools(how)], gpus=how.device == CUDA)
     seen = {engine.name: {"engine": engine.describe(), "inspection": inspection}}
     training.require_in(seen, [arguments.workload], how)
     environments = {name: resolve(loaded, inspection) for name, loaded in profiles.items()}
@@ -153,7 +156,8 @@ def _prepare(arguments: argparse.Namespace) -> tuple[Job, str, str]:
         options=how,
     )
     versions = f"{engine.name} {engine.describe()['version']}, torch {inspection['packages']['torch']}"
-    return Job(plan, environments, used, inherited, {}), data.source, versions
+    kept = {name: inherited[name] for name in choosing if name in inherited}
+    return Job(plan, environments, used, inherited, kept), data.source, versions
 
 
 def _measure(job: Job, progress: Progress) -> _Found:
@@ -195,6 +199,9 @@ def _show(
                                    f"seen {wording.shown(one.seen)}", "bold red")  # fmt: skip
     for number, sentence in enumerate(said):
         report.item(out, "" if number else "why", sentence)
+    idle = [f"{side.arm} {side.gpu_idle.median:.0%}" for side in sides if side.gpu_idle]
+    if idle:
+        report.item(out, "gpu", f"had nothing to do, of a step's time under the profiler: {', '.join(idle)}")
     slower = " and ".join(f"{side.overhead:+.0%}" for side in sides)
     report.item(out, "profiler", f"changes a step's time by {slower}: operators' times are with it, and those of the "
                                  "clock, faults and CPU time without")  # fmt: skip

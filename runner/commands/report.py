@@ -1,16 +1,24 @@
-"""``runner report DIR``: the report of a run, from its record alone: terminal, page, pictures or Markdown."""
+"""``runner report DIR``: the report of a run, from its record alone: terminal, page, pictures or Markdown.
+
+Of a submission it is the table of its nodes; where it is of one run, that run's report.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from runner import atomic, details, record, report
+from runner import atomic, details, history, record, report
 from runner.errors import MEASURED, InputError
 from runner.record import Event
 from runner.summary import Summary, summarise
+
+if TYPE_CHECKING:
+    from runner.slurm.collect import NodeResult
 
 STANDARD_OUTPUT = Path("-")
 
@@ -30,6 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     prints_markdown = arguments.markdown == STANDARD_OUTPUT
     if prints_markdown and (arguments.json or arguments.details):
         raise InputError("--markdown prints in the place of --json and --details: leave them out, or give it a FILE")
+    if record.is_submission(arguments.folder):
+        return _of_submission(arguments)
     events = record.read(arguments.folder)
     with record.understood(arguments.folder):
         summary = summarise(events)
@@ -46,6 +56,44 @@ def run(arguments: argparse.Namespace) -> int:
         show = details.show if arguments.details else report.show
         show(summary, str(arguments.folder), report.console())
     return MEASURED
+
+
+def _of_submission(arguments: argparse.Namespace) -> int:
+    from runner.slurm import collect, outcome, table
+    from runner.slurm.settings import Settings
+
+    folder = arguments.folder
+    with record.understood(folder):
+        settings = Settings.from_json(record.first(folder, "submit")["settings"])
+    if settings.fleet:
+        raise InputError(f"{folder}: is a fleet's; report on it with: runner fleet report {folder}")
+    begun = [name for name in collect.nodes_seen(folder) if outcome.is_begun(folder / name)]
+    runs = sorted(begun, key=history.natural)
+    if not runs:
+        raise InputError(f"{folder}: nothing was measured yet; follow it with: runner submit --resume {folder}")
+    if len(runs) == 1:
+        arguments.folder = folder / runs[0]
+        status = run(arguments)
+        _tell(collect.collect(folder, settings, None))
+        return status
+    for name in ("details", "html", "png", "markdown"):
+        if getattr(arguments, name):
+            raise InputError(f"--{name}: {folder} has {len(runs)} runs; give the folder of one, as {folder / runs[0]}")
+    results = collect.collect(folder, settings, None)
+    if arguments.json:
+        print(json.dumps(collect.document(folder, settings, None, results)))
+    else:
+        table.show(results, folder, report.console())
+    _tell(results)
+    return MEASURED
+
+
+def _tell(results: Sequence[NodeResult]) -> None:
+    """What kept nodes from measuring, on stderr."""
+    from runner.slurm import table
+
+    for line in table.problems(results):
+        print(f"runner: {line}", file=sys.stderr)
 
 
 def _contents(arguments: argparse.Namespace, events: list[Event], summary: Summary) -> dict[Path, bytes]:

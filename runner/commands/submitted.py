@@ -7,16 +7,17 @@ import math
 import os
 import secrets
 import sys
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from pathlib import Path
 
 from runner import engines, profile
-from runner.commands import bench, measuring, own_command, training
+from runner.commands import bench, measuring, own_command, ranks, training
 from runner.engines import apptainer
 from runner.engines.base import PROJECT
 from runner.engines.local import LocalEngine
 from runner.errors import InputError
-from runner.slurm import client
+from runner.slurm import client, table
 from runner.slurm.client import Partition, Refused
 from runner.slurm.settings import Settings
 from runner.worker.workloads import DEFAULT, GENERATED, get
@@ -25,39 +26,54 @@ from runner.worker.workloads import DEFAULT, GENERATED, get
 OPTIONS = {"local": LocalEngine.options, "apptainer": apptainer.ApptainerEngine.options}
 # Options of the job, of which `runner bench` on a node knows nothing.
 OF_THE_JOB = ("nodes", "nodelist", "partition", "time", "sbatch", "start_within", "dry_run", "detach")
-NOT_PASSED_ON = ("command", "profile", "engine", "resume", "output", "json", "own", "data", *OF_THE_JOB)
+# Options of the report on a fleet.
+OF_THE_FLEET = ("judged", "html", "prometheus")
+NOT_PASSED_ON = ("command", "profile", "engine", "resume", "output", "json", "own", "data", *OF_THE_JOB, *OF_THE_FLEET)
 # sbatch's options that the batch script sets itself, or that would make another kind of job.
 SET_BY_SCRIPT = (
-    "array", "chdir", "cpus-per-task", "dependency", "error", "exclude", "exclusive", "export", "input", "job-name",
-    "mem", "nodelist", "nodes", "no-kill", "no-requeue", "ntasks", "ntasks-per-node", "open-mode", "output",
-    "partition", "requeue", "signal", "time", "wait", "wrap",
+    "array", "chdir", "cpus-per-task", "dependency", "error", "exclude", "exclusive", "export", "hold", "input",
+    "job-name", "mem", "nodelist", "nodes", "no-kill", "no-requeue", "ntasks", "ntasks-per-node", "open-mode",
+    "output", "partition", "requeue", "signal", "time", "wait", "wrap",
 )  # fmt: skip
 # A job takes longer than the budget, which counts workers only: each node looks into its image first.
 SLACK, BEGIN_AND_END_S = 1.25, 600.0
 
 
 def settings(arguments: argparse.Namespace) -> Settings:
-    """Raises InputError for what no node could measure. Slurm is not asked."""
+    """Raises InputError for what no node could measure. Slurm is asked for names of nodes only, where it must be."""
     if not arguments.profile:
-        raise InputError(f"submit needs a PROFILE; there are: {', '.join(profile.names())}")
+        raise InputError(f"{arguments.command} needs a PROFILE; there are: {', '.join(profile.names())}")
     engine = arguments.engine or "local"
-    if engine not in OPTIONS:
-        raise InputError(
-            f"--engine {engine}: on nodes workers are started by {' or '.join(OPTIONS)}; choose one of these"
-        )
+    require_engine(engine)
     engines.require_options(measuring.engine_options(arguments), OPTIONS[engine], [engine])
-    for arm in bench.against_baseline(arguments.profile, engine):
-        if arm.profile != profile.TUNED:  # which is another one on every node
-            profile.load(arm.profile)
+    arms = bench.against_baseline(arguments.profile, engine)
+    # the tuned profile is another one on every node
+    arms = [arm if arm.profile == profile.TUNED else ranks.arm_of(arm, profile.load(arm.profile)) for arm in arms]
     own = own_command.own_command(arguments)
     measuring.require_lengths(arguments)
+    how = training.options(arguments)
     if own is None:
-        training.require([_workload(arguments)], training.options(arguments))
+        training.require([_workload(arguments)], how)
     given = [sbatch_option(text) for text in arguments.sbatch or ()]
-    nodelist = _hosts(arguments.nodelist) if arguments.nodelist else []
-    if arguments.nodes is not None and arguments.nodes < len(nodelist):
-        named = f"the {len(nodelist)} that --nodelist names"
-        raise InputError(f"--nodes {arguments.nodes} is less than {named}; leave --nodes out")
+    partition = arguments.partition or os.environ.get("SBATCH_PARTITION")
+    fleet = arguments.command == "fleet"
+    nodelist = list(dict.fromkeys(hosts(arguments.nodelist))) if arguments.nodelist else []
+    if fleet:
+        nodelist = nodelist or _all_nodes(partition)
+        nodes = len(nodelist)
+    else:
+        nodes = _of_job(arguments.nodes, nodelist)
+    joint = not fleet and nodes > 1 and arguments.nproc is not None
+    if arguments.nproc is not None:
+        together = nodes if joint else 1
+        for arm in arms:
+            if arm.ranks:
+                raise InputError(f"profile '{arm.profile}' has {arm.ranks} ranks of its own; leave --nproc out")
+        ranks.arms(arguments, arms, together)  # which also sets the budget that they take
+    trained = None if own else _workload(arguments)
+    each, of_nodes = arguments.nproc or 1, nodes if joint else 1
+    ranks.require_shares(arms, trained, how, each, of_nodes)
+    ranks.require_exchange(arguments, [trained] if trained else [], how, each * of_nodes)
     sif = str(Path(arguments.sif or apptainer.SIF).absolute()) if engine == "apptainer" else None
     return Settings(
         id=secrets.token_hex(4),
@@ -71,12 +87,51 @@ def settings(arguments: argparse.Namespace) -> Settings:
         sif=sif,
         digest=apptainer.digest(Path(sif)) if sif else None,
         force=arguments.force,
-        nodes=arguments.nodes or len(nodelist) or 1,
+        nodes=nodes,
         nodelist=tuple(nodelist),
-        partition=arguments.partition or os.environ.get("SBATCH_PARTITION"),
+        partition=partition,
         minutes=time_limit(arguments, own is not None),
         options=tuple(given),
+        fleet=fleet,
+        joint=joint,
     )
+
+
+def require_engine(engine: str) -> None:
+    """Raise InputError for an engine that starts no workers on the nodes of a cluster."""
+    if engine not in OPTIONS:
+        raise InputError(
+            f"--engine {engine}: on nodes workers are started by {' or '.join(OPTIONS)}; choose one of these"
+        )
+
+
+def _of_job(nodes: int | None, named: Sequence[str]) -> int:
+    """How many nodes a job takes."""
+    if nodes is not None and nodes < len(named):
+        raise InputError(f"--nodes {nodes} is less than the {len(named)} that --nodelist names; leave --nodes out")
+    return nodes or len(named) or 1
+
+
+def _all_nodes(partition: str | None) -> list[str]:
+    """All nodes of the partition that are in service; what is said of the others is printed."""
+    return in_service([*dict.fromkeys(host for one in _chosen(partition) for host in hosts(one.hosts))])[0]
+
+
+def in_service(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Those of ``names`` that can start a job now; and of the others what Slurm says, which is printed.
+
+    Raises InputError where there are only others.
+    """
+    out = client.out_of_service(names)
+    alike = {said: [name for name in names if out.get(name) == said] for said in sorted({*out.values()})}
+    lines = [f"{table.named(those)}: Slurm says {said}" for said, those in alike.items()]
+    left = [name for name in names if name not in out]
+    if not left:
+        said = "; ".join(lines) or "there are none"
+        raise InputError(f"none of the nodes is in service ({said}); wait, or name others")
+    for line in lines:
+        print(f"runner: left out: {line}", file=sys.stderr)
+    return left, out
 
 
 def _is_file(name: str) -> bool:
@@ -140,25 +195,26 @@ def sbatch_option(text: str) -> str:
     return text
 
 
-def require_on_cluster(wanted: Settings) -> None:
-    """Raise InputError for a partition or nodes that the cluster does not have."""
-    known = {one.name: one for one in client.partitions()}
-    chosen = _partitions(wanted.partition, known)
+def require_on_cluster(wanted: Settings, names: Collection[str]) -> None:
+    """Raise InputError for a partition, or nodes of these ``names``, that the cluster does not have."""
+    chosen = _chosen(wanted.partition)
     most = max(chosen, key=lambda one: one.nodes)
-    if wanted.nodes > most.nodes:
+    if wanted.nodes > most.nodes and not wanted.fleet:  # whose nodes are in jobs of their own
         raise InputError(
             f"--nodes {wanted.nodes}: the partition {most.name} has {most.nodes} ({most.hosts}); "
             "ask for fewer, or name another with --partition"
         )
-    there = {host for one in chosen for host in _hosts(one.hosts)} if wanted.nodelist else set()
-    for name in wanted.nodelist:
+    there = {host for one in chosen for host in hosts(one.hosts)} if names else set()
+    for name in names:
         if name not in there:
             raise InputError(
                 f"--nodelist: the partition {most.name} has no node {name}; it has {most.hosts}; name others"
             )
 
 
-def _partitions(named: str | None, known: dict[str, Partition]) -> list[Partition]:
+def _chosen(named: str | None) -> list[Partition]:
+    """The partitions of that name, or the cluster's default. Raises InputError."""
+    known = {one.name: one for one in client.partitions()}
     there = f"there are: {', '.join(known) or 'none'}"
     if named is None:
         default = [one for one in known.values() if one.default]
@@ -171,7 +227,7 @@ def _partitions(named: str | None, known: dict[str, Partition]) -> list[Partitio
     return [known[name] for name in named.split(",")]
 
 
-def _hosts(short: str) -> list[str]:
+def hosts(short: str) -> list[str]:
     """The nodes of a list that may be in Slurm's short form."""
     if "[" not in short:
         return [name for name in short.split(",") if name]

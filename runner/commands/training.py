@@ -14,7 +14,8 @@ from runner.commands.own_command import EVERY
 from runner.dataset import DataSet
 from runner.errors import InputError
 from runner.plan import Arm
-from runner.worker.modes import FP32, PRECISIONS, USUAL, Options
+from runner.worker.gpus import CHOOSING
+from runner.worker.modes import CPU, CUDA, DEVICES, FP32, PRECISIONS, USUAL, Options
 from runner.worker.workloads import GENERATED, WORKLOADS, get
 
 MOST_SCALE = 64
@@ -26,12 +27,22 @@ CPU_BUILD = "+cpu"
 
 def add_options(group: argparse._ArgumentGroup) -> None:
     """The modes, which any workload takes, and the scale."""
+    group.add_argument("--device", metavar="DEVICE", type=_device,
+                       help=f"where to train: {CPU}, or {CUDA}: the first GPU, or with --nproc as many "
+                       f"(default: {CPU})")  # fmt: skip
     group.add_argument("--precision", metavar="FORMAT", type=_precision,
                        help=f"number format to train in: {', '.join(PRECISIONS)} (default: {FP32})")  # fmt: skip
     group.add_argument("--compile", action="store_true", help="train a model that torch.compile has compiled")
     group.add_argument("--channels-last", action="store_true", help="keep the channels of images innermost in memory")
     group.add_argument("--scale", metavar="N", type=_scale,
                        help="make steps N times as large, for more than two cores (default: 1)")  # fmt: skip
+
+
+def _device(text: str) -> str:
+    if text not in DEVICES:
+        mend = f"give {' or '.join(DEVICES)}; CUDA_VISIBLE_DEVICES says which GPU is the first"
+        raise argparse.ArgumentTypeError(f"'{text}' is no device; {mend}")
+    return text
 
 
 def _precision(text: str) -> str:
@@ -51,7 +62,15 @@ def _scale(text: str) -> int:
 
 
 def options(arguments: argparse.Namespace) -> Options:
-    return Options(arguments.precision or FP32, arguments.compile, arguments.channels_last, arguments.scale or 1)
+    how = Options(
+        precision=arguments.precision or FP32,
+        compile=arguments.compile,
+        channels_last=arguments.channels_last,
+        scale=arguments.scale or 1,
+        device=arguments.device or CPU,
+    )
+    backend = getattr(arguments, "backend", None) or how.exchange
+    return how if backend == how.exchange else replace(how, backend=backend)
 
 
 def names(arms: Iterable[Arm], trained: str) -> list[str]:
@@ -75,7 +94,10 @@ def require(workloads: Sequence[str], how: Options) -> None:
         if how.scale != 1 and not workload.scales:
             raise InputError(f"--scale means nothing to {name}, whose name says its sizes; leave it out")
         if workload.stages > 1 and how.modes != USUAL.modes:
-            raise InputError(f"{name} is trained in fp32, not compiled and not channels-last; leave such options out")
+            what = "on CPUs in fp32, not compiled and not channels-last"
+            raise InputError(f"{name} is trained {what}; leave such options out")
+        if workload.exchange and replace(how, device=CPU).modes != USUAL.modes:
+            raise InputError(f"{name} trains nothing: it is not compiled, and always in fp32; leave such options out")
     quality.require(workloads)
 
 
@@ -84,10 +106,17 @@ def tools(how: Options) -> list[str]:
     return [COMPILER] if how.compile else []
 
 
+def choosing(how: Options) -> tuple[str, ...]:
+    """What training on a GPU keeps of the caller's: a batch system says so which GPU it may use."""
+    return CHOOSING if how.device == CUDA else ()
+
+
 def require_in(seen: Mapping[str, Mapping[str, Any]], workloads: Sequence[str], how: Options) -> None:
     """Raise InputError where an image, as it was ``seen`` under each engine, lacks what the training needs."""
     for engine, about in seen.items():
         inspection, image = about["inspection"], about["engine"]["image"]
+        if how.device == CUDA:
+            _require_gpu(inspection["accelerator"], f"{image} (engine {engine})")
         missing = [command for command in tools(how) if inspection["commands"][command] is None]
         if how.compile and not inspection["python_headers"]:
             missing.append("Python's headers (Python.h)")
@@ -103,6 +132,12 @@ def require_in(seen: Mapping[str, Mapping[str, Any]], workloads: Sequence[str], 
                 f"{pinning[0]}: pinned memory is for an accelerator, and torch {version} in {image} has none; "
                 "leave -pin out"
             )
+
+
+def _require_gpu(found: Mapping[str, Any], where: str) -> None:
+    """``found`` is what ``runner.worker.gpus.look`` saw there."""
+    if found["problem"] is not None:
+        raise InputError(f"--device {CUDA}: {where} can't: {found['problem']}; {found['mend']}")
 
 
 def data(given: str | None, workloads: Sequence[str]) -> DataSet:

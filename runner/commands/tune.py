@@ -8,10 +8,11 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from runner import __version__, atomic, engines, profile, record, report, scaling_wording, wording
+from runner import __version__, atomic, engines, profile, record, report, scaling_wording, shares, wording
 from runner.arguments import count, duration
 from runner.commands import measuring, own_command, ranks, training
 from runner.commands.measuring import Surroundings
@@ -118,11 +119,8 @@ def _start(arguments: argparse.Namespace) -> int:
     workloads = [] if own else [trained]
     how = training.options(arguments)
     training.require(workloads, how)
-    most = [together, *(part.ranks for knob in space.knobs for part in knob.labels.values())]
-    for number in most:
-        ranks.require_shares([Arm(space.name, space.name, "", ranks=number)], None if own else trained, how, 1)
-    if arguments.numerics != "any" and together == 1 < max(most):
-        ranks.require_same(trained)
+    most = ranks.require_searched(space, None if own else trained, how, together)
+    ranks.require_exchange(arguments, workloads, how, most)
     engine = arguments.engine or "local"
     numerics = arguments.numerics or "same"
     for name, value in NOT_HERE.items():
@@ -130,19 +128,21 @@ def _start(arguments: argparse.Namespace) -> int:
     arguments.margin, arguments.seed = None, arguments.seed or 1
     given = [profile.load(name, SHIPPED_FOLDER) for name in profile.names(SHIPPED_FOLDER)]
     looked_for = [*session.prefix_commands(space, given), *training.tools(how)]
-    around = measuring.surroundings(arguments, [engine], looked_for)
+    arm = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine)
+    around = measuring.surroundings(arguments, [arm], looked_for)
     training.require_in(around.seen, workloads, how)
     ranks.require_room(around.seen, together)
+    ranks.require_gpus(around.seen, most, how)
     inspection = of_rank(around.seen[engine]["inspection"], together)
     baseline = resolve(profile.load(REFERENCE_PROFILE), inspection)
-    narrowed, _ = narrow(space, inspection, numerics)  # before anything is recorded: it may leave nothing
+    not_tried = partial(shares.not_tried, None if own else trained, how, numerics)
+    narrowed, _ = narrow(space, inspection, numerics, not_tried)  # before anything is recorded: it may leave nothing
     if arguments.exhaustive:
         require_few(narrowed)
     shipped, left_out = (
         ([], []) if arguments.space_only else session.shipped(SHIPPED_FOLDER, inspection, numerics, space.first)
     )
     data = own_command.NO_DATA if own else training.data(arguments.data, workloads)
-    arm = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine)
     plan = measuring.plan_of(arguments, (arm,), around, trained, own, data.location)
     steps = plan.steps if own or arguments.steps else max(1, round(plan.steps * LOOK_STEPS))
     blocks = (arguments.blocks or GRID_BLOCKS) if arguments.exhaustive else 0
@@ -359,6 +359,7 @@ def _nothing(tuning: Session) -> int:
     else:
         least = f"{math.ceil(tuning.search.least_budget_s)}s"
         said = f"the budget has no room for a single candidate and its confirmation: give --budget {least} or more"
+        said += outcome.busy(tuning.events)
     print(f"runner: {said}; no profile was written; the record is in {tuning.folder}", file=sys.stderr)
     return FAILED
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from runner.environment import Environment
+from runner.expressions import MACHINE_NODES
 from runner.worker.machine_load import Load
 
 
@@ -30,7 +31,8 @@ class Situation:
     """What is known; None where it was not looked at.
 
     ``facts``, ``fingerprint`` and ``libraries`` are those of an inspection; ``evidence`` is a worker's, or a part of
-    it that was seen from outside; ``load`` is what the rest of the machine did meanwhile.
+    it that was seen from outside; ``load`` is what the rest of the machine did meanwhile; ``accelerator`` what was seen
+    of GPUs, where they were looked for.
     """
 
     facts: Mapping[str, Any]
@@ -39,6 +41,12 @@ class Situation:
     evidence: Mapping[str, Any] | None = None
     load: Load | None = None
     libraries: Mapping[str, Any] = field(default_factory=dict)
+    accelerator: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def numa_nodes(self) -> int:
+        """Those of the machine, of which the facts of one of several ranks have a part."""
+        return int(self.facts.get(MACHINE_NODES, self.facts["numa_nodes"]))
 
     def seen(self, probe: str, key: str) -> Any:
         """One item of the evidence, or None."""

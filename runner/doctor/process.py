@@ -136,7 +136,7 @@ def remote_memory(situation: Situation) -> Finding | None:
 
 def numa_calls_refused(situation: Situation) -> Finding | None:
     wanted = situation.environment is not None and "numactl" in situation.environment.prefix
-    if situation.seen("limits", "numa_calls") is not False or not (wanted or situation.facts["numa_nodes"] > 1):
+    if situation.seen("limits", "numa_calls") is not False or not (wanted or situation.numa_nodes > 1):
         return None
     return Finding(
         "numa-calls-refused", "warn",

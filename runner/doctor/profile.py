@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runner.doctor.finding import Finding, Situation
+from runner.worker import gpus
 from runner.worker.host import expand_cpu_list
 
 GPU_VARIABLES = ("NCCL_", "CUDA_", "CUBLAS_", "CUDNN_", "NVIDIA_")
@@ -56,7 +57,7 @@ def no_gpu(situation: Situation) -> Finding | None:
         if situation.environment
         else []
     )
-    if not names or any(device.exists() for device in GPU_DEVICES):
+    if not names or situation.accelerator.get("devices") or any(device.exists() for device in GPU_DEVICES):
         return None
     return Finding(
         "no-gpu", "warn",
@@ -105,7 +106,7 @@ def numa_node_missing(situation: Situation) -> Finding | None:
         return None
     for option in prefix[1:]:
         match = NUMA_NODES.fullmatch(option)
-        missing = [node for node in expand_cpu_list(match[1]) if node >= situation.facts["numa_nodes"]] if match else []
+        missing = [node for node in expand_cpu_list(match[1]) if node >= situation.numa_nodes] if match else []
         if missing:
             return Finding(
                 "numa-node-missing", "stop",
@@ -114,6 +115,38 @@ def numa_node_missing(situation: Situation) -> Finding | None:
                 f"name nodes from 0 to {situation.facts['numa_nodes'] - 1}",
             )  # fmt: skip
     return None
+
+
+def gpu_missing(situation: Situation) -> Finding | None:
+    """CUDA takes a number that is not there for the end of the list, and says nothing."""
+    if not situation.accelerator.get("devices"):
+        return None
+    uuids = [one["uuid"] or "" for one in situation.accelerator["devices"]]
+    wrong = gpus.hidden(situation.variable(gpus.VISIBLE), uuids)
+    if wrong is None:
+        return None
+    return Finding(
+        "gpu-missing", "stop", wrong, "training would run on fewer GPUs than were named, or find none",
+        "name GPUs that nvidia-smi lists",
+    )  # fmt: skip
+
+
+def interface_missing(situation: Situation) -> Finding | None:
+    """Names are beginnings of names, unless = stands before them; those behind ^ are left out, and may be missing."""
+    named = situation.variable("NCCL_SOCKET_IFNAME") or ""
+    there = situation.accelerator.get("interfaces")
+    if not named or named.startswith("^") or there is None:
+        return None
+    whole = named.startswith("=")
+    wanted = [entry.partition(":")[0] for entry in named.removeprefix("=").split(",")]
+    if any(name == entry if whole else name.startswith(entry) for name in there for entry in wanted):
+        return None
+    return Finding(
+        "interface-missing", "stop",
+        f"NCCL_SOCKET_IFNAME={named}: the machine has only {', '.join(there) or 'no interface at all'}",
+        "NCCL ends with an error when ranks begin to connect",
+        "name one of these, or its beginning",
+    )  # fmt: skip
 
 
 def mixed_versions(situation: Situation) -> Finding | None:
@@ -143,5 +176,5 @@ def hidden_topology(situation: Situation) -> Finding | None:
 
 PROFILE_CHECKS: tuple[Callable[[Situation], Finding | None], ...] = (
     asks_for_too_many_threads, huge_pages_off, no_gpu, isa_above_cpu, fpmath_above_cpu,
-    numa_node_missing, mixed_versions, hidden_topology,
+    numa_node_missing, gpu_missing, interface_missing, mixed_versions, hidden_topology,
 )  # fmt: skip

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 
-from runner.engines import docker, podman, process
+from runner.engines import podman, process
 from runner.engines.apptainer import ApptainerEngine
 from runner.engines.base import Engine, EngineOptions
 from runner.engines.local import LocalEngine
 from runner.errors import InputError
 
+
+def _docker(options: EngineOptions) -> Engine:
+    """Its package is imported for it alone: a Python that is only to measure itself need not have it."""
+    try:
+        from runner.engines.docker import DockerEngine
+    except ModuleNotFoundError as error:
+        raise InputError(f"the package '{error.name}' is missing; 'make setup' installs all of them") from None
+    return DockerEngine(options)
+
+
 ENGINES: dict[str, Callable[[EngineOptions], Engine]] = {
     "local": LocalEngine,
-    "docker": docker.DockerEngine,
+    "docker": _docker,
     "podman": podman.PodmanEngine,
     "apptainer": ApptainerEngine,
 }
@@ -42,5 +53,12 @@ def require_options(options: EngineOptions, taken: frozenset[str], names: Sequen
 
 def remove_leftovers() -> None:
     """Remove what runners that were killed have left behind, whatever engine they used."""
-    for remove in (process.remove_leftovers, docker.remove_leftovers, podman.remove_leftovers):
+    for remove in (process.remove_leftovers, _remove_dockers, podman.remove_leftovers):
         remove()
+
+
+def _remove_dockers() -> None:
+    with contextlib.suppress(ModuleNotFoundError):  # without the package nothing was started
+        from runner.engines import docker
+
+        docker.remove_leftovers()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import resource
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from runner.engines import container
+from runner.engines import container, gpus
 from runner.engines.base import PROJECT, EngineOptions, Outcome, Task
 from runner.engines.process import run_process
 from runner.errors import InputError
@@ -62,16 +63,32 @@ class ApptainerEngine:
         variables = [f"{name}={value}" for name, value in {**given, **container.variables(task)}.items()]
         return [
             "apptainer", "--quiet", "exec", "--cleanenv", "--containall", "--no-home", "--pwd",
-            container.working_folder(task), *container.limits(self._options), *binds, str(self._sif), "env", *variables,
-            *container.argv(task),
+            container.working_folder(task), *(["--nv"] if task.gpus else []), *container.limits(self._options), *binds,
+            str(self._sif), "env", *variables, *container.argv(task),
         ]  # fmt: skip
 
     def run(self, task: Task) -> Outcome:
-        outcome = run_process(self.command(task), callers(task, task.inherited or os.environ), PROJECT, task.timeout_s)
+        if task.gpus:
+            gpus.require()  # it only remarks that there was nothing to bring along
+        argv, environment = self.command(task), callers(task, task.inherited or os.environ)
+        if task.nodes > 1:
+            from runner.slurm import step
+
+            outcome = step.run(argv, environment, task.nodes, task.timeout_s, INSIDE)
+        else:
+            before = _ended_children_s()
+            outcome = run_process(argv, environment, PROJECT, task.timeout_s)
+            outcome = replace(outcome, cpu_s=_ended_children_s() - before)
         mend = next((mend for words, mend in MENDS.items() if words in outcome.stderr_tail), None)
         if outcome.failure and mend:
             return replace(outcome, failure=f"was not started ({mend})")
         return container.explained(outcome, self._options)
+
+
+def _ended_children_s() -> float:
+    """CPU time of all children that have ended, with theirs: squashfuse, which reads the SIF, is one of Apptainer's."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def callers(task: Task, variables: Mapping[str, str]) -> dict[str, str]:
@@ -90,7 +107,8 @@ def digest(sif: Path) -> str:
         with sif.open("rb") as file:
             return f"sha256:{_sha256(file)}"
     except OSError as error:
-        raise InputError(f"{sif}: {error.strerror}; build it with: make sif, or name one with --sif") from None
+        build = container.made_by(sif.stem, "sif")
+        raise InputError(f"{sif}: {error.strerror}; build it with: {build}, or name another") from None
 
 
 def _sha256(file: IO[bytes]) -> str:

@@ -40,7 +40,9 @@ class Task:
     the host's folder in which a user's own command runs: it has the same name inside, and can be written to.
     ``program`` is a command for the worker's place, which containers run in that folder.
     ``passed_on`` are more of the caller's variables, for containers too; their values, which may be secrets, are on no
-    command line.
+    command line. With several ``nodes`` it is started on each of them, which are the first of the Slurm job that the
+    runner is in; what they print is one text. ``gpus``: a container is given the machine's GPUs, which a worker on the
+    machine itself has without being given them.
     """
 
     arguments: tuple[str, ...]
@@ -52,16 +54,23 @@ class Task:
     program: tuple[str, ...] = ()
     passed_on: dict[str, str] = field(default_factory=dict)
     timeout_s: float = 120.0
+    nodes: int = 1
+    gpus: bool = False
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a worker ended. ``failure`` is None if it ended well, else one line that says what happened."""
+    """How a worker ended. ``failure`` is None if it ended well, else one line that says what happened.
+
+    ``cpu_s`` is the CPU time of the worker and of what the engine ran beside it, where an engine runs something: a
+    server of the image's files.
+    """
 
     stdout: str
     stderr_tail: str
     seconds: float
     failure: str | None
+    cpu_s: float | None = None
 
 
 class Engine(Protocol):

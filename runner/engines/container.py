@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,15 @@ HOME = "/tmp"
 # Folders of the image that a user's folder, which keeps its name inside, must not hide.
 IMAGES_OWN = ("/bin", "/dev", "/etc", "/kit", "/lib", "/lib64", "/opt/kit", "/proc", "/sbin", "/sys", "/usr")
 LIMITS = frozenset({"cpus", "cpuset_cpus", "memory"})
+
+
+def made_by(name: str, target: str = "image") -> str:
+    """How one makes the image or SIF of that name, where it is one of ours (images/variants.yaml).
+
+    ``envkit-cpu:debian`` and ``envkit-cpu-debian`` are the variant ``debian``, and ``envkit-cuda`` is ``cuda``.
+    """
+    ours = re.fullmatch(rf"(?:.*/)?(?:{IMAGE}[:-](.+)|envkit-(cuda[^:]*)(?::.*)?)", name)
+    return f"make {target} VARIANT={ours[1] or ours[2]}" if ours else f"make {target}"
 
 
 def argv(task: Task) -> list[str]:
@@ -92,8 +102,11 @@ def limits(options: EngineOptions) -> list[str]:
     return [part for name in sorted(LIMITS & given.keys()) for part in (f"--{name.replace('_', '-')}", given[name])]
 
 
-def run_options(task: Task, options: EngineOptions, rootless: bool) -> list[str]:
-    """The options of ``docker run`` and ``podman run``. A variable without a value gets that which these have."""
+def run_options(task: Task, options: EngineOptions, rootless: bool, gpus: tuple[str, ...] = ()) -> list[str]:
+    """The options of ``docker run`` and ``podman run``. A variable without a value gets that which these have.
+
+    ``gpus`` are the engine's own words for all GPUs of the machine.
+    """
     volumes = [part for mount in mounts(task) for part in ("--volume", mount)]
     texts = [*passed_on(task), *(f"{name}={value}" for name, value in variables(task).items())]
     given = [part for text in texts for part in ("--env", text)]
@@ -102,7 +115,7 @@ def run_options(task: Task, options: EngineOptions, rootless: bool) -> list[str]
     # swap counts too: a worker that swaps would be measured as a slow one
     swap = ["--memory-swap", options.memory] if options.memory else []
     fixed = ["--network", network(task), "--shm-size", SHM, "--workdir", working_folder(task)]
-    return [*fixed, *as_user, *limits(options), *swap, *volumes, *given]
+    return [*fixed, *(gpus if task.gpus else ()), *as_user, *limits(options), *swap, *volumes, *given]
 
 
 def out_of_memory(options: EngineOptions) -> str:

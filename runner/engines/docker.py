@@ -15,7 +15,7 @@ import docker
 import requests
 from docker.errors import APIError, DockerException, ImageNotFound
 
-from runner.engines import container, owner
+from runner.engines import container, gpus, owner
 from runner.engines.base import STDERR_TAIL_CHARACTERS, EngineOptions, Outcome, Task
 from runner.engines.process import failure_of, timed_out
 from runner.errors import InputError
@@ -25,6 +25,8 @@ API_TIMEOUT_S = 60
 # Megabytes and the like as Docker's own command line reads them.
 UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 LOST = (requests.exceptions.RequestException, DockerException)
+# All GPUs, in the words of the command line.
+GPUS = ("--gpus", "all")
 
 
 class DockerEngine:
@@ -41,7 +43,11 @@ class DockerEngine:
         try:
             self._image = self._client.images.get(image)
         except ImageNotFound:
-            raise InputError(f"Docker has no image '{image}'; build it with: make image") from None
+            raise InputError(f"Docker has no image '{image}'; build it with: {container.made_by(image)}") from None
+        except APIError as error:
+            raise InputError(
+                f"--image {image}: {error.explanation}; give a name that Docker has (docker images)"
+            ) from None
         self._described = {
             "name": self.name, "version": self._client.version()["Version"], "image": image, "digest": self._image.id,
         }  # fmt: skip
@@ -55,10 +61,12 @@ class DockerEngine:
         return self._described
 
     def command(self, task: Task) -> list[str]:
-        options = container.run_options(task, self._options, bool(task.folder) and self._rootless)
+        options = container.run_options(task, self._options, bool(task.folder) and self._rootless, GPUS)
         return ["docker", "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
     def run(self, task: Task) -> Outcome:
+        if task.gpus and _is_here():
+            gpus.require()
         begin = time.monotonic()
         stdout = stderr = ""
         started = None
@@ -68,14 +76,15 @@ class DockerEngine:
                 environment={**container.passed_on(task), **container.variables(task)},
                 network_mode=container.network(task), user=container.user(task, bool(task.folder) and self._rootless),
                 working_dir=container.FOLDER, labels={owner.LABEL: owner.me()}, log_config={"type": "json-file"},
-                shm_size=container.SHM, volumes=container.mounts(task), **self._limits,
+                shm_size=container.SHM, volumes=container.mounts(task), device_requests=_all_gpus(task),
+                **self._limits,
             )  # fmt: skip
             started.start()
             failure = self._wait(started, task.timeout_s)
             stdout = started.logs(stdout=True, stderr=False).decode(errors="replace")
             stderr = started.logs(stdout=False, stderr=True).decode(errors="replace")
         except APIError as error:
-            failure = f"was not started: {error.explanation or error}"
+            failure = gpus.explained(f"was not started: {error.explanation or error}")
         except LOST as error:
             failure = f"was lost: the Docker daemon does not answer any more ({_reason(error)})"
         finally:
@@ -102,6 +111,20 @@ class DockerEngine:
             started.remove(force=True, v=True)
 
 
+def _all_gpus(task: Task) -> list[Any] | None:
+    """What ``--gpus all`` asks of the daemon."""
+    return [docker.types.DeviceRequest(count=-1, capabilities=[["gpu"]])] if task.gpus else None
+
+
+def _is_here() -> bool:
+    """Whether the daemon is on this machine, as far as its address tells."""
+    return _address().startswith("unix://")
+
+
+def _address() -> str:
+    return os.environ.get("DOCKER_HOST", f"unix://{SOCKET}")
+
+
 def _limits(options: EngineOptions) -> dict[str, Any]:
     """The limits as arguments of the SDK's ``containers.create``. Raises InputError for a text that is none."""
     limits: dict[str, Any] = {}
@@ -122,7 +145,7 @@ def _limits(options: EngineOptions) -> dict[str, Any]:
 
 def _connect() -> Any:
     """A client whose daemon answers. Raises InputError: not installed, no daemon, or no permission, and the mend."""
-    address = os.environ.get("DOCKER_HOST", f"unix://{SOCKET}")
+    address = _address()
     if address.startswith("unix://"):
         path = address.removeprefix("unix://")
         try:

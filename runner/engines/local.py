@@ -34,6 +34,11 @@ class LocalEngine:
 
     def run(self, task: Task) -> Outcome:
         argv = self._argv(task)
+        environment = {**task.inherited, **task.variables}
+        if task.nodes > 1:
+            from runner.slurm import step
+
+            return step.run(argv, environment, task.nodes, task.timeout_s)
         # a prefix may start the worker as a child of its own, which then has another parent
         if not task.prefix:
             die = f"--die-with-parent={os.getpid()}"
@@ -42,7 +47,7 @@ class LocalEngine:
             elif task.arguments[0] in ("command", "ranks"):  # what these start comes last
                 argv.insert(argv.index(task.arguments[0]) + 1, die)
         try:
-            return run_process(argv, {**task.inherited, **task.variables}, PROJECT, task.timeout_s)
+            return run_process(argv, environment, PROJECT, task.timeout_s)
         except (FileNotFoundError, PermissionError) as error:
             raise InputError(f"{argv[0]}: can't be started: {error.strerror}") from None
 

@@ -9,10 +9,13 @@ import subprocess
 from dataclasses import replace
 from typing import Any
 
-from runner.engines import container, owner
+from runner.engines import container, gpus, owner
 from runner.engines.base import PROJECT, EngineOptions, Outcome, Task
 from runner.engines.process import run_process
 from runner.errors import InputError
+
+# The name under which NVIDIA's container toolkit describes all GPUs (Container Device Interface).
+GPUS = ("--device", "nvidia.com/gpu=all")
 
 
 class PodmanEngine:
@@ -31,7 +34,7 @@ class PodmanEngine:
         image = options.image or container.IMAGE
         inspected = _podman("image", "inspect", "--format", "{{.Id}}", image)
         if inspected.returncode != 0:
-            raise InputError(f"Podman has no image '{image}'; build it with: make image ENGINE=podman")
+            raise InputError(f"Podman has no image '{image}'; build it with: {container.made_by(image)} ENGINE=podman")
         digest = f"sha256:{inspected.stdout.strip()}"
         self._described = {"name": self.name, "version": version.stdout.strip(), "image": image, "digest": digest}
 
@@ -39,17 +42,19 @@ class PodmanEngine:
         return self._described
 
     def command(self, task: Task) -> list[str]:
-        options = container.run_options(task, self._options, os.geteuid() != 0)
+        options = container.run_options(task, self._options, os.geteuid() != 0, GPUS)
         return ["podman", "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
     def run(self, task: Task) -> Outcome:
+        if task.gpus:
+            gpus.require()
         name = f"envkit-{secrets.token_hex(6)}"
         options = [
             "--name",
             name,
             "--label",
             f"{owner.LABEL}={owner.me()}",
-            *container.run_options(task, self._options, os.geteuid() != 0),
+            *container.run_options(task, self._options, os.geteuid() != 0, GPUS),
         ]
         argv = ["podman", "run", *options, self._described["digest"].removeprefix("sha256:"), *container.argv(task)]
         try:
@@ -60,6 +65,7 @@ class PodmanEngine:
                 and _podman("inspect", "--format", "{{.State.OOMKilled}}", name).stdout.strip() == "true"
             ):
                 outcome = replace(outcome, failure=container.out_of_memory(self._options))
+            outcome = replace(outcome, failure=gpus.explained(outcome.failure, outcome.stderr_tail))
             return container.explained(outcome, self._options)
         finally:
             _podman("rm", "--force", "--ignore", "--time", "0", "--volumes", name)

@@ -137,6 +137,7 @@ def _machine() -> Document:
         "cpus": sorted(os.sched_getaffinity(0)),
         "online": _text(Path("/sys/devices/system/cpu/online")),
         "nodes": sorted(os.listdir(nodes)) if nodes.is_dir() else [],  # noqa: PTH208 - names are all that is needed
+        "gpus": sorted(name for name in os.listdir("/dev") if name.startswith("nvidia")),  # noqa: PTH208
         "quota": cpu_quota(),
         "kernel": os.uname().release,
         "boot": _text(Path("/proc/sys/kernel/random/boot_id")),

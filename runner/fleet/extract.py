@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from runner import record
-from runner.baseline_diff import INITIAL_WEIGHTS, engine_facts
-from runner.blocks import skipped_steps
+from runner.blocks import INITIAL_WEIGHTS, skipped_steps
+from runner.engine_facts import engine_facts
 from runner.environment import Environment
 from runner.errors import InputError
 from runner.execution.testimony import check_sample
@@ -59,7 +59,7 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
     began = float(run["time"])
     if not 0 <= began < LATEST:
         raise InputError(f"began at {began:g} seconds since 1970, which is no time")
-    seen = run["engines"][arm.engine]
+    seen = run["engines"][arm.place]
     host, counts = seen["inspection"]["fingerprint"], seen["inspection"]["facts"]
     facts = {what: value for what, value in engine_facts(seen).items() if value is not None}
     disturbed = {number: texts for number, event in enumerate(samples) if (texts := marks(event))}

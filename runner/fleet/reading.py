@@ -19,7 +19,7 @@ from pathlib import Path
 from runner.errors import InputError
 from runner.fleet.extract import read_node
 from runner.fleet.node import LeftOut, Node
-from runner.record import FILE_NAME
+from runner.record import FILE_NAME, is_submission
 
 # Below this many records, starting processes takes longer than reading.
 RECORDS_PER_PROCESS = 200
@@ -52,9 +52,9 @@ def read(place: Path, profile: str | None) -> tuple[list[Node], list[LeftOut]]:
 
 
 def _folders(place: Path) -> tuple[list[Path], list[Path]]:
-    """The folders with a record, and those without, by name; ``place`` itself if it has one."""
+    """The folders with a record, and those without, by name; ``place`` itself if it has that of a run."""
     try:
-        if (place / FILE_NAME).exists():
+        if (place / FILE_NAME).exists() and not is_submission(place):
             return [place.resolve()], []  # for its name, even of "."
         inner = sorted(
             Path(entry.path) for entry in os.scandir(place) if entry.is_dir() and not entry.name.startswith(".")

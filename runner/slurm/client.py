@@ -9,10 +9,11 @@ What is asked for was tried with Slurm 22.05. Formats: https://slurm.schedmd.com
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +47,9 @@ REASONS = {
     "Assoc": "a limit of your account is reached",
     "QOS": "a limit of your quality of service is reached",
 }
+# How sinfo's words for the states of nodes begin: that run nothing; and that start nothing.
+DEAD = ("down", "unk", "no_respond")
+CLOSED = (*DEAD, "drain", "fail")
 
 
 class NoAnswer(InputError):
@@ -112,68 +116,107 @@ def partitions() -> list[Partition]:
     return [*found.values()]
 
 
-def submit(script: Path) -> str:
-    """Hand a batch script in; returns the job's number. Raises Refused."""
+def submit(script: Path, *options: str) -> str:
+    """Hand a batch script in; returns the job's number. ``options`` outdo the script's own. Raises Refused."""
     # of several clusters the name follows after a semicolon
-    return _ask("sbatch", "--parsable", str(script)).strip().splitlines()[-1].partition(";")[0]
+    return _ask("sbatch", "--parsable", *options, str(script)).strip().splitlines()[-1].partition(";")[0]
 
 
-def job(number: str) -> Job:
-    """What becomes of a job. One that Slurm remembers no more has the state UNKNOWN. Raises NoAnswer."""
+def submit_each(script: Path, nodes: Sequence[str]) -> str:
+    """Hand a batch script in for each of ``nodes``; returns the jobs' numbers with commas between them.
+
+    Not as tasks of one array. They could be told which node is their own (scontrol update ReqNodeList), but all ask for
+    the same as Slurm sees it: once one of them can't start, it passes over the others (tried with 22.05: a busy node
+    kept an idle one waiting). A job that asks for one node keeps no job waiting that asks for another.
+    Raises Refused or NoAnswer, with nothing of it left.
+    """
+    numbers: list[str] = []
     try:
-        text = _ask("squeue", "--noheader", "--states", "all", "--jobs", number, "--format", "%T|%N|%r")
+        for name in nodes:
+            numbers.append(submit(script, f"--nodelist={name}"))
+    except BaseException:
+        if numbers:
+            with contextlib.suppress(Refused, NoAnswer):
+                cancel(",".join(numbers))
+        raise
+    return ",".join(numbers)
+
+
+def jobs(numbers: str, one_node: bool = False) -> list[Job]:
+    """What becomes of these jobs, as far as Slurm still knows of them. Raises NoAnswer.
+
+    Of jobs that Slurm remembers no more the state is UNKNOWN, where it remembers none. Each of them may be for
+    ``one_node`` that was asked for: it is then the job's node while it waits, too.
+    """
+    form = "%A|%T|%N|%n|%r"
+    try:
+        text = _ask("squeue", "--noheader", "--states", "all", "--jobs", numbers, "--format", form)
     except Refused as error:
         if "invalid job id" in str(error).lower():
-            return _remembered(number)
+            return _remembered(numbers)
         raise NoAnswer(f"squeue: {error}") from None
-    line = text.strip().splitlines()[-1:]
-    if not line:
-        return _remembered(number)
-    state, nodes, reason = line[0].split("|", 2)
-    return Job(number, state, nodes, reason)
+    return [_job(line, one_node) for line in text.strip().splitlines()] or _remembered(numbers)
 
 
-def _remembered(number: str) -> Job:
+def _job(line: str, one_node: bool) -> Job:
+    number, state, nodes, wanted, reason = line.split("|", 4)
+    return Job(number, state, nodes or (wanted if one_node else ""), reason)
+
+
+def _remembered(numbers: str) -> list[Job]:
     """From the accounting, where there is one: the controller forgets a job some minutes after its end."""
+    found = []
+    form = "JobIDRaw,State,NodeList"
     try:
-        text = _ask(
-            "sacct", "--noheader", "--parsable2", "--allocations", "--jobs", number, "--format", "State,NodeList"
-        )
-        state, nodes = text.strip().splitlines()[-1].split("|", 1)
+        text = _ask("sacct", "--noheader", "--parsable2", "--allocations", "--jobs", numbers, "--format", form)
+        for line in text.strip().splitlines():
+            number, state, nodes = line.split("|", 2)
+            found.append(Job(number, state.split()[0], "" if nodes.startswith("None") else nodes))  # CANCELLED by 1000
     except (Refused, NoAnswer, LookupError, ValueError):
-        return Job(number, UNKNOWN)
-    return Job(number, state.split()[0], "" if nodes.startswith("None") else nodes)  # "CANCELLED by 1000"
+        pass
+    return found or [Job(number, UNKNOWN) for number in numbers.split(",")]
 
 
 def find(name: str) -> str | None:
-    """The number of the user's latest job of this name."""
+    """The number of the user's job of this name, as ``submit`` or ``submit_each`` returned it."""
     try:
-        numbers = _ask("squeue", "--noheader", "--me", "--states", "all", "--name", name, "--format", "%i").split()
+        numbers = _ask("squeue", "--noheader", "--me", "--states", "all", "--name", name, "--format", "%A").split()
     except Refused:
         return None
-    return max(numbers, key=lambda number: (len(number), number), default=None)
+    return ",".join(sorted({*numbers}, key=lambda number: (len(number), number))) or None
 
 
-def cancel(number: str) -> None:
-    """End a job: SIGTERM to all of its processes, and after Slurm's KillWait SIGKILL. Raises Refused."""
-    _ask("scancel", number)
+def cancel(numbers: str) -> None:
+    """End jobs: SIGTERM to all of their processes, and after Slurm's KillWait SIGKILL. Raises Refused."""
+    _ask("scancel", *numbers.split(","))
 
 
 def hosts(short: str) -> list[str]:
     """``node[1-2]`` as ``node1`` and ``node2``. Raises Refused."""
-    return _ask("scontrol", "show", "hostnames", short).split() if short else []
+    if "[" not in short and "," not in short:  # most are, in a fleet
+        return [short] if short else []
+    return _ask("scontrol", "show", "hostnames", short).split()
 
 
-def out_of_service(names: Iterable[str]) -> dict[str, str]:
-    """Of these nodes, those that are down or drained, with what Slurm says of them."""
-    wanted = ",".join(names)
-    if not wanted:
+def address(name: str) -> str:
+    """Where a node is reached: a name or an address. Raises Refused."""
+    known = _ask("sinfo", "--all", "--noheader", "--Node", "--nodes", name, "--format", "%o").split()
+    if not known:
+        raise Refused(f"sinfo knows no address of {name}")
+    return known[0]
+
+
+def out_of_service(names: Collection[str], states: tuple[str, ...] = CLOSED) -> dict[str, str]:
+    """Of these nodes, those in one of ``states``, or that don't respond, with what Slurm says of them."""
+    if not names:
         return {}
-    found = {}
+    found, wanted = {}, {*names}
     try:
-        for line in _ask("sinfo", "--noheader", "--Node", "--nodes", wanted, "--format", "%N|%T|%E").splitlines():
+        # of all nodes: the names of thousands don't fit into an argument
+        for line in _ask("sinfo", "--noheader", "--Node", "--format", "%N|%T|%E").splitlines():
             name, state, reason = line.strip().split("|", 2)
-            if state.startswith(("down", "drain", "fail", "unk", "no_respond")) or state.endswith("*"):
+            out = state.startswith(states) or state.endswith("*")
+            if name in wanted and out:
                 said = state.rstrip("*") + (" and does not respond" if state.endswith("*") else "")
                 found[name] = said + (f" ({reason})" if reason not in ("", "none") else "")
     except (Refused, NoAnswer):
@@ -182,7 +225,7 @@ def out_of_service(names: Iterable[str]) -> dict[str, str]:
 
 
 def _ask(*command: str) -> str:
-    """What the command prints. Raises NoAnswer where it can't ask Slurm, and Refused where that said no."""
+    """What the command prints. Raises NoAnswer where it can't ask Slurm, else Refused."""
     if shutil.which(command[0]) is None:
         raise NoAnswer(f"{command[0]} is not found, which comes with Slurm; load its module (module load slurm)")
     try:

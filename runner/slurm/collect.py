@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from runner import record
 from runner.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
+from runner.history import natural
 from runner.measure import NOT_IN_EFFECT
 from runner.slurm import outcome, roll_call
 from runner.slurm.client import UNKNOWN, Job
+from runner.slurm.follow import LATE, Followed
 from runner.slurm.outcome import Outcome
-from runner.slurm.settings import Settings
+from runner.slurm.roll_call import RollCall
+from runner.slurm.settings import TOGETHER, Settings
 from runner.summary import Summary, summarise
 
 # How a node's part ended.
 DONE, REFUSED, WORKER_FAILED, STOPPED, LOST, ABSENT = "measured", "refused", "failed", "stopped", "lost", "absent"
+NOT_SHARED = "not shared"
 # What a job's state means for a node that did not say how it ended.
 MEANINGS = {
     "TIMEOUT": "the job's time limit ended it",
@@ -27,12 +31,18 @@ MEANINGS = {
     "OUT_OF_MEMORY": "the job used more memory than it had",
     "BOOT_FAIL": "the node did not come up",
     "DEADLINE": "the job's deadline ended it",
+    LATE: "its job did not start in time (--start-within)",
 }
+# The states of jobs that have run, and came to an end of their own.
+RAN = ("COMPLETED", "FAILED", "TIMEOUT")
 
 
 @dataclass(frozen=True)
 class NodeResult:
-    """``problem`` is one line, without the node's name; ``summary`` is there where anything was recorded."""
+    """``problem`` is one line, without the node's name; ``summary`` is there where anything was recorded.
+
+    It is never there for a node of a fleet, whose report reads the records itself, and keeps less of them.
+    """
 
     name: str
     state: str
@@ -54,20 +64,50 @@ class NodeResult:
 
 
 def collect(
-    folder: Path, settings: Settings, job: Job | None, names: Iterable[str] = (), down: dict[str, str] | None = None
+    folder: Path, settings: Settings, followed: Followed | None, down: Mapping[str, str] | None = None
 ) -> list[NodeResult]:
-    """A result for each node that has a record in ``folder``, and for those of the ``job`` in ``names``.
+    """A result for each node that has a record in ``folder``, and for those of the jobs that were ``followed``.
 
-    ``down`` says what Slurm says of nodes that are out of service. Without a job it is all nodes that have begun.
+    ``down`` says what Slurm says of nodes that are out of service, which may have had no job. Without jobs it is all
+    nodes that have begun.
     """
-    called = roll_call.read(folder, job.number) if job else None
-    in_job = {*names, *(called.times if called else ())}
-    seen = [name for name in nodes_seen(folder) if job is None or outcome.is_begun(folder / name)]
-    known = sorted({*in_job, *seen}, key=_natural)
-    return [
-        _result(folder, name, settings, job if name in in_job else None, called, (down or {}).get(name))
-        for name in known
-    ]
+    rolls: dict[str, RollCall] = {}
+    nodes: dict[str, Job] = {}
+    for job in followed.jobs if followed else ():
+        if (called := roll_call.read(folder, job.number)) is not None:
+            rolls[job.number] = called
+            nodes |= dict.fromkeys(called.times, job)
+    nodes |= followed.nodes if followed else {}
+    if settings.joint and followed:
+        nodes = _joint(folder, settings, nodes, rolls, followed.jobs[0])
+    begun = nodes_seen(folder)
+    if settings.joint and TOGETHER in begun and followed is None:
+        begun = [TOGETHER]  # what single nodes said to earlier jobs is over
+    heard_of = {*rolls, *(found.job for name in begun if (found := outcome.read(folder / name)))}
+    seen = [name for name in begun if followed is None or outcome.is_begun(folder / name)]
+    results = []
+    for name in sorted({*nodes, *seen, *(down or {})}, key=natural):
+        own = nodes.get(name)
+        if own and own.state in RAN and own.number not in heard_of:
+            problem = f"its job {own.number} left nothing: {roll_call.not_shared(folder)}"
+            results.append(NodeResult(name, NOT_SHARED, problem))
+        else:
+            called = rolls.get(own.number) if own else None
+            results.append(_result(folder, name, settings, own, called, (down or {}).get(name)))
+    return results
+
+
+def _joint(
+    folder: Path, settings: Settings, nodes: Mapping[str, Job], rolls: Mapping[str, RollCall], job: Job
+) -> dict[str, Job]:
+    """The nodes that would not take part; if there are none, all of them together."""
+    called = rolls.get(job.number)
+    refusing = {}
+    for name in nodes:
+        said = outcome.read(folder / name)
+        if (said and said.job == job.number) or (called and called.problem(name, settings, folder)):
+            refusing[name] = job
+    return refusing or {TOGETHER: job}
 
 
 def nodes_seen(folder: Path) -> list[str]:
@@ -75,28 +115,20 @@ def nodes_seen(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir() if (path / outcome.NAME).exists()]
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
-    """node2 before node10."""
-    words: list[tuple[int, str]] = []
-    for letter in name:
-        if letter.isdigit() and words and words[-1][1] == "":
-            words[-1] = (words[-1][0] * 10 + int(letter), "")
-        else:
-            words.append((int(letter), "") if letter.isdigit() else (0, letter))
-    return words
-
-
 def _result(
-    folder: Path, name: str, settings: Settings, job: Job | None, called: roll_call.RollCall | None, down: str | None
+    folder: Path, name: str, settings: Settings, job: Job | None, called: RollCall | None, down: str | None
 ) -> NodeResult:
     place = folder / name
+    begun = outcome.is_begun(place)
+    ended = outcome.ended(place)
     try:
-        summary = _summary(place)
+        summary = _summary(place) if begun and not settings.fleet else None
     except InputError as error:
         return NodeResult(name, WORKER_FAILED, str(error))
-    if outcome.is_settled(place) and summary is not None:
-        if summary.ended == NOT_IN_EFFECT or summary.not_in_effect:
-            return NodeResult(name, NOT_IN_EFFECT, _not_in_effect(summary), summary)
+    if ended is not None:
+        missed = [one.arm for one in summary.not_in_effect] if summary else []
+        if ended == NOT_IN_EFFECT or missed:
+            return NodeResult(name, NOT_IN_EFFECT, f"not in effect: {', '.join(missed or settings.profiles)}", summary)
         return NodeResult(name, DONE, None, summary)
     found = outcome.read(place)
     if found is not None and (job is None or found.job == job.number):
@@ -104,7 +136,7 @@ def _result(
     absent = called.problem(name, settings, folder) if called else None
     if absent:
         return NodeResult(name, REFUSED, absent, summary)
-    return NodeResult(name, LOST if summary else ABSENT, f"did not begin: {_why(folder, job, down)}", summary)
+    return NodeResult(name, LOST if begun else ABSENT, f"did not begin: {_why(folder, job, down)}", summary)
 
 
 def _ended(
@@ -120,17 +152,11 @@ def _ended(
     return states.get(found.status, WORKER_FAILED), problem
 
 
-def _summary(place: Path) -> Summary | None:
+def _summary(place: Path) -> Summary:
     """Raises InputError for a record that can't be used."""
-    if not outcome.is_begun(place):
-        return None
     events = record.read(place)
     with record.understood(place):
         return summarise(events)
-
-
-def _not_in_effect(summary: Summary) -> str:
-    return f"not in effect: {', '.join(one.arm for one in summary.not_in_effect)}"
 
 
 def _failure(summary: Summary | None, place: Path) -> str:
@@ -149,17 +175,35 @@ def _why(folder: Path, job: Job | None, down: str | None) -> str:
     reason = f" ({job.reason})" if job.reason not in ("", "None") else ""
     if job.state in MEANINGS:
         return f"{MEANINGS[job.state]}{reason}"
-    return f"its job {job.number} ended as {job.state}{reason}; see {folder}/slurm-{job.number}.out"
+    printed = f"{folder}/slurm-{job.number}.out"
+    return f"its job {job.number} ended as {job.state}{reason}; see {printed}"
 
 
-def not_shared(results: Sequence[NodeResult], called: roll_call.RollCall | None, job: Job) -> bool:
-    """Whether the job ran, and nothing of it came back to the folder."""
-    ran = job.state in ("COMPLETED", "FAILED", "TIMEOUT")
-    return ran and called is None and all(one.state in (ABSENT, LOST) for one in results)
+def may_come(results: Sequence[NodeResult], followed: Followed) -> bool:
+    """Whether a job has run on a node of which nothing is in sight: its files may need some time yet."""
+    absent = [followed.nodes.get(one.name) for one in results if one.state in (ABSENT, NOT_SHARED)]
+    return any(job is None or job.state not in ("CANCELLED", "DEADLINE", LATE) for job in absent)
+
+
+def in_doubt(results: Sequence[NodeResult]) -> Collection[str]:
+    """The nodes that have not said how they ended: they may be down."""
+    return {one.name for one in results if one.state in (ABSENT, LOST, NOT_SHARED)}
 
 
 def status(results: Sequence[NodeResult], wanted: int) -> int:
     """The exit status: 0 where ``wanted`` nodes measured, 2 where one refused what it was given, else 1."""
     if sum(one.state == DONE for one in results) >= wanted:
         return MEASURED
-    return BAD_INPUT if any(one.state == REFUSED for one in results) else FAILED
+    return BAD_INPUT if any(one.state in (REFUSED, NOT_SHARED) for one in results) else FAILED
+
+
+def document(
+    folder: Path, settings: Settings, followed: Followed | None, results: Sequence[NodeResult]
+) -> dict[str, Any]:
+    """What was found, for scripts."""
+    return {
+        "record": str(folder),
+        "jobs": [asdict(job) for job in followed.jobs] if followed else [],
+        "settings": settings.to_json(),
+        "nodes": [one.to_json() for one in results],
+    }

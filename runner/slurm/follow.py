@@ -1,15 +1,16 @@
-"""Wait for a job, and tell how it goes."""
+"""Wait for the jobs of a submission, and tell how they go."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runner.errors import InputError
 from runner.slurm import client
 from runner.slurm.client import Job, NoAnswer, Refused
+from runner.slurm.settings import TOGETHER
 from runner.slurm.view import View
 from runner.slurm.watch import Watch
 
@@ -17,19 +18,25 @@ from runner.slurm.watch import Watch
 SHORTEST_S, LONGEST_S, SHARE = 1.0, 15.0, 0.1
 # A job in one of these states may be about to be requeued.
 DOUBTFUL = ("PREEMPTED", "NODE_FAIL", "FAILED", "UNKNOWN")
+# The state of a fleet's job that was cancelled because it had not started in time. Slurm has none for it.
+LATE = "LATE"
 SILENCE = "Slurm does not answer now; the job goes on, and this waits"
 
 
 @dataclass(frozen=True)
 class Followed:
-    """A job that has ended, and all nodes that it had at any time."""
+    """Jobs that have ended, one or that of each node of a fleet; by each node that they had at any time, its own."""
 
-    job: Job
-    nodes: list[str]
+    jobs: tuple[Job, ...]
+    nodes: dict[str, Job] = field(default_factory=dict)
+
+    @property
+    def states(self) -> str:
+        return ", ".join(sorted({job.state for job in self.jobs}))
 
 
 class NotStarted(Exception):
-    """The job was given so long to start, and waits still."""
+    """Jobs were given so long to start, and all of them wait still."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(job.why)
@@ -37,24 +44,29 @@ class NotStarted(Exception):
 
 
 def follow(
-    number: str,
+    numbers: str,
     folder: Path,
     view: View,
+    joint: bool = False,
+    fleet: bool = False,
     start_within_s: float | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Followed:
-    """Return when the job has ended. Raises NotStarted, with the job still waiting."""
-    watch = Watch(folder, number)
-    nodes: list[str] = []
+    """Return when all jobs have ended. Raises NotStarted, with all of them still waiting.
+
+    Where some jobs of a ``fleet`` have started in time, those that have not are cancelled. ``numbers`` is what
+    ``client.submit`` or ``client.submit_each`` returned. In a ``joint`` training there is one run only.
+    """
+    watch = Watch(folder)
+    seen: dict[str, Job] = {}
+    places: dict[str, str] = {}  # the job's number by node
+    started: set[str] = set()
+    late: dict[str, Job] = {}
     began = time.monotonic()
-    started = silent = False
-    before = short = ""
+    silent = False
     while True:
         try:
-            job = client.job(number)
-            if job.nodes != short:
-                short = job.nodes
-                nodes += [name for name in _names(job) if name not in nodes]
+            found = {job.number: job for job in client.jobs(numbers, fleet)}
         except NoAnswer:
             if not silent:
                 view.say(SILENCE)
@@ -62,18 +74,54 @@ def follow(
             sleep(LONGEST_S)
             continue
         silent = False
-        started = started or not job.waits
-        view.show(job, watch.look(nodes))
-        if job.ended and (job.state not in DOUBTFUL or job.state == before):
-            return Followed(job, nodes)
-        before = job.state
+        for job in found.values():
+            if job.nodes != (seen[job.number].nodes if job.number in seen else ""):
+                places |= dict.fromkeys(_names(job), job.number)
+        before, seen = seen, {**{number: _forgotten(job) for number, job in seen.items()}, **found}
+        started |= {job.number for job in found.values() if not job.waits}
+        active = {name for name, number in places.items() if not seen[number].waits} if fleet else None
+        view.show([*seen.values()], watch.look([TOGETHER] if joint and places else places, seen, active))
+        if all(_is_over(job, before) for job in seen.values()):
+            over = {number: _explained(job, late) for number, job in seen.items()}
+            return Followed(tuple(over.values()), {name: over[number] for name, number in places.items()})
         passed_s = time.monotonic() - began
-        if not started and start_within_s is not None and passed_s >= start_within_s:
-            raise NotStarted(job)
+        if start_within_s is not None and passed_s >= start_within_s:
+            waiting = {number: job for number, job in seen.items() if number not in started | late.keys()}
+            if waiting and not started:
+                raise NotStarted(next(iter(waiting.values())))
+            late |= waiting
+            _give_up(waiting, view)
         sleep(min(LONGEST_S, max(SHORTEST_S, SHARE * passed_s)))
 
 
-def _names(job: Job) -> list[str]:
+def _is_over(job: Job, before: dict[str, Job]) -> bool:
+    earlier = before.get(job.number)
+    return job.ended and (job.state not in DOUBTFUL or (earlier is not None and earlier.state == job.state))
+
+
+def _forgotten(job: Job) -> Job:
+    """A job that Slurm tells nothing more of, which it does some minutes after its end."""
+    return job if job.ended else replace(job, state=client.UNKNOWN, reason="")
+
+
+def _give_up(waiting: dict[str, Job], view: View) -> None:
+    if not waiting:
+        return
+    view.say(f"cancelling what has not started in time: {len(waiting):,} of the nodes")
+    try:
+        client.cancel(",".join(waiting))
+    except (Refused, NoAnswer) as error:
+        view.say(f"that did not work: {error}")
+
+
+def _explained(job: Job, late: dict[str, Job]) -> Job:
+    """With why it did not start, where it was cancelled for that."""
+    if job.number in late and job.state == "CANCELLED":
+        return replace(job, state=LATE, reason=late[job.number].why)
+    return job
+
+
+def _names(job: Job) -> Sequence[str]:
     try:
         return client.hosts(job.nodes)
     except (Refused, InputError):

@@ -1,5 +1,7 @@
 """What Slurm starts on each node, as ``python -m runner.slurm.node FOLDER ID``: checks, then ``runner bench``.
 
+Where all nodes train together each checks (``--check``), and the first one runs ``runner bench``.
+
 It becomes the runner rather than starting one: Slurm's signals then reach it as they would at a terminal.
 """
 
@@ -20,11 +22,14 @@ from runner.engines import apptainer
 from runner.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
 from runner.slurm import outcome, roll_call
 from runner.slurm.outcome import LOG, Outcome
-from runner.slurm.settings import Settings
+from runner.slurm.settings import TOGETHER, Settings
 
 # Says that the time limit is near (--signal of the batch script). Slurm sends a signal to all processes of a step: this
 # one means nothing to the others, so that the worker that is being measured is left for the runner to end.
 NEARLY_OVER = signal.SIGURG
+# Asks only whether the node could take part.
+CHECK = "--check"
+NODES = "SLURM_JOB_NODELIST"
 
 
 def main() -> int:
@@ -38,18 +43,20 @@ def main() -> int:
     except InputError as error:
         print(f"runner: {node}: {error}", file=sys.stderr)
         return BAD_INPUT
-    place = folder / node
+    if CHECK in sys.argv:
+        return _check(settings, folder, node, job)
+    place = folder / (TOGETHER if settings.joint else node)
     place.mkdir(exist_ok=True)
     earlier = outcome.read(place)
     tried = earlier is not None and earlier.job == job and earlier.status in (FAILED, BAD_INPUT)
     if tried or outcome.is_settled(place):  # the job was requeued, for another node's sake
         print(f"runner: {node}: nothing is left to do")
         return MEASURED
-    state = Outcome(job, time.time())
+    state = Outcome(job, time.time(), nodes=os.environ.get(NODES, "") if settings.joint else "")
     state.write(place)
     with _into(place / LOG):
         try:
-            status, problem = _measure(settings, folder, node, job)
+            status, problem = _measure(settings, folder, place, node, job)
         except KeyboardInterrupt:
             status, problem = INTERRUPTED, None
     if status == INTERRUPTED:
@@ -59,12 +66,28 @@ def main() -> int:
     return status
 
 
-def _measure(settings: Settings, folder: Path, node: str, job: str) -> tuple[int, str | None]:
-    """The exit status of the run, and what was wrong with what it was given."""
+def _check(settings: Settings, folder: Path, node: str, job: str) -> int:
+    """Leave word where this node can't train together with others; it is the first that then has the record."""
     place = folder / node
-    start = settings.folder or settings.project
     try:
         _require(settings, folder, node, job)
+        _require_same_nodes(folder, os.environ.get(NODES, ""))
+    except InputError as error:
+        print(f"runner: {node}: {error}", file=sys.stderr)
+        place.mkdir(exist_ok=True)
+        now = time.time()
+        Outcome(job, now, now, BAD_INPUT, str(error)).write(place)
+        return BAD_INPUT
+    (place / outcome.NAME).unlink(missing_ok=True)  # of an earlier job
+    return MEASURED
+
+
+def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str) -> tuple[int, str | None]:
+    """The exit status of the run, and what was wrong with what it was given."""
+    start = settings.folder or settings.project
+    try:
+        if not settings.joint:  # all nodes were asked
+            _require(settings, folder, node, job)
         os.chdir(start)
     except (InputError, OSError) as error:
         elsewhere = f"{start}: {os.strerror(error.errno or 0)} here" if isinstance(error, OSError) else ""
@@ -88,12 +111,27 @@ def _require(settings: Settings, folder: Path, node: str, job: str) -> None:
     if problem and not settings.force:
         raise InputError(problem)
     if settings.sif is not None and settings.digest is not None:
-        digest = apptainer.digest(Path(settings.sif))
+        try:
+            digest = apptainer.digest(Path(settings.sif))
+        except InputError as error:
+            why = str(error).partition(";")[0]
+            raise InputError(f"{why}; copy it here, or put it on a file system that all nodes share") from None
         if digest != settings.digest:
             raise InputError(
                 f"{settings.sif}: is another image here ({digest[:19]}…) than where it was submitted "
                 f"({settings.digest[:19]}…); copy that one here, or put it on a file system that all nodes share"
             )
+
+
+def _require_same_nodes(folder: Path, here: str) -> None:
+    """Raise InputError where the run of all nodes began on others than this job, which may have been requeued, has."""
+    place = folder / TOGETHER
+    said = outcome.read(place)
+    if said is not None and said.nodes not in ("", here) and outcome.is_begun(place):
+        raise InputError(
+            f"this job has {here}, and the run began on {said.nodes}: times of other nodes don't go with those that it "
+            f"has; go on there with: runner submit --resume {folder}"
+        )
 
 
 def _last_word(log: Path, begin: int) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runner.errors import INTERRUPTED
 from runner.slurm import roll_call
-from runner.slurm.settings import FILE_NAME, Settings
+from runner.slurm.settings import FILE_NAME, TOGETHER, Settings
 
 NAME = "batch.sh"
 # So long before the time limit a node is told to end, and has recorded what it measured when Slurm ends it. Slurm looks
@@ -17,7 +17,7 @@ GRACE_S = 60
 SHORTEST_GRACE_S = 10
 
 HEAD = """\
-# Written by runner submit. Each node runs
+# Written by the runner. {each} runs
 #   {command}
 # and goes on with what it has there already: a job that is requeued begins where it was.
 set -u
@@ -26,10 +26,13 @@ python={python}
 project={project}
 id={id}
 
-# One task on each node, with all of its CPUs. A node that fails leaves the others alone.
+# One task on each of so many nodes, with all of its CPUs. A node that fails leaves the others alone.
+on_nodes() {{
+    srun --nodes="$1" --ntasks="$1" --ntasks-per-node=1 --cpu-bind=none --export=ALL \\
+        --wait=0 --kill-on-bad-exit=0 --no-kill "${{@:2}}"
+}}
 on_each_node() {{
-    srun --nodes="$SLURM_JOB_NUM_NODES" --ntasks="$SLURM_JOB_NUM_NODES" --ntasks-per-node=1 --cpu-bind=none \\
-        --wait=0 --kill-on-bad-exit=0 --no-kill bash -c "$@"
+    on_nodes "$SLURM_JOB_NUM_NODES" bash -c "$@"
 }}
 """
 # A node's clock is held against this node's, before and after: the answer came in between, however long it took.
@@ -48,10 +51,23 @@ ROLL_CALL = """
     echo "after $SLURMD_NODENAME $(date +%s.%N)"
 }} >"$folder/{file}-$SLURM_JOB_ID" || exit 1
 """
-MEASURE = """
+EACH = """
 on_each_node 'cd "$1" && exec "$2" -m runner.slurm.node "$3" "$4"' node "$project" "$python" "$folder" "$id"
 status=$?
+"""
+# Steps that overlap have all that the job has: the runner's own has the first node, and its workers' have all of them.
+JOINT = """
+on_each_node 'cd "$1" && exec "$2" -m runner.slurm.node "$3" "$4" --check' check "$project" "$python" "$folder" "$id"
+status=$?
 
+# The runner, on the first node: it starts workers on all nodes.
+if [[ $status -eq 0 ]]; then
+    on_nodes 1 --nodelist="$SLURMD_NODENAME" --overlap \\
+        bash -c 'cd "$1" && exec "$2" -m runner.slurm.node "$3" "$4"' node "$project" "$python" "$folder" "$id"
+    status=$?
+fi
+"""
+REQUEUE = """
 # A job that another one takes the place of is given some time to end, and is not requeued if it has ended by then.
 if [[ $status -eq {interrupted} ]] && scontrol show job "$SLURM_JOB_ID" | grep -q 'PreemptTime=[0-9]'; then
     scontrol requeue "$SLURM_JOB_ID"
@@ -63,21 +79,19 @@ exit "$status"
 def render(
     settings: Settings, folder: Path, name: str, nodes: int, wanted: Sequence[str] = (), unwanted: Sequence[str] = ()
 ) -> str:
-    """A script for ``nodes`` nodes, those of ``wanted`` among them and none of ``unwanted``.
+    """A script for ``nodes`` nodes, those of ``wanted`` among them and none of ``unwanted``; a fleet's are all wanted.
 
     ``name`` is the job's. What each option means: https://slurm.schedmd.com/sbatch.html
     """
     given = [f"--{option}" for option in settings.options]
     lines = [
         f"--job-name={name}",
-        f"--nodes={nodes}",
+        *(["--nodes=1"] if settings.fleet else _one_job(nodes, wanted, unwanted)),
         "--ntasks-per-node=1",
         "--exclusive",  # other jobs on a node would be measured too
         "--mem=0",  # all of a node's memory
         *([f"--time={settings.minutes}"] if settings.minutes else []),
         *([f"--partition={settings.partition}"] if settings.partition else []),
-        *([f"--nodelist={','.join(wanted)}"] if wanted else []),
-        *([f"--exclude={','.join(unwanted)}"] if unwanted else []),
         "--chdir=/",
         f"--output={str(folder).replace('%', '%%')}/slurm-%j.out",
         "--open-mode=append",  # a job that is requeued writes to it again
@@ -86,18 +100,31 @@ def render(
         f"--signal=URG@{grace_s(settings.minutes)}",
         *given,
     ]
-    command = shlex.join(["runner", *settings.command(f"{folder}/NODE")]).replace("\n", "\n#   ")
+    place = TOGETHER if settings.joint else "NODE"
+    command = shlex.join(["runner", *settings.command(f"{folder}/{place}")]).replace("\n", "\n#   ")
+    each = "The first node" if settings.joint else "Each node"
     head = HEAD.format(
-        command=command, folder=shlex.quote(str(folder)), python=shlex.quote(settings.python),
+        each=each, command=command, folder=shlex.quote(str(folder)), python=shlex.quote(settings.python),
         project=shlex.quote(settings.project), id=settings.id,
     )  # fmt: skip
+    places = f"# Submitted for each of these nodes, with --nodelist: {','.join(wanted)}\n"
     return (
         "#!/bin/bash\n"
         + "".join(f"#SBATCH {_quoted(line)}\n" for line in lines)
+        + (places if settings.fleet else "")
         + head
         + ROLL_CALL.format(settings=FILE_NAME, file=roll_call.NAME)
-        + MEASURE.format(interrupted=INTERRUPTED)
+        + (JOINT if settings.joint else EACH)
+        + REQUEUE.format(interrupted=INTERRUPTED)
     )
+
+
+def _one_job(nodes: int, wanted: Sequence[str], unwanted: Sequence[str]) -> list[str]:
+    return [
+        f"--nodes={nodes}",
+        *([f"--nodelist={','.join(wanted)}"] if wanted else []),
+        *([f"--exclude={','.join(unwanted)}"] if unwanted else []),
+    ]
 
 
 def grace_s(minutes: int | None) -> int:

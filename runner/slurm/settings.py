@@ -12,6 +12,8 @@ from runner import atomic
 from runner.errors import InputError
 
 FILE_NAME = "submit.json"
+# In a node's place, where all train together: the name of the one run's folder.
+TOGETHER = "all-nodes"
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,9 @@ class Settings:
 
     ``id`` is the submission's own, by which a node knows that it sees the same folder. ``digest`` is that of the SIF
     as it was seen when the job was submitted. ``folder`` is where a command of the user's own runs. ``minutes`` is the
-    time limit, None for the partition's own. ``options`` go to sbatch as they are.
+    time limit, None for the partition's own. ``options`` go to sbatch as they are. In a ``fleet`` each node of
+    ``nodelist`` has a job of its own, which starts when that node is free; else all are in one job. With ``joint``
+    there is one run, on the job's first node, whose workers train on all nodes together; else each has its own run.
     """
 
     id: str
@@ -39,6 +43,13 @@ class Settings:
     partition: str | None
     minutes: int | None
     options: tuple[str, ...]
+    fleet: bool = False
+    joint: bool = False
+
+    @property
+    def runs(self) -> int:
+        """How many runs, each with a record of its own, it takes."""
+        return 1 if self.joint else self.nodes
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -64,4 +75,5 @@ class Settings:
 
     def command(self, output: str) -> list[str]:
         """What a node's run is started with, after ``runner``."""
-        return ["bench", *self.profiles, f"--engine={self.engine}", *self.bench, f"--output={output}"]
+        together = [f"--nodes={self.nodes}"] if self.joint else []
+        return ["bench", *self.profiles, f"--engine={self.engine}", *together, *self.bench, f"--output={output}"]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from runner import ranking, report
 from runner.slurm.collect import NodeResult
@@ -15,8 +17,8 @@ NAMED = 4
 COLUMNS = ("node", "profile", "samples", "speedup", "95% interval", "verdict", "ms/step")
 
 
-def show(results: Sequence[NodeResult], out: Console) -> None:
-    """Each node's own verdicts: one node's interval says nothing of another's."""
+def show(results: Sequence[NodeResult], folder: Path, out: Console) -> None:
+    """Each node's own verdicts: one node's interval says nothing of another's. ``folder`` is the submission's."""
     rows = [row for one in results for row in _rows(one)]
     if rows:
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -30,6 +32,9 @@ def show(results: Sequence[NodeResult], out: Console) -> None:
     if sum(_has_interval(one) for one in results) > 1:
         each = "each interval is for its own node and has its own error rate"
         report.item(out, "sure", f"{each}: of 20 nodes without any difference one is expected to show one")
+    out.print(Text(f"record   {folder}"), soft_wrap=True)
+    in_full = f"of each node: runner report {folder}/NODE" if len(results) > 1 else f"in full: runner report {folder}"
+    out.print(Text(f"         {in_full}"), soft_wrap=True)
 
 
 def _has_interval(one: NodeResult) -> bool:
@@ -59,9 +64,10 @@ def problems(results: Sequence[NodeResult]) -> list[str]:
     for one in results:
         if one.problem:
             alike.setdefault(one.problem, []).append(one.name)
-    return [f"{_names(names)}: {problem}" for problem, names in alike.items()]
+    return [f"{named(names)}: {problem}" for problem, names in alike.items()]
 
 
-def _names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+def named(names: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
     return f"{', '.join(names[:NAMED])}{more}"

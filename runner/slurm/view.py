@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 
 from rich.console import Console, Group
@@ -40,16 +41,18 @@ class View:
         if self._live:
             self._live.stop()
 
-    def show(self, job: Job, nodes: Mapping[str, Sight]) -> None:
+    def show(self, jobs: Sequence[Job], nodes: Mapping[str, Sight]) -> None:
         if self._quiet:
             return
-        line = of_job(job)
+        line = of_jobs(jobs)
         if self._live:
             self._live.update(Group(Text(line), *_table(nodes)), refresh=True)
             return
         if line != self._job_said:
             self._job_said = line
             print(line, file=sys.stderr, flush=True)
+        if len(nodes) > MOST_NODES:  # the line has how many are in which state
+            return
         for name, sight in nodes.items():
             said = of_node(name, sight)
             if sight.state != "waiting" and said not in self._said:
@@ -62,6 +65,17 @@ class View:
             self._live.console.print(Text(text))
         elif not self._quiet:
             print(text, file=sys.stderr, flush=True)
+
+
+def of_jobs(jobs: Sequence[Job]) -> str:
+    """A job, or how many of a fleet's are in which state."""
+    if len(jobs) == 1:
+        return of_job(jobs[0])
+    states = Counter(job.state.lower().replace("_", " ") for job in jobs)
+    counts = ", ".join(f"{count:,} {state}" for state, count in states.items())
+    reasons = Counter(job.why for job in jobs if job.waits).most_common(1)
+    waits = f"; most of those that wait: {reasons[0][0]}" if reasons else ""
+    return f"{len(jobs):,} jobs: {counts}{waits}"
 
 
 def of_job(job: Job) -> str:

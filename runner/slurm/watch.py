@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from runner import record
 from runner.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED
 from runner.slurm import outcome
 
-ENDED = {MEASURED: "measured", FAILED: "failed", BAD_INPUT: "refused", INTERRUPTED: "stopped"}
+DONE = "measured"
+ENDED = {MEASURED: DONE, FAILED: "failed", BAD_INPUT: "refused", INTERRUPTED: "stopped"}
 
 
 @dataclass
@@ -28,38 +30,48 @@ class Sight:
 class Watch:
     """Nodes come into sight as their folders do."""
 
-    def __init__(self, folder: Path, job: str) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._job = job
         self.nodes: dict[str, Sight] = {}
 
-    def look(self, names: list[str]) -> dict[str, Sight]:
-        """``names`` are the job's nodes, as far as they are known."""
-        try:
-            folders = {path.name for path in self._folder.iterdir() if (path / outcome.NAME).exists()}
-        except OSError:
-            folders = set()
-        for name in sorted({*names, *folders}):
+    def look(
+        self, names: Collection[str], jobs: Collection[str], active: Collection[str] | None = None
+    ) -> dict[str, Sight]:
+        """``names`` are the nodes as far as they are known, and ``jobs`` the numbers of what they are in.
+
+        Files are opened for the ``active`` ones only, as of thousands of nodes most may wait. Without these it is all,
+        and all that have a folder.
+        """
+        for name in sorted({*names, *(self._folders() if active is None else ())}):
             sight = self.nodes.setdefault(name, Sight())
+            if sight.state == DONE or (active is not None and name not in active):
+                continue
             try:
-                self._update(sight, self._folder / name)
+                _update(sight, self._folder / name, jobs)
             except OSError:  # a file system of the cluster's that does not answer now
                 continue
         return self.nodes
 
-    def _update(self, sight: Sight, place: Path) -> None:
-        found = outcome.read(place)
-        if found is not None and (found.job == self._job or found.status == MEASURED):
-            sight.state = "measuring" if found.status is None else ENDED.get(found.status, "failed")
-        path = place / record.FILE_NAME
-        if path.exists():
-            with path.open("rb") as file:
-                file.seek(sight.read)
-                new = file.read()
-            whole = new[: new.rfind(b"\n") + 1]
-            sight.read += len(whole)
-            for line in whole.splitlines():
-                _count(sight, line)
+    def _folders(self) -> set[str]:
+        try:
+            return {path.name for path in self._folder.iterdir() if (path / outcome.NAME).exists()}
+        except OSError:
+            return set()
+
+
+def _update(sight: Sight, place: Path, jobs: Collection[str]) -> None:
+    found = outcome.read(place)
+    if found is not None and (found.job in jobs or found.status == MEASURED):
+        sight.state = "measuring" if found.status is None else ENDED.get(found.status, "failed")
+    path = place / record.FILE_NAME
+    if path.exists():
+        with path.open("rb") as file:
+            file.seek(sight.read)
+            new = file.read()
+        whole = new[: new.rfind(b"\n") + 1]
+        sight.read += len(whole)
+        for line in whole.splitlines():
+            _count(sight, line)
 
 
 def _count(sight: Sight, line: bytes) -> None:

@@ -38,6 +38,7 @@ class Board:
     finals_from: int = 0  # the first round of the finals
     spent_s: float = 0.0
     looks_s: list[float] = field(default_factory=list)  # of whole workers
+    looks_of: dict[int, list[float]] = field(default_factory=dict)  # the same by candidate
     repeat: bool = False  # whether the baseline is to be looked at once more in the last round
 
     @staticmethod
@@ -66,6 +67,7 @@ class Board:
                     self.repeat = BASELINE not in of_round and bool(marks(event))
                 of_round[event["candidate"]] = fmean(event["step_s"])
                 self.looks_s.append(event["worker_seconds"])
+                self.looks_of.setdefault(event["candidate"], []).append(event["worker_seconds"])
             case "warmed":
                 self.looks_s.append(event["worker_seconds"])
             case "failure" if event["candidate"] != BASELINE:  # the baseline is tried again when the search goes on
@@ -84,6 +86,10 @@ class Board:
     def look_s(self) -> float:
         """What one more look will cost, in seconds of a worker; 0 before the first."""
         return fmean(self.looks_s) if self.looks_s else 0.0
+
+    def look_of(self, number: int) -> float:
+        """What a look at a candidate cost on average, in seconds of a worker; there was one."""
+        return fmean(self.looks_of[number])
 
     @property
     def alive(self) -> list[int]:

@@ -17,6 +17,7 @@ from runner.record import Event
 from runner.statistics.interval import ERROR_RATE, FASTER, MIN_BLOCKS, Speedup
 from runner.statistics.sequential import at_end
 from runner.summary import Comparison, Summary
+from runner.tuning import board
 from runner.tuning.looks import LOOK, WARMED
 
 TUNED, SHIPPED, BASELINE = "tuned", "shipped", "baseline"
@@ -62,26 +63,38 @@ def least_blocks(arms: int) -> int:
     return max(MIN_BLOCKS, math.ceil(1 - math.log2(ERROR_RATE / comparisons)))
 
 
-def reserve_s(warmed: Event, arms: int) -> float:
-    """Seconds to keep for the shortest confirmation that can conclude, by what the search's first look took."""
+def reserve_s(warmed: Event, arms: int, dearest_s: float = 0.0) -> float:
+    """Seconds to keep for the shortest confirmation that can conclude, by what the search's first look took.
+
+    One of the arms may be dearer, as several ranks are, which start one after the other: a look at it ``dearest_s``.
+    """
     each = float(warmed["worker_seconds"])
-    return each * arms + least_blocks(arms) * (each * arms + YARDSTICK_S)
+    of_all = each * (arms - 1) + max(each, dearest_s)
+    return of_all + least_blocks(arms) * (of_all + YARDSTICK_S)
 
 
-def size(events: Sequence[Event], arms: int, left_s: float, look_steps: int, steps: int) -> Size:
-    """The run that fits into ``left_s`` seconds by what the search's looks took.
+def size(events: Sequence[Event], candidates: Sequence[int], left_s: float, look_steps: int, steps: int) -> Size:
+    """The run of ``candidates`` that fits into ``left_s`` seconds by what the search's looks at them took.
 
     Its samples have ``steps`` timed steps, or fewer where else too few blocks would fit; not fewer than a look had.
     """
-    looks = [event for event in events if event["event"] in (LOOK, WARMED)]
-    step_s = fmean(sum(event["step_s"]) for event in looks) / look_steps
-    look_s = fmean(event["worker_seconds"] for event in looks)
+    arms = len(candidates)
+    looks = [[event for event in events if _is_of(event, number)] for number in candidates]
+    step_s = fmean(fmean(sum(event["step_s"]) for event in of_one) for of_one in looks) / look_steps
+    look_s = fmean(fmean(event["worker_seconds"] for event in of_one) for of_one in looks)
     once_s, least = look_s * arms, least_blocks(arms)  # each arm is warmed up, in no more than a look's time
     sample_s = ((left_s - once_s) / least - YARDSTICK_S) / arms  # so long a sample may take
     steps = max(look_steps, min(steps, int(look_steps + (sample_s - look_s) / step_s)))
     block_s = (look_s + step_s * (steps - look_steps)) * arms + YARDSTICK_S
     blocks = max(least, min(MOST_BLOCKS, int((left_s - once_s) / block_s)))
     return Size(blocks, steps, once_s + blocks * block_s)
+
+
+def _is_of(event: Event, number: int) -> bool:
+    """Whether it is a look at that candidate; the first look at the baseline that tells what one costs is one too."""
+    if event["event"] == WARMED:
+        return number == board.BASELINE
+    return bool(event["event"] == LOOK and event["candidate"] == number)
 
 
 def arms(engine: str, tuned: str | None, shipped: str | None) -> tuple[Arm, ...]:

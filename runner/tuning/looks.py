@@ -101,7 +101,7 @@ class Looks:
         reference = self._reference
         document, problem = understood(outcome, [] if reference is None else [reference], plan.options)
         if document is not None:
-            problem = other_ranks(document, plan.ranks_of(arm))
+            problem = other_ranks(document, plan.ranks_of(arm), plan.options)
         return outcome, None if problem else document, problem
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -16,6 +16,8 @@ from runner.resolve import of_rank, resolve
 from runner.tuning.space import Constraint, Fragment, Knob, Space, profile
 from runner.values import Kind
 
+NotTried = Callable[[int], str | None]
+
 
 @dataclass(frozen=True)
 class LeftOut:
@@ -28,11 +30,14 @@ class LeftOut:
         return asdict(self)
 
 
-def narrow(space: Space, inspection: Mapping[str, Any], numerics: str) -> tuple[Space, list[LeftOut]]:
+def narrow(
+    space: Space, inspection: Mapping[str, Any], numerics: str, not_tried: NotTried = lambda ranks: None
+) -> tuple[Space, list[LeftOut]]:
     """The space without labels that can't apply here, and those labels.
 
-    ``numerics`` is ``same`` or ``any``. Of labels that come to the same here, such as two ways to count cores, the
-    first stands for all. Raises InputError where nothing is left.
+    ``numerics`` is ``same`` or ``any``; ``not_tried`` says why so many ranks are left out, or None. Of labels that come
+    to the same here, such as two ways to count cores, the first stands for all. Raises InputError where nothing is
+    left.
     """
     left_out: list[LeftOut] = []
     knobs: list[Knob] = []
@@ -45,6 +50,10 @@ def narrow(space: Space, inspection: Mapping[str, Any], numerics: str) -> tuple[
         alike: dict[str, str] = {}
         for label, fragment in knob.labels.items():
             alone = replace(space, knobs=(replace(knob, when={}),), constraints=())
+            reason = not_tried(fragment.ranks or 1)
+            if reason is not None:
+                left_out.append(LeftOut(f"{knob.name}={label}", reason))
+                continue
             environment, why = _applies(alone, {knob.name: label}, fragment, inspection, numerics)
             if environment is None:
                 left_out.append(LeftOut(f"{knob.name}={label}", why))
@@ -74,8 +83,9 @@ def require(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
     inspection = of_rank(inspection, profile.ranks)
     catalogue.require(environment, inspection)
     situation = Situation(
-        inspection["facts"], inspection["fingerprint"], environment, libraries=inspection["libraries"]
-    )
+        inspection["facts"], inspection["fingerprint"], environment, libraries=inspection["libraries"],
+        accelerator=inspection.get("accelerator", {}),
+    )  # fmt: skip
     for check in PROFILE_CHECKS:
         finding = check(situation)
         if finding is not None and finding.severity in ("stop", "warn"):
@@ -86,6 +96,14 @@ def require(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
 def why(name: str, error: InputError) -> str:
     """The reason alone, without the name of the profile and what else could be chosen."""
     return str(error).removeprefix(f"profile '{name}'").lstrip(": ").partition(": it does not apply")[0]
+
+
+def together(reasons: Mapping[str, str]) -> dict[str, str]:
+    """Reasons by what they are the reason for, with all that share one in one text: many profiles are for GPUs."""
+    whats: dict[str, list[str]] = {}
+    for what, reason in reasons.items():
+        whats.setdefault(reason, []).append(what)
+    return {", ".join(alike): reason for reason, alike in whats.items()}
 
 
 def differs(numerics: Numerics, wanted: str) -> bool:

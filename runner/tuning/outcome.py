@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,20 +14,29 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import report, wording
+from runner.noise import marks
 from runner.plan import MARGIN, Plan
+from runner.record import Event
 from runner.statistics.interval import ERROR_RATE, FASTER, MIN_BLOCKS, Speedup, speedup
 from runner.summary import Summary
 from runner.tuning.board import Board
 from runner.tuning.confirm import BASELINE, SHIPPED, TUNED, Verdict
 from runner.tuning.importance import Importance, importance
 from runner.tuning.live import ranked
-from runner.tuning.narrow import LeftOut
+from runner.tuning.looks import LOOK, WARMED
+from runner.tuning.narrow import LeftOut, together
 from runner.tuning.place import Written
 from runner.tuning.space import Space
 from runner.worker.workloads import DEFAULT
 
 RANKED = 10
 LABEL = 12
+
+
+def busy(events: Iterable[Event]) -> str:
+    """What to add where time is short and looks were disturbed from outside: the machine has other things to do."""
+    found = [reasons for event in events if event["event"] in (LOOK, WARMED) and (reasons := marks(event))]
+    return f"; the machine is busy ({'; '.join(found[-1])}), and a quiet one needs less" if found else ""
 
 
 def knobs(space: Space, board: Board) -> list[Importance]:
@@ -80,8 +89,8 @@ def show_search(
         were = "profile was" if len(unseen) == 1 else "profiles were"
         said = f"{len(unseen)} shipped {were} not looked at, for want of time: {', '.join(unseen)}"
         report.item(out, "not seen", said, width=LABEL)
-    for one in left_out:
-        report.item(out, "left out", f"{one.what}: {one.why}", width=LABEL)
+    for what, why in together({one.what: one.why for one in left_out}).items():
+        report.item(out, "left out", f"{what}: {why}", width=LABEL)
     if found:
         out.print()
         out.print(_knobs_table(found))

@@ -80,7 +80,7 @@ class Search:
 
     ``shipped`` are candidates that compete beside those of the space. ``blocks`` above 0 measures each candidate of
     the space so often, and searches nothing. ``budget_s`` is the whole budget, in seconds of workers, of which at least
-    ``reserve_s`` are left for the confirmation.
+    ``reserve_s`` are left for the confirmation: what ``reserve`` says to a look at the dearest arm that it may have.
     """
 
     space: Space
@@ -92,7 +92,7 @@ class Search:
     budget_s: float
     seed: int
     blocks: int = 0
-    reserve_s: float = 0.0
+    reserve: Callable[[float], float] = lambda dearest_s: 0.0
 
     def __post_init__(self) -> None:
         self.candidates: dict[int, Candidate] = {}
@@ -130,6 +130,12 @@ class Search:
             finalists += self._simpler(finalists)
             self._record("finalists", candidates=finalists)
         return self._finals()
+
+    @property
+    def reserve_s(self) -> float:
+        """Of the candidates that seem to be faster than the baseline any may be confirmed."""
+        faster = [number for number, score in self.board.scores().items() if score > 0]
+        return self.reserve(max(map(self.board.look_of, faster), default=0.0))
 
     @property
     def share_s(self) -> float:

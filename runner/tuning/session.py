@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from runner import measure, profile, record
+from runner import measure, profile, record, shares
 from runner.environment import Environment
 from runner.errors import InputError
 from runner.measure import Job
@@ -17,8 +18,8 @@ from runner.profile import Profile
 from runner.progress import Progress
 from runner.record import Event, Record
 from runner.summary import Summary, summarise
-from runner.tuning import confirm, profile_file, space_file
-from runner.tuning.board import Board
+from runner.tuning import confirm, outcome, profile_file, space_file
+from runner.tuning.board import BASELINE, Board
 from runner.tuning.confirm import Verdict
 from runner.tuning.live import View
 from runner.tuning.looks import WARMED, Looks
@@ -65,7 +66,9 @@ class Session:
         first = self.events[0]
         self.folder = self.record.path.parent
         whole = space_file.read(self.folder / SPACE_FILE)
-        self.space, self.left_out = narrow(whole, self.inspection, self.settings.numerics)
+        plan, numerics = self.job.plan, self.settings.numerics
+        not_tried = partial(shares.not_tried, None if plan.own else plan.workload, plan.options, numerics)
+        self.space, self.left_out = narrow(whole, self.inspection, numerics, not_tried)
         self.left_out += [LeftOut(**one) for one in first["left_out_profiles"]]
         self.board = Board.of(self.events)
         self.search = Search(
@@ -98,7 +101,8 @@ class Session:
             for event in looks.warm():
                 self.board.add(event)
             warmed = next(event for event in self.events if event["event"] == WARMED)
-            self.search.reserve_s = confirm.reserve_s(warmed, confirm.MOST_ARMS if self.search.shipped else 2)
+            arms = confirm.MOST_ARMS if self.search.shipped else 2
+            self.search.reserve = partial(confirm.reserve_s, warmed, arms)
             view.search_s = 0.0 if self.settings.blocks else self.search.share_s
             self.search.run(looks, view.after_round)
 
@@ -123,12 +127,14 @@ class Session:
             plan.reference.engine, None if is_shipped else name, shipped.profile.name if shipped else None
         )
         left_s = max(0.0, self.settings.budget_s - self.board.spent_s)
-        size = confirm.size(self.events, len(arms), left_s, self.settings.look_steps, plan.steps)
+        measured = [one for one in (BASELINE, number, None if is_shipped else self.search.best()) if one is not None]
+        size = confirm.size(self.events, measured, left_s, self.settings.look_steps, plan.steps)
         if size.takes_s > left_s and not self.quiet:
             over = (
                 f"the confirmation takes about {size.takes_s / 60:.0f} minutes, which is more than the budget has left"
             )
-            print(f"{over}: an interval needs {size.blocks} blocks", file=sys.stderr, flush=True)
+            over += f": an interval needs {size.blocks} blocks{outcome.busy(self.events)}"
+            print(over, file=sys.stderr, flush=True)
         environments = dict(self.job.environments)
         if shipped is not None:
             environments[shipped.profile.name] = shipped.environment
@@ -187,13 +193,15 @@ def shipped(
         if name == REFERENCE_PROFILE:
             continue
         loaded = profile.load(name, folder)
-        if differs(loaded.numerics, numerics):
-            left_out.append(LeftOut(f"profile {name}", "may change the results; --numerics any tries it too"))
-            continue
         try:
-            found.append(Candidate(loaded, require(loaded, inspection)))
+            environment = require(loaded, inspection)
         except InputError as error:
             left_out.append(LeftOut(f"profile {name}", why(name, error)))
+            continue
+        if differs(loaded.numerics, numerics):
+            left_out.append(LeftOut(f"profile {name}", "may change the results; --numerics any tries it too"))
+        else:
+            found.append(Candidate(loaded, environment))
     place = {name: number for number, name in enumerate(first)}
 
     def rank(one: Candidate) -> tuple[int, int, str]:

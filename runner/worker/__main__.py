@@ -24,6 +24,8 @@ def parser() -> argparse.ArgumentParser:
         "inspect", help="print the host facts, packages and libraries that are seen from in here"
     )
     look.add_argument("--command", action="append", default=[], help="say also where this command is", dest="look_for")
+    look.add_argument("--contents", action="store_true", help="say also which packages there are, of all kinds")
+    look.add_argument("--gpus", action="store_true", help="look for GPUs too")
     train = commands.add_parser("train", help="run the workload once and print what was measured and observed")
     profiled = commands.add_parser("operators", help="run the workload under PyTorch's profiler")
     for command in (train, profiled):
@@ -35,11 +37,13 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--quality", action="store_true", help="test at the end what was learnt, after steps too")
     train.add_argument("--epochs", type=int, default=0, help="train this many whole epochs instead, then test")
     train.add_argument("--ranked", action="store_true", help="be one of several ranks, as torchrun's variables say")
+    train.add_argument("--unprofiled", action="store_true", help="of several ranks: leave their communication out")
     ranks = commands.add_parser("ranks", help="run 'train' on several ranks of this node, each on CPUs of its own")
     ranks.add_argument("--nproc", type=int, required=True, metavar="N", help="how many ranks")
     ranks.add_argument("--of", type=int, default=1, metavar="N", help="with one rank: on one of so many shares")
     ranks.add_argument("--nodes", type=int, default=1, metavar="N", help="how many nodes train together")
-    ranks.add_argument("--rendezvous", metavar="HOST:PORT", help="where several nodes meet")
+    ranks.add_argument("--rendezvous", metavar="HOST:PORT", help="where several nodes meet: the first one's address")
+    ranks.add_argument("--node-rank", type=int, default=0, metavar="N", help="which of them this is, from 0")
     ranks.add_argument("argv", nargs="+", metavar="-- train ...", help="what each of them is to do")
     commands.add_parser("rank", help="what torchrun starts, for the launcher of 'ranks'")
     fixed = commands.add_parser("yardstick", help="time a fixed piece of work that no profile touches")
@@ -83,7 +87,8 @@ def main() -> int:
     if arguments.command == "ranks":
         from runner.worker.ranks import launch
 
-        return launch(arguments.nproc, arguments.of, arguments.nodes, arguments.rendezvous, arguments.argv)
+        met = (arguments.nodes, arguments.rendezvous)
+        return launch(arguments.nproc, arguments.of, *met, arguments.argv, arguments.node_rank)
     document = own_stdout()
     result = _result(arguments)
     if result is not None:  # else rank 0 has it
@@ -103,7 +108,7 @@ def _result(arguments: argparse.Namespace) -> dict[str, Any] | None:
     if arguments.command == "inspect":
         from runner.worker.inspection import inspect
 
-        return inspect(arguments.look_for)
+        return inspect(arguments.look_for, arguments.contents, arguments.gpus)
     if arguments.command == "yardstick":
         from runner.worker.yardstick import yardstick
 
@@ -129,12 +134,14 @@ def _result(arguments: argparse.Namespace) -> dict[str, Any] | None:
         arguments.epochs,
         modes.given(arguments),
         arguments.quality,
+        profiled=not arguments.unprofiled,
     )
     if not arguments.ranked:
         return sample()
     from runner.worker.distributed import as_rank
 
-    return as_rank(sample)
+    how = modes.given(arguments)
+    return as_rank(sample, how.exchange, how.device)
 
 
 if __name__ == "__main__":

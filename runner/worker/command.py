@@ -88,7 +88,8 @@ def command(argv: Sequence[str], folder: str, metric: str | None, unit: str, war
     """Run ``argv`` in ``folder`` and return one sample, with the keys of ``train``'s. Raises Failed.
 
     Without a ``metric`` (``runner.worker.metric``) the whole command is one step. The first ``warmup_lines`` readings
-    are not among the steps that count. ``seconds`` and ``usage`` are of the whole command.
+    are not among the steps that count. ``seconds`` and ``usage`` are of the whole command, ``cpu_s`` of this process
+    from its start as well.
     """
     cpus = os.sched_getaffinity(0)
     readings = Readings(parse(metric, unit), warmup_lines) if metric is not None else None
@@ -114,6 +115,7 @@ def command(argv: Sequence[str], folder: str, metric: str | None, unit: str, war
         "images_per_step": None,
         "quality": None,
         "usage": {**usage, "worker_cpus": len(cpus), "frequency_mhz": processor.frequency_mhz(cpus)},
+        "cpu_s": _cpu_s(),
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
         "digests": {"command": _command_digest(argv, metric, unit, warmup_lines), **_of_files(named, argv, folder)},
         "evidence": main["evidence"],
@@ -208,6 +210,11 @@ def _counters(cpus: set[int]) -> dict[str, float | None]:
         "involuntary_switches": children.ru_nivcsw,
     }
     return {name: value if value is None else value + added.get(name, 0) for name, value in counters(cpus).items()}
+
+
+def _cpu_s() -> float:
+    spent = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in spent)
 
 
 def _evidence(folder: Path, watched: _Watched) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -14,12 +14,20 @@ from itertools import accumulate, pairwise
 from statistics import fmean
 from typing import Any
 
+from runner.worker import nvml
+
 # Steps under the profiler, after those that are timed.
 PROFILED_STEPS = 10
-# How the profiler's events begin in which a rank sends, receives, or waits for others.
-COMMUNICATION = ("gloo:",)
+# By what ranks exchange gradients: between any processes, or from GPU to GPU.
+GLOO, NCCL = "gloo", "nccl"
+BACKENDS = (GLOO, NCCL)
+# How the profiler's events begin in which a rank sends, receives, or waits for others: calls of gloo's on the host, and
+# what NCCL runs on the GPU.
+COMMUNICATION = {GLOO: "gloo:", NCCL: "nccl"}
 # What is said of one rank alone.
-OF_ONE = ("rank", "node", "cpus", "final_weights")
+OF_ONE = ("rank", "node", "cpus", "gpu", "final_weights")
+# What is kept of each.
+OF_EACH = ("rank", "node", "cpus", "gpu", "communication", "evidence")
 # What adds up over ranks.
 SUMMED = (
     "user_s", "system_s", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "worker_cpus",
@@ -69,18 +77,18 @@ def wrapped(model: Any) -> Any:
     return DistributedDataParallel(model)
 
 
-def as_rank(train: Callable[..., dict[str, Any]]) -> dict[str, Any] | None:
+def as_rank(train: Callable[..., dict[str, Any]], backend: str, device: str) -> dict[str, Any] | None:
     """Run ``train`` as one of several ranks, as torchrun's variables say; the sample of all of them, in rank 0.
 
-    ``train`` takes ``cpus``, those that this process may run on. What fails is left in a file for torchrun. The
-    workloads train on CPUs, so that ranks talk through gloo.
+    ``train`` takes ``cpus``, those that this process may run on. What fails is left in a file for torchrun. ``backend``
+    is one of BACKENDS.
     """
     cpus = os.sched_getaffinity(0)  # before torch, whose OpenMP runtime may bind this thread to fewer
     import torch.distributed as group
     from torch.distributed.elastic.multiprocessing.errors import record
 
     def all_of_it() -> dict[str, Any] | None:
-        group.init_process_group("gloo")
+        meet(group, backend, device)
         document = {**train(cpus=cpus), "rank": rank(), "node": platform.node(), "cpus": sorted(cpus)}
         gathered: list[Any] | None = [None] * size() if rank() == 0 else None
         group.gather_object(document, gathered)
@@ -91,7 +99,28 @@ def as_rank(train: Callable[..., dict[str, Any]]) -> dict[str, Any] | None:
     return found
 
 
-def communication(step: Callable[[], float]) -> dict[str, float]:
+def meet(group: Any, backend: str, device: str) -> None:
+    """Find the other ranks through ``group``, torch.distributed; of the GPUs each rank takes one of its node.
+
+    What ranks tell each other of themselves goes through gloo in any case: it is in the host's memory.
+    """
+    if device == "cuda":
+        import torch
+
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    group.init_process_group(GLOO if backend == GLOO else f"cpu:{GLOO},cuda:{NCCL}")
+
+
+def backend_of(device: str) -> str:
+    """By what ranks exchange tensors of ``device``, as torch.distributed says itself."""
+    import torch
+    from torch.distributed import group
+
+    world: Any = group.WORLD
+    return str(world._get_backend(torch.device(device)).name())
+
+
+def communication(step: Callable[[], float], backend: str) -> dict[str, float]:
     """For how long a step of this rank communicates (``seconds``), and the ``share`` of the step that this is.
 
     It is the time, by PyTorch's profiler, in which a message was under way or waited for: while the rank computes, too.
@@ -100,7 +129,8 @@ def communication(step: Callable[[], float]) -> dict[str, float]:
 
     from torch.profiler import ProfilerActivity, profile
 
-    settings: dict[str, Any] = {"activities": [ProfilerActivity.CPU]}
+    on_gpu = backend == NCCL
+    settings: dict[str, Any] = {"activities": [ProfilerActivity.CUDA if on_gpu else ProfilerActivity.CPU]}
     with profile(**settings):  # its first use takes longer
         step()
     with profile(**settings) as profiler:
@@ -108,9 +138,18 @@ def communication(step: Callable[[], float]) -> dict[str, float]:
         for _ in range(PROFILED_STEPS):
             step()
         seconds = time.perf_counter() - begin
-    events = [one.time_range for one in profiler.events() if one.name.startswith(COMMUNICATION)]
-    busy = covered((one.start, one.end) for one in events) / 1e6
+    busy = covered(messages(profiler.events(), backend)) / 1e6
     return {"seconds": busy / PROFILED_STEPS, "share": busy / seconds}
+
+
+def messages(events: Iterable[Any], backend: str) -> list[tuple[float, float]]:
+    """Begin and end (microseconds) of all communication among a profiler's events."""
+    where = "CUDA" if backend == NCCL else "CPU"
+    return [
+        (one.time_range.start, one.time_range.end)
+        for one in events
+        if one.name.startswith(COMMUNICATION[backend]) and one.device_type.name == where
+    ]
 
 
 def covered(spans: Iterable[tuple[float, float]]) -> float:
@@ -126,8 +165,8 @@ def merged(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """One sample of the samples of all ranks, rank 0's first; or what the ``problem`` is.
 
     A step ends when the last rank has ended it; all begin the first together. A loss is the mean over ranks, but for
-    those that know none (the first stage of a model in stages). ``peak_memory_bytes`` counts what ranks share several
-    times.
+    those that know none and so say None (the first stage of a model in stages). ``peak_memory_bytes`` counts what
+    ranks share several times.
     """
     first = documents[0]
     for one in documents[1:]:
@@ -135,11 +174,12 @@ def merged(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
         for name, digest in _digests(first).items():
             if _digests(one).get(name) != digest:
                 return {"problem": f"had other {name.replace('_', ' ')} {where} (by their digests)"}
-        if one["modes"] != first["modes"]:
+        if one["modes"] != first["modes"] or one.get("backend") != first.get("backend"):
             return {"problem": f"trained in other modes {where}"}
     usage = {**first["usage"], **{name: _sum(one["usage"].get(name) for one in documents) for name in SUMMED}}
     usage["throttled_s"] = max(one["usage"]["throttled_s"] for one in documents)
-    told = [one["communication"] for one in documents]
+    told = [one["communication"] for one in documents if "communication" in one]
+    gpus = [one["gpu"] for one in documents if "gpu" in one]
     return {
         **{name: value for name, value in first.items() if name not in OF_ONE},
         "seconds": max(one["seconds"] for one in documents),
@@ -148,8 +188,10 @@ def merged(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "losses": _losses(documents),
         "usage": usage,
         "peak_memory_bytes": sum(one["peak_memory_bytes"] for one in documents),
-        "communication": {name: fmean(one[name] for one in told) for name in told[0]},
-        "ranks": [{name: one[name] for name in ("rank", "node", "cpus", "evidence")} for one in documents],
+        **({"communication": {name: fmean(one[name] for one in told) for name in told[0]}} if told else {}),
+        **({"gpu": nvml.together(gpus)} if gpus else {}),
+        **({"exchange": _exchanged(documents)} if "exchange" in first else {}),
+        "ranks": [{name: one[name] for name in OF_EACH if name in one} for one in documents],
     }
 
 
@@ -164,9 +206,15 @@ def _together(times: Iterable[Sequence[float]]) -> list[float]:
     return [round(end - begin, 7) for begin, end in pairwise([0.0, *ends])]
 
 
+def _exchanged(documents: Sequence[dict[str, Any]]) -> list[dict[str, float]]:
+    """How long each size took, as the mean over ranks, which is what nccl-tests give."""
+    of_sizes = zip(*(one["exchange"] for one in documents), strict=True)
+    return [{"bytes": ranks[0]["bytes"], "seconds": fmean(one["seconds"] for one in ranks)} for ranks in of_sizes]
+
+
 def _losses(documents: Sequence[dict[str, Any]]) -> list[float]:
-    known = [one["losses"] for one in documents if not all(map(math.isnan, one["losses"]))]
-    return [fmean(of_step) for of_step in zip(*(known or [documents[0]["losses"]]), strict=True)]
+    known = [one["losses"] for one in documents if None not in one["losses"]]
+    return [fmean(of_step) for of_step in zip(*known, strict=True)]
 
 
 def _sum(values: Iterable[Any]) -> Any:

@@ -11,6 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from runner.worker import gpus
+from runner.worker.contents import contents
 from runner.worker.host import cpu_facts, fingerprint
 from runner.worker.libraries import locate, search_folders
 
@@ -25,13 +27,19 @@ def _version(package: str) -> str | None:
         return None
 
 
-def inspect(commands: Sequence[str]) -> dict[str, Any]:
-    """The document that ``python -m runner.worker inspect`` prints; ``commands`` are looked for on the PATH."""
+def inspect(commands: Sequence[str], with_contents: bool = False, accelerators: bool = False) -> dict[str, Any]:
+    """The document that ``python -m runner.worker inspect`` prints; ``commands`` are looked for on the PATH.
+
+    ``with_contents`` adds all packages that are there, which takes longer. GPUs are looked for, and are a fact, only
+    with ``accelerators``: they are no matter to training on CPUs.
+    """
     unverified = Path(sys.prefix) / "unverified.txt"
     providers = Path(sys.prefix) / "providers.json"
     folders = search_folders()
+    seen = gpus.look() if accelerators else None
     return {
-        "facts": cpu_facts(),
+        "facts": {**cpu_facts(), **({"gpus": seen["usable"]} if seen else {})},
+        **({"accelerator": seen} if seen else {}),
         "fingerprint": fingerprint(),
         "python": {"version": sys.version.split()[0], "executable": sys.executable, "prefix": sys.prefix},
         "packages": {name: _version(name) for name in PACKAGES},
@@ -42,4 +50,5 @@ def inspect(commands: Sequence[str]) -> dict[str, Any]:
         "providers": json.loads(providers.read_text())["libraries"] if providers.is_file() else {},
         "commands": {command: shutil.which(command) for command in commands},
         "python_headers": (Path(sysconfig.get_path("include")) / "Python.h").is_file(),
+        **({"contents": contents()} if with_contents else {}),
     }

@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from runner.worker import accelerator
 from runner.worker.evidence import collect
-from runner.worker.modes import USUAL, Options
+from runner.worker.modes import CPU, CUDA, USUAL, Options
 from runner.worker.train import counters, increase, step_seconds, timed
 from runner.worker.workloads import get
 
@@ -16,15 +17,16 @@ def operators(workload: str, data: str, warmup_steps: int, steps: int, options: 
     """Train ``steps`` steps without the profiler and as many with it, after ``warmup_steps``.
 
     ``step_s`` (seconds of each step), ``losses`` and ``usage`` (increases over all of them, see ``train``) are without
-    the profiler; ``profiled_step_s`` and ``operators`` with it.
+    the profiler; ``profiled_step_s`` and ``operators`` with it, as is ``gpu_idle_share``: the share of the time in
+    which a GPU that is trained on had nothing to do (None without one).
     """
     cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
     training = get(workload).prepare(data, options)
-    timed(training.step, warmup_steps)
+    timed(training.step, warmup_steps, accelerator.clock(options.device))
     before = counters(cpus)
-    losses, times = timed(training.step, steps)
+    losses, times = timed(training.step, steps, accelerator.clock(options.device))
     after = counters(cpus)
-    found, profiled = under_profiler(training.step, steps)
+    found, profiled, idle = under_profiler(training.step, steps, options.device)
     return {
         "seconds": times[-1] - times[0],
         "step_s": step_seconds(times),
@@ -32,25 +34,30 @@ def operators(workload: str, data: str, warmup_steps: int, steps: int, options: 
         "usage": {**increase(before, after), "worker_cpus": len(cpus)},
         "profiled_step_s": step_seconds(profiled),
         "operators": found,
+        "gpu_idle_share": idle,
         "modes": training.network.seen(),
         "digests": training.digests,
         "evidence": collect(),
     }
 
 
-def under_profiler(step: Callable[[], float], steps: int) -> tuple[list[dict[str, Any]], list[float]]:
-    """What each operator took over all ``steps``, and the time at the start and after each step (seconds).
+def under_profiler(
+    step: Callable[[], float], steps: int, device: str = CPU
+) -> tuple[list[dict[str, Any]], list[float], float | None]:
+    """What each operator took over all ``steps``, the time at the start and after each step (seconds), and the share
+    of the time in which a GPU had nothing to do.
 
     ``self_s`` is the time in the operator without those that it calls, on the thread that trains: threads that help it
     are not counted again. ``allocated_bytes`` is what it and those that it calls allocate and don't free again.
     """
     from torch.profiler import ProfilerActivity, profile
 
-    settings: dict[str, Any] = {"activities": [ProfilerActivity.CPU], "profile_memory": True}
+    watched = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device == CUDA else [])]
+    settings: dict[str, Any] = {"activities": watched, "profile_memory": True}
     with profile(**settings):  # its first use takes longer
         step()
     with profile(**settings) as profiler:
-        _, times = timed(step, steps)
+        _, times = timed(step, steps, accelerator.clock(device))
     found = [
         {
             "name": one.key,
@@ -60,4 +67,4 @@ def under_profiler(step: Callable[[], float], steps: int) -> tuple[list[dict[str
         }
         for one in profiler.key_averages()
     ]
-    return found, times
+    return found, times, accelerator.idle_share(accelerator.gpu_spans(profiler.events())) if device == CUDA else None

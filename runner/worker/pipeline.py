@@ -6,7 +6,6 @@ there are several ranks for each stage, these train replicas of it, each on its 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -54,16 +53,15 @@ class Pipeline:
         """The part of a batch that this rank's replica trains on."""
         return distributed.share(batch, self.replicas, self.replica)
 
-    def backward(self, images: Any, labels: Any) -> float:
-        """Work out the gradients of this stage for the replica's part of a batch; the loss, in the last stage alone.
-
-        In others it is not a number.
+    def backward(self, images: Any, labels: Any) -> float | None:
+        """Work out the gradients of this stage for the replica's part of a batch; the loss, which others than the last
+        stage don't know.
         """
         losses: list[Any] = []
         given = (images,) if self._first else ()
         target = labels if self._last else None
         self._schedule.step(*given, target=target, losses=losses if self._last else None, return_outputs=False)
-        return float(self._torch.stack(losses).mean().item()) if losses else math.nan
+        return float(self._torch.stack(losses).mean().item()) if losses else None
 
     def gather(self) -> None:
         """Give every rank the weights of all stages as they are now, to test the whole model with."""

@@ -12,11 +12,12 @@ import os
 import platform
 import signal
 import sys
-import tempfile
+import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from runner.worker import scratch
 from runner.worker.child import die_with
 from runner.worker.complaints import COMPLAINT
 from runner.worker.given import started_with
@@ -29,6 +30,10 @@ TOLD = "ENVKIT_RANK"
 LOOPBACK, LOOPBACK_INTERFACE = "127.0.0.1", "lo"
 # How much of the log of a rank that died is passed on: at least what an engine keeps of it.
 LOG_CHARACTERS = 4000
+# The same where each of several nodes may tell of a rank: Slurm mixes lines of theirs that are longer than 1 KiB.
+NODE_LOG_CHARACTERS = 500
+# How long a launcher waits to tell of a rank that may have been lost for another node's sake.
+CONSEQUENCE_S = 5.0
 # What torchrun takes its defaults from.
 ITS_OWN = "PET_"
 # Words of an exception, or a last message, that come of another rank's end.
@@ -41,8 +46,10 @@ WORKER = (sys.executable, "-m", "runner.worker")
 def places(ranks: int, cpus: Collection[int], root: Path = Path("/")) -> list[list[int]]:
     """Which of ``cpus`` each of ``ranks`` gets: as many each, whole cores, and of one NUMA node where they fit there.
 
-    What is left over stays idle. With more ranks than cores, each gets hardware threads; with more than CPUs (which is
-    good for nothing but a test), they share these.
+    Then nodes have equally many ranks, or nearly so. As many cores as there are for each come before that: where so
+    large parts don't fit into nodes, some rank has cores of two. What is left over stays idle. With more ranks
+    than cores, each gets hardware threads; with more than CPUs (which is good for nothing but a test), they share
+    these.
     """
     nodes = [*_cores_of_nodes(cpus, root).values()]
     if sum(map(len, nodes)) < ranks:
@@ -51,10 +58,13 @@ def places(ranks: int, cpus: Collection[int], root: Path = Path("/")) -> list[li
     if len(every) < ranks:
         return [every[rank % len(every)] for rank in range(ranks)]
     each = len(every) // ranks
-    parts = [cores[first : first + each] for cores in nodes for first in range(0, len(cores) - each + 1, each)]
-    if len(parts) < ranks:  # some rank has to reach over to another node
-        parts = [every[first : first + each] for first in range(0, each * ranks, each)]
-    return [sorted(cpu for core in part for cpu in core) for part in parts[:ranks]]
+    of_node = [[cores[first : first + each] for first in range(0, len(cores) - each + 1, each)] for cores in nodes]
+    # the first part of each node, the second of each, and so on: (which, node)
+    turns = sorted((which, node) for node, parts in enumerate(of_node) for which in range(len(parts)))[:ranks]
+    chosen = [of_node[node][which] for node, which in sorted((node, which) for which, node in turns)]
+    if len(chosen) < ranks:  # some rank has to reach over to another node
+        chosen = [every[first : first + each] for first in range(0, each * ranks, each)]
+    return [sorted(cpu for core in part for cpu in core) for part in chosen]
 
 
 def _cores_of_nodes(cpus: Collection[int], root: Path) -> dict[int, list[list[int]]]:
@@ -81,11 +91,12 @@ def _read(path: Path) -> str:
     return ""
 
 
-def launch(nproc: int, of: int, nodes: int, rendezvous: str | None, argv: Sequence[str]) -> int:
+def launch(nproc: int, of: int, nodes: int, rendezvous: str | None, argv: Sequence[str], node: int = 0) -> int:
     """Train with the worker's arguments ``argv`` on ``nproc`` ranks, and return the exit status.
 
-    With several ``nodes`` the same runs on each, and they meet at ``rendezvous`` (HOST:PORT). One rank on one node is
-    no distributed training: it becomes the worker itself, on the first of ``of`` shares of the CPUs.
+    With several ``nodes`` the same runs on each, this being number ``node``, and they meet at ``rendezvous``
+    (HOST:PORT, where the first one is). One rank on one node is no distributed training: it becomes the worker itself,
+    on the first of ``of`` shares of the CPUs.
     """
     cpus = os.sched_getaffinity(0)  # before torch, whose OpenMP runtime may bind this thread to fewer
     given = started_with(Path("/proc/self/environ").read_bytes().decode(errors="surrogateescape"))
@@ -101,14 +112,16 @@ def launch(nproc: int, of: int, nodes: int, rendezvous: str | None, argv: Sequen
     if nodes > 1:
         if rendezvous is None:
             return _problem("was not told where nodes meet (--rendezvous HOST:PORT)")
-        where = ["--nnodes", str(nodes), "--rdzv-backend", "c10d", "--rdzv-endpoint", rendezvous, "--rdzv-id", "envkit"]
+        # static: nodes are numbered as they were told, not by addresses and process numbers, which may be equal
+        where = ["--nnodes", str(nodes), "--node-rank", str(node), "--rdzv-backend", "static"]
+        where += ["--rdzv-endpoint", rendezvous, "--rdzv-id", "envkit"]
     else:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK_INTERFACE)
-    with tempfile.TemporaryDirectory(prefix="envkit-ranks-") as logs:
+    with scratch.folder("envkit-ranks") as logs:
         # 2: stderr goes to a file for each rank (torch.distributed.elastic.multiprocessing.Std)
-        options = ["--nproc-per-node", str(nproc), "--redirects", "2", "--log-dir", logs, "--no-python"]
+        options = ["--nproc-per-node", str(nproc), "--redirects", "2", "--log-dir", str(logs), "--no-python"]
         options += ["--max-restarts", "0"]
-        return _torchrun([*where, *options, *WORKER, "rank"], Path(logs), nodes)
+        return _torchrun([*where, *options, *WORKER, "rank"], logs, nodes)
 
 
 def _torchrun(arguments: Sequence[str], logs: Path, nodes: int) -> int:
@@ -121,13 +134,23 @@ def _torchrun(arguments: Sequence[str], logs: Path, nodes: int) -> int:
     try:
         torchrun.run(torchrun.parse_args(arguments))
     except SignalException as told:
-        _pass_on(logs)
+        if nodes == 1:  # else Slurm ends this one for the sake of another, whose log is the one to show
+            _pass_on(logs)
         return 128 + int(told.sigval)
     except ChildFailedError as error:
         rank, failure = min(error.failures.items(), key=lambda item: _order(item[1].exitcode, _folder(logs, item[1])))
         log = _text(_folder(logs, failure) / LOG)[-LOG_CHARACTERS:]
-        print(log or f"rank {rank} printed nothing", file=sys.stderr, flush=True)
-        return _problem(lost(rank, failure.exitcode, platform.node() if nodes > 1 else ""))
+        if nodes == 1:
+            print(log or f"rank {rank} printed nothing", file=sys.stderr, flush=True)
+            return _problem(lost(rank, failure.exitcode, ""))
+        order = _order(failure.exitcode, _folder(logs, failure))
+        if order[0] > 0:  # where another node has the cause, it says so first, and Slurm ends this one
+            try:
+                time.sleep(CONSEQUENCE_S)
+            except SignalException as told:
+                return 128 + int(told.sigval)
+        told_of = {"order": order, "log": log[-NODE_LOG_CHARACTERS:] or f"rank {rank} printed nothing"}
+        return _problem(lost(rank, failure.exitcode, platform.node()), **told_of)  # each node may have one
     except Exception as error:  # torchrun's own, such as nodes that don't meet
         _pass_on(logs)
         return _problem(f"could not be run by torchrun ({type(error).__name__}: {str(error).partition(chr(10))[0]})")
@@ -135,9 +158,9 @@ def _torchrun(arguments: Sequence[str], logs: Path, nodes: int) -> int:
     return 0
 
 
-def _problem(text: str) -> int:
+def _problem(text: str, **more: Any) -> int:
     """Say in the document's place what is wrong, as a clause after "the worker"; the exit status."""
-    print(json.dumps({"problem": text}), flush=True)
+    print(json.dumps({"problem": text, **more}), flush=True)
     return 1
 
 

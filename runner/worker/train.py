@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 import resource
-import time
 from collections.abc import Callable, Collection
 from typing import Any
 
-from runner.worker import distributed, helpers, machine_load, processor
+from runner.worker import accelerator, distributed, helpers, machine_load, processor
+from runner.worker.accelerator import Clock
 from runner.worker.cgroup import throttled_seconds
 from runner.worker.evidence import collect
 from runner.worker.modes import USUAL, Options
@@ -52,14 +52,17 @@ def increase(before: dict[str, float | None], after: dict[str, float | None]) ->
     }
 
 
-def timed(step: Callable[[], float], steps: int) -> tuple[list[float], list[float]]:
-    """Take ``steps`` steps; the losses, and the time at the start and after each step (seconds, perf_counter)."""
+def timed(step: Callable[[], float | None], steps: int, clock: Clock) -> tuple[list[float | None], list[float]]:
+    """Take ``steps`` steps; the losses where they are known, and the time at the start and after each step.
+
+    Times are in seconds, by ``clock``.
+    """
     losses = []
-    times = [time.perf_counter()]
+    clock.mark()
     for _ in range(steps):
         losses.append(step())
-        times.append(time.perf_counter())
-    return losses, times
+        clock.mark()
+    return losses, clock.times()
 
 
 def step_seconds(times: list[float]) -> list[float]:
@@ -75,6 +78,7 @@ def train(
     options: Options = USUAL,
     test: bool = False,
     cpus: Collection[int] | None = None,
+    profiled: bool = True,
 ) -> dict[str, Any]:
     """Train and return one sample: step times in seconds, losses, resource use, digests and evidence.
 
@@ -82,24 +86,38 @@ def train(
     ``test`` it tests that after so many steps as well. ``modes`` are those that were seen to be in effect. ``usage`` is
     that of the timed steps, and of what they started beside them, with two readings that are no counters:
     ``worker_cpus``, how many CPUs the worker could run on when it started, and ``frequency_mhz``, how fast these ran at
-    the end. ``cpus`` are those where they had to be asked for earlier; one of several ranks also tells of its
-    ``communication``, and the digest of its ``final_weights``.
+    the end. ``cpus`` are those where they had to be asked for earlier; one of several ranks also tells by which
+    ``backend`` it exchanges, the digest of its ``final_weights`` and, if ``profiled``, of its ``communication``, for
+    which it takes more steps. ``gpu``, where one was trained on, is what was read of it before and after the timed
+    steps (``accelerator.Watch``), and what the profiler says of some more (``accelerator.profiled``). ``exchange`` is
+    what a workload that only exchanges found.
     """
     if cpus is None:
         cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
-    training = get(workload).prepare(data, options)
+    known = get(workload)
+    training = known.prepare(data, options)
     if epochs:
         steps = epochs * training.steps_per_epoch
-    _, warmup_times = timed(training.step, warmup_steps)
+    _, warmup_times = timed(training.step, warmup_steps, accelerator.clock(options.device))
+    watch = accelerator.watch(options.device)
+    read_before = watch.read() if watch else None
     before = counters(cpus)
-    losses, times = timed(training.step, steps)
+    losses, times = timed(training.step, steps, accelerator.clock(options.device))
     after = counters(cpus)
     frequency = processor.frequency_mhz(cpus)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # a test may need more
+    gpu = watch.told(read_before, watch.read(), times[-1] - times[0]) if watch else None
     quality = training.quality() if epochs or test else None
     told: dict[str, Any] = {}
+    if known.exchange:
+        told["exchange"] = training.exchanged(steps)
+    if gpu is not None:
+        told["gpu"] = gpu | accelerator.profiled(training.step)
     if distributed.size() > 1:
-        told = {"communication": distributed.communication(training.step), "final_weights": training.network.weights()}
+        told["backend"] = distributed.backend_of(options.device)
+        if profiled:
+            told["communication"] = distributed.communication(training.step, told["backend"])
+        told["final_weights"] = training.network.weights()
     return {
         **told,
         "seconds": times[-1] - times[0],

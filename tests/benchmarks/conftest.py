@@ -8,13 +8,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from types import ModuleType
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from benchmarks import script
+from tests.conftest import Cli
 
 Benchmark = Callable[..., "subprocess.CompletedProcess[str]"]
+InProcess = Callable[[ModuleType], None]
 
 
 @pytest.fixture
@@ -35,5 +38,18 @@ def benchmark_script(monkeypatch: pytest.MonkeyPatch) -> Benchmark:
             finally:
                 signal.signal(signal.SIGTERM, handler)
         return subprocess.CompletedProcess(argv, status, stdout.getvalue(), stderr.getvalue())
+
+    return run
+
+
+@pytest.fixture
+def in_process(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> InProcess:
+    """``in_process(module)``: what that benchmark starts as ``python -m runner ARGUMENTS`` runs in this process."""
+
+    def run(module: ModuleType) -> None:
+        def start(argv: list[str], cwd: Path, **_: object) -> subprocess.CompletedProcess[str]:
+            return cli(*argv[3:], cwd=cwd)
+
+        monkeypatch.setattr(module, "subprocess", SimpleNamespace(run=start, DEVNULL=None))
 
     return run

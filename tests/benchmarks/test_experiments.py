@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from benchmarks import experiments
+from benchmarks import experiments, interleaved
 from benchmarks.experiments import Experiment
 from runner import catalogue, profile
 from runner.engines.base import EngineOptions
@@ -74,7 +74,8 @@ def plan(write_profile, monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def run(plan, simulation, benchmark_script, tmp_path):
+def run(plan, simulation, instant, benchmark_script, monkeypatch, tmp_path):
+    monkeypatch.setattr(interleaved, "LocalEngine", instant)
     simulation.worker("better", seconds=times(0.8))
     simulation.worker("wrong", seconds=times(0.8), losses=[2.3, 2.2, 2.1])
     simulation.worker("same", seconds=times(1.0))

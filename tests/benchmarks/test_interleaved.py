@@ -22,8 +22,9 @@ def entry(name: str, simulated: str | None = None, problems=lambda evidence, pri
 
 
 @pytest.fixture
-def measured(simulation, tmp_path):
+def measured(simulation, instant, monkeypatch, tmp_path):
     """Measure entries in so many blocks, and return the results."""
+    monkeypatch.setattr(interleaved, "LocalEngine", instant)
 
     def run(*entries: Entry, blocks: int = 2) -> Results:
         parser = argparse.ArgumentParser()

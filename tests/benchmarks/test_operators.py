@@ -10,7 +10,8 @@ from benchmarks import operators
 
 
 @pytest.fixture
-def script(benchmark_script, simulation, tmp_path):
+def script(benchmark_script, in_process, simulation, instant, tmp_path):
+    in_process(operators)
     fixed = ("--python", simulation.python, "--results", tmp_path / "o.jsonl", "--page", tmp_path / "page.md")
 
     def run(*options, steps=4, data="synthetic"):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import peers
+from benchmarks import interleaved, peers
 from benchmarks.interleaved import Entry
 from benchmarks.peers import PEERS
 from runner.engines.base import EngineOptions, Task
@@ -93,7 +93,7 @@ def test_where_nothing_is_to_be_found_the_callers_folders_are_hidden(tmp_path):
 
 
 @pytest.fixture
-def run(simulation, benchmark_script, write_profile, monkeypatch, tmp_path):
+def run(simulation, instant, benchmark_script, write_profile, monkeypatch, tmp_path):
     """Run the benchmark with simulated workers, whose peers are told by a variable; returns what it ended with."""
 
     def launched(peer, python, folder) -> Entry:
@@ -101,6 +101,7 @@ def run(simulation, benchmark_script, write_profile, monkeypatch, tmp_path):
 
     real = peers.launched
     monkeypatch.setattr(peers, "launched", launched)
+    monkeypatch.setattr(interleaved, "LocalEngine", instant)
     simulation.inspection(libraries=libraries(tmp_path)["libraries"])
     for peer in PEERS:
         seen = {"openmp": {"runtime": peer.seen["runtime"]}, "malloc": {"allocator": peer.seen["allocator"]}}

@@ -1,4 +1,4 @@
-"""The baseline against itself: real runs of the command, and how their verdicts are counted."""
+"""The baseline against itself: runs of the command with simulated workers, and how their verdicts are counted."""
 
 from __future__ import annotations
 
@@ -18,17 +18,25 @@ def paths(tmp_path):
     return ["--results", tmp_path / "s.jsonl", "--page", tmp_path / "page.md"]
 
 
-def test_runs_calibrate_and_keeps_its_record(paths, simulation, benchmark_script, tmp_path):
-    result = benchmark_script(same, *paths, *OPTIONS, "--runs", 1, "--python", simulation.python)
+@pytest.fixture
+def workers(simulation, instant, in_process):
+    """Of which several fit into a second."""
+    instant.takes_s = 0.05
+    in_process(same)
+    return simulation
+
+
+def test_runs_calibrate_and_keeps_its_record(paths, workers, benchmark_script, tmp_path):
+    result = benchmark_script(same, *paths, *OPTIONS, "--runs", 1, "--python", workers.python)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.startswith("1/1  ")
     assert (tmp_path / "s" / "00" / FILE_NAME).exists()
     assert "of 1 (" in (tmp_path / "page.md").read_text()
 
 
-def test_a_run_that_fails_ends_it_with_one_line(paths, simulation, benchmark_script):
-    simulation.worker("baseline", does="exit", status=3)
-    result = benchmark_script(same, *paths, *OPTIONS, "--runs", 1, "--python", simulation.python)
+def test_a_run_that_fails_ends_it_with_one_line(paths, workers, benchmark_script):
+    workers.worker("baseline", does="exit", status=3)
+    result = benchmark_script(same, *paths, *OPTIONS, "--runs", 1, "--python", workers.python)
     assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
     assert "runner calibrate ended with exit status 1" in result.stderr
 
@@ -75,8 +83,8 @@ def test_results_of_other_settings_are_refused(paths, benchmark_script, tmp_path
     assert "was measured with steps 3, and now it is 4" in result.stderr
 
 
-def test_a_run_that_was_interrupted_is_gone_on_with(paths, simulation, benchmark_script, tmp_path):
-    options = (*paths, *OPTIONS, "--runs", 1, "--python", simulation.python)
+def test_a_run_that_was_interrupted_is_gone_on_with(paths, workers, benchmark_script, tmp_path):
+    options = (*paths, *OPTIONS, "--runs", 1, "--python", workers.python)
     benchmark_script(same, *options)
     record = tmp_path / "s" / "00" / FILE_NAME
     lines = record.read_text().splitlines(keepends=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import pytest
 
@@ -33,7 +32,7 @@ def engine(simulation, monkeypatch):
 
 
 @pytest.fixture
-def run(engine, cli, write_profile, benchmark_script, tmp_path, monkeypatch):
+def run(engine, in_process, write_profile, benchmark_script, tmp_path, monkeypatch):
     """Run the benchmark from ``tmp_path``, with the runner's commands in this process."""
     shipped = tmp_path / "shipped"
     shipped.mkdir()
@@ -41,10 +40,7 @@ def run(engine, cli, write_profile, benchmark_script, tmp_path, monkeypatch):
     monkeypatch.setattr(tune, "SHIPPED_FOLDER", shipped)
     (tmp_path / "small.yaml").write_text(SPACE)
 
-    def in_process(argv, cwd, **_):
-        return cli(*argv[3:], cwd=cwd)
-
-    monkeypatch.setattr(tune_against_grid, "subprocess", SimpleNamespace(run=in_process, DEVNULL=None))
+    in_process(tune_against_grid)
     monkeypatch.chdir(tmp_path)
 
     def start(*options):

@@ -245,6 +245,24 @@ def test_a_command_ends_with_its_terminal(shared, tmp_path):
             os.kill(pid, signal.SIGKILL)
 
 
+# --- profiles that are for several ranks ---
+
+
+def test_one_process_of_a_profile_for_several_is_told_of(execute, write_profile):
+    path = write_profile("several", "ranks: 2\n")
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("two ranks take two CPUs")
+    said = (
+        f"runner: {path} sets what each of 2 ranks is to have, and this starts one process; to start 2: "
+        f"runner exec {path} -- torchrun --nproc-per-node 2 train.py\n"
+    )
+    assert execute(path, "true").stderr.startswith(said)
+    # what starts several itself, and one of them
+    assert said not in execute(path, "true", WORLD_SIZE="2").stderr
+    assert said not in execute(path, "sh", "-c", "true", "/bin/torchrun").stderr
+    assert said in execute(path, "true", WORLD_SIZE="1").stderr
+
+
 # --- evidence ---
 
 
@@ -374,27 +392,3 @@ def test_a_cache_that_cannot_be_written_or_read_is_no_trouble(execute, shared, t
     for entry in (shared / "cache/envkit/exec").iterdir():
         entry.write_text('{"asked"')
     assert execute("mine", "sh", "-c", "echo $GREETING").stdout == "hello\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "mode", "status", "said"),
-    [
-        ("no-such-command", None, 127, "no-such-command: no such command on the PATH"),
-        ("./missing", None, 127, "./missing: no such file"),
-        ("./plain", 0o644, 126, "./plain: not executable; mend that with: chmod +x ./plain"),
-        ("./", None, 126, "./: is a folder"),
-    ],
-)
-def test_a_command_that_cannot_be_started(execute, tmp_path, name, mode, status, said):
-    if mode is not None:
-        (tmp_path / name).write_text("#!/bin/sh\n")
-        (tmp_path / name).chmod(mode)
-    result = execute("mine", name)
-    assert (result.returncode, result.stdout, result.stderr) == (status, "", f"runner: {said}\n")
-
-
-def test_an_interpreter_that_is_not_there(execute, tmp_path):
-    (tmp_path / "script").write_text("#!/no/such/interpreter\n")
-    (tmp_path / "script").chmod(0o755)
-    result = execute("mine", "./script")
-    assert (result.returncode, result.stderr) == (127, "runner: ./script: No such file or directory\n")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
+
+from tests.conftest import command_line
 
 
 @pytest.mark.parametrize(
@@ -35,3 +39,42 @@ def test_a_temporary_folder_that_is_not_there(refused, tmp_path):
     assert f"{tmp_path}/none: No such file or directory; set TMPDIR" in refused(
         "exec", "baseline", "--", "true", TMPDIR=str(tmp_path / "none")
     )
+
+
+# --- commands that can't be started ---
+
+
+@pytest.fixture
+def started(monkeypatch, tmp_path):
+    """``started("true")`` runs that in a folder of its own; its result."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(command):
+        arguments = command_line("exec", "baseline", "--", command)
+        return subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "status", "said"),
+    [
+        ("no-such-command", None, 127, "no-such-command: no such command on the PATH"),
+        ("./missing", None, 127, "./missing: no such file"),
+        ("./plain", 0o644, 126, "./plain: not executable; mend that with: chmod +x ./plain"),
+        ("./", None, 126, "./: is a folder"),
+    ],
+)
+def test_a_command_that_cannot_be_started(started, tmp_path, name, mode, status, said):
+    if mode is not None:
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(mode)
+    result = started(name)
+    assert (result.returncode, result.stdout, result.stderr) == (status, "", f"runner: {said}\n")
+
+
+def test_an_interpreter_that_is_not_there(started, tmp_path):
+    (tmp_path / "script").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "script").chmod(0o755)
+    result = started("./script")
+    assert (result.returncode, result.stderr) == (127, "runner: ./script: No such file or directory\n")

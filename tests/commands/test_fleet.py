@@ -6,8 +6,11 @@ import json
 
 import pytest
 
+from runner import record
 from runner.record import FILE_NAME
+from tests import records
 from tests.fleet.nodes import fleet, node
+from tests.slurm.conftest import settings
 
 
 def words(text):
@@ -109,7 +112,10 @@ def test_bad_input(refused, cli, tmp_path):
         f"runner: {tmp_path}/none: can't be read: No such file or directory; give a folder with a folder per node"
     )
     assert "holds no records" in refused("fleet", "report", tmp_path)
-    assert refused("fleet", "mine", tmp_path) == "runner: fleet mine: is not known; give: runner fleet report DIR"
+    assert refused("fleet", "report") == "runner: fleet report takes one folder; give: runner fleet report DIR"
+    assert refused("fleet", "report", tmp_path, "--budget", "5s") == (
+        "runner: --budget means nothing to a report, which measures nothing; leave it out"
+    )
     fleet(tmp_path, 2, samples=3)
     line = refused("fleet", "report", tmp_path)
     assert line.endswith("no node can be used; n00: has 3 samples only; 6 are needed")
@@ -121,3 +127,96 @@ def test_bad_input(refused, cli, tmp_path):
 def test_a_file_that_cannot_be_written(refused, tmp_path, target):
     place = fleet(tmp_path / "fleet", 6)
     assert "can't be written" in refused("fleet", "report", place, "--prometheus", tmp_path / target)
+
+
+# --- measuring; jobs themselves: tests/engines ---
+
+
+def test_a_dry_run_prints_the_script_of_a_node(cli, tmp_path):
+    options = ("--nodelist", "node1,node2,node7", "--dry-run", "--output", tmp_path / "run", "--margin", "5%")
+    result = cli("fleet", "intel-omp", *options, "--html", tmp_path / "page.html")
+    assert (result.returncode, result.stderr) == (0, "")
+    asked = [line.removeprefix("#SBATCH --") for line in result.stdout.splitlines() if line.startswith("#SBATCH")]
+    assert {"nodes=1", f"output={tmp_path}/run/slurm-%j.out"} <= set(asked)
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("#   runner bench ")]
+    assert "--margin=0.05" in line
+    assert "page.html" not in result.stdout
+    assert not (tmp_path / "run").exists()
+
+
+def test_each_node_that_is_in_service_is_given_a_job(cli, slurm, tmp_path):
+    submitted, states = slurm
+    states["node2"] = "drained"
+    folder = tmp_path / "run"
+    named = ("--nodelist", "node1,node2")
+    result = cli("fleet", "intel-omp", *named, "--data", "synthetic", "--detach", "--output", folder)
+    assert result.returncode == 0, result
+    assert result.stderr == "runner: left out: node2: Slurm says drained (planted)\n"
+    assert [command[2] for command in submitted] == ["--nodelist=node1"]
+    first, submitting, _ = record.read(folder, "submit")
+    assert first["settings"]["nodelist"] == ["node1", "node2"]
+    assert (submitting["wanted"], submitting["out"]) == (["node1"], {"node2": "drained (planted)"})
+
+
+def test_without_names_a_fleet_is_all_nodes_that_are_in_service(cli, slurm, tmp_path):
+    submitted, states = slurm
+    states["node2"] = "down*"
+    options = ("--data", "synthetic", "--detach", "--output", tmp_path / "run")
+    result = cli("fleet", "intel-omp", *options)
+    assert result.stderr == "runner: left out: node2: Slurm says down and does not respond (planted)\n"
+    assert [command[2] for command in submitted] == ["--nodelist=node1", "--nodelist=node3"]
+    assert record.read(tmp_path / "run", "submit")[0]["settings"]["nodes"] == 2
+
+
+def test_no_node_is_in_service(refused, slurm, tmp_path):
+    _, states = slurm
+    states |= dict.fromkeys(states, "drained")
+    options = ("--nodelist", "node1,node3", "--data", "synthetic", "--output", tmp_path / "run")
+    assert refused("fleet", "intel-omp", *options) == (
+        "runner: none of the nodes is in service (node1, node3: Slurm says drained (planted)); wait, or name others"
+    )
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "fleet needs a PROFILE; there are: "),
+        (("intel-omp", "--nodelist", "a", "--workload", "all"), "--workload all means nothing to runner fleet; name"),
+        (("intel-omp", "jemalloc", "--nodelist", "a"), "fleet judges nodes by one profile: choose among intel-omp, j"),
+        (("intel-omp", "--nodelist", "a", "--profile", "intel"), "--profile intel: it is not measured; choose among "),
+        (("intel-omp", "--nodelist", "a", "--sbatch", "hold"), "--sbatch hold: the batch script sets hold itself; lea"),
+    ],
+)
+def test_refused(refused, options, said):
+    assert refused("fleet", *options, "--dry-run").removeprefix("runner: ").startswith(said)
+
+
+@pytest.fixture
+def submission(tmp_path):
+    """One of which all nodes have measured: nothing is asked of Slurm."""
+    folder = tmp_path / "submission"
+    document = settings(nodes=8, nodelist=tuple(f"n{number:02}" for number in range(8)), fleet=True).to_json()
+    records.write(folder, [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}])
+    fleet(folder, 8, slower={"n03": 0.4})
+    for number in range(8):
+        (folder / f"n{number:02}/node.json").write_text('{"job": "17", "began": 1.0, "ended": 2.0, "status": 0}')
+    return folder
+
+
+def test_a_fleet_that_was_measured_is_reported_again(cli, submission, tmp_path):
+    text = tmp_path / "fleet.prom"
+    result = cli("fleet", "--resume", submission, "--prometheus", text)
+    assert (result.returncode, result.stderr) == (1, f"runner: written: {text}\n")
+    assert result.stdout.startswith("1 of 8 nodes is SLOW")
+    assert 'envkit_fleet_nodes{verdict="slow"} 1\n' in text.read_text()
+    assert cli("fleet", "report", submission).stdout == result.stdout
+    document = json.loads(cli("fleet", "--resume", submission, "--json").stdout)
+    assert document["nodes_by_verdict"]["slow"] == 1
+    assert [one["state"] for one in document["submission"]["nodes"]] == ["measured"] * 8
+
+
+def test_a_fleet_goes_on_as_a_fleet(refused, submission):
+    said = refused("submit", "--resume", submission)
+    assert said == f"runner: --resume {submission}: goes on with: runner fleet --resume {submission}"
+    assert refused("fleet", "--resume", submission, "--nproc", 3).startswith("runner: --nproc can't be given with")

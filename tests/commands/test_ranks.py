@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from runner import quality, record
 from runner.plan import Plan
+from runner.slurm import step
 from runner.worker.workloads import WORKLOADS
 from tests.simulation import STEADY, times
 
@@ -89,7 +91,7 @@ def test_the_report(bench, cli, workers, run_folder):
     text = " ".join(result.stdout.split())
     assert "scaling baseline on 2 ranks: 1.6" in text
     assert " times as fast as 1 process of baseline (95% interval), efficiency 0.8" in text
-    said = "communicates, or waits for others, during 2.00 ms of a step, 10.0% of it; it may compute meanwhile."
+    said = "A rank communicates, or waits for others, during 10.0% of a step, by the profiler, under which steps take "
     assert text.count(said) == 2
     assert text.count("Losses differ from those of 1 process by 0.0e+00 at most over 3 steps; 0.001 is the tolera") == 2
     assert text.count("What it expects was observed in each rank of every sample, each on CPUs of its own.") == 2
@@ -103,6 +105,20 @@ def test_the_report(bench, cli, workers, run_folder):
     assert "Scaling over ranks" in page.read_text()
     assert "**scaling**: mine on 2 ranks: 2.0" in markdown.stdout
     assert "ranks    baseline 2, mine 2; each on its part of the CPUs" in cli("report", run_folder, "--details").stdout
+
+
+def test_how_unlike_ranks_communicate(document, workers):
+    workers(of_rank={"0": {"communication": {"seconds": 0.001, "share": 0.05}}})
+    found = {one["arm"]: one for one in document()["scaling"]}
+    assert found["mine"]["communication_range"] == [0.05, 0.1]
+    assert found["baseline"]["communication_range"] == [0.1, 0.1]
+
+
+def test_the_range_over_ranks_is_in_the_report(bench, workers):
+    workers(of_rank={"0": {"communication": {"seconds": 0.001, "share": 0.05}}})
+    text = " ".join(bench("mine", "--nproc", 2, "--blocks", 1).stdout.split())
+    assert text.count("during 10.0% of a step (5.0% to 10.0% by rank), by the profiler") == 1
+    assert text.count("during 10.0% of a step, by the profiler") == 1
 
 
 def test_too_few_blocks_for_intervals(bench, workers):
@@ -133,6 +149,9 @@ def test_losses_of_ranks_are_held_against_those_of_one_process(bench, workers):
             "variable KMP_BLOCKTIME (rank 1 on here): expected not set, seen 0",
         ),
         ({"cpus": [1, 2]}, "CPUs of ranks: expected apart, seen ranks 0 and 1 on CPU 1 of here"),
+        # a runtime has bound a thread to another rank's CPU; and where that could not be seen
+        ({"evidence": {"threads": {"masks": {"0": 1, "3": 1}}}}, "expected apart, seen ranks 0 and 1 on CPU 0 of here"),
+        ({"cpus": [1, 2], "evidence": {"threads": {"masks": {}}}}, "apart, seen ranks 0 and 1 on CPU 1 of here"),
     ],
 )
 def test_a_profile_must_be_in_effect_in_every_rank(bench, workers, other, said):
@@ -141,6 +160,20 @@ def test_a_profile_must_be_in_effect_in_every_rank(bench, workers, other, said):
     assert result.returncode == 1
     assert "mine is NOT IN EFFECT: no speedup is worked out" in result.stdout
     assert said in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_one_process_on_a_part_of_the_cpus_must_have_as_many_as_a_rank(bench, simulation, workers, seed):
+    """Whichever of them comes first."""
+    simulation.worker("baseline on 1/2", seconds=STEADY, usage={"worker_cpus": 4})
+    result = bench("mine", "--nproc", 2, "--seed", seed)
+    assert result.returncode == 1
+    text = " ".join(result.stdout.split())
+    assert re.search(
+        "1 process on 1/2: the worker had 4 CPUs where one of (baseline|mine) had 2; efficiency is worked out"
+        "|(baseline|mine): the worker had 2 CPUs where one of 1 process on 1/2 had 4; efficiency is worked out",
+        text,
+    )
 
 
 def test_a_sample_of_other_ranks_is_a_failure(bench, simulation, workers):
@@ -169,6 +202,22 @@ def test_a_rank_that_died_is_named_and_its_last_lines_are_shown(bench, workers, 
     assert failure["problem"] == problem
 
 
+@pytest.mark.parametrize(
+    ("failure", "more"),
+    [
+        ("was killed because it needed more memory than its limit of 1g (--memory)", True),
+        ("was killed by signal SIGKILL, most likely for its memory limit of 1g (--memory)", True),
+        ("was killed by signal SIGKILL", False),
+        ("ended with exit status 137", False),
+    ],
+)
+def test_what_an_engine_knows_of_a_failure_is_said_beside_the_rank(bench, workers, failure, more):
+    problem = "lost rank 1, which was killed by signal SIGKILL"
+    workers(does="problem", text=json.dumps({"problem": problem}), failure=failure)
+    text = " ".join(bench("mine", "--nproc", 2).stdout.split())
+    assert f"mine: the worker {problem}{f'; it {failure}' if more else ''} " in f"{text} "
+
+
 # --- what can't be measured so ---
 
 
@@ -189,7 +238,7 @@ def test_more_ranks_than_cpus(refused, bench_arguments, workers, run_folder):
             ["--nproc", 3, "--workload", "model-parallel"],
             "--nproc 3: model-parallel has 2 stages, each in ranks of its own; give a multiple of 2",
         ),
-        (["--nproc", 2, "--workload", "loader"], "--nproc 2 means nothing to loader, whose batches ranks can't sh"),
+        (["--nproc", 2, "--workload", "loader"], "--nproc 2: ranks can't share the batches of loader; leave it out"),
         (["--nproc", 2, "--workload", "all"], "--nproc 2: not all workloads can share their batches; name one of: c"),
         (["--nproc", 2, "--full"], "--nproc 2 means nothing with --full, which trains once each; leave one of "),
     ],
@@ -207,7 +256,7 @@ def test_not_with_a_command_of_ones_own(refused):
 def test_not_with_a_profile_that_binds(refused, bench_arguments, run_folder):
     line = refused(*bench_arguments("mine", "--nproc", 2, text="prefix: [taskset, -c, '0']\n"))
     assert line == (
-        "runner: profile 'mine' says which CPUs to take ('taskset -c 0'), and --nproc gives each rank some of its own; "
+        "runner: profile 'mine' says where to run ('taskset -c 0'), and each rank gets CPUs of its own; "
         "leave one of them out"
     )
 
@@ -215,7 +264,7 @@ def test_not_with_a_profile_that_binds(refused, bench_arguments, run_folder):
 @pytest.mark.parametrize("option", ["--compile", "--channels-last"])
 def test_stages_are_trained_in_no_other_mode(refused, bench_arguments, option):
     line = refused(*bench_arguments("mine", "--workload", "model-parallel", option))
-    assert line.startswith("runner: model-parallel is trained in fp32, not compiled and not channels-last; ")
+    assert line.startswith("runner: model-parallel is trained on CPUs in fp32, not compiled and not channels-last; ")
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "two"])
@@ -257,7 +306,7 @@ def test_a_profile_with_ranks_is_measured_beside_one_process(bench, simulation, 
     assert {start["name"] for start in simulation.starts()} == {"baseline", "mine on 2 ranks"}
     text = " ".join(result.stdout.split())
     assert "mine takes 50" in text
-    assert "scaling mine on 2 ranks A rank communicates, or waits for others, during 2.00 ms of a step" in text
+    assert "scaling mine on 2 ranks A rank communicates, or waits for others, during 10.0% of a step" in text
     assert [arm.ranks for arm in Plan.from_json(record.read(run_folder)[0]["plan"]).arms] == [0, 2]
 
 
@@ -266,7 +315,7 @@ def test_a_profile_with_ranks_is_measured_beside_one_process(bench, simulation, 
     [
         (OWN_RANKS, ["--nproc", 2], "profile 'mine' has 2 ranks of its own; leave --nproc out"),
         ("ranks: 8\n", [], "profile 'mine' trains on 8 ranks, and here 4 CPUs are usable: it does not apply to this "),
-        ("ranks: 3\n", [], "--nproc 3: a batch of cnn has 64 images, which 3 ranks can't share evenly; give one of: 2"),
+        ("ranks: 3\n", [], "profile 'mine', ranks: 3: a batch of cnn has 64 images, which 3 ranks can't share "),
         ("ranks: 0\n", [], "'ranks' must be a whole number above 0: how many processes train together, not int 0"),
         ("ranks: yes\n", [], "'ranks' must be a whole number above 0: how many processes train together, not bool Tr"),
     ],
@@ -278,3 +327,26 @@ def test_ranks_of_a_profile_that_can_not_be(refused, bench_arguments, text, opti
 def test_ranks_of_a_profile_mean_nothing_to_a_command_of_ones_own(refused, write_profile):
     line = refused("bench", write_profile("mine", "ranks: 2\n"), "--command", "python train.py")
     assert line.startswith("runner: profile 'mine' has 2 ranks, which a command of your own has to start by itself")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--nodes", 2), "--nodes 2: trains on nodes of a Slurm job, and this is none; submit one: runner subm"),
+        (
+            ("--nodes", 2, "--engine", "docker"),
+            "--engine docker: on nodes workers are started by local or apptainer; choose",
+        ),
+    ],
+)
+def test_nodes_without_a_job(refused, options, said, monkeypatch):
+    monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
+    assert refused("bench", "intel-omp", *options).removeprefix("runner: ").startswith(said)
+
+
+def test_what_nodes_mean_nothing_to(refused, write_profile, monkeypatch):
+    monkeypatch.setattr(step, "require", lambda nodes: None)
+    line = refused("bench", "intel-omp", "--nodes", 2, "--command", "python train.py")
+    assert line.startswith("runner: --nodes 2 means nothing to a command of your own; leave it out")
+    line = refused("bench", write_profile("mine", "ranks: 2\n"), "--nodes", 2)
+    assert line == "runner: profile 'mine' has 2 ranks of its own, on one node; leave --nodes out"

@@ -133,7 +133,7 @@ def test_interrupted_resumed_and_complete(started, run_folder, resume):
     assert kinds == ["run", "warmed", "warmed", "design", "end", "resume", "warmed", "warmed", "end"]
 
 
-def test_a_failed_sample_is_measured_again_on_resume(bench, simulation, run_folder, cli):
+def test_a_failed_sample_is_measured_again_on_resume(bench, simulation, instant, run_folder, cli):
     simulation.worker("mine", does="exit", status=3)
     assert bench("mine").returncode == 1
     simulation.worker("mine", seconds=times(0.5))
@@ -147,7 +147,7 @@ def test_a_failed_sample_is_measured_again_on_resume(bench, simulation, run_fold
 
 
 @pytest.fixture
-def failed_run(bench, simulation, run_folder):
+def failed_run(bench, simulation, instant, run_folder):
     """The folder of a run whose first sample failed."""
     simulation.worker("mine", does="exit", status=3)
     assert bench("mine").returncode == 1
@@ -241,7 +241,7 @@ def test_a_record_is_not_resumed_while_it_is_written_from_elsewhere(started, ref
     )
 
 
-def test_a_second_run_in_the_same_folder_is_refused(bench, simulation, run_folder):
+def test_a_second_run_in_the_same_folder_is_refused(bench, simulation, instant, run_folder):
     simulation.worker("mine", does="exit", status=3)
     assert bench("mine").returncode == 1
     before = (run_folder / record.FILE_NAME).read_bytes()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import subprocess
 
 import pytest
 
 from runner import history, record
+from runner.slurm import client
+from runner.slurm.outcome import Outcome
 from tests.records import run_events, write
 from tests.slurm.conftest import settings
 
@@ -77,6 +80,14 @@ def test_a_workload_that_makes_its_data_and_its_modes(dry):
         "--half-width=0.01",
     } <= {*words}  # fmt: skip
     assert not [word for word in words if word.startswith("--data")]
+
+
+def test_a_profile_with_ranks_of_its_own(refused, write_profile):
+    profile = write_profile("mine", "ranks: 2\n")
+    said = refused("submit", profile, "--nodes", 2, "--nproc", 1, "--dry-run")
+    assert said == "runner: profile 'mine' has 2 ranks of its own; leave --nproc out"
+    profile = write_profile("mine", "ranks: 3\n")
+    assert "which 3 ranks can't share evenly" in refused("submit", profile, "--dry-run")
 
 
 @pytest.mark.parametrize(
@@ -201,8 +212,151 @@ def test_a_folder_without_a_submission(refused, tmp_path):
 
 
 def test_other_commands_know_a_submission(cli, refused, submission):
-    assert "is the record of a submission; give the folder of a node's run" in refused("report", submission)
     assert "is the record of a submission" in refused("bench", "--resume", submission)
     assert cli("report", submission / "node1").returncode == 0
     assert history.folders(submission.parent) == [submission / "node1", submission / "node2"]
     assert history.folders(submission) == [submission / "node1", submission / "node2"]
+    rows = json.loads(cli("export-results", submission, "--format", "json").stdout)
+    assert [row["run"] for row in rows] == [str(submission / "node1")] * 14 + [str(submission / "node2")] * 14
+    assert "2 nodes of this kind" in " ".join(cli("fleet", "report", submission).stdout.split())
+
+
+def test_its_report_is_that_of_all_nodes(cli, refused, submission):
+    result = cli("report", submission)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == cli("submit", "--resume", submission).stdout
+    document = json.loads(cli("report", submission, "--json").stdout)
+    assert [one["state"] for one in document["nodes"]] == ["measured", "measured"]
+    said = refused("report", submission, "--details")
+    assert said.startswith(f"runner: --details: {submission} has 2 runs; give the folder of one, as {submission}/node")
+
+
+def test_the_report_of_one_run_is_that_runs(cli, submission, tmp_path):
+    shutil.rmtree(submission / "node2")
+    assert cli("report", submission).stdout == cli("report", submission / "node1").stdout
+    assert cli("report", submission, "--html", tmp_path / "page.html").returncode == 0
+
+
+def test_the_report_of_what_has_not_begun(refused, submission):
+    for name in ("node1", "node2"):
+        shutil.rmtree(submission / name)
+    assert refused("report", submission) == (
+        f"runner: {submission}: nothing was measured yet; follow it with: runner submit --resume {submission}"
+    )
+
+
+def test_a_node_that_did_not_come_to_its_end_is_named_in_the_report(cli, submission):
+    write(submission / "node2", run_events(ended="interrupted"))
+    (submission / "node2/node.json").write_text(
+        '{"job": "17", "began": 1.0, "ended": 2.0, "status": 130, "problem": "the time limit was near"}'
+    )
+    result = cli("report", submission)
+    assert (result.returncode, result.stderr) == (0, "runner: node2: the time limit was near\n")
+
+
+def test_history_lists_a_submission_once(cli, submission):
+    lines = cli("history", submission.parent).stdout.splitlines()
+    assert len(lines) == 4
+    assert [("mine" in line, "faster, " in line) for line in lines[1:3]] == [(True, True)] * 2
+    assert lines[1].rstrip().endswith("faster, node1")
+    assert "faster, node2" in lines[2]
+    assert lines[3].split() == ["2", "nodes,", "local,", "cnn,", "7", "blocks,", "complete;", "submission"]
+    (one,) = json.loads(cli("history", submission.parent, "--json").stdout)["runs"]
+    assert (one["folder"], one["profiles"], len(one["nodes"])) == (str(submission), ["mine"], 2)
+    assert one["nodes"][1]["folder"] == str(submission / "node2")
+
+
+def test_history_counts_many_nodes(cli, submission):
+    for number in range(3, 12):
+        write(submission / f"node{number}", run_events(ended="complete"))
+    lines = cli("history", submission.parent, "--limit", 1).stdout.splitlines()
+    assert [line.split()[-1] for line in lines[1:5]] == ["node1", "node2", "node3", "node4"]
+    assert lines[5].split() == ["and", "7", "more", "nodes"]
+    assert "11 nodes, local" in lines[6]
+
+
+# --- training on nodes together ---
+
+
+def test_ranks_on_several_nodes_are_one_run(dry, tmp_path):
+    text = dry("--nodes", 2, "--nproc", 4, "--output", tmp_path / "run")
+    (line,) = [line for line in text.splitlines() if line.startswith("#   runner bench ")]
+    words = shlex.split(line.removeprefix("#   "))
+    assert {"--nodes=2", "--nproc=4", f"--output={tmp_path}/run/all-nodes"} <= {*words}
+    # of two profiles and one process, on all CPUs and on one rank's
+    assert {"--budget=480.0"} <= {*words}
+    assert "time=20" in asked(text)
+
+
+def test_ranks_on_one_node_are_a_run_like_others(dry, tmp_path):
+    words = measured(dry("--nproc", 4, "--output", tmp_path / "run"))
+    assert {"--nproc=4", f"--output={tmp_path}/run/NODE"} <= {*words}
+    assert not [word for word in words if word.startswith("--nodes")]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ("--nproc", 3),
+            "--nodes 2 --nproc 3: a batch of cnn has 64 images, which 6 ranks can't share evenly; give one of: 1, 2, ",
+        ),
+        (
+            ("--nodes", 3, "--nproc", 1),
+            "--nodes 3 --nproc 1: a batch of cnn has 64 images, which 3 ranks can't share evenly; take another numb",
+        ),
+        (
+            ("--nproc", 2, "--workload", "loader"),
+            "--nodes 2 --nproc 2: ranks can't share the batches of loader; leave it ",
+        ),
+        (("--nproc", 2, "--full"), "--nproc 2 means nothing with --full, which trains once each; leave one of t"),
+        (("--nproc", 1, "--command", "python x.py"), "--nproc 1 means nothing to a command of your own; leave it out"),
+    ],
+)
+def test_ranks_that_can_not_train_together(refused, options, said):
+    assert refused("submit", "intel-omp", "--nodes", 2, *options, "--dry-run").removeprefix("runner: ").startswith(said)
+
+
+@pytest.fixture
+def joint(submission):
+    """A training on node1 and node2 together that was interrupted."""
+    document = settings(nodes=2, joint=True).to_json()
+    write(submission, [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}])
+    for name in ("node1", "node2"):
+        shutil.rmtree(submission / name)
+    place = write(submission / "all-nodes", run_events(ended="interrupted"))
+    Outcome("17", 1.0, 2.0, 130, "Slurm told the job to end", "node[1-2]").write(place)
+    return submission
+
+
+def test_ctrl_c_while_it_is_handed_in_and_slurm_says_nothing(cli, joint, slurm, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    def no_answer(*_):
+        raise client.NoAnswer("busy")
+
+    monkeypatch.setattr(client, "submit", interrupted)
+    monkeypatch.setattr(client, "find", no_answer)
+    assert cli("submit", "--resume", joint).returncode == 130
+    # the next --resume asks Slurm again for the job of that name
+    assert record.read(joint, "submit")[-1]["event"] == "submitting"
+
+
+def test_a_training_on_nodes_goes_on_where_it_was(cli, joint, slurm):
+    result = cli("submit", "--resume", joint, "--detach")
+    assert result.returncode == 0, result
+    assert result.stdout == f"job 17 was submitted; follow it with: runner submit --resume {joint}\n"
+    submitting = [event for event in record.read(joint, "submit") if event["event"] == "submitting"]
+    assert [event["wanted"] for event in submitting] == [["node1", "node2"]]
+    assert "#SBATCH --nodelist=node1,node2\n" in (joint / "batch.sh").read_text()
+
+
+def test_a_training_on_nodes_waits_for_none_that_is_down(refused, joint, slurm):
+    submitted, states = slurm
+    states["node2"] = "down*"
+    assert refused("submit", "--resume", joint) == (
+        "runner: node2: Slurm says that the node is down and does not respond (planted); a training on several nodes "
+        "goes on only where it was: wait for the node, or start a new run"
+    )
+    assert submitted == []

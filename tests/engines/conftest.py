@@ -26,7 +26,7 @@ SIF = PROJECT / "build/envkit-cpu-debian.sif"
 Requires = Callable[[str], None]
 BuiltImage = Callable[[str], str]
 PROBE_TIMEOUT_S = 60
-USERS = {name: os.environ.get(name) for name in ("DOCKER_HOST", "XDG_CACHE_HOME")}
+USERS = {name: os.environ.get(name) for name in ("DOCKER_HOST", "XDG_CACHE_HOME", "PATH")}
 
 
 @cache
@@ -45,11 +45,12 @@ def _missing(engine: str) -> str | None:
 
 
 @pytest.fixture(autouse=True)
-def real_docker(own_surroundings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The user's Docker daemon, which all other tests leave alone."""
+def real_engines(own_surroundings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's Docker daemon and Podman, which all other tests leave alone."""
     monkeypatch.delenv("DOCKER_HOST")
     if USERS["DOCKER_HOST"] is not None:
         monkeypatch.setenv("DOCKER_HOST", USERS["DOCKER_HOST"])
+    monkeypatch.setenv("PATH", USERS["PATH"] or os.defpath)
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def cli(cli_process: Callable[..., subprocess.CompletedProcess[str]]) -> Callabl
 
 
 @pytest.fixture
-def requires(real_docker: None) -> Callable[[str], None]:
+def requires(real_engines: None) -> Callable[[str], None]:
     """``requires("docker")`` skips the test, and says why, where that engine can't be used."""
 
     def check(engine: str) -> None:
@@ -90,7 +91,7 @@ def sif_base() -> dict[str, str]:
     archive = PROJECT / "build/debian-bookworm-slim.docker.tar"
     if not archive.exists():
         archive.parent.mkdir(exist_ok=True)
-        partial = archive.with_suffix(".partial")
+        partial = archive.with_suffix(f".{os.getpid()}.partial")  # another process of the tests may make it as well
         if run("docker", "save", "--output", partial, "debian:bookworm-slim", check=False).returncode != 0:
             return {}
         partial.chmod(0o644)  # Apptainer may work as another user
@@ -102,15 +103,15 @@ def sif_base() -> dict[str, str]:
 def built_image(requires: Requires, sif_base: dict[str, str]) -> BuiltImage:
     """``built_image("docker")`` builds the image, if it is not there yet, and returns its name; a SIF's is its path.
 
-    Names of the tests' own: a user's envkit-cpu is left alone.
+    It is the variant debian under its usual name: a user's envkit-cpu is left alone.
     """
 
     def build(engine: str) -> str:
         requires(engine)
         if engine == "apptainer":
-            run("images/build", "sif", "--libraries", "debian", "--output", SIF, **sif_base)
+            run("images/build", "sif", "--variant", "debian", "--output", SIF, **sif_base)
             return str(SIF)
-        run("images/build", "oci", "--engine", engine, "--libraries", "debian", "--tag", IMAGE)
+        run("images/build", "oci", "--engine", engine, "--variant", "debian", "--tag", IMAGE)
         return IMAGE
 
     return build
@@ -155,7 +156,7 @@ def image_of(built_image: BuiltImage, open_folder: Path) -> Callable[[str], str]
         built = built_image(engine)
         if engine != "apptainer":
             return built
-        copy = open_folder / "test.sif"
+        copy = open_folder / f"test-{os.getpid()}.sif"  # of this process: what it leaves running is looked for by name
         if not copy.exists():
             shutil.copy(built, copy)
         return str(copy)

@@ -17,7 +17,8 @@ from runner.engines import owner
 from tests.conftest import command_line
 
 SHORT = ("--steps", "3", "--warmup-steps", "1", "--budget", "1s")
-ENDLESS = ("--steps", "1000000", "--data", "synthetic")
+# Without any worker before it: nothing is warmed up for a full training.
+ENDLESS = ("--full", "--epochs", "1000000", "--data", "synthetic")
 PATIENCE_S = 90
 OCI = ("docker", "podman")
 ALL = (*OCI, "apptainer")
@@ -27,9 +28,9 @@ ALL = (*OCI, "apptainer")
 def measured(cli, tmp_path, engine_options, surroundings, project):
     """Measure one block in containers: the result, and the events of the record."""
 
-    def run(engine, profile, *options, **variables):
+    def run(engine, profiles, *options, **variables):
         folder = tmp_path / "run"
-        arguments = ["bench", profile, *engine_options(engine), *SHORT, "--output", folder, *options]
+        arguments = ["bench", *profiles.split(), *engine_options(engine), *SHORT, "--output", folder, *options]
         result = cli(*arguments, cwd=project, **surroundings, **variables)
         return result, record.read(folder) if (folder / record.FILE_NAME).exists() else []
 
@@ -101,20 +102,22 @@ def samples(events):
 
 
 @pytest.mark.parametrize("engine", ALL)
-@pytest.mark.parametrize("profile", ["intel-omp", "jemalloc"])
-def test_a_profile_is_in_effect_inside(measured, engine, profile):
-    result, events = measured(engine, profile, OMP_NUM_THREADS="7", MALLOC_ARENA_MAX="1", LD_PRELOAD="/nowhere.so")
+def test_profiles_are_in_effect_inside(measured, engine):
+    callers = {"OMP_NUM_THREADS": "7", "MALLOC_ARENA_MAX": "1", "LD_PRELOAD": "/nowhere.so"}
+    result, events = measured(engine, "intel-omp jemalloc", **callers)
     assert result.returncode == 0, result
-    assert f"{profile}: what it expects was observed in every sample" in " ".join(result.stdout.split())
+    said = " ".join(result.stdout.split())
     run, sample = events[0], samples(events)
-    environment = run["environments"][profile]
-    # exactly the profile's variables, and none of the caller's
-    assert sample[profile]["evidence"]["variables"]["sensitive"] == dict(sorted(environment["variables"].items()))
     assert sample["baseline"]["evidence"]["variables"]["sensitive"] == {}
-    for path in environment["preload"].values():
-        assert sample[profile]["evidence"]["variables"]["preloaded"][path] == "mapped"
-    assert sample[profile]["evidence"]["limits"]["user_id"] != 0
-    assert sample[profile]["losses"] == pytest.approx(sample["baseline"]["losses"], rel=1e-5)
+    for profile in ("intel-omp", "jemalloc"):
+        assert f"{profile}: what it expects was observed in every sample" in said
+        environment = run["environments"][profile]
+        # exactly the profile's variables, and none of the caller's
+        assert sample[profile]["evidence"]["variables"]["sensitive"] == dict(sorted(environment["variables"].items()))
+        for path in environment["preload"].values():
+            assert sample[profile]["evidence"]["variables"]["preloaded"][path] == "mapped"
+        assert sample[profile]["evidence"]["limits"]["user_id"] != 0
+        assert sample[profile]["losses"] == pytest.approx(sample["baseline"]["losses"], rel=1e-5)
     engine_document = run["engines"][engine]["engine"]
     assert engine_document["digest"].startswith("sha256:")
     assert engine_document["version"]
@@ -158,8 +161,12 @@ def test_the_memory_limit_is_named_when_it_kills(measured, engine, words):
 
 
 @pytest.mark.parametrize("engine", ALL)
-def test_a_worker_that_hangs_is_stopped_and_removed(measured, engine, image_of):
-    result, events = measured(engine, "baseline", *ENDLESS, "--timeout", "8s")
+def test_a_worker_that_hangs_is_stopped_and_removed(
+    cli, engine, engine_options, image_of, surroundings, project, tmp_path
+):
+    arguments = ["bench", "baseline", *engine_options(engine), *ENDLESS, "--timeout", "8s"]
+    result = cli(*arguments, "--output", tmp_path / "run", cwd=project, **surroundings)
+    events = record.read(tmp_path / "run")
     assert result.returncode == 1
     assert [event["problem"] for event in events if event["event"] == "failure"] == [
         "did not end within 8 s (--timeout) and was stopped"
@@ -247,6 +254,13 @@ def test_resuming_with_another_image_is_refused(measured, cli, engine_options, s
 def test_an_image_that_is_missing(refused, requires, engine, words):
     requires(engine)
     assert words in refused("bench", "baseline", "--engine", engine, "--image", "envkit-no-such-image")
+
+
+def test_a_name_that_no_image_can_have(refused, requires):
+    requires("docker")
+    line = refused("bench", "baseline", "--engine", "docker", "--image", "Not A Name")
+    assert line.startswith("runner: --image Not A Name: ")
+    assert line.endswith("give a name that Docker has (docker images)")
 
 
 def test_a_sif_that_is_missing(refused, requires, tmp_path):

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tests.engines.conftest import BuiltImage, Requires, run
 from tests.images.conda_channel import make_channel, served
 
 LIBRARIES = {"jemalloc", "tcmalloc", "mimalloc", "llvm-openmp", "intel-openmp"}
+Compared = Callable[[Path], dict[str, dict[str, str | None]]]
 
 
 @pytest.fixture
@@ -70,7 +72,7 @@ def test_the_labels_say_what_the_image_is(docker_image: str) -> None:
     found = labels(docker_image)
     assert found["org.opencontainers.image.title"] == "envkit-cpu"
     assert found["org.opencontainers.image.licenses"] == "Apache-2.0"
-    assert found["envkit.libraries"] == "debian"
+    assert (found["envkit.variant"], found["envkit.libraries"]) == ("debian", "debian")
     for name in ("org.opencontainers.image.version", "org.opencontainers.image.revision"):
         assert found[name] not in {"", "unknown"}
     locks = [PROJECT / f"images/cpu/{name}.lock" for name in ("requirements", "torch")]
@@ -101,7 +103,7 @@ def test_the_manifest_is_that_of_the_wheelhouse(docker_image: str) -> None:
 def test_a_second_build_does_nothing(docker_image: str) -> None:
     identity = run("docker", "image", "inspect", "--format", "{{.Id}}", docker_image).stdout
     begin = time.monotonic()
-    result = run("images/build", "oci", "--libraries", "debian", "--tag", docker_image)
+    result = run("images/build", "oci", "--variant", "debian", "--tag", docker_image)
     assert time.monotonic() - begin < 5
     assert "up to date" in result.stdout
     assert run("docker", "image", "inspect", "--format", "{{.Id}}", docker_image).stdout == identity
@@ -122,7 +124,7 @@ def tree(tmp_path: Path) -> Path:
 
 def test_a_change_of_the_code_needs_no_new_image(docker_image: str, tree: Path) -> None:
     (tree / "runner/worker/train.py").write_text("# other code\n")
-    result = run("images/build", "oci", "--libraries", "debian", "--tag", docker_image, cwd=tree)
+    result = run("images/build", "oci", "--variant", "debian", "--tag", docker_image, cwd=tree)
     assert "up to date" in result.stdout
 
 
@@ -130,14 +132,32 @@ def test_a_change_of_a_lock_does(docker_image: str, tree: Path) -> None:
     lock = tree / "images/cpu/requirements.lock"
     # a hash that no wheel has: the build starts, and stops before it calls the builder
     lock.write_text(lock.read_text().replace("mpmath==1.3.0", "mpmath==1.2.0"))
-    result = run("images/build", "oci", "--libraries", "debian", "--tag", docker_image, cwd=tree, check=False)
+    result = run("images/build", "oci", "--variant", "debian", "--tag", docker_image, cwd=tree, check=False)
     assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1
     assert "up to date" not in result.stdout
 
 
+@pytest.fixture
+def compared(
+    cli: Callable[..., subprocess.CompletedProcess[str]], image_of: Callable[[str], str], project: Path,
+    surroundings: dict[str, str], tmp_path: Path,
+) -> Compared:  # fmt: skip
+    """Compare a SIF with the tests' own; what differs between the two, by what it is."""
+
+    def run(sif: Path) -> dict[str, dict[str, str | None]]:
+        short = ("--steps", "3", "--warmup-steps", "1", "--budget", "1s", "--json", "--output", tmp_path / "run")
+        images = ("--sif", sif, "--against-sif", image_of("apptainer"))
+        result = cli("bench", "baseline", "--engine", "apptainer", *images, *short, cwd=project, **surroundings)
+        assert result.returncode == 0, result
+        (found,) = json.loads(result.stdout)["image_differences"].values()
+        return {one["what"]: one for one in found}
+
+    return run
+
+
 def test_conda_libraries_reach_both_images(
-    requires: Requires, tree: Path, tmp_path: Path, sif_base: dict[str, str]
+    requires: Requires, tree: Path, tmp_path: Path, sif_base: dict[str, str], compared: Compared
 ) -> None:
     requires("docker")
     sif = PROJECT / "build/test-conda/conda.sif"  # where Apptainer may read, whoever it works as
@@ -153,7 +173,7 @@ def test_conda_libraries_reach_both_images(
             PATH=f"{sys.prefix}/bin:{os.environ['PATH']}",
         )
         try:
-            run("images/build", "oci", "--libraries", "conda", "--tag", tag, cwd=tree, ENVKIT_CONDA_CHANNEL=url)
+            run("images/build", "oci", "--variant", "conda", "--tag", tag, cwd=tree, ENVKIT_CONDA_CHANNEL=url)
             providers = json.loads(inside(tag, "cat", "/opt/kit/providers.json"))["libraries"]
             assert providers["jemalloc"] == "conda-forge jemalloc 5.3.0 h0_0"
             assert providers["tcmalloc"] == "conda-forge gperftools 5.3.0 h0_0"
@@ -164,9 +184,16 @@ def test_conda_libraries_reach_both_images(
             requires("apptainer")
             sif.parent.mkdir(parents=True)
             (sif.parent / "wheelhouse").symlink_to(PROJECT / "build/wheelhouse")
-            build = ("images/build", "sif", "--libraries", "conda", "--output", sif)
+            build = ("images/build", "sif", "--variant", "conda", "--output", sif)
             run(*build, cwd=tree, ENVKIT_CONDA_CHANNEL=url, KIT_BUILD_DIR=str(sif.parent), **sif_base)
             assert run("images/manifest", "apptainer", sif).stdout == manifest
+            differences = compared(sif)
+            library = differences["library jemalloc"]
+            assert library["reference"].startswith("Debian libjemalloc2 5")
+            assert library["image"].startswith("conda-forge jemalloc 5.3.0 h0_0 (")
+            assert differences["conda package jemalloc"]["reference"] is None
+            assert differences["system package libjemalloc2"]["image"] is None
+            assert "package torch" not in differences
         finally:
             run("docker", "image", "rm", tag, check=False)
             shutil.rmtree(sif.parent, ignore_errors=True)
@@ -195,7 +222,7 @@ def test_running_the_sif_starts_the_worker(sif: Path) -> None:
 def test_a_second_build_of_the_sif_does_nothing(sif: Path, sif_base: dict[str, str]) -> None:
     before = sif.stat()
     begin = time.monotonic()
-    result = run("images/build", "sif", "--libraries", "debian", "--output", sif, **sif_base)
+    result = run("images/build", "sif", "--variant", "debian", "--output", sif, **sif_base)
     assert time.monotonic() - begin < 5
     assert "up to date" in result.stdout
     assert sif.stat().st_mtime_ns == before.st_mtime_ns

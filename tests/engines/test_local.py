@@ -16,44 +16,78 @@ import pytest
 from runner import profile, record
 from runner.effect import check as check_effect
 from runner.engines.base import PROJECT
+from runner.environment import clean
 from runner.resolve import resolve
 from runner.worker.inspection import inspect
 from runner.worker.libraries import locate, search_folders
+from tests.conftest import command_line
 from tests.processes import gone, until
 
 INSPECTION = inspect(())
 SHORT = ("--steps", "3", "--warmup-steps", "1")
+ONE_BLOCK = (*SHORT, "--budget", "1s")
+
+
+def start_worker(data, variables=None, before=""):
+    """Run one worker to its end, after the Python statements ``before``."""
+    code = f"{before}\nimport runpy; runpy.run_module('runner.worker', run_name='__main__', alter_sys=True)"
+    inherited, _ = clean(os.environ, ())
+    return subprocess.run(
+        [sys.executable, "-c", code, "train", "--workload", "cnn", "--data", data, *SHORT],
+        env={**inherited, **(variables or {})}, cwd=PROJECT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def document_of(result):
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
 
 
 @pytest.fixture
 def train(data_folder):
-    """The document of one worker, after the Python statements ``before``; with ``check=False`` how it ended."""
+    """The document of one worker; with ``check=False`` how it ended."""
 
     def run(variables=None, before="", data=data_folder, check=True):
-        code = f"{before}\nimport runpy; runpy.run_module('runner.worker', run_name='__main__', alter_sys=True)"
-        result = subprocess.run(
-            [sys.executable, "-c", code, "train", "--workload", "cnn", "--data", data, *SHORT],
-            env={**os.environ, **(variables or {})}, cwd=PROJECT, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if not check:
-            return result
-        assert result.returncode == 0, result.stderr
-        return json.loads(result.stdout)
+        result = start_worker(data, variables, before)
+        return document_of(result) if check else result
 
     return run
+
+
+@pytest.fixture(scope="module")
+def plain(data_folder):
+    """The document of a worker of which nothing is changed, for all tests that only look at it."""
+    return document_of(start_worker(data_folder))
 
 
 @pytest.fixture
 def measured(cli, tmp_path, data_folder):
-    """Measure a profile for one block with real workers; the result, and the samples by arm."""
+    """Measure a profile for one block with real workers; the result."""
 
     def run(name, *options):
-        folder = tmp_path / "run"
-        result = cli("bench", name, *SHORT, "--budget", "1s", "--data", data_folder, "--output", folder, *options)
-        events = record.read(folder) if (folder / record.FILE_NAME).exists() else []
-        return result, {event["arm"]: event for event in events if event["event"] == "sample"}
+        return cli("bench", name, *ONE_BLOCK, "--data", data_folder, "--output", tmp_path / "run", *options)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def benched(data_folder, tmp_path_factory):
+    """One run for several tests: its result and its folder. With jemalloc where that is installed."""
+    place = tmp_path_factory.mktemp("benched")
+    profiles = ["gnu-omp", *(["jemalloc"] if "jemalloc" in INSPECTION["libraries"] else [])]
+    inherited, _ = clean(os.environ, ())
+    result = subprocess.run(
+        command_line("bench", *profiles, *ONE_BLOCK, "--data", data_folder, "--output", place / "run"), cwd=place,
+        env={**inherited, "PYTHONPATH": str(PROJECT), "TMPDIR": str(place)}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result, place / "run"
+
+
+def samples(folder):
+    """By arm, of a run of one block."""
+    return {event["arm"]: event for event in record.read(folder) if event["event"] == "sample"}
 
 
 def needs(library):
@@ -68,27 +102,26 @@ def unmet(environment, document):
 # --- the workload ---
 
 
-def test_the_seed_fixes_the_losses_and_the_digests(train):
-    one, two = train(), train()
+def test_the_seed_fixes_the_losses_and_the_digests(plain, train):
+    one, two = plain, train()
     assert one["losses"] == two["losses"]
     assert len(one["losses"]) == len(one["step_s"]) == 3
     assert one["digests"] == two["digests"]
     assert one["digests"].keys() == {"code", "data", "initial_weights"}
 
 
-def test_times_and_counters_are_plausible(train):
-    document = train()
-    assert sum(document["step_s"]) == pytest.approx(document["seconds"], rel=1e-3)
-    assert all(second > 0 for second in document["step_s"])
-    assert len(document["warmup_step_s"]) == 1
-    assert document["warmup_step_s"][0] > 0
-    assert document["usage"]["user_s"] > 0
-    assert document["usage"]["worker_cpus"] == len(os.sched_getaffinity(0))
-    assert document["usage"]["worker_cpus_busy_s"] >= 0
-    assert document["peak_memory_bytes"] > 100 * 2**20
-    assert document["quality"] is None
-    assert document["modes"] == {"precision": "fp32", "compile": False, "channels_last": False}
-    assert all(0 < loss < 10 for loss in document["losses"])
+def test_times_and_counters_are_plausible(plain):
+    assert sum(plain["step_s"]) == pytest.approx(plain["seconds"], rel=1e-3)
+    assert all(second > 0 for second in plain["step_s"])
+    assert len(plain["warmup_step_s"]) == 1
+    assert plain["warmup_step_s"][0] > 0
+    assert plain["usage"]["user_s"] > 0
+    assert plain["usage"]["worker_cpus"] == len(os.sched_getaffinity(0))
+    assert plain["usage"]["worker_cpus_busy_s"] >= 0
+    assert plain["peak_memory_bytes"] > 100 * 2**20
+    assert plain["quality"] is None
+    assert plain["modes"] == {"precision": "fp32", "compile": False, "channels_last": False, "device": "cpu"}
+    assert all(0 < loss < 10 for loss in plain["losses"])
 
 
 def test_the_network_must_have_the_known_number_of_parameters(train):
@@ -98,13 +131,12 @@ def test_the_network_must_have_the_known_number_of_parameters(train):
     assert result.stdout == ""
 
 
-def test_other_data_has_another_digest(train, data_folder):
-    other = train(data="synthetic")
+def test_other_data_has_another_digest(plain, train, data_folder):
     if data_folder == "synthetic":
         pytest.skip("there is only synthetic data here")
-    document = train()
-    assert other["digests"]["data"] != document["digests"]["data"]
-    assert other["digests"]["initial_weights"] == document["digests"]["initial_weights"]
+    other = train(data="synthetic")
+    assert other["digests"]["data"] != plain["digests"]["data"]
+    assert other["digests"]["initial_weights"] == plain["digests"]["initial_weights"]
 
 
 def test_only_the_document_is_printed_on_stdout(train):
@@ -162,15 +194,15 @@ def test_what_compiling_takes_is_in_the_warm_up():
         pytest.param("mimalloc-retain-passive", marks=needs("mimalloc")),
     ],
 )
-def test_shipped_profiles_are_in_effect(train, name):
+def test_shipped_profiles_are_in_effect(plain, train, name):
     environment = resolve(profile.load(name), INSPECTION)
-    document = train(environment.variables)
+    document = train(environment.variables) if environment.variables else plain
     assert unmet(environment, document) == []
     assert "error" not in json.dumps(document["evidence"])
 
 
-def test_evidence_of_the_baseline(train):
-    evidence = train()["evidence"]
+def test_evidence_of_the_baseline(plain):
+    evidence = plain["evidence"]
     assert evidence["openmp"]["runtime"] == "gnu"
     assert evidence["openmp"]["blocktime_ms"] is None
     assert evidence["malloc"]["allocator"] == "glibc"
@@ -231,17 +263,17 @@ def test_thread_masks_show_what_the_process_is_bound_to(train):
 # --- the command line ---
 
 
-def test_bench_measures_with_real_workers(measured):
-    result, samples = measured("gnu-omp")
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert samples.keys() == {"baseline", "gnu-omp"}
-    assert samples["baseline"]["digests"] == samples["gnu-omp"]["digests"]
+def test_bench_measures_with_real_workers(benched):
+    result, folder = benched
+    measured = samples(folder)
+    assert measured.keys() - {"jemalloc"} == {"baseline", "gnu-omp"}
+    assert measured["baseline"]["digests"] == measured["gnu-omp"]["digests"]
     assert "gnu-omp: what it expects was observed in every sample" in result.stdout
 
 
 def test_kmp_blocktime_does_nothing_without_intels_runtime(measured, write_profile):
     path = write_profile("mine", "env:\n  KMP_BLOCKTIME: 0\nexpect:\n  openmp.blocktime_ms: 0\n")
-    result, _ = measured(str(path))
+    result = measured(str(path))
     assert result.returncode == 1
     assert "mine is NOT IN EFFECT: no speedup is worked out" in result.stdout
     assert "openmp.blocktime_ms: expected 0, seen nothing" in result.stdout
@@ -285,25 +317,25 @@ def test_a_library_that_is_not_installed(cli, tmp_path):
 
 
 @needs("jemalloc")
-def test_jemalloc_in_effect_by_the_command_line(measured):
-    result, samples = measured("jemalloc")
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert samples["jemalloc"]["evidence"]["malloc"]["allocator"] == "jemalloc"
+def test_jemalloc_in_effect_by_the_command_line(benched):
+    result, folder = benched
+    assert samples(folder)["jemalloc"]["evidence"]["malloc"]["allocator"] == "jemalloc"
     assert "jemalloc: what it expects was observed in every sample" in result.stdout
 
 
-def test_the_command_by_hand_runs_in_a_shell(measured, cli, monkeypatch, tmp_path):
-    _, samples = measured("gnu-omp")
-    details = cli("report", tmp_path / "run", "--details").stdout
+def test_the_command_by_hand_runs_in_a_shell(benched, cli, monkeypatch):
+    _, folder = benched
+    measured = samples(folder)
+    details = cli("report", folder, "--details").stdout
     commands = details.split("by hand  (one sample each)\n")[1].split("\n\n")[0].splitlines()
-    assert len(commands) == 2
+    assert len(commands) == len(measured)
     (command,) = [line for line in commands if "GOMP_SPINCOUNT" in line]
     monkeypatch.setenv("OMP_NUM_THREADS", "1")  # the shell's own variables must not matter
     by_hand = subprocess.run(["/bin/sh", "-c", command], cwd="/", capture_output=True, text=True, check=False)
     assert by_hand.returncode == 0, by_hand.stderr
     document = json.loads(by_hand.stdout)
-    assert document["losses"] == samples["gnu-omp"]["losses"]
-    assert document["evidence"]["variables"] == samples["gnu-omp"]["evidence"]["variables"]
+    assert document["losses"] == measured["gnu-omp"]["losses"]
+    assert document["evidence"]["variables"] == measured["gnu-omp"]["evidence"]["variables"]
 
 
 def test_the_worker_dies_with_the_runner(start, tmp_path, data_folder):

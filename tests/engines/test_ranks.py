@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -19,11 +17,12 @@ import pytest
 from runner import record
 from runner.engines.base import PROJECT
 from runner.worker.workloads import WORKLOADS
+from runner.worker.workloads.all_reduce import SIZES
 from tests.processes import gone, until
 
 STEPS = 5
 SHORT = ("--steps", "4", "--warmup-steps", "1", "--blocks", "1")
-ENDLESS = "1000000"
+ENDLESS = "2000000"  # other tests look for their own endless workers by another number
 # From the death of a rank to the end of all others.
 DEATH_S = 30
 two_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two ranks take two CPUs")
@@ -44,6 +43,23 @@ def worker(workload, nproc, steps=STEPS, data="generated"):
     launcher = ["ranks", "--nproc", str(nproc), "--"] if nproc > 1 else []
     train = ["train", "--workload", workload, "--data", data, "--steps", str(steps)]
     return [sys.executable, "-m", "runner.worker", *launcher, *train]
+
+
+# What a runner is to its workers: it starts one by an engine, and waits for it.
+RUNNER = """
+import json, os, sys
+from runner import engines
+from runner.engines.base import EngineOptions, Task
+name, options, *arguments = sys.argv[1:]
+engine = engines.get_all([name], EngineOptions(**json.loads(options)))[name]
+outcome = engine.run(Task(tuple(arguments), inherited=dict(os.environ), timeout_s=240))
+print(json.dumps([outcome.failure, outcome.stdout, outcome.stderr_tail]))
+"""
+
+
+def started_by(engine, options, command):
+    """The command that has ``engine`` start a worker, whose own command is given, and prints what came of it."""
+    return [sys.executable, "-c", RUNNER, engine, json.dumps(options), *command[3:]]
 
 
 # Which leaves the gradients of one step, of those parameters that this rank trains.
@@ -127,6 +143,7 @@ def test_a_sample_of_several_ranks(workload, nproc):
     assert [rank["rank"] for rank in several["ranks"]] == [*range(nproc)]
     assert all(rank["evidence"]["openmp"]["max_threads"] == 1 for rank in several["ranks"])
     assert 0 < several["communication"]["share"] <= 1
+    assert several["backend"] == "gloo"
     assert "ranks" not in one
 
 
@@ -151,6 +168,21 @@ def told(text):
 
 
 @two_cpus
+def test_an_all_reduce_over_gloo(measured):
+    result, samples = measured("baseline", "--workload", "all-reduce")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert samples.keys() == {"baseline"}
+    sample = samples["baseline"]
+    assert sample["losses"] == [1.0] * 4  # every sum was right
+    times = [one["seconds"] for one in sample["exchange"]]
+    assert [one["bytes"] for one in sample["exchange"]] == [*SIZES]
+    assert 0 < times[0] < times[-1] < sample["step_s"][0]
+    assert sample["communication"]["share"] > 0.1
+    said = "All-reduce, bus bandwidth (size over time, times 1 for 2 ranks) and time of one: 4 KiB "
+    assert said in told(result.stdout)
+
+
+@two_cpus
 def test_two_processes_beside_one(measured, data_folder):
     result, samples = measured("gnu-omp", "--data", data_folder)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -171,14 +203,18 @@ def test_two_processes_beside_one(measured, data_folder):
 
 @two_cpus
 @pytest.mark.parametrize("engine", ["docker", "apptainer"])
-def test_two_processes_in_a_container(cli, engine, engine_options, surroundings, project, tmp_path):
+def test_two_processes_in_a_container(engine, engine_options, surroundings, project):
     """Which has no network but the loopback interface, and no name that leads anywhere."""
-    folder = tmp_path / "run"
-    result = cli("bench", "baseline", "--nproc", 2, *engine_options(engine), *SHORT, "--data", "synthetic",
-                 "--output", folder, cwd=project, **surroundings)  # fmt: skip
-    assert result.returncode == 0, result.stdout + result.stderr
-    (sample,) = [event for event in record.read(folder) if event["event"] == "sample" and event["arm"] == "baseline"]
-    assert len(sample["ranks"]) == 2
+    _, _, option, image = engine_options(engine)
+    result = subprocess.run(
+        started_by(engine, {option.removeprefix("--"): image}, worker("cnn", 2, data="synthetic")), cwd=project,
+        env={**os.environ, **surroundings}, capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    failure, printed, said = json.loads(result.stdout)
+    assert failure is None, said
+    document = json.loads(printed)
+    assert (len(document["ranks"]), len(document["losses"])) == (2, STEPS)
 
 
 @two_cpus
@@ -230,23 +266,20 @@ def test_when_a_rank_is_killed_the_others_end():
     assert json.loads(stdout) == {"problem": "lost rank 1, which was killed by signal SIGKILL"}
 
 
-def first(seed):
-    """The arm with which a run begins."""
-    names = ["baseline", "1 process", "1 process on 1/2"]
-    random.Random(f"{seed}:0").shuffle(names)
-    return names[0]
-
-
 @two_cpus
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_no_rank_outlives_the_runner(start, tmp_path, data_folder, number):
-    runner = start(
-        "bench", "baseline", "--nproc", 2, "--steps", ENDLESS, "--data", data_folder, "--output", tmp_path / "run",
-        "--timeout", "120s", "--seed", next(seed for seed in itertools.count(1) if first(seed) == "baseline"),
+def test_no_rank_outlives_the_runner(number):
+    runner = subprocess.Popen(
+        started_by("local", {}, worker("cnn", 2, ENDLESS, "synthetic")), cwd=PROJECT, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    found = until(lambda: both() or (runner.poll() is not None and "ended"))
-    assert found != "ended", runner.communicate()
-    runner.send_signal(number)
-    runner.wait(DEATH_S)
-    until(lambda: all(gone(pid) for pid in found.values()))
-    assert runner.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL)
+    try:
+        found = until(lambda: both() or (runner.poll() is not None and "ended"))
+        assert found != "ended", runner.communicate()
+        runner.send_signal(number)
+        runner.wait(DEATH_S)
+        until(lambda: all(gone(pid) for pid in found.values()))
+    finally:
+        runner.kill()
+        runner.communicate()
+    assert runner.returncode == -number

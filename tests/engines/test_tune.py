@@ -24,7 +24,7 @@ knobs:
   arenas: {variable: MALLOC_ARENA_MAX, values: [unset, 1]}
 """
 # Workers start more slowly in a container, and a budget is seconds of workers.
-BUDGETS = {"local": "40s", "docker": "60s", "apptainer": "90s"}
+BUDGETS = {"local": "25s", "docker": "45s", "apptainer": "75s"}
 
 
 @pytest.mark.parametrize("engine", BUDGETS)

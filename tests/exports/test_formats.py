@@ -20,8 +20,9 @@ ROWS = [
 ]
 RESULT = {
     "run": AWKWARD, "time": 1793000000.25, "cpu_model": "CPU", "engine": "local", "arm": "mine", "profile": "mine",
-    "reference": "baseline", "workload": "cnn", "modes": "compiled", "samples": 7, "step_s": 0.0271, "in_effect": True,
-    "ratio": 1.25, "low": 1.1, "high": 1.5,
+    "reference": "baseline", "workload": "cnn", "modes": "compiled", "ranks": 2, "samples": 7, "step_s": 0.0271,
+    "in_effect": True, "ratio": 1.25, "low": 1.1, "high": 1.5, "communication_s": 0.002,
+    "communication_share": 0.125,
 }  # fmt: skip
 
 
@@ -116,19 +117,20 @@ def test_openmetrics_values():
     lines = exposition([RESULT])
     labels = (
         r'{run="a, \"quoted\"\nnämé\\",arm="mine",profile="mine",reference="baseline",engine="local",workload="cnn",'
-        'modes="compiled",cpu_model="CPU"}'
+        'modes="compiled",ranks="2",cpu_model="CPU"}'
     )
     assert f"envkit_speedup_ratio{labels} 1.25 1793000000.250" in lines
     assert f"envkit_speedup_low_ratio{labels} 1.1 1793000000.250" in lines
     assert f"envkit_speedup_high_ratio{labels} 1.5 1793000000.250" in lines
     assert f"envkit_step_seconds{labels} 0.0271 1793000000.250" in lines
     assert f"envkit_samples{labels} 7 1793000000.250" in lines
+    assert f"envkit_communication_ratio{labels} 0.125 1793000000.250" in lines
     assert f"envkit_in_effect{labels} 1 1793000000.250" in lines
 
 
 def test_openmetrics_leaves_out_what_is_not_known():
-    lines = exposition([{**RESULT, "ratio": None, "low": None, "high": None}])
-    assert not [line for line in lines if line.startswith("envkit_speedup")]
+    lines = exposition([{**RESULT, "ratio": None, "low": None, "high": None, "communication_share": None}])
+    assert not [line for line in lines if line.startswith(("envkit_speedup", "envkit_communication"))]
 
 
 @pytest.mark.parametrize(("value", "text"), [(math.nan, "NaN"), (math.inf, "+Inf"), (-math.inf, "-Inf")])

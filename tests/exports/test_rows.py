@@ -8,6 +8,7 @@ import pytest
 
 from runner.exports.rows import columns, results, samples
 from tests.records import BEGUN, SAMPLE_S, arm, run_events
+from tests.simulated_worker import of_ranks
 
 FOLDER = Path("results/one")
 
@@ -21,10 +22,12 @@ def test_what_a_row_says_of_its_sample():
     row = samples(FOLDER, run_events(arm("baseline"), arm("b", "mine", "docker")))[1]
     assert row == {
         "run": "results/one", "time": BEGUN + 2 * SAMPLE_S, "cpu_model": "Simulated CPU", "engine": "docker",
-        "arm": "b", "profile": "mine", "workload": "cnn", "modes": "", "block": 0, "seconds": pytest.approx(0.4975),
-        "mean_step_s": pytest.approx(0.4975 / 3), "median_step_s": pytest.approx(0.4975 / 3), "in_effect": True,
-        "disturbed": "",
+        "arm": "b", "profile": "mine", "workload": "cnn", "modes": "", "ranks": 1, "block": 0,
+        "seconds": pytest.approx(0.4975), "mean_step_s": pytest.approx(0.4975 / 3),
+        "median_step_s": pytest.approx(0.4975 / 3),
+        "in_effect": True, "disturbed": "",
         "peak_memory_bytes": 2**29, "padding_bytes": row["padding_bytes"], "yardstick_s": None,
+        "communication_s": None, "communication_share": None,
         **{name: value for name, value in row.items() if name.startswith("usage_")},
     }  # fmt: skip
     assert row["usage_user_s"] == pytest.approx(0.4975)
@@ -86,11 +89,24 @@ def test_a_result_for_each_arm():
     reference, mine = results(FOLDER, events)
     assert reference == {
         "run": "results/one", "time": events[-1]["time"], "cpu_model": "Simulated CPU", "engine": "local",
-        "arm": "baseline", "profile": "baseline", "reference": "baseline", "workload": "cnn", "modes": "", "samples": 7,
-        "step_s": pytest.approx(1 / 3), "in_effect": True, "ratio": None, "low": None, "high": None,
+        "arm": "baseline", "profile": "baseline", "reference": "baseline", "workload": "cnn", "modes": "", "ranks": 1,
+        "samples": 7, "step_s": pytest.approx(1 / 3), "in_effect": True, "ratio": None, "low": None, "high": None,
+        "communication_s": None, "communication_share": None,
     }  # fmt: skip
     assert mine["low"] <= mine["ratio"] <= mine["high"]
     assert mine["ratio"] == pytest.approx(2, abs=0.02)
+
+
+def test_ranks_and_their_communication():
+    events = run_events(arm("baseline"), {**arm("1 process", "baseline"), "ranks": 1, "of": 1}, ranks=2)
+    for event in events:
+        if event["event"] == "sample" and event["arm"] == "baseline":
+            probes = {name: found for name, found in event["evidence"].items() if name != "seconds"}
+            event.update(of_ranks(2, {}, probes))
+    for rows in (samples(FOLDER, events), results(FOLDER, events)):
+        assert {(row["arm"], row["ranks"], row["communication_s"], row["communication_share"]) for row in rows} == {
+            ("baseline", 2, 0.002, 0.1), ("1 process", 1, None, None),
+        }  # fmt: skip
 
 
 def test_without_a_sample_there_is_no_result():

@@ -175,14 +175,12 @@ def second_runtime(folder: Path) -> Iterator[Planted]:
 
 @contextlib.contextmanager
 def huge_pages_never(folder: Path) -> Iterator[Planted]:
-    if not os.access(THP, os.W_OK):
-        raise CantPlant("only root can turn transparent huge pages off")
-    before = THP.read_text().split("[")[1].split("]")[0]
-    THP.write_text("never")
-    try:
-        yield Planted()
-    finally:
-        THP.write_text(before)
+    """As a kernel says it whose huge pages are off; the launched processes alone read it so."""
+    if not THP.exists():
+        raise CantPlant("this kernel has no transparent huge pages")
+    told = folder / "transparent-hugepage-enabled"
+    told.write_text("always madvise [never]\n")
+    yield Planted(under=_seeing(f"mount --bind {told} {THP}"))
 
 
 @contextlib.contextmanager
@@ -275,7 +273,12 @@ def not_installed(folder: Path) -> Iterator[Planted]:
     """Hide all files of HIDDEN behind /dev/null, for the launched processes alone."""
     found = [place / name for place in search_folders() for name in FILE_NAMES[HIDDEN]]
     hide = " && ".join(f"mount --bind /dev/null {path}" for path in found if path.is_file()) or "true"
-    enter = ["unshare", "--map-root-user", "--mount", "sh", "-c", f'{hide} && exec "$@"', "sh"]
+    yield Planted(under=_seeing(hide))
+
+
+def _seeing(mounts: str) -> tuple[str, ...]:
+    """What starts a command in which alone these shell commands have mounted something."""
+    enter = ("unshare", "--map-root-user", "--mount", "sh", "-c", f'{mounts} && exec "$@"', "sh")
     if subprocess.run([*enter, "true"], capture_output=True, check=False).returncode != 0:
         raise CantPlant("no user and mount namespaces")
-    yield Planted(under=tuple(enter))
+    return enter

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -39,7 +43,8 @@ def tree(tmp_path: Path) -> Path:
     shutil.copytree(PROJECT / "images", tree / "images")
     shutil.copy(PROJECT / "Apptainerfile", tree)
     (tree / "runner").mkdir()
-    shutil.copy(PROJECT / "runner/__init__.py", tree / "runner")
+    for name in ("__init__", "errors", "yamlfile"):
+        shutil.copy(PROJECT / f"runner/{name}.py", tree / "runner")
     (tree / ".venv").symlink_to(sys.prefix)
     return tree
 
@@ -51,13 +56,13 @@ def test_shell_scripts_parse(script: Path) -> None:
     assert result.returncode == 0, result.stderr
 
 
-def test_the_dockerfile_has_nothing_that_hadolint_objects_to() -> None:
+def test_dockerfiles_have_nothing_that_hadolint_objects_to() -> None:
     hadolint = shutil.which("hadolint", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     if hadolint is None:
         pytest.skip("hadolint is missing: make dev")
-    result = subprocess.run(
-        [hadolint, *PROJECT.glob("images/*/Dockerfile")], capture_output=True, text=True, check=False
-    )
+    files = sorted(PROJECT.glob("images/*/Dockerfile"))
+    assert [file.parent.name for file in files] == ["cpu", "cuda"]
+    result = subprocess.run([hadolint, *files], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout
 
 
@@ -67,9 +72,10 @@ def test_the_dockerfile_has_nothing_that_hadolint_objects_to() -> None:
         ((), "oci or sif"),
         (("docker",), "no argument 'docker'"),
         (("oci", "--engine", "lxc"), "--engine lxc: docker or podman"),
-        (("oci", "--libraries", "pip"), "--libraries pip: conda or debian"),
+        (("oci", "--variant", "pip"), "images/variants.yaml: there is no variant 'pip'; there are: conda, debian, "),
         (("oci", "--tag"), "--tag needs a value"),
         (("oci", "--from", "x"), "--from is for sif"),
+        (("sif", "--tag", "x"), "--tag is for oci"),
     ],
 )
 def test_wrong_arguments(arguments: tuple[str, ...], said: str) -> None:
@@ -79,15 +85,15 @@ def test_wrong_arguments(arguments: tuple[str, ...], said: str) -> None:
 def test_help_names_every_option() -> None:
     result = build("--help")
     assert result.returncode == 0
-    for word in ("--libraries", "--tag", "--output", "--from", "BASE", "BOOTSTRAP", "ENVKIT_CONDA_CHANNEL"):
+    for word in ("--variant", "--tag", "--output", "--from", "BASE", "BOOTSTRAP", "ENVKIT_CONDA_CHANNEL"):
         assert word in result.stdout
 
 
 def test_without_a_conda_lock_and_channel_the_way_on_is_said(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tree / "images/cpu/conda.lock").unlink(missing_ok=True)
     monkeypatch.setenv("ENVKIT_CONDA_CHANNEL", "http://127.0.0.1:9/conda-forge")
-    result = build("oci", "--libraries", "conda", tree=tree)
-    assert_one_clear_line(result, 2, "http://127.0.0.1:9/conda-forge does not answer", "LIBRARIES=debian")
+    result = build("oci", "--variant", "conda", tree=tree)
+    assert_one_clear_line(result, 2, "http://127.0.0.1:9/conda-forge does not answer", "VARIANT=debian")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk to fill")
@@ -95,7 +101,7 @@ def test_without_a_conda_lock_and_channel_the_way_on_is_said(tree: Path, monkeyp
 def test_a_full_disk_leaves_no_image(tree: Path, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    command = ["images/build", "sif", "--libraries", "debian"]
+    command = ["images/build", "sif", "--variant", "debian"]
     # a mount namespace of its own, which takes the small disk along when it ends; what was left on it is listed at last
     script = f'mount -t tmpfs -o size=20m none {disk} && "$@"; status=$?; ls {disk}; exit $status'
     result = subprocess.run(
@@ -104,3 +110,141 @@ def test_a_full_disk_leaves_no_image(tree: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert_one_clear_line(result, 1, "no space left", str(disk), "KIT_BUILD_DIR")
     assert ".sif" not in result.stdout
+
+
+# --- variants: what builders are told, by stand-ins for them, of wheels that are made up ---
+
+# What images/build looks at, and what it tells the builder, whose files go when it has ended.
+DOCKER = """\
+#!/bin/bash
+case "$*" in
+*Labels*) exit 1 ;;
+*Size*) echo 1000 ;;
+"image inspect"*) echo sha256:0 ;;
+build*)
+    printf '%s\\n' "$@" >{told}
+    (cd "${{@: -1}}" && find . -type f -printf '%P\\n') >{files}
+    ;;
+esac
+"""
+APPTAINER = """\
+#!/bin/bash
+printf '%s\\n' "$@" >{told}
+for argument; do
+    [[ $argument != STAGED=* ]] || (cd "${{argument#STAGED=}}" && find . -type f -printf '%P\\n') >{files}
+done
+echo image >"${{@: -2:1}}"
+"""
+DISK = "#!/bin/sh\necho Avail\necho {free}\n"
+MADE_UP = """\
+{name}:
+  title: A test
+  torch: {torch}
+  intel-openmp: "1.0"
+  libraries: debian
+  locks: {{packages: {folder}/packages.lock, torch: {folder}/torch.lock}}
+"""
+
+
+@dataclass
+class Builders:
+    """Stand-ins for Docker, Apptainer and df in the folder ``path``; the first two write down what they are told."""
+
+    tree: Path
+    path: Path
+
+    def has(self, megabytes: int) -> None:
+        self._script("df", DISK.format(free=megabytes))
+
+    def start(self) -> None:
+        self.path.mkdir()
+        told = {"told": self.path / "told", "files": self.path / "files"}
+        self._script("docker", DOCKER.format(**told))
+        self._script("apptainer", APPTAINER.format(**told))
+        self.has(megabytes=100_000)
+
+    def _script(self, name: str, text: str) -> None:
+        (self.path / name).write_text(text)
+        (self.path / name).chmod(0o755)
+
+    def build(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        variables = {"PATH": f"{self.path}:{os.environ['PATH']}", "KIT_BUILD_DIR": str(self.tree / "build")}
+        return build(*arguments, tree=self.tree, **variables)
+
+    def told(self) -> list[str]:
+        return (self.path / "told").read_text().splitlines()
+
+    def arguments(self) -> dict[str, str]:
+        """Those of the build, by name."""
+        pairs = (value.split("=", 1) for flag, value in pairwise(self.told()) if flag == "--build-arg")
+        return dict(pairs)
+
+    def files(self) -> set[str]:
+        """What the image is made of."""
+        return set((self.path / "files").read_text().splitlines())
+
+
+@pytest.fixture
+def builders(tree: Path, tmp_path: Path) -> Builders:
+    """With two variants: ``plain``, which is the first, and ``cuda``."""
+    house = tree / "build/wheelhouse"
+    house.mkdir(parents=True)
+    texts = []
+    for name, folder, torch in (("plain", "cpu", "2.13.0+cpu"), ("cuda", "cuda", "2.13.0")):
+        for lock, package, version in (("packages", "intel_openmp", "1.0"), ("torch", "torch", torch)):
+            wheel = house / f"{package}-{version}-py3-none-any.whl"
+            wheel.write_text(f"{package} {version}")
+            digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+            line = f"{package.replace('_', '-')}=={version} --hash=sha256:{digest}\n"
+            (tree / f"images/{folder}/{lock}.lock").write_text(line)
+        texts.append(MADE_UP.format(name=name, folder=folder, torch=torch))
+    (tree / "images/variants.yaml").write_text("".join(texts))
+    made = Builders(tree, tmp_path / "bin")
+    made.start()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("variant", "image", "torch"),
+    [
+        ("", "envkit-cpu", "torch-2.13.0+cpu"),
+        ("plain", "envkit-cpu:plain", "torch-2.13.0+cpu"),
+        ("cuda", "envkit-cuda", "torch-2.13.0"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["oci", "sif"])
+def test_a_variant_is_made_of_what_its_locks_name(
+    builders: Builders, kind: str, variant: str, image: str, torch: str
+) -> None:
+    result = builders.build(kind, *(("--variant", variant) if variant else ()))
+    assert result.returncode == 0, result
+    given = builders.arguments()
+    assert (given["VARIANT"], given["TITLE"]) == (variant or "plain", image.partition(":")[0])
+    wheels = {f"wheelhouse/{wheel}-py3-none-any.whl" for wheel in (torch, "intel_openmp-1.0")}
+    assert {name for name in builders.files() if name.endswith(".whl")} == wheels
+    assert {"requirements.lock", "torch.lock", "install.sh", "manifest.sha256"} < builders.files()
+    if kind == "oci":
+        told = builders.told()
+        assert told[told.index("--tag") + 1] == image
+        assert "Dockerfile" in builders.files()
+    else:
+        assert (builders.tree / f"build/{image.replace(':', '-')}.sif").read_text() == "image\n"
+
+
+# Where a recipe names what it takes, and how.
+ARGUMENTS = {"oci": ("images/cuda/Dockerfile", r"^ARG (\w+)"), "sif": ("Apptainerfile", r"^    (\w+)=")}
+
+
+@pytest.mark.parametrize("kind", ARGUMENTS)
+def test_the_recipe_takes_every_argument_that_it_is_given(builders: Builders, kind: str) -> None:
+    builders.build(kind, "--variant", "cuda")
+    file, pattern = ARGUMENTS[kind]
+    assert builders.arguments().keys() == set(re.findall(pattern, (PROJECT / file).read_text(), re.MULTILINE))
+
+
+@pytest.mark.parametrize(("kind", "needs"), [("oci", 7000), ("sif", 20000)])
+def test_a_build_with_cuda_begins_only_where_there_is_room(builders: Builders, kind: str, needs: int) -> None:
+    builders.has(megabytes=6000)
+    assert builders.build(kind, "--variant", "plain").returncode == 0
+    result = builders.build(kind, "--variant", "cuda")
+    assert_one_clear_line(result, 1, f"has 6000 MB free, and the build needs {needs}: free some")

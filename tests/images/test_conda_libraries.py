@@ -25,9 +25,20 @@ PROJECT = Path(__file__).resolve().parent.parent.parent
 COMMAND = [sys.executable, str(PROJECT / "images/conda_libraries.py")]
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a channel and its lock, which take seconds to make: each test gets copies of its own."""
+    folder = tmp_path_factory.mktemp("conda")
+    with served(make_channel(folder / "conda-forge")) as url, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        result = run(folder / "conda.lock", "lock", "--channel", url)
+    assert result.returncode == 0, result.stderr
+    return folder
+
+
 @pytest.fixture
-def channel(tmp_path: Path) -> Path:
-    return make_channel(tmp_path / "conda-forge")
+def channel(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made / "conda-forge", tmp_path / "conda-forge"))
 
 
 @pytest.fixture
@@ -49,11 +60,8 @@ def assert_one_clear_line(result: subprocess.CompletedProcess[str], *parts: str)
 
 
 @pytest.fixture
-def lock(tmp_path: Path, url: str) -> Path:
-    path = tmp_path / "conda.lock"
-    result = run(path, "lock", "--channel", url)
-    assert result.returncode == 0, result.stderr
-    return path
+def lock(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(made / "conda.lock", tmp_path))
 
 
 def test_the_lock_names_every_file_with_its_hash(lock: Path, channel: Path) -> None:
@@ -158,7 +166,7 @@ def test_a_channel_that_does_not_answer(lock: Path, tmp_path: Path, command: str
     before = lock.read_bytes()
     folder = [tmp_path / "files"] if command == "fetch" else []
     result = run(lock, command, *folder, "--channel", "http://127.0.0.1:9/conda-forge")
-    assert_one_clear_line(result, "http://127.0.0.1:9/conda-forge", "does not answer", "LIBRARIES=debian")
+    assert_one_clear_line(result, "http://127.0.0.1:9/conda-forge", "does not answer", "VARIANT=debian")
     assert lock.read_bytes() == before
 
 
@@ -198,7 +206,7 @@ def test_a_lock_that_is_missing_is_made_and_that_is_said(tmp_path: Path, content
 def test_a_lock_that_is_missing_where_no_channel_answers(tmp_path: Path) -> None:
     nobody = "http://127.0.0.1:9/conda-forge"
     result = run(tmp_path / "conda.lock", "fetch", tmp_path / "files", "--channel", nobody)
-    assert_one_clear_line(result, nobody, "does not answer", "LIBRARIES=debian")
+    assert_one_clear_line(result, nobody, "does not answer", "VARIANT=debian")
 
 
 def test_a_lock_filled_in_by_hand_needs_only_url_and_hash(lock: Path, url: str, tmp_path: Path) -> None:
@@ -209,3 +217,26 @@ def test_a_lock_filled_in_by_hand_needs_only_url_and_hash(lock: Path, url: str, 
     assert run(lock, "fetch", files, "--channel", url).returncode == 0
     assert run(lock, "install", prefix, "--from", files).returncode == 0
     assert (prefix / "lib/libtcmalloc.so.4").is_file()
+
+
+def test_a_version_that_is_asked_for_is_locked(tmp_path: Path, url: str) -> None:
+    path = tmp_path / "conda.lock"
+    assert run(path, "check", "--channel", url, "--pin", "jemalloc=5.3.0").returncode == 0
+    assert {entry["name"]: entry["version"] for entry in json.loads(path.read_text())["packages"]}[
+        "jemalloc"
+    ] == "5.3.0"
+
+
+def test_a_version_that_the_channel_has_not(tmp_path: Path, url: str) -> None:
+    result = run(tmp_path / "conda.lock", "lock", "--channel", url, "--pin", "jemalloc=5.2.1")
+    assert_one_clear_line(result, url, "has no jemalloc ==5.2.1 and gperftools that go together")
+
+
+def test_a_lock_with_another_version_than_is_asked_for(lock: Path) -> None:
+    result = run(lock, "check", "--pin", "jemalloc=5.2.1")
+    assert_one_clear_line(result, str(lock), "has jemalloc 5.3.0, and 5.2.1 is asked for", "remove the file")
+
+
+@pytest.mark.parametrize("text", ["jemalloc", "jemalloc=", "jemalloc=new", "mimalloc=2.0"])
+def test_what_is_no_version_of_a_package(lock: Path, text: str) -> None:
+    assert_one_clear_line(run(lock, "check", "--pin", text), f"--pin {text}: is not NAME=VERSION")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from runner.slurm import client
@@ -75,3 +77,50 @@ def test_options_in_variables_are_left_out_unless_they_say_who_pays():
 )
 def test_why_a_job_waits(reason, why):
     assert Job("1", "PENDING", "", reason).why.startswith(why)
+
+
+def test_squeues_lines():
+    assert client._job("17|RUNNING|node[1-2]||None", False) == Job("17", "RUNNING", "node[1-2]", "None")
+    # of a job the nodes that it asks for are no matter; in a fleet they are its own
+    assert client._job("17|PENDING||node1|Resources", False) == Job("17", "PENDING", "", "Resources")
+    assert client._job("17|PENDING||node1|Resources", True) == Job("17", "PENDING", "node1", "Resources")
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What Slurm is asked; its answers are numbers from 17 on, or after two of them what ``refused`` has for it."""
+    found: list[tuple[str, ...]] = []
+    refused: dict[str, BaseException] = {}
+
+    def answer(*command):
+        found.append(command)
+        if command[0] in refused and len(found) > 2:
+            raise refused[command[0]]
+        return f"{16 + len(found)}\n"
+
+    monkeypatch.setattr(client, "_ask", answer)
+    return found, refused
+
+
+def test_each_node_of_a_fleet_is_a_job(asked):
+    found, _ = asked
+    assert client.submit_each(Path("batch.sh"), ["node1", "node7"]) == "17,18"
+    assert found == [
+        ("sbatch", "--parsable", "--nodelist=node1", "batch.sh"),
+        ("sbatch", "--parsable", "--nodelist=node7", "batch.sh"),
+    ]
+
+
+@pytest.mark.parametrize("what", [Refused("too many jobs"), NoAnswer("busy"), KeyboardInterrupt()])
+def test_a_fleet_of_which_a_node_is_refused_is_cancelled(asked, what):
+    found, refused = asked
+    refused |= {"sbatch": what, "scancel": NoAnswer("busy too")}
+    with pytest.raises(type(what)):
+        client.submit_each(Path("batch.sh"), ["node1", "node2", "node3"])
+    assert found[-1] == ("scancel", "17", "18")
+
+
+def test_one_node_takes_no_question(asked):
+    found, _ = asked
+    assert (client.hosts("node1"), client.hosts("")) == (["node1"], [])
+    assert found == []

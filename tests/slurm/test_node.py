@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
 from runner import record
 from runner.blocks import samples
+from runner.engines.base import PROJECT
 from runner.slurm import outcome
 from tests.processes import PATIENCE_S, until
+from tests.records import run_events, write
 from tests.simulation import times
 from tests.slurm.conftest import JOB, settings
 
@@ -25,7 +29,7 @@ def submitted(folder, simulation, write_profile):
 
     def write(*options, **replaced):
         bench = (f"--python={simulation.python}", "--data=synthetic", "--seed=7", "--steps=3", *options)
-        bench = bench if any(option.startswith("--blocks") for option in options) else (*bench, "--blocks=6")
+        bench = bench if any(option.startswith("--blocks") for option in options) else (*bench, "--blocks=1")
         settings(profiles=(profile,), bench=bench, **replaced).write(folder)
 
     return write
@@ -49,7 +53,7 @@ def log(folder, name="node1"):
 
 
 def test_measures_and_says_so(submitted, node, folder):
-    submitted()
+    submitted("--blocks=6")
     status, said = node()
     assert (status, said.status, said.problem, said.job) == (0, 0, None, JOB)
     assert said.began <= said.ended <= time.time()
@@ -67,7 +71,7 @@ def test_a_job_that_is_requeued_leaves_a_node_alone_that_is_done(submitted, node
 
 
 def test_goes_on_with_what_is_there(submitted, start_node, node, folder, simulation):
-    submitted()
+    submitted("--blocks=3")
     simulation.worker("mine", does="hang", **{"from": 2})
     process = start_node(folder)
     until(lambda: len([one for one in simulation.starts() if one["name"] == "mine"]) == 3)
@@ -79,7 +83,7 @@ def test_goes_on_with_what_is_there(submitted, start_node, node, folder, simulat
     assert node()[0] == 0
     later = samples(record.read(folder / "node1"))
     assert later[: len(earlier)] == earlier
-    assert len(later) == 12
+    assert len(later) == 6
 
 
 def hanging(start_node, folder, simulation):
@@ -101,7 +105,7 @@ def interrupted(process, folder):
 
 def test_a_near_time_limit_ends_it_in_good_order(submitted, start_node, folder, simulation):
     """The signal comes to all processes of the step, and means something to this one only."""
-    submitted()
+    submitted("--blocks=2")
     process, worker = hanging(start_node, folder, simulation)
     os.kill(worker, signal.SIGURG)
     process.send_signal(signal.SIGURG)
@@ -111,7 +115,7 @@ def test_a_near_time_limit_ends_it_in_good_order(submitted, start_node, folder, 
 @pytest.mark.parametrize("times", [1, 2])
 def test_slurms_sigterm_is_for_all_processes_and_comes_twice(submitted, start_node, folder, simulation, times):
     """The worker that it ends first has not failed."""
-    submitted()
+    submitted("--blocks=2")
     process, worker = hanging(start_node, folder, simulation)
     os.kill(worker, signal.SIGTERM)
     for _ in range(times):
@@ -181,7 +185,7 @@ def test_an_image_that_is_missing_or_another(submitted, node, tmp_path, there):
     assert status == 2
     wrong = f"{sif}: is another image here (sha256:" if there else f"{sif}: No such file or directory; "
     assert said.problem.startswith(wrong)
-    assert "share" in said.problem or "--sif" in said.problem
+    assert said.problem.endswith("or put it on a file system that all nodes share")
 
 
 def test_a_command_of_ones_own_runs_in_its_folder(submitted, node, tmp_path, folder):
@@ -201,3 +205,66 @@ def test_the_record_has_what_the_node_ran(submitted, node, folder):
     assert command[:2] == ["runner", "bench"]
     assert f"--output={folder}/node1" in command
     assert json.loads((folder / "node1" / "node.json").read_text())["job"] == JOB
+
+
+@pytest.fixture
+def check(submitted, folder):
+    """Ask a node whether it could take part in a training on all nodes."""
+
+    def ask(name="node2", job=JOB, nodes=""):
+        result = subprocess.run(
+            [sys.executable, "-m", "runner.slurm.node", str(folder), settings().id, "--check"], cwd=PROJECT, text=True,
+            env={**os.environ, "SLURMD_NODENAME": name, "SLURM_JOB_ID": job, "SLURM_JOB_NODELIST": nodes},
+            capture_output=True, check=False,
+        )  # fmt: skip
+        return result.returncode, outcome.read(folder / name)
+
+    return ask
+
+
+def test_a_node_that_could_take_part_leaves_nothing(submitted, check, folder):
+    submitted(joint=True)
+    assert check() == (0, None)
+    assert not (folder / "all-nodes").exists()
+
+
+def test_a_node_that_could_not_take_part_says_why(submitted, check, tmp_path):
+    submitted(joint=True, engine="apptainer", sif=str(tmp_path / "image.sif"), digest=f"sha256:{'0' * 64}")
+    status, said = check()
+    assert (status, said.status) == (2, 2)
+    assert said.problem.startswith(f"{tmp_path}/image.sif: No such file or directory; ")
+    submitted(joint=True)
+    assert check(job="18") == (0, None)  # it was mended
+
+
+def test_a_node_of_several_whose_clock_is_apart(submitted, check, folder):
+    submitted(joint=True)
+    (folder / f"roll-call-{JOB}").write_text("before node1 50\nanswer node2 160 nothing\nafter node1 60\n")
+    status, said = check()
+    assert status == 2
+    assert said.problem.startswith("its clock is 100 s ahead of that of node1")
+
+
+def test_a_run_of_all_nodes_goes_on_only_where_it_began(submitted, check, folder):
+    """Slurm may give a job other nodes when it is requeued."""
+    submitted(joint=True)
+    place = write(folder / "all-nodes", run_events(ended="interrupted"))
+    outcome.Outcome(JOB, 1.0, 2.0, 130, "stopped", "node[1-2]").write(place)
+    assert check(nodes="node[1-2]") == (0, None)
+    status, said = check(nodes="node[2-3]")
+    assert status == 2
+    assert said.problem == (
+        "this job has node[2-3], and the run began on node[1-2]: times of other nodes don't go with those that it has; "
+        f"go on there with: runner submit --resume {folder}"
+    )
+
+
+def test_the_run_of_all_nodes_is_in_a_folder_of_its_own(submitted, start_node, folder):
+    """There are no other nodes here: that is what it says."""
+    submitted(joint=True)
+    process = start_node(folder)
+    process.communicate(timeout=PATIENCE_S)
+    said = outcome.read(folder / "all-nodes")
+    assert (process.returncode, said.status) == (2, 2)
+    assert said.problem.startswith("--nodes 2: trains on nodes of a Slurm job, and this is none")
+    assert not (folder / "node1").exists()

@@ -47,7 +47,7 @@ def test_it_says_what_each_node_runs():
 def test_any_folder(tmp_path, name):
     """bash finds the folder that was meant, and so does sbatch, for which % and quotes mean something."""
     text = render(settings(), tmp_path / name, "envkit-1", 2)
-    upto = text.partition("# One task on each node")[0]
+    upto = text.partition("# One task on each of")[0]
     found = subprocess.run(["bash", "-c", f'{upto}printf %s "$folder"'], capture_output=True, text=True, check=True)
     assert found.stdout == str(tmp_path / name)
     (output,) = [option for option in options(text) if option.startswith("--output")]
@@ -64,3 +64,18 @@ def test_bash_can_read_it(tmp_path):
 @pytest.mark.parametrize(("minutes", "seconds"), [(None, 60), (1, 10), (3, 30), (6, 60), (600, 60)])
 def test_the_grace_is_short_where_the_limit_is(minutes, seconds):
     assert grace_s(minutes) == seconds
+
+
+def test_a_fleet_is_a_job_of_one_node_each():
+    asked = options(render(settings(fleet=True), FOLDER, "envkit-1", 3, ["node1", "node2", "node9"]))
+    assert {"--nodes=1", "--output=/shared/run/slurm-%j.out"} <= set(asked)
+    assert not [option for option in asked if option.startswith(("--nodelist", "--exclude="))]
+
+
+def test_a_training_on_all_nodes_together_has_one_runner_on_the_first():
+    text = render(settings(joint=True), FOLDER, "envkit-1", 2)
+    assert "# Written by the runner. The first node runs\n" in text
+    assert "#   runner bench mine --engine=local --nodes=2 --blocks=6 --output=/shared/run/all-nodes\n" in text
+    check, run = text.index("--check"), text.index('on_nodes 1 --nodelist="$SLURMD_NODENAME" --overlap')
+    assert check < run
+    subprocess.run(["bash", "-n"], input=text, text=True, check=True)

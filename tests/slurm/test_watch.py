@@ -8,7 +8,7 @@ import pytest
 
 from runner.slurm.client import Job
 from runner.slurm.outcome import Outcome
-from runner.slurm.view import View, of_job
+from runner.slurm.view import View, of_job, of_jobs
 from runner.slurm.watch import Watch
 from tests.records import run_events
 from tests.slurm.conftest import JOB
@@ -24,27 +24,27 @@ def place(folder):
 
 def test_a_record_that_grows(folder, place):
     lines = [json.dumps(event) + "\n" for event in run_events()]
-    watch = Watch(folder, JOB)
+    watch = Watch(folder)
     path = place / "record.jsonl"
     path.write_text("".join(lines[:4]) + lines[4][:20])
-    seen = watch.look(["node1", "node2"])
+    seen = watch.look(["node1", "node2"], [JOB])
     assert (seen["node1"].state, seen["node1"].samples, len(seen["node1"].blocks)) == ("measuring", 3, 2)
     assert (seen["node1"].spent_s, seen["node1"].budget_s) == (6.0, 240.0)
     assert seen["node2"].state == "waiting"
     path.write_text("".join(lines))
-    assert watch.look(["node1"])["node1"].samples == 14
+    assert watch.look(["node1"], [JOB])["node1"].samples == 14
 
 
 def test_the_end_of_a_node_and_what_an_earlier_job_left(folder, place):
-    watch = Watch(folder, JOB)
+    watch = Watch(folder)
     Outcome(JOB, 1.0, 2.0, 2, "no such thing").write(place)
-    assert watch.look([])["node1"].state == "refused"
+    assert watch.look([], [JOB])["node1"].state == "refused"
     Outcome("16", 1.0, 2.0, 130, "stopped").write(place)
-    assert Watch(folder, JOB).look([])["node1"].state == "waiting"
+    assert Watch(folder).look([], [JOB])["node1"].state == "waiting"
 
 
 def test_lines_only_where_something_changes(folder, place, capsys):
-    watch = Watch(folder, JOB)
+    watch = Watch(folder)
     with View(quiet=False) as view:
         for state, reason in (
             ("PENDING", "Priority"),
@@ -52,7 +52,7 @@ def test_lines_only_where_something_changes(folder, place, capsys):
             ("RUNNING", "None"),
             ("RUNNING", "None"),
         ):
-            view.show(Job(JOB, state, "node1" if state == "RUNNING" else "", reason), watch.look([]))
+            view.show([Job(JOB, state, "node1" if state == "RUNNING" else "", reason)], watch.look([], [JOB]))
     assert capsys.readouterr().err.splitlines() == [
         "job 17 waits: Priority (other jobs come first)", "node1: measuring", "job 17: running on node1",
     ]  # fmt: skip
@@ -60,9 +60,26 @@ def test_lines_only_where_something_changes(folder, place, capsys):
 
 def test_quiet_says_nothing(folder, place, capsys):
     with View(quiet=True) as view:
-        view.show(Job(JOB, "RUNNING"), Watch(folder, JOB).look([]))
+        view.show([Job(JOB, "RUNNING")], Watch(folder).look([], [JOB]))
     assert capsys.readouterr() == ("", "")
 
 
 def test_a_state_in_words():
     assert of_job(Job(JOB, "NODE_FAIL", "node[1-2]")) == "job 17: node fail on node[1-2]"
+
+
+def test_the_jobs_of_a_fleet_in_numbers():
+    tasks = [Job(str(number), "RUNNING", f"node{number}", "None") for number in (18, 19)]
+    waiting = [Job(str(number), "PENDING", f"node{number}", "Resources") for number in (20, 21, 22)]
+    held = Job("23", "PENDING", "node23", "ReqNodeNotAvail, UnavailableNodes:node23")
+    assert of_jobs([*tasks, *waiting, held]) == (
+        "6 jobs: 2 running, 4 pending; most of those that wait: Resources (the nodes that it could use are busy)"
+    )
+    assert of_jobs(tasks) == "2 jobs: 2 running"
+    assert of_jobs(tasks[:1]) == "job 18: running on node18"
+
+
+def test_of_a_fleet_only_nodes_whose_job_has_begun_are_looked_at(folder, place):
+    watch = Watch(folder)
+    assert [sight.state for sight in watch.look(["node1", "node2"], [JOB], active=[]).values()] == ["waiting"] * 2
+    assert watch.look(["node1", "node2"], [JOB], active=["node1"])["node1"].state == "measuring"

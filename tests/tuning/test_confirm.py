@@ -11,6 +11,7 @@ from runner.profile import Profile
 from runner.statistics.interval import ERROR_RATE, FASTER, speedup
 from runner.summary import summarise
 from runner.tuning import confirm, outcome, profile_file
+from runner.tuning.board import BASELINE as BASELINE_NUMBER
 from runner.tuning.confirm import BASELINE, SHIPPED, TUNED, verdict
 from tests import records
 from tests.simulated_worker import sample
@@ -82,10 +83,16 @@ def test_other_losses_lose_unless_they_are_allowed(tmp_path):
     assert verdict(summary, events, "jemalloc", same_losses=False).best == TUNED
 
 
-def sizes(left_s, steps=20):
-    # 2 steps take 4 s, and the start 2 s
-    looks = [{"event": "look", "step_s": [2.0, 2.0], "worker_seconds": 6.0}] * 2
-    found = confirm.size(looks, arms=3, left_s=left_s, look_steps=2, steps=steps)
+ARMS = (BASELINE_NUMBER, 4, 7)
+
+
+def look(candidate, seconds=6.0):
+    """2 steps take 4 s, and the start what is left."""
+    return {"event": "look", "candidate": candidate, "step_s": [2.0, 2.0], "worker_seconds": seconds}
+
+
+def sizes(left_s, steps=20, looks=()):
+    found = confirm.size(looks or [look(one) for one in ARMS], ARMS, left_s=left_s, look_steps=2, steps=steps)
     return found.blocks, found.steps, found.takes_s
 
 
@@ -106,6 +113,18 @@ def test_an_interval_is_worth_more_than_the_budget():
 
 def test_what_is_kept_for_the_confirmation_is_its_shortest_run():
     assert confirm.reserve_s({"worker_seconds": 6.0}, arms=3) == sizes(0)[2]
+
+
+def test_an_arm_that_takes_longer_to_start_counts_as_what_it_takes():
+    """As several ranks do. However often each was looked at, in the run there is as much of each."""
+    warmed = {**look(BASELINE_NUMBER), "event": "warmed"}
+    del warmed["candidate"]
+    looks = [warmed, look(4), look(4), look(7, 9.0), look(1, 99.0), {"event": "failure", "worker_seconds": 99.0}]
+    blocks, steps, takes_s = sizes(0, looks=looks)
+    assert (blocks, steps) == (7, 2)
+    assert takes_s == pytest.approx(21 + 7 * 22.5)
+    assert confirm.reserve_s({"worker_seconds": 6.0}, arms=3, dearest_s=9.0) == pytest.approx(takes_s)
+    assert confirm.reserve_s({"worker_seconds": 6.0}, arms=3, dearest_s=3.0) == sizes(0)[2]
 
 
 @pytest.mark.parametrize(("arms", "comparisons", "fewest"), [(2, 1, 6), (3, 3, 7)])

@@ -6,8 +6,9 @@ import pytest
 
 from runner.environment import Environment
 from runner.errors import InputError
-from runner.tuning import space_file
-from runner.tuning.narrow import identity, narrow
+from runner.profile import PROFILE_FOLDER, load, names
+from runner.tuning import session, space_file
+from runner.tuning.narrow import identity, narrow, together
 from runner.tuning.space import choices, shown
 from tests.simulated_worker import inspection
 from tests.tuning.planted import write_space
@@ -73,6 +74,15 @@ def test_a_larger_machine_and_other_numerics_leave_more(space):
     assert "this CPU has" in reasons["fpmath=bf16"]
 
 
+def test_ranks_that_can_not_train_what_is_trained_are_left_out(tmp_path):
+    text = "knobs:\n  ranks: {choices: {one: {ranks: 1}, two: {ranks: 2}, four: {ranks: 4}}}\n"
+    path = write_space(tmp_path, text)
+    reasons = {4: "four are too many"}
+    narrowed, left_out = narrow(space_file.read(path), seen(), "same", reasons.get)
+    assert [list(knob.labels) for knob in narrowed.knobs] == [["one", "two"]]
+    assert [(one.what, one.why) for one in left_out] == [("ranks=four", "four are too many")]
+
+
 def test_a_space_of_which_nothing_is_left_is_refused(tmp_path):
     path = write_space(tmp_path, "knobs:\n  a: {choices: {x: {preload: [tcmalloc]}, y: {preload: [mimalloc]}}}\n")
     with pytest.raises(InputError) as caught:
@@ -89,3 +99,16 @@ def test_environments_are_the_same_however_their_settings_are_ordered():
     assert identity(one) == identity(other)
     assert identity(environment(OMP_PLACES="{0},{1}")) != identity(environment(OMP_PLACES="{1},{0}"))
     assert identity(one) != identity(environment(MALLOC_CONF="thp:always"))
+
+
+def test_profiles_for_gpus_are_left_out_for_want_of_them_whatever_else_could_be_said():
+    found, left_out = session.shipped(PROFILE_FOLDER, seen(), "same", ())
+    reasons = {one.what: one.why for one in left_out}
+    for_gpus = {f"profile {name}" for name in names() if "gpus" in load(name).needs}
+    assert for_gpus <= reasons.keys()
+    assert {reasons[what].partition(" to be ")[0] for what in for_gpus} == {"needs gpus"}
+    assert not {one.profile.name for one in found} & {what.removeprefix("profile ") for what in for_gpus}
+
+
+def test_what_shares_a_reason_is_told_together():
+    assert together({"a": "no GPU", "b": "no library", "c": "no GPU"}) == {"a, c": "no GPU", "b": "no library"}

@@ -143,10 +143,29 @@ def test_a_disturbed_look_at_the_baseline_is_repeated_and_lifts_nobody():
 def test_what_is_kept_for_the_confirmation_is_left_over():
     space = coarse()
     run = Planted(space, planted(space, 1), 74)
-    run.search.reserve_s = run.search.budget_s - 50
+    run.search.reserve = lambda dearest_s: run.search.budget_s - 50
     run.run()
     assert 45 <= len(run.looks) <= 50
     assert run.search.board.finalists
+
+
+def test_more_is_kept_where_a_faster_candidate_is_dear_to_look_at():
+    space = coarse()
+    asked = []
+
+    def reserve(dearest_s):
+        asked.append(dearest_s)
+        return 0.0
+
+    run = Planted(space, planted(space, 1), 20)
+    run.search.reserve = reserve
+    run.run()
+    assert (asked[0], asked[-1]) == (0.0, 1.0)  # before any look, and after
+    best = run.search.best()
+    run.search.board.looks_of[best].append(4.0)
+    looks = run.search.board.looks_of[best]
+    assert run.search.reserve_s == 0.0
+    assert asked[-1] == pytest.approx((len(looks) - 1 + 4) / len(looks))
 
 
 def test_the_shipped_profiles_for_which_there_was_no_time_are_known(tmp_path):

@@ -20,7 +20,7 @@ from tests.conftest import PROJECT
 from tests.processes import gone, until
 
 IMPATIENT = "from runner.worker import __main__, child; child.GRACE_S = 0.1; __main__.main()"
-STEPS = "for step in 1 2 3 4; do echo step $step; sleep 0.02; done"
+STEPS = "for step in 1 2 3 4; do echo step $step; sleep 0.1; done"
 
 
 def started(*words, folder, argv, worker=("-m", "runner.worker"), **variables):
@@ -68,7 +68,7 @@ def test_the_whole_command_is_one_step(run):
 def test_lines_end_steps(run):
     document = run(STEPS, "--metric", "^step", "--warmup-lines", "1").document
     assert [len(document[name]) for name in ("warmup_step_s", "step_s")] == [1, 2]
-    assert all(0.02 <= step < document["seconds"] for step in document["step_s"])
+    assert all(0.05 <= step < document["seconds"] for step in document["step_s"])
 
 
 def test_a_progress_bar_on_stderr(run):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -30,10 +32,21 @@ def test_a_sample_of_all_ranks():
     assert found["peak_memory_bytes"] == 200
     assert found["communication"] == {"seconds": 0.125, "share": 0.25}
     assert found["evidence"] == {"of": 0}
+    shares = [{"seconds": 0.25 * rank, "share": 0.5 * rank} for rank in range(2)]
     assert found["ranks"] == [
-        {"rank": rank, "node": "here", "cpus": [rank], "evidence": {"of": rank}} for rank in range(2)
+        {"rank": rank, "node": "here", "cpus": [rank], "communication": shares[rank], "evidence": {"of": rank}}
+        for rank in range(2)
     ]
     assert found.keys().isdisjoint(distributed.OF_ONE)
+
+
+def test_a_sample_for_which_nobody_asked_how_ranks_communicate():
+    documents = [document(0), document(1)]
+    for one in documents:
+        del one["communication"]
+    found = distributed.merged(documents)
+    assert "communication" not in found
+    assert [rank.keys() for rank in found["ranks"]] == [{"rank", "node", "cpus", "evidence"}] * 2
 
 
 def test_what_a_kernel_does_not_tell_has_no_sum():
@@ -43,14 +56,17 @@ def test_what_a_kernel_does_not_tell_has_no_sum():
 
 
 def test_ranks_that_know_no_loss_do_not_count():
-    found = distributed.merged([document(0, losses=[math.nan] * 2), document(1)])
+    found = distributed.merged([document(0, losses=[None] * 2), document(1)])
     assert found["losses"] == [3.0, 1.0]
 
 
 def test_a_loss_that_is_not_a_number_stays_one():
     found = distributed.merged([document(0), document(1, losses=[3.0, math.nan])])
     assert (found["losses"][0], math.isnan(found["losses"][1])) == (2.5, True)
-    assert all(map(math.isnan, distributed.merged([document(0, losses=[math.nan] * 2)])["losses"]))
+    # one replica of a model in two stages has gone astray from the first step on
+    stages = [[None] * 2, [math.nan] * 2, [None] * 2, [3.0, 1.0]]
+    documents = [document(rank, losses=losses) for rank, losses in enumerate(stages)]
+    assert all(map(math.isnan, distributed.merged(documents)["losses"]))
 
 
 def test_steps_of_all_ranks_are_no_longer_than_the_whole():
@@ -97,3 +113,75 @@ def test_the_mean_over_ranks_is_that_of_all_items(monkeypatch):
     # sums 6 of 2 items, and 2 of 2 others; then of 3 items and 1
     assert (distributed.weighted(3.0, 2, 4) + distributed.weighted(1.0, 2, 4)) / 2 == 8 / 4
     assert (distributed.weighted(2.0, 3, 4) + distributed.weighted(2.0, 1, 4)) / 2 == 8 / 4
+
+
+# --- on GPUs: what is asked of torch, and what its profiler says, as there is none here ---
+
+
+class Torch:
+    """What a rank asks of torch.cuda and torch.distributed when it meets the others."""
+
+    def __init__(self):
+        self.asked = []
+        self.cuda = SimpleNamespace(set_device=lambda number: self.asked.append(("gpu", number)))
+
+    def init_process_group(self, backend):
+        self.asked.append(("group", backend))
+
+
+@pytest.mark.parametrize(
+    ("backend", "device", "asked"),
+    [
+        ("gloo", "cpu", [("group", "gloo")]),
+        ("nccl", "cuda", [("gpu", 1), ("group", "cpu:gloo,cuda:nccl")]),
+        ("gloo", "cuda", [("gpu", 1), ("group", "gloo")]),
+    ],
+)
+def test_a_rank_takes_the_gpu_of_its_number_on_the_node(monkeypatch, backend, device, asked):
+    torch = Torch()
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setenv("RANK", "5")
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    distributed.meet(torch, backend, device)
+    assert torch.asked == asked
+
+
+def event(name, begin, end, device="CPU"):
+    """As torch.profiler has them: times in microseconds."""
+    return SimpleNamespace(
+        name=name, time_range=SimpleNamespace(start=begin, end=end), device_type=SimpleNamespace(name=device)
+    )
+
+
+# Names as PyTorch and NCCL give them; the times are made up.
+PROFILED = [
+    event("aten::mm", 0, 9),
+    event("gloo:all_reduce", 2, 4),
+    event("nccl:all_reduce", 1, 2),
+    event("nccl:all_reduce", 3, 8, "CUDA"),
+    event("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 3, 8, "CUDA"),
+    event("ampere_sgemm_128x64_nn", 0, 3, "CUDA"),
+]
+
+
+@pytest.mark.parametrize(("backend", "spans"), [("gloo", [(2, 4)]), ("nccl", [(3, 8), (3, 8)])])
+def test_what_is_communication(backend, spans):
+    assert distributed.messages(PROFILED, backend) == spans
+
+
+def test_the_gpus_of_all_ranks_as_one():
+    gpus = [{"idle_share": 0.1, "allocated_bytes": 5}, {"idle_share": 0.3, "allocated_bytes": 7}]
+    found = distributed.merged([document(rank, gpu=gpu) for rank, gpu in enumerate(gpus)])
+    assert found["gpu"] == {"idle_share": 0.3, "allocated_bytes": 12}
+    assert [rank["gpu"] for rank in found["ranks"]] == gpus
+
+
+def test_ranks_must_have_exchanged_by_the_same_backend():
+    documents = [document(0, backend="nccl"), document(1, backend="gloo")]
+    assert distributed.merged(documents) == {"problem": "trained in other modes in rank 1 (here) than in rank 0"}
+    assert distributed.merged([document(rank, backend="nccl") for rank in range(2)])["backend"] == "nccl"
+
+
+def test_an_exchange_takes_the_mean_over_ranks():
+    documents = [document(rank, exchange=[{"bytes": 4096, "seconds": 1.0 + rank}]) for rank in range(2)]
+    assert distributed.merged(documents)["exchange"] == [{"bytes": 4096, "seconds": 1.5}]

@@ -30,7 +30,7 @@ print(json.dumps({
     "channels-last": trained(Options(channels_last=True)), "compiled": trained(Options(compile=True)),
 }))
 """
-PLAIN = {"precision": "fp32", "compile": False, "channels_last": False}
+PLAIN = {"precision": "fp32", "compile": False, "channels_last": False, "device": "cpu"}
 
 
 def train(**variables):

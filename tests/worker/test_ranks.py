@@ -59,6 +59,19 @@ def test_a_rank_reaches_over_to_another_node_only_where_it_must(machine):
     assert ranks.places(2, cpus, root) == [[0, 1, 2], [3, 4, 5]]
 
 
+def test_nodes_have_equally_many_ranks(machine):
+    cpus, root = machine([(node, core) for node in range(2) for core in range(8)])
+    # two cores each would fit four times into the first node
+    assert ranks.places(6, cpus, root) == [[0, 1], [2, 3], [4, 5], [8, 9], [10, 11], [12, 13]]
+    # as many cores as there are for each, although three parts of four would fit into nodes
+    assert ranks.places(3, cpus, root) == [[*range(5)], [*range(5, 10)], [*range(10, 15)]]
+
+
+def test_a_node_with_fewer_cpus_has_fewer_ranks(machine):
+    cpus, root = machine([(0, 0), (0, 1), *((1, core) for core in range(6))])
+    assert ranks.places(4, cpus, root) == [[0, 1], [2, 3], [4, 5], [6, 7]]
+
+
 def test_only_cpus_that_may_be_used_are_shared_out(machine):
     _, root = machine(SOCKETS)
     assert ranks.places(2, {1, 2, 6, 7}, root) == [[1, 2], [6, 7]]

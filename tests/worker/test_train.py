@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from runner.worker import helpers, machine_load, processor, train, workloads
+from runner.worker import distributed, helpers, machine_load, processor, train, workloads
 from runner.worker.machine_load import Counters, CpuTime
 
 STEP_S = 0.25
@@ -28,9 +28,9 @@ def run(monkeypatch, clock):
     """Train with given readings of the machine before and after the timed steps, on given CPUs."""
 
     def sample(readings=None, throttled=(None, None), frequency=None, cpus=(0, 1), warmup_steps=2, steps=3, epochs=0,
-               test=False):  # fmt: skip
+               test=False, profiled=True):  # fmt: skip
         losses = itertools.count()
-        network = SimpleNamespace(seen=lambda: {"precision": "fp32"})
+        network = SimpleNamespace(seen=lambda: {"precision": "fp32"}, weights=lambda: "w" * 64)
         training = SimpleNamespace(images_per_step=64, steps_per_epoch=4, unit="images", digests={}, network=network)
         training.quality = lambda: {"accuracy": 0.5}
 
@@ -50,8 +50,8 @@ def run(monkeypatch, clock):
         monkeypatch.setattr(processor, "throttle_events", lambda cpus: next(hot))
         monkeypatch.setattr(processor, "frequency_mhz", lambda cpus: frequency)
         monkeypatch.setattr(train, "collect", dict)
-        monkeypatch.setitem(workloads.WORKLOADS, "none", SimpleNamespace(prepare=prepare))
-        return train.train("none", "synthetic", warmup_steps, steps, epochs, test=test)
+        monkeypatch.setitem(workloads.WORKLOADS, "none", SimpleNamespace(prepare=prepare, exchange=False))
+        return train.train("none", "synthetic", warmup_steps, steps, epochs, test=test, profiled=profiled)
 
     return sample
 
@@ -135,3 +135,13 @@ def test_a_cpu_that_the_kernel_does_not_show_leaves_its_time_unknown(run):
 def test_what_is_told_only_once_is_unknown(run):
     assert run(throttled=(3, None))["usage"]["throttle_events"] is None
     assert run(throttled=(None, 3))["usage"]["throttle_events"] is None
+
+
+def test_one_of_several_ranks_tells_of_its_communication_unless_nobody_asks(run, monkeypatch):
+    assert run().keys().isdisjoint({"communication", "final_weights"})
+    monkeypatch.setattr(distributed, "size", lambda: 2)
+    monkeypatch.setattr(distributed, "backend_of", lambda device: "gloo")
+    monkeypatch.setattr(distributed, "communication", lambda step, backend: {"seconds": 0.0, "share": 0.0})
+    assert run().keys() >= {"communication", "final_weights"}
+    asked = run(profiled=False)
+    assert (asked["final_weights"], "communication" in asked) == ("w" * 64, False)

@@ -6,7 +6,18 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from runner.worker.evidence import limits, malloc, math_libraries, memory, openmp, threads, torch_build, variables
+from runner.worker.evidence import (
+    gpu,
+    limits,
+    malloc,
+    math_libraries,
+    memory,
+    nccl,
+    openmp,
+    threads,
+    torch_build,
+    variables,
+)
 
 PROBES: dict[str, Callable[[], dict[str, Any]]] = {
     "openmp": openmp.probe,
@@ -17,6 +28,8 @@ PROBES: dict[str, Callable[[], dict[str, Any]]] = {
     "onednn": math_libraries.onednn,
     "mkl": math_libraries.mkl,
     "torch": torch_build.probe,
+    "gpu": gpu.probe,
+    "nccl": nccl.probe,
     "variables": variables.probe,
 }
 

@@ -40,7 +40,7 @@ class Translator(nn.Module):
         nothing = source == self.pad
         read = self.encoder(self._embedded(self.source, source), src_key_padding_mask=nothing)
         length = target.shape[1]
-        later = torch.ones(length, length, dtype=torch.bool).triu(1)
+        later = torch.ones(length, length, dtype=torch.bool, device=target.device).triu(1)
         written = self.decoder(
             self._embedded(self.target, target), read, tgt_mask=later, tgt_is_causal=True,
             tgt_key_padding_mask=target == self.pad, memory_key_padding_mask=nothing,

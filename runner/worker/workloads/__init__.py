@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from runner.worker.modes import Options
-from runner.worker.workloads import cnn, loader, segmentation, translation
+from runner.worker.workloads import all_reduce, cnn, loader, segmentation, translation
 
 # In the place of a data set's folder, for workloads that make their own.
 GENERATED = "generated"
@@ -30,7 +30,8 @@ class Workload:
     ``scales``: it takes another scale than 1. ``pins``: it asks for memory that an accelerator reads. ``batch`` is how
     many items a step has at scale 1, which ranks share; 0 where it can't be trained by several. Of ``stages`` each is
     in ranks of its own. ``loss_tolerance`` is for losses that may differ by rounding alone, and ``ranks_tolerance`` for
-    those of several ranks beside those of one process, where it is larger.
+    those of several ranks beside those of one process, where it is larger. ``exchange``: it trains nothing, and
+    ranks only exchange; its job also has ``exchanged(steps)``, how long that took in the last so many steps.
     """
 
     prepare: Callable[[str, Options], Any]
@@ -45,6 +46,7 @@ class Workload:
     batch: int = 0
     stages: int = 1
     ranks_tolerance: float = 0.0
+    exchange: bool = False
 
 
 # With learning rates as high as one would take, rounding grows from step to step.
@@ -79,6 +81,7 @@ WORKLOADS = {
         batch=translation.BATCH,
     ),
     "loader": Workload(loader.prepare, 10, 90, epochs=40, generated=True, loss_tolerance=GROWN),
+    "all-reduce": Workload(all_reduce.prepare, 10, 90, generated=True, images=False, exchange=True),
 }
 # What is trained where nothing is said.
 DEFAULT = "cnn"

@@ -91,10 +91,10 @@ class Training:
             "initial_weights": digests.of_weights(model),
         }
 
-    def step(self) -> float:
+    def step(self) -> float | None:
         """Train on the next batch, reshuffling at each epoch's start, and return the loss.
 
-        Of several ranks each returns its part of it; in the first of two stages it is not known.
+        Of several ranks each returns its part of it; the first of two stages does not know it, and returns None.
         """
         if self._next % self.steps_per_epoch == 0:
             self._order = self._torch.randperm(len(self._images), generator=self._generator)
@@ -110,11 +110,13 @@ class Training:
     def _backward(self, batch: Any) -> float:
         part = distributed.share(batch)
         scores = self._whole(self._whole.laid_out(self._images[part]))
-        loss = distributed.weighted(self._loss(scores, self._labels[part]), len(part), len(batch))
+        # of an epoch's last batch, which is smaller, some of very many ranks have nothing: no mean, and no gradients
+        loss = self._loss(scores, self._whole.placed(self._labels[part])) if len(part) else scores.sum()
+        loss = distributed.weighted(loss, len(part), len(batch))
         loss.backward()
         return float(loss.item())
 
-    def _backward_in_stages(self, batch: Any) -> float:
+    def _backward_in_stages(self, batch: Any) -> float | None:
         assert self._pipeline is not None
         part = self._pipeline.share(batch)
         return self._pipeline.backward(self._images[part], self._labels[part])

@@ -29,5 +29,5 @@ def of_weights(model: Any) -> str:
     digest = hashlib.sha256()
     for name, tensor in model.state_dict().items():
         digest.update(name.encode())
-        digest.update(tensor.numpy().tobytes())
+        digest.update(tensor.cpu().numpy().tobytes())
     return digest.hexdigest()

@@ -147,7 +147,7 @@ class Training:
             self._batches = iter(self._loader)
         images, labels = next(self._batches)
         self._optimizer.zero_grad()
-        loss = self._loss(self.network(self.network.laid_out(images)), labels)
+        loss = self._loss(self.network(self.network.laid_out(images)), self.network.placed(labels))
         loss.backward()
         self._optimizer.step()
         return float(loss.item())

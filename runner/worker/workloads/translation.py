@@ -67,10 +67,10 @@ class Training:
         source, target = self._source[part], self._target[part]
         self._optimizer.zero_grad()
         scores = self.network(source, target[:, :-1])
-        wanted = target[:, 1:].flatten()
+        wanted = self.network.placed(target[:, 1:].flatten())
         loss: Any = self._torch.nn.functional.cross_entropy(scores.flatten(0, 1), wanted, ignore_index=PAD)
         if part is not batch:  # ranks have unlike many words
-            loss = distributed.weighted(loss, _count(wanted), _count(self._target[batch][:, 1:]))
+            loss = distributed.weighted(loss, _count(target[:, 1:]), _count(self._target[batch][:, 1:]))
         loss.backward()
         self._optimizer.step()
         return float(loss.item())

@@ -35,7 +35,7 @@ def test_ranks_threads_and_allocators_are_searched(tuned, cli, engine, local, to
     assert (found.ranks, found.preload) == (2, ("jemalloc",))
     words = " ".join(result.stdout.split())
     assert "left out ranks=sixteen: trains on 16 ranks, and here 4 CPUs are usable" in words
-    assert "scaling tuned on 2 ranks A rank communicates, or waits for others, during 2.00 ms of a step" in words
+    assert "scaling tuned on 2 ranks A rank communicates, or waits for others, during 10.0% of a step" in words
     plan = Plan.from_json(record.read(tmp_path / "tuning/confirmation")[0]["plan"])
     assert [arm.ranks for arm in plan.arms] == [0, 0, 2]
     # what was found is measured as it was found
@@ -58,10 +58,27 @@ def test_a_command_of_ones_own_starts_its_ranks_itself(refused, tmp_path, togeth
     assert line.startswith("runner: --nproc 2 means nothing to a command of your own")
 
 
-def test_ranks_that_learn_otherwise_are_not_the_same_numerics(refused, tmp_path, together, local):
-    path = together[1]
-    path.write_text(SPACE.replace(", sixteen: {ranks: 16}", ""))
-    line = refused("tune", *together, "--workload", "segmentation", "--output", tmp_path / "tuning")
-    assert line == (
-        "runner: --workload segmentation: several ranks learn something else; give --numerics any to try them"
-    )
+@pytest.mark.parametrize(
+    ("numerics", "reason"),
+    [
+        ("same", "left out ranks=two: several ranks learn something else; --numerics any tries them too"),
+        ("any", "left out ranks=sixteen: a batch of segmentation has 12 images, which 16 ranks can't share evenly"),
+    ],
+)
+def test_ranks_that_can_not_train_it_are_left_out(cli, simulation, together, arguments, tmp_path, numerics, reason):
+    options = ("--workload", "segmentation", "--steps", 3, "--budget", "100s", "--numerics", numerics)
+    result = cli("tune", *together, *options, "--output", tmp_path / "tuning")
+    assert result.returncode == 0, result
+    assert reason in " ".join(result.stdout.split())
+    launched = [one["arguments"][2] for one in simulation.starts(all=True) if one["arguments"][0] == "ranks"]
+    assert set(launched) == ({"2"} if numerics == "any" else set())
+
+
+def test_a_number_of_ranks_is_either_given_or_searched(refused, tmp_path, together, local):
+    line = refused("tune", *together, "--nproc", 2, "--output", tmp_path / "tuning")
+    assert line == "runner: --nproc 2: the space 'together' chooses the number of ranks; leave --nproc out"
+
+
+def test_ranks_that_were_given_must_share_the_batches(refused, tmp_path, local):
+    line = refused("tune", "--nproc", 3, "--output", tmp_path / "tuning")
+    assert line.startswith("runner: --nproc 3: a batch of cnn has 64 images, which 3 ranks can't share evenly; g")

@@ -12,6 +12,7 @@ from runner import profile, record
 from runner.engines.base import Outcome
 from runner.engines.process import timed_out
 from tests.commands.tune.conftest import events, written
+from tests.simulated_worker import sample
 
 
 def test_it_finds_confirms_and_writes_the_best(tuned, local, tmp_path):
@@ -306,8 +307,17 @@ def test_a_budget_too_small_for_a_single_candidate_is_said_so(tuned, local, tmp_
     said = re.search(r"no room for a single candidate and its confirmation: give --budget (\d+s) or", result.stderr)
     assert said is not None
     assert not local.exists()
+    assert "busy" not in result.stderr
     (tmp_path / "tuning").rename(tmp_path / "before")
     assert tuned(budget=said[1]).returncode == 0  # and so much is enough
+
+
+def test_where_a_budget_is_too_small_on_a_busy_machine_that_is_said_too(tuned, engine):
+    usage = sample(["train", "--steps", "3"], {"seconds": [1.0]}, 0, {})["usage"]
+    engine.other = lambda variables: {"usage": {**usage, "worker_cpus_busy_s": 3.0}}
+    result = tuned(budget="2s")
+    said = r" or more; the machine is busy \(others used 1\.\d\d CPUs\), and a quiet one needs less; no profile was "
+    assert re.search(said, result.stderr)
 
 
 def test_a_candidate_that_is_stopped_for_being_hopeless_is_said_so(tuned, engine, tmp_path):

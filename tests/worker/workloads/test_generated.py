@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -11,52 +12,58 @@ import pytest
 from runner.worker.workloads.segmentation import scores_of
 from tests.conftest import PROJECT
 
-STEPS = 4
-BUILD_ALL = """
+# How many steps are taken: of each workload as it is, and of others that only have to begin as that does. One that is
+# larger takes one, but for the loader, whose workers would make hundreds of pictures for it.
+STEPS, FEWER = 4, 2
+BUILD_ALL = f"""
 import json
 from runner.worker import helpers
 from runner.worker.modes import Options
 from runner.worker.workloads import get, loader, segmentation, translation
-segmentation.PICTURES, segmentation.TEST_PICTURES = 72, 16
+segmentation.PICTURES, segmentation.TEST_PICTURES = 48, 16
 translation.PAIRS, translation.TEST_PAIRS = 128, 8
-loader.PICTURES, loader.TEST_PICTURES = 128, 16
+loader.PICTURES, loader.TEST_PICTURES = 96, 16
 BF16 = Options("bf16-autocast")
-found = {}
-for key, name, options in (
-    ("segmentation", "segmentation", Options()), ("translation", "translation", Options()),
-    ("loader", "loader", Options()), ("segmentation again", "segmentation", Options()),
-    ("translation again", "translation", Options()),
-    ("segmentation larger", "segmentation", Options(scale=2)), ("translation larger", "translation", Options(scale=2)),
-    ("loader larger", "loader", Options(scale=2)),
-    ("segmentation bf16", "segmentation", Options("bf16-autocast", channels_last=True)),
-    ("translation bf16", "translation", BF16), ("loader bf16", "loader", Options("bf16-autocast", channels_last=True)),
-    ("alone", "loader-w0-b48", Options()), ("many", "loader-w3-b48-p4", Options()),
+found = {{}}
+for key, name, options, steps in (
+    ("segmentation", "segmentation", Options(), {STEPS}), ("translation", "translation", Options(), {STEPS}),
+    ("loader", "loader", Options(), {FEWER}), ("segmentation again", "segmentation", Options(), {FEWER}),
+    ("translation again", "translation", Options(), {FEWER}),
+    ("segmentation larger", "segmentation", Options(scale=2), 1),
+    ("translation larger", "translation", Options(scale=2), 1), ("loader larger", "loader", Options(scale=2), 0),
+    ("segmentation bf16", "segmentation", Options("bf16-autocast", channels_last=True), {FEWER}),
+    ("translation bf16", "translation", BF16, {FEWER}),
+    ("loader bf16", "loader", Options("bf16-autocast", channels_last=True), {FEWER}),
+    ("alone", "loader-w0-b48", Options(), {FEWER}), ("many", "loader-w3-b48-p1", Options(), {FEWER}),
 ):
     training = get(name).prepare("generated", options)
-    found[key] = {
+    found[key] = {{
         "unit": training.unit, "images_per_step": training.images_per_step,
         "steps_per_epoch": training.steps_per_epoch, "digests": training.digests,
-        "losses": [training.step() for _ in range(%d)], "quality": training.quality(),
+        "losses": [training.step() for _ in range(steps)], "quality": training.quality() if key == name else None,
         "modes": training.network.seen(), "parameters": sum(one.numel() for one in training.network.model.parameters()),
         "helped": helpers.used()["user_s"],
-    }
+    }}
     del training
 print(json.dumps(found))
 """
 NAMES = ("segmentation", "translation", "loader")
-PLAIN = {"precision": "fp32", "compile": False, "channels_last": False}
+PLAIN = {"precision": "fp32", "compile": False, "channels_last": False, "device": "cpu"}
 
 
 @pytest.fixture(scope="module")
 def built():
-    argv = [sys.executable, "-c", BUILD_ALL % STEPS]
-    result = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=False)
+    """By one thread, as it may be beside other tests."""
+    variables = {**os.environ, "OMP_NUM_THREADS": "1"}
+    result = subprocess.run(
+        [sys.executable, "-c", BUILD_ALL], cwd=PROJECT, env=variables, capture_output=True, text=True, check=False
+    )
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 
 
 @pytest.mark.parametrize(
-    ("name", "unit", "batch", "epoch"), [("segmentation", "images", 12, 6), ("translation", "sentences", 32, 4),
+    ("name", "unit", "batch", "epoch"), [("segmentation", "images", 12, 4), ("translation", "sentences", 32, 4),
                                          ("loader", "images", 48, 2)],
 )  # fmt: skip
 def test_what_a_step_is(built, name, unit, batch, epoch):
@@ -68,7 +75,7 @@ def test_what_a_step_is(built, name, unit, batch, epoch):
 
 @pytest.mark.parametrize("name", ["segmentation", "translation"])
 def test_the_seed_fixes_losses_and_digests(built, name):
-    assert built[name]["losses"] == built[f"{name} again"]["losses"]
+    assert built[name]["losses"][:FEWER] == built[f"{name} again"]["losses"]
     assert built[name]["digests"] == built[f"{name} again"]["digests"]
     assert built[name]["digests"].keys() == {"code", "data", "initial_weights"}
 
@@ -104,9 +111,10 @@ def test_translations_are_words_without_what_begins_ends_and_fills_up(built):
 def test_modes_are_seen_to_be_in_effect(built, name):
     assert built[name]["modes"] == PLAIN
     other = built[f"{name} bf16"]
-    assert other["modes"] == {"precision": "bf16-autocast", "compile": False, "channels_last": name != "translation"}
-    assert other["losses"] == pytest.approx(built[name]["losses"], rel=0.05)
-    assert other["losses"] != built[name]["losses"]
+    assert other["modes"] == {"precision": "bf16-autocast", "compile": False, "channels_last": name != "translation",
+                              "device": "cpu"}  # fmt: skip
+    assert other["losses"] == pytest.approx(built[name]["losses"][:FEWER], rel=0.05)
+    assert other["losses"] != built[name]["losses"][:FEWER]
 
 
 def test_the_number_of_workers_changes_nothing_that_is_learnt(built):

@@ -72,6 +72,12 @@ def test_batches_have_every_picture_once_before_any_comes_again():
         (Options("bf16-autocast"), ("--precision", "bf16-autocast"), "bf16-autocast"),
         (Options(compile=True, scale=4), ("--compile", "--scale", "4"), "compiled, scale 4"),
         (Options(channels_last=True), ("--channels-last",), "channels-last"),
+        (
+            Options("bf16-autocast", device="cuda"),
+            ("--device", "cuda", "--precision", "bf16-autocast"),
+            "cuda, bf16-autocast",
+        ),
+        (Options(device="cuda", backend="gloo"), ("--device", "cuda", "--backend", "gloo"), "cuda, gloo"),
     ],
 )
 def test_options_as_arguments_and_in_words(options, arguments, text):
@@ -83,3 +89,8 @@ def test_the_loaders_pictures_are_the_same_everywhere():
     files, labels = loader._drawn(8, 1, digest)
     assert (len(files), labels) == (8, list(range(8)))
     assert digest.hexdigest() == "687068268d47b6e656e950bad28e18379962fd6624984c79f618742a9a04d819"
+
+
+def test_what_ranks_exchange_by():
+    assert [Options(device=device).exchange for device in ("cpu", "cuda")] == ["gloo", "nccl"]
+    assert Options(device="cuda", backend="gloo").exchange == "gloo"

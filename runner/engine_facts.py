@@ -1,0 +1,43 @@
+"""What is recorded of an engine and of what was seen inside its image, as facts with names that reports use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+SHOWN_OF_DIGEST = 12
+
+
+def engine_facts(seen: dict[str, Any]) -> dict[str, str | None]:
+    """The facts by name; None for what there is not."""
+    engine, inspection = seen["engine"], seen["inspection"]
+    found: dict[str, Any] = {
+        "engine": engine["name"],
+        "engine version": engine["version"] if engine["name"] != "local" else None,  # the kernel's, which is below
+        "image": engine["image"],
+        "image digest": engine.get("digest"),
+        "Python": inspection["python"]["version"],
+        **{f"package {name}": version for name, version in inspection["packages"].items()},
+        "unverified package": inspection.get("unverified_packages"),
+        **{
+            name.replace("_", " "): value
+            for name, value in {**inspection["fingerprint"], **inspection["facts"]}.items()
+        },
+    }
+    for name, library in inspection["libraries"].items():
+        provider = inspection.get("providers", {}).get(name)
+        found[f"library {name}"] = (
+            f"{provider} ({shortened(library['sha256'])})" if provider else shortened(library["sha256"])
+        )
+    return {what: _text(value) for what, value in found.items()}
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {inner}" for key, inner in value.items())
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return None if value is None else str(value)
+
+
+def shortened(digest: str) -> str:
+    return f"{digest[:SHOWN_OF_DIGEST]}…"

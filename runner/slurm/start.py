@@ -1,0 +1,77 @@
+"""What srun starts on each node in a worker's place: it takes the worker's environment, and becomes the worker.
+
+srun itself, and what Slurm runs around a task, have the runner's own environment: a library that a profile preloads
+does nothing to them. Nor is a variable's value on any command line, where others could read it. Only the standard
+library is imported: this runs before every worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import platform
+import socket
+import struct
+import sys
+from typing import NoReturn
+
+# The variable that says, as JSON, what to become.
+GIVEN = "ENVKIT_STEP"
+# What every node has its own of, whatever the runner's has.
+OF_THE_NODE = ("TMPDIR",)
+SIOCGIFADDR = 0x8915  # linux/sockios.h
+INTERFACE = "GLOO_SOCKET_IFNAME"
+# The worker's word for starting ranks, which must be told where to meet.
+RANKS = "ranks"
+
+
+def main() -> NoReturn:
+    if GIVEN not in os.environ:
+        print(f"srun has not passed {GIVEN} on; leave SLURM_EXPORT_ENV unset", file=sys.stderr)
+        sys.exit(2)
+    given = json.loads(os.environ[GIVEN])
+    environment: dict[str, str] = given["environment"]
+    own = {name: os.environ[name] for name in OF_THE_NODE if name in environment and name in os.environ}
+    if INTERFACE not in environment and (found := interface(given["host"])):  # a user's own choice stays
+        own[f"{given['inside']}{INTERFACE}"] = found
+    argv: list[str] = given["argv"]
+    if RANKS in argv:
+        number = given["nodes"].index(os.environ["SLURMD_NODENAME"])
+        at = argv.index(RANKS) + 1
+        argv[at:at] = ["--rendezvous", f"{given['host']}:{given['port']}", "--node-rank", str(number)]
+    try:
+        os.execvpe(argv[0], argv, {**environment, **own})
+    except OSError as error:
+        print(f"{argv[0]}: can't be started on {platform.node()}: {error.strerror}", file=sys.stderr)
+        sys.exit(127)
+
+
+def interface(host: str) -> str | None:
+    """The network interface by which this node reaches ``host``, for gloo.
+
+    It would take the one that the node's own name stands for, and on many systems that leads back to the node itself.
+    """
+    try:
+        address = towards(host)
+    except OSError:
+        return None
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _, name in socket.if_nameindex():
+            with contextlib.suppress(OSError):  # an interface without an address
+                answer = fcntl.ioctl(probe, SIOCGIFADDR, struct.pack("256s", name.encode()))
+                if socket.inet_ntoa(answer[20:24]) == address:  # struct ifreq, netdevice(7)
+                    return name
+    return None
+
+
+def towards(host: str) -> str:
+    """The address that this node has for ``host``. Nothing is sent. Raises OSError."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((host, 9))
+        return str(probe.getsockname()[0])
+
+
+if __name__ == "__main__":
+    main()

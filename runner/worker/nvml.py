@@ -1,0 +1,179 @@
+"""NVIDIA's management library (NVML), which is a part of the driver: what it says of the GPUs of this machine.
+
+It is asked through ctypes, as a user's own Python, or an image's, need not have a package for it. Function names,
+units and numbers are those of the NVML API reference (https://docs.nvidia.com/deploy/nvml-api/).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+LIBRARY = "libnvidia-ml.so.1"
+SUCCESS = 0
+# nvmlReturn_t, of nvmlInit_v2.
+PROBLEMS = {
+    4: "its library may not ask the driver (NVML_ERROR_NO_PERMISSION)",
+    9: "the driver's kernel module is not loaded (NVML_ERROR_DRIVER_NOT_LOADED)",
+    18: "its library and its kernel module have different versions (NVML_ERROR_LIB_RM_VERSION_MISMATCH)",
+}
+# nvmlClockType_t and nvmlTemperatureSensors_t.
+CLOCK_SM, CLOCK_MEMORY, TEMPERATURE_GPU = 1, 2, 0
+# NvmlClocksEventReasons: why a clock is not the highest there is.
+REASONS = {
+    0x001: "idle",
+    0x002: "applications clocks",
+    0x004: "power cap",
+    0x008: "hardware slowdown",
+    0x010: "sync boost",
+    0x020: "software thermal slowdown",
+    0x040: "hardware thermal slowdown",
+    0x080: "power brake",
+    0x100: "display clocks",
+}
+NAME_BYTES = 96  # NVML_DEVICE_UUID_V2_BUFFER_SIZE, the longest of the texts that are asked for
+# What a reading is made of: a function of NVML's for each.
+NUMBERS = ("sm_mhz", "memory_mhz", "temperature_c", "power_mw", "energy_mj", "reasons")
+# Which of several GPUs tells most of a reading: the one with the lowest, or all of them; of others, the highest.
+LOWEST = ("sm_mhz", "memory_mhz")
+SUMMED = ("power_w", "mean_power_w", "energy_j", "allocated_bytes", "reserved_bytes")
+
+
+class Unavailable(Exception):
+    """Why no GPU can be asked here, in words."""
+
+
+class Nvml:
+    """The library, ready to be asked; what a GPU or an older driver does not tell is None."""
+
+    def __init__(self, library: Any) -> None:
+        """Raises Unavailable."""
+        self._library = library
+        status = library.nvmlInit_v2()
+        if status != SUCCESS:
+            raise Unavailable(f"NVIDIA's driver does not answer: {PROBLEMS.get(status, f'nvmlInit_v2 gave {status}')}")
+
+    def driver(self) -> str | None:
+        """Its version, as ``580.95.05``."""
+        return self._text("nvmlSystemGetDriverVersion")
+
+    def cuda(self) -> str | None:
+        """The newest CUDA that the driver is for, as ``13.0``."""
+        number = self._number("nvmlSystemGetCudaDriverVersion_v2", ctypes.c_int())
+        return None if number is None else f"{number // 1000}.{number % 1000 // 10}"
+
+    def devices(self) -> list[dict[str, str | None]]:
+        """``name`` and ``uuid`` of each GPU, in NVML's order, which is that of the PCI bus."""
+        found = []
+        for index in range(self._number("nvmlDeviceGetCount_v2", ctypes.c_uint()) or 0):
+            handle = self._handle("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index))
+            if handle is not None:
+                texts = {"name": "nvmlDeviceGetName", "uuid": "nvmlDeviceGetUUID"}
+                found.append({key: self._text(function, handle) for key, function in texts.items()})
+        return found
+
+    def numbers(self, uuid: str) -> dict[str, int | None] | None:
+        """What NVML counts and measures of one GPU now, by NUMBERS, in NVML's own units; None if it has no such GPU."""
+        handle = self._handle("nvmlDeviceGetHandleByUUID", ctypes.c_char_p(uuid.encode()))
+        if handle is None:
+            return None
+        reasons = self._number("nvmlDeviceGetCurrentClocksEventReasons", ctypes.c_ulonglong(), handle)
+        if reasons is None:  # what drivers before 535 call it
+            reasons = self._number("nvmlDeviceGetCurrentClocksThrottleReasons", ctypes.c_ulonglong(), handle)
+        return {
+            "sm_mhz": self._number("nvmlDeviceGetClockInfo", ctypes.c_uint(), handle, ctypes.c_int(CLOCK_SM)),
+            "memory_mhz": self._number("nvmlDeviceGetClockInfo", ctypes.c_uint(), handle, ctypes.c_int(CLOCK_MEMORY)),
+            "temperature_c": self._number(
+                "nvmlDeviceGetTemperature", ctypes.c_uint(), handle, ctypes.c_int(TEMPERATURE_GPU)
+            ),
+            "power_mw": self._number("nvmlDeviceGetPowerUsage", ctypes.c_uint(), handle),
+            "energy_mj": self._number("nvmlDeviceGetTotalEnergyConsumption", ctypes.c_ulonglong(), handle),
+            "reasons": reasons,
+        }
+
+    def _call(self, function: str, *arguments: Any) -> bool:
+        call = getattr(self._library, function, None)
+        return call is not None and call(*arguments) == SUCCESS
+
+    def _number(self, function: str, result: Any, *arguments: Any) -> int | None:
+        """``result`` is the C variable that the function writes to."""
+        return int(result.value) if self._call(function, *arguments, ctypes.byref(result)) else None
+
+    def _text(self, function: str, *arguments: Any) -> str | None:
+        buffer = ctypes.create_string_buffer(NAME_BYTES)
+        told = self._call(function, *arguments, buffer, ctypes.c_uint(len(buffer)))
+        return buffer.value.decode(errors="replace") if told else None
+
+    def _handle(self, function: str, by: Any) -> Any:
+        handle = ctypes.c_void_p()
+        return handle if self._call(function, by, ctypes.byref(handle)) else None
+
+
+def start() -> Nvml:
+    """Raises Unavailable where there is no driver, or none that answers."""
+    try:
+        library = ctypes.CDLL(LIBRARY)
+    except OSError:
+        raise Unavailable(f"no NVIDIA driver is seen ({LIBRARY} can't be loaded)") from None
+    return Nvml(library)
+
+
+def reading(numbers: Mapping[str, int | None]) -> dict[str, Any]:
+    """A GPU's state in the units of a record: MHz, degrees Celsius, watts, joules since the driver was loaded.
+
+    ``held_back`` names why clocks are below the highest; None where that is not told, [] where nothing holds them back.
+    """
+    power, energy, reasons = numbers["power_mw"], numbers["energy_mj"], numbers["reasons"]
+    return {
+        "sm_mhz": numbers["sm_mhz"],
+        "memory_mhz": numbers["memory_mhz"],
+        "temperature_c": numbers["temperature_c"],
+        "power_w": None if power is None else power / 1e3,
+        "energy_j": None if energy is None else energy / 1e3,
+        "held_back": None if reasons is None else held_back(reasons),
+    }
+
+
+def held_back(reasons: int) -> list[str]:
+    """The words for a mask of NvmlClocksEventReasons; a bit that is not known is given as a number."""
+    unknown = reasons & ~sum(REASONS)
+    return [*(word for bit, word in REASONS.items() if reasons & bit), *([hex(unknown)] if unknown else [])]
+
+
+def around(before: Mapping[str, Any], after: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    """Two readings of one GPU and what was used between them, ``seconds`` apart.
+
+    ``energy_j`` is from the GPU's own counter, and ``mean_power_w`` follows from it; None where it has no such counter.
+    """
+    used = None
+    if before["energy_j"] is not None and after["energy_j"] is not None and after["energy_j"] >= before["energy_j"]:
+        used = round(after["energy_j"] - before["energy_j"], 3)
+    return {
+        "before": {key: value for key, value in before.items() if key != "energy_j"},
+        "after": {key: value for key, value in after.items() if key != "energy_j"},
+        "energy_j": used,
+        "mean_power_w": round(used / seconds, 1) if used is not None and seconds > 0 else None,
+    }
+
+
+def together(gpus: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What several GPUs that train together tell as one, each in the shape of the first.
+
+    The lowest clocks, the highest temperature, idle share and number of kernels, and all their power, energy and
+    memory; what held back any of them. None is what one of them does not tell.
+    """
+    found: dict[str, Any] = {}
+    for name, first in gpus[0].items():
+        values: list[Any] = [one.get(name) for one in gpus]
+        if None in values:
+            found[name] = None
+        elif isinstance(first, Mapping):
+            found[name] = together([one[name] for one in gpus])
+        elif isinstance(first, list):
+            found[name] = list(dict.fromkeys(reason for reasons in values for reason in reasons))
+        elif name in LOWEST:
+            found[name] = min(values)
+        else:
+            found[name] = sum(values) if name in SUMMED else max(values)
+    return found

@@ -1,0 +1,183 @@
+"""``--device cuda``: what workers are started with, what is recorded, and what is refused; with simulated workers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner import record
+from runner.plan import Plan
+from tests.nvidia import accelerator
+from tests.simulation import times
+
+ON_GPU = ("--device", "cuda")
+
+
+def of(simulation, command):
+    return [start for start in simulation.starts(all=True) if start["arguments"][0] == command]
+
+
+# --- what is started ---
+
+
+def test_workers_train_on_the_gpu_that_the_caller_may_use(bench, simulation, instant, machine, run_folder):
+    machine(2)
+    result = bench("mine", *ON_GPU, CUDA_VISIBLE_DEVICES="1", CUDA_DEVICE_ORDER="PCI_BUS_ID", NCCL_DEBUG="INFO")
+    assert result.returncode == 0, result.stderr
+    for start in of(simulation, "train"):
+        arguments, given = start["arguments"], start["environment"]
+        assert arguments[arguments.index("--device") + 1] == "cuda"
+        assert (given["CUDA_VISIBLE_DEVICES"], given["CUDA_DEVICE_ORDER"]) == ("1", "PCI_BUS_ID")
+        assert "NCCL_DEBUG" not in given
+    assert all("--gpus" in start["arguments"] for start in of(simulation, "inspect"))
+    first = record.read(run_folder)[0]
+    assert Plan.from_json(first["plan"]).options.device == "cuda"
+    assert first["kept_variables"] == {"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    assert "workloadcnn(cuda)" in "".join(result.stdout.split())
+
+
+def test_training_on_cpus_looks_for_no_gpu_and_keeps_no_choice_of_one(bench, simulation, instant):
+    assert bench("mine", CUDA_VISIBLE_DEVICES="1").returncode == 0
+    assert not any("--gpus" in start["arguments"] for start in of(simulation, "inspect"))
+    for start in of(simulation, "train"):
+        assert "--device" not in start["arguments"]
+        assert "CUDA_VISIBLE_DEVICES" not in start["environment"]
+
+
+def test_a_resumed_run_goes_on_there(bench, cli, simulation, instant, machine, run_folder):
+    machine()
+    simulation.worker("mine", seconds=times(0.5), does="interrupt", **{"from": 3})
+    assert bench("mine", *ON_GPU, CUDA_VISIBLE_DEVICES="0").returncode == 130
+    simulation.worker("mine", seconds=times(0.5))
+    looked = len(of(simulation, "inspect"))
+    assert cli("bench", "--resume", run_folder).returncode == 0
+    assert all("--gpus" in start["arguments"] for start in of(simulation, "inspect")[looked:])
+    assert all(start["environment"]["CUDA_VISIBLE_DEVICES"] == "0" for start in simulation.starts())
+
+
+def test_a_worker_that_trained_elsewhere_is_a_failure(bench, simulation, instant, machine):
+    machine()
+    simulation.worker("baseline", modes={"precision": "fp32", "device": "cpu"})
+    result = bench("mine", *ON_GPU)
+    assert result.returncode == 1
+    assert "was to train with device: cuda, and saw that it was: cpu" in " ".join(result.stdout.split())
+
+
+# --- what is refused ---
+
+
+@pytest.mark.parametrize(
+    ("problem", "mend"),
+    [
+        ("its torch is a build without CUDA", "name a Python with another (--python), or an image of one"),
+        ("no NVIDIA driver is seen (libnvidia-ml.so.1 can't be loaded)", "install or mend the driver"),
+        ("NVIDIA's driver 470.1 is for CUDA 11.4, and its torch was built for 13.0", "install a newer driver"),
+        ("CUDA_VISIBLE_DEVICES='' hides all GPUs", "correct CUDA_VISIBLE_DEVICES, or unset it"),
+        ("CUDA_VISIBLE_DEVICES='9' names GPU 9, and the machine has GPU 0 alone", "correct CUDA_VISIBLE_DEVICES"),
+    ],
+)
+@pytest.mark.parametrize("command", ["bench", "matrix", "tune", "profile-ops"])
+def test_a_machine_that_can_not(refused, simulation, instant, machine, run_folder, command, problem, mend):
+    machine(problem=problem, mend=mend)
+    named = ["--profile", run_folder / "x.yaml"] if command == "tune" else ["physical-cores"]
+    line = refused(command, *named, "--python", simulation.python, "--data", "synthetic", *ON_GPU)
+    assert line == f"runner: --device cuda: /sim/bin/python (engine local) can't: {problem}; {mend}"
+    assert not run_folder.exists()
+
+
+def test_this_machines_own_torch_is_refused(refused, run_folder):
+    """A real worker looks; the environment that tests run in has a torch for CPUs."""
+    import torch
+
+    if torch.version.cuda is not None:
+        pytest.skip("this torch is a build with CUDA")
+    line = refused("bench", "physical-cores", *ON_GPU, "--data", "synthetic", "--output", run_folder)
+    assert "(engine local) can't: its torch is a build without CUDA; name a Python with another (--python)" in line
+
+
+def test_an_unknown_device(cli, simulation):
+    result = cli("bench", "baseline", "--device", "gpu", "--python", simulation.python)
+    assert result.returncode == 2
+    assert "'gpu' is no device; give cpu or cuda; CUDA_VISIBLE_DEVICES says which GPU is the first" in result.stderr
+
+
+def test_a_command_of_ones_own_says_itself_where_it_trains(refused):
+    line = refused("bench", "baseline", *ON_GPU, "--command", "true")
+    assert "--device means nothing to a command of your own" in line
+
+
+# --- profiles for GPUs ---
+
+
+@pytest.mark.parametrize(("name", "needed"), [("gpu-no-tf32", 1), ("gpu-host", 1), ("nccl-log", 2), ("nccl-ring", 2)])
+def test_they_do_not_apply_without_gpus(refused, simulation, instant, name, needed):
+    line = refused("bench", name, "--python", simulation.python, "--data", "synthetic")
+    assert line == (
+        f"runner: profile '{name}' needs gpus to be {needed} or more, and here it is 0 "
+        "(those that training on --device cuda could use): it does not apply to this machine; choose another"
+    )
+
+
+def test_those_for_several_gpus_need_several(refused, simulation, instant, machine):
+    machine(1)
+    line = refused("bench", "nccl-ring", "--python", simulation.python, "--data", "synthetic", *ON_GPU)
+    assert "needs gpus to be 2 or more, and here it is 1" in line
+
+
+def test_they_are_measured_where_there_are_some(cli, simulation, instant, machine, run_folder):
+    machine(1)
+    fixed = ["--python", simulation.python, "--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder]
+    result = cli("matrix", "gpu-one-queue", "gpu-cublas-fixed", "nccl-log", *ON_GPU, *fixed)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.startswith("left out nccl-log: needs gpus to be 2 or more, and here it is 1")
+    events = record.read(run_folder)
+    assert [arm["name"] for arm in events[0]["plan"]["arms"]] == ["baseline", "gpu-one-queue", "gpu-cublas-fixed"]
+    given = [start["environment"].get("CUDA_DEVICE_MAX_CONNECTIONS") for start in simulation.starts()]
+    assert sorted(set(map(str, given))) == ["1", "None"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("env: {CUDA_VISIBLE_DEVICES: '3'}\n", "CUDA_VISIBLE_DEVICES='3' names GPU 3, and the machine has GPU 0 alone"),
+        ("env: {CUDA_VISIBLE_DEVICES: ''}\n", "CUDA_VISIBLE_DEVICES='' hides all GPUs"),
+        ("env: {NCCL_SOCKET_IFNAME: ib0}\n", "NCCL_SOCKET_IFNAME=ib0: the machine has only eth0, lo"),
+        ("env: {NCCL_ALGO: Rings}\n", "sets NCCL_ALGO: 'Rings' is not of the form it must have"),
+        ("env: {NCCL_P2P_LEVEL: nvl}\n", "sets NCCL_P2P_LEVEL: 'nvl' is none of its words; write one of LOC, NVL"),
+    ],
+)
+def test_settings_that_would_come_to_nothing_there(refused, simulation, instant, machine, write_profile, text, said):
+    machine(1)
+    mine = write_profile("mine", text)
+    assert said in refused("bench", mine, "--python", simulation.python, "--data", "synthetic", *ON_GPU)
+
+
+def test_the_list_says_which_do_not_apply(cli, monkeypatch):
+    monkeypatch.setattr("runner.worker.gpus.look", lambda: accelerator(1))
+    listed = {one["name"]: one["does_not_apply"] for one in json.loads(cli("profiles", "--json").stdout)}
+    assert (listed["baseline"], listed["gpu-host"]) == (None, None)
+    assert listed["nccl-log"] == (
+        "needs gpus to be 2 or more, and here it is 1 (those that training on --device cuda could use)"
+    )
+    said = " ".join(cli("profiles").stdout.split())
+    assert "note does not apply here: " in said
+    assert "nccl-ring, nccl-simple, " in said
+
+
+def test_the_report_names_the_gpu(bench, simulation, instant, machine):
+    machine(2)
+    said = " ".join(bench("mine", *ON_GPU).stdout.split())
+    assert "4 usable CPUs, NVIDIA H100 80GB HBM3 (driver 580.95.05); local" in said
+    simulation.inspection()
+    assert "H100" not in bench("mine", "--output", simulation.folder / "cpu").stdout
+
+
+def test_another_gpu_is_another_machine(bench, cli, simulation, instant, machine, run_folder):
+    machine(1)
+    simulation.worker("mine", seconds=times(0.5), does="interrupt", **{"from": 3})
+    assert bench("mine", *ON_GPU).returncode == 130
+    machine(1, driver="590.10")
+    result = cli("bench", "--resume", run_folder)
+    assert result.returncode == 2
+    assert "accelerator.driver was 580.95.05 and is now 590.10" in result.stderr

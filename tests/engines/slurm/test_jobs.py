@@ -1,0 +1,115 @@
+"""Jobs on a real Slurm cluster, in which each node has a run of its own: nodes die here."""
+
+from __future__ import annotations
+
+import json
+
+from runner import record
+from tests.engines.slurm.cluster import (
+    CLUSTER,
+    all_measure,
+    ended,
+    events,
+    last_lines,
+    measured,
+    slurm,
+)
+
+# --- measuring ---
+
+
+def test_each_node_measures_and_has_its_row(cli, simulated, folder):
+    result = cli(*simulated("--nodes", 2, "--partition", "work"))
+    assert result.returncode == 0, result
+    rows = [line.split() for line in result.stdout.splitlines() if line.startswith("node")]
+    assert [(row[0], row[1], row[2], row[-2]) for row in rows[1:]] == [
+        ("node1", "mine", "6", "FASTER"), ("node2", "mine", "6", "FASTER"),
+    ]  # fmt: skip
+    for node in ("node1", "node2"):
+        assert len(measured(folder, node)) == 12
+        assert record.read(folder / node)[0]["environments"]["mine"]["variables"] == {"SIMULATED": "mine"}
+    # the script is kept, and is what was submitted
+    (submitting,) = events(folder, "submitting")
+    assert submitting["script"] == (folder / "batch.sh").read_text()
+    assert [event["state"] for event in events(folder, "ended")] == ["COMPLETED"]
+    assert [one["state"] for one in json.loads((folder / "summary.json").read_text())["nodes"]] == ["measured"] * 2
+    # it is not measured again
+    again = cli("submit", "--resume", folder)
+    assert (again.returncode, again.stdout) == (0, result.stdout)
+    assert len(events(folder, "submitted")) == 1
+
+
+# --- going on ---
+
+
+def test_killed_and_resumed_follows_the_job_that_went_on(start, cli, simulated, slow, folder):
+    slow(0.3)
+    process = start(*simulated("--nodes", 2))
+    all_measure(folder, process)
+    process.kill()
+    process.wait()
+    slow(0)
+    result = cli("submit", "--resume", folder)
+    assert result.returncode == 0, result
+    assert len(events(folder, "submitted")) == 1
+
+
+def test_a_time_limit_comes_near(cli, simulated, slow, folder, simulation):
+    """Slurm tells the job some time before its limit: the record has an end, and the same command goes on."""
+    slow(2)
+    result = cli(*simulated("--nodes", 2, "--time", "1m", "--blocks", 20))
+    assert result.returncode == 1, result
+    assert last_lines(result) == [
+        "node1, node2: the job's time limit was near",
+        f"0 of 2 nodes measured; go on with: runner submit --resume {folder}",
+    ]
+    earlier = {node: measured(folder, node) for node in ("node1", "node2")}
+    for node, before in earlier.items():
+        assert record.read(folder / node)[-1]["reason"] == "interrupted"
+        assert 0 < len(before) < 40
+    slow(0)
+    resumed = cli("submit", "--resume", folder, "--time", "10m")
+    assert resumed.returncode == 0, resumed
+    for node, before in earlier.items():
+        assert measured(folder, node)[: len(before)] == before
+        assert len(measured(folder, node)) == 40
+
+
+def test_a_job_that_makes_room_for_another_is_requeued_and_goes_on(start, simulated, slow, folder):
+    slow(0.5)
+    process = start(*simulated("--nodes", 2, "--partition", "work", "--blocks", 10))
+    all_measure(folder, process)
+    urgent = ("--partition=urgent", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap", "sleep 1")
+    slurm("sbatch", *urgent)
+    result = ended(process)
+    assert result.returncode == 0, result
+    assert len(events(folder, "submitted")) == 1
+    for node in ("node1", "node2"):
+        assert len(measured(folder, node)) == 20
+        assert "resume" in [event["event"] for event in record.read(folder / node)]
+        assert "failure" not in [event["event"] for event in record.read(folder / node)]
+
+
+def test_a_node_dies(start, cli, simulated, slow, folder):
+    slow(0.5)
+    process = start(*simulated("--nodes", 2, "--blocks", 20))
+    all_measure(folder, process)
+    slurm(CLUSTER, "stop-node", "node2")
+    result = ended(process)
+    assert result.returncode == 1, result
+    lost, go_on = last_lines(result)
+    assert lost.startswith("node2: did not end by itself: Slurm says that the node is down and does not respond")
+    assert go_on == f"1 of 2 nodes measured; go on with: runner submit --resume {folder}"
+    assert len(measured(folder, "node1")) == 40
+    earlier = measured(folder, "node2")
+    assert 2 <= len(earlier) < 40
+    slurm(CLUSTER, "start-node", "node2")
+    slow(0)
+    done = (folder / "node1" / record.FILE_NAME).read_bytes()
+    resumed = cli("submit", "--resume", folder)
+    assert resumed.returncode == 0, resumed
+    assert measured(folder, "node2")[: len(earlier)] == earlier
+    assert len(measured(folder, "node2")) == 40
+    # only the node that lacked something was asked for
+    assert (folder / "node1" / record.FILE_NAME).read_bytes() == done
+    assert events(folder, "submitting")[-1]["wanted"] == ["node2"]

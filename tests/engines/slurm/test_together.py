@@ -1,0 +1,153 @@
+"""Nodes of a real Slurm cluster that train together, with real workers: ranks and nodes die here."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from runner import record
+from runner.engines.base import PROJECT
+from tests.engines.slurm.cluster import (
+    CLUSTER,
+    LOCAL,
+    NODES,
+    REAL_S,
+    SHORT,
+    all_measure,
+    ended,
+    events,
+    last_lines,
+    measured,
+    slurm,
+    waiting_for,
+)
+
+# From the death of a rank or a node to the end of all others.
+DEATH_S = 30
+TOGETHER = "all-nodes"
+# Enough for samples: both nodes share the CPUs of this machine.
+JOINT = ("--nodes", 2, "--nproc", 1, "--warmup-steps", 1, *SHORT)
+# So many do not end by themselves.
+ENDLESS = "1000000"
+
+
+def first(seed):
+    """The arm with which a run begins (see runner.plan)."""
+    names = ["baseline", "1 process"]
+    random.Random(f"{seed}:0").shuffle(names)
+    return names[0]
+
+
+SEED = next(seed for seed in itertools.count(1) if first(seed) == "baseline")
+# What a rank runs at its start: the counters of the CPUs are read when steps are about to be timed.
+TROUBLE = """
+import os, sys
+def fail(event, arguments):
+    if event == "open" and str(arguments[0]) == "/proc/stat":
+        open("{died}", "w").close()
+        raise RuntimeError("planted trouble")
+if os.environ.get("RANK") == "1" and "--ranked" in sys.orig_argv:
+    sys.addaudithook(fail)
+"""
+
+
+def ranks_of(events):
+    return {
+        event["arm"]: [(rank["rank"], rank["node"]) for rank in event["ranks"]] for event in events if "ranks" in event
+    }
+
+
+def test_ranks_on_both_nodes_train_together(start, cli, folder):
+    """What was measured when it was interrupted stays, and it goes on where it was."""
+    process = start("submit", "jemalloc", *JOINT, "--blocks", 1, "--output", folder)
+    all_measure(folder, process, [TOGETHER], at_least=1, patience_s=REAL_S)
+    process.send_signal(signal.SIGINT)
+    interrupted = ended(process, REAL_S)
+    assert interrupted.returncode == 130, interrupted
+    assert record.read(folder / TOGETHER)[-1]["reason"] == "interrupted"
+    earlier = measured(folder, TOGETHER)
+    result = cli("submit", "--resume", folder, timeout_s=REAL_S)
+    assert result.returncode == 0, result
+    rows = [line.split()[:2] for line in result.stdout.splitlines() if line.startswith(TOGETHER)]
+    assert rows == [[TOGETHER, "jemalloc"], [TOGETHER, "1"]]
+    found = measured(folder, TOGETHER)
+    assert found[: len(earlier)] == earlier
+    both = [(0, "node1"), (1, "node2")]
+    assert ranks_of(found) == {"baseline": both, "jemalloc": both}
+    by_arm = {event["arm"]: event for event in found}
+    assert (len(found), by_arm.keys()) == (3, {"baseline", "jemalloc", "1 process"})
+    for rank in by_arm["jemalloc"]["ranks"]:
+        # what the profile sets is in effect in each, and nothing of Slurm's or the user's
+        assert rank["evidence"]["malloc"]["allocator"] == "jemalloc"
+        assert [*rank["evidence"]["variables"]["sensitive"]] == ["LD_PRELOAD"]
+    losses = by_arm["baseline"]["losses"]
+    assert losses == pytest.approx(by_arm["1 process"]["losses"], rel=1e-3)
+    assert "1 process" in cli("report", folder).stdout
+    assert [path.name for path in folder.iterdir() if path.is_dir()] == [TOGETHER]
+    assert events(folder, "submitting")[-1]["wanted"] == ["node1", "node2"]
+
+
+def test_ranks_on_both_nodes_under_apptainer(cli, tmp_path, engine_options, surroundings, project):
+    folder = tmp_path / "run"
+    image = engine_options("apptainer")
+    arguments = ["submit", "jemalloc-retain", *image, *JOINT, "--blocks", 1, "--output", folder]
+    result = cli(*arguments, cwd=project, timeout_s=REAL_S, **surroundings)
+    assert result.returncode == 0, result
+    found = [event for event in measured(folder, TOGETHER) if event["arm"] == "jemalloc-retain"]
+    assert ranks_of(found) == {"jemalloc-retain": [(0, "node1"), (1, "node2")]}
+    assert [rank["evidence"]["malloc"]["allocator"] for rank in found[0]["ranks"]] == ["jemalloc"] * 2
+
+
+def test_a_rank_that_dies_is_named_and_its_log_shown_and_the_others_end(cli, folder, tmp_path):
+    died = tmp_path / "died"
+    (tmp_path / "sitecustomize.py").write_text(TROUBLE.format(died=died))
+    result = cli("submit", "baseline", *JOINT, "--blocks", 1, "--output", folder, PYTHONPATH=f"{tmp_path}:{PROJECT}")
+    assert result.returncode == 1, result
+    failed, go_on = last_lines(result)
+    assert failed.startswith(f"{TOGETHER}: block 1, baseline: the worker lost rank 1 on node2, which ended with exit ")
+    assert failed.endswith("RuntimeError: planted trouble"), failed
+    assert go_on == f"not measured to the end; go on with: runner submit --resume {folder}"
+    (failure,) = [event for event in record.read(folder / TOGETHER) if event["event"] == "failure"]
+    assert failure["time"] - died.stat().st_mtime < DEATH_S
+
+
+def ranks():
+    """The processes of ranks that train without an end, on both nodes, by their numbers on this machine."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (entry / "cmdline").read_bytes().decode().split("\0")
+            if {"--ranked", ENDLESS} <= {*words}:
+                found.append(int(entry.name))
+    return found
+
+
+def test_a_node_that_dies_ends_the_others(start, folder):
+    length = ("--steps", ENDLESS, "--blocks", 1, "--data", "synthetic", "--seed", SEED)
+    process = start("submit", "baseline", "--nodes", 2, "--nproc", 1, *length, "--output", folder)
+    waiting_for(lambda: process.poll() is not None or len(ranks()) == 2, REAL_S)
+    assert process.poll() is None, process.communicate()
+    time.sleep(3)  # they import torch, and meet
+    slurm(CLUSTER, "stop-node", "node2")
+    waiting_for(lambda: not ranks(), DEATH_S)
+    result = ended(process)
+    assert result.returncode == 1, result
+    assert last_lines(result)[0].startswith(f"{TOGETHER}: block 1, baseline: the worker lost ")
+    assert record.read(folder / TOGETHER)[-1]["reason"] == "a worker failed"
+
+
+def test_a_node_of_several_that_has_another_image(cli, folder):
+    """None of them trains; Apptainer is not started."""
+    sif = LOCAL / "image.sif"
+    sif.write_bytes(b"the image")
+    (NODES / "node2/local/image.sif").write_bytes(b"another image")
+    result = cli("submit", "baseline", "--engine", "apptainer", "--sif", sif, *JOINT, "--blocks", 1, "--output", folder)
+    assert result.returncode == 2, result
+    assert last_lines(result)[0].startswith(f"node2: {sif}: is another image here (sha256:")
+    assert not (folder / TOGETHER).exists()

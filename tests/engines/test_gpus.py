@@ -1,0 +1,96 @@
+"""How engines hand on GPUs, and what they say where there is nothing to hand on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runner.engines import apptainer, docker, gpus, podman
+from runner.engines.base import EngineOptions, Task
+from runner.errors import InputError
+from runner.worker import nvml
+from runner.worker.nvml import Nvml, Unavailable
+from tests.nvidia import Library
+
+WORDS = {
+    docker.DockerEngine: "--gpus all", podman.PodmanEngine: "--device nvidia.com/gpu=all",
+    apptainer.ApptainerEngine: "--nv",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", WORDS, ids=lambda engine: engine.name)
+def test_only_training_on_gpus_is_given_them(engine):
+    made = engine.__new__(engine)
+    made._options, made._sif, made._rootless = EngineOptions(), Path("x.sif"), False
+    made._described = {"image": "x"}
+    with_them = " ".join(made.command(Task(("train",), gpus=True)))
+    assert WORDS[engine] in with_them
+    assert with_them.index(WORDS[engine]) < with_them.index("runner.worker")
+    assert WORDS[engine] not in " ".join(made.command(Task(("train",))))
+
+
+def test_what_the_daemon_is_asked_for():
+    (request,) = docker._all_gpus(Task(("train",), gpus=True))
+    assert (request["Count"], request["Capabilities"]) == (-1, [["gpu"]])
+    assert docker._all_gpus(Task(("train",))) is None
+
+
+def test_the_driver_is_missing(monkeypatch):
+    def start():
+        raise Unavailable("no NVIDIA driver is seen")
+
+    monkeypatch.setattr(nvml, "start", start)
+    with pytest.raises(InputError, match=r"^--device cuda: the driver is missing on this machine: no NVIDIA driver"):
+        gpus.require()
+
+
+def test_the_device_is_missing():
+    with pytest.raises(InputError, match=r"^--device cuda: the device is missing: the driver 580.95.05 shows no GPU"):
+        gpus.require(Nvml(Library(gpus=0)))
+    gpus.require(Nvml(Library(gpus=1)))
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        'was not started: could not select device driver "" with capabilities: [[gpu]]',
+        "ended with exit status 126\nError: setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=all",
+        "ended with exit status 125\nError: stat nvidia.com/gpu=all: no such file or directory",
+    ],
+)
+def test_the_container_toolkit_is_missing(failure):
+    first, _, printed = failure.partition("\n")
+    assert gpus.explained(first, printed).startswith("was not started: NVIDIA's container toolkit is missing")
+
+
+def test_other_failures_stay_what_they_are():
+    assert gpus.explained("ended with exit status 1", "ValueError") == "ended with exit status 1"
+    assert gpus.explained(None, "unresolvable CDI devices") is None
+
+
+@pytest.mark.parametrize("engine", ["docker", "podman"])
+def test_a_real_engine_without_the_toolkit_says_so(requires, refused, built_image, monkeypatch, engine):
+    """The driver is made up, so that the engine is asked; that it has no way to a GPU is its own answer."""
+    requires(engine)
+    if nvml_is_here():
+        pytest.skip("this machine has a driver")
+    image = built_image(engine)
+    used = {"docker": docker.DockerEngine, "podman": podman.PodmanEngine}[engine](EngineOptions(image=image))
+    monkeypatch.setattr(nvml, "start", lambda: Nvml(Library()))
+    outcome = used.run(Task(("inspect", "--gpus"), gpus=True))
+    assert outcome.failure.startswith("was not started: NVIDIA's container toolkit is missing"), outcome
+
+
+def nvml_is_here() -> bool:
+    return Path("/proc/driver/nvidia/version").exists()
+
+
+@pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])
+def test_a_machine_without_a_driver(refused, engine_options, engine, tmp_path):
+    if nvml_is_here():
+        pytest.skip("this machine has a driver")
+    options = engine_options(engine)
+    more = ("--device", "cuda", "--data", "synthetic", "--output", tmp_path / "x")
+    line = refused("bench", "physical-cores", *options, *more)
+    assert "--device cuda: the driver is missing on this machine: no NVIDIA driver is seen" in line

@@ -1,0 +1,72 @@
+"""Several processes of one command, some of which compute on GPUs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner.environment import Environment
+from runner.execution.testimony import check_sample, read
+
+NCCL_LOG = Environment("nccl-log", "", {}, {}, (), {"nccl.log": "written", "openmp.runtime": "gnu"}, "same")
+RANK = {"gpu": {"name": "a GPU"}, "nccl": {"log": "written"}}
+LAUNCHER = {"gpu": {}, "nccl": {"log": "not written"}}
+
+
+def evidence(found, runtime="gnu"):
+    return {**found, "openmp": {"runtime": runtime}, "variables": {"sensitive": {}, "preloaded": {}}}
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """The processes' verdicts, in the order of what each found."""
+
+    def judge(*found):
+        for pid, one in enumerate(found, start=1):
+            (tmp_path / f"{pid}.json").write_text(json.dumps({"pid": pid, "argv": ["python"], "evidence": one}))
+        return [witness.holds for witness in read(tmp_path, NCCL_LOG, {})]
+
+    return judge
+
+
+def test_what_starts_the_ranks_need_show_nothing_of_gpus(judged):
+    assert judged(evidence(LAUNCHER), evidence(RANK), evidence(RANK)) == [True, True, True]
+
+
+def test_it_must_show_all_else(judged):
+    assert judged(evidence(LAUNCHER, runtime="intel"), evidence(RANK)) == [False, True]
+
+
+def test_a_rank_without_a_log_is_a_failure(judged):
+    assert judged(evidence(LAUNCHER), evidence({**RANK, "nccl": {"log": "not written"}})) == [True, False]
+
+
+def test_where_no_process_computed_on_a_gpu_nothing_was_in_effect(judged):
+    assert judged(evidence(LAUNCHER), evidence(LAUNCHER)) == [False, False]
+
+
+def test_a_sample_of_a_command_is_judged_alike():
+    ranks = [{"pid": pid, "argv": ["python"], "evidence": evidence(RANK)} for pid in (2, 3)]
+    sample = {"evidence": evidence(LAUNCHER), "stderr": "", "other_processes": ranks}
+    assert all(one.holds for one in check_sample(NCCL_LOG, sample, {}))
+    alone = {"evidence": evidence(LAUNCHER), "stderr": ""}
+    assert [one.key for one in check_sample(NCCL_LOG, alone, {}) if not one.holds] == ["nccl.log"]
+
+
+@pytest.mark.parametrize(
+    ("uuids", "seen"),
+    [
+        (("GPU-1", "GPU-2"), "apart"),
+        (("GPU-1", "GPU-1"), "ranks 0 and 1 on GPU GPU-1 of here"),
+        (("GPU-1", None), "apart"),
+    ],
+)
+def test_ranks_have_a_gpu_each(uuids, seen):
+    ranks = [
+        {"rank": rank, "node": "here", "cpus": [rank], "evidence": evidence({"gpu": {"uuid": uuid} if uuid else {}})}
+        for rank, uuid in enumerate(uuids)
+    ]
+    environment = Environment("mine", "", {}, {}, (), {}, "same")
+    checks = {one.key: one.seen for one in check_sample(environment, {"ranks": ranks, "stderr": ""}, {})}
+    assert checks == {"CPUs of ranks": "apart", "GPUs of ranks": seen}

@@ -1,0 +1,49 @@
+"""An engine that has images, whose workers are not started: those of each image behave as its own simulation has it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from runner.engines.base import EngineOptions
+from runner.engines.container import LIMITS
+from runner.errors import InputError
+from tests.instant_engine import InstantEngine
+from tests.simulation import Simulation
+
+
+class _InImage(InstantEngine):
+    def __init__(self, simulation: Simulation, described: dict[str, Any], options: frozenset[str]) -> None:
+        super().__init__(simulation)
+        self.name = described["name"]
+        self.options = options
+        self._described = described
+
+    def describe(self) -> dict[str, Any]:
+        return self._described
+
+
+class InstantImages:
+    """Stands for the engine ``name`` in the registry, whose images are named by ``option``: image or sif."""
+
+    def __init__(self, folder: Path, name: str = "docker", option: str = "image") -> None:
+        self._folder, self._name, self._option = folder, name, option
+        self._images: dict[str, _InImage] = {}
+
+    def add(self, image: str, digest: str | None = None) -> Simulation:
+        """Make the image, with a digest of its name's or another; what its workers do is the simulation's."""
+        folder = self._folder / hashlib.sha256(image.encode()).hexdigest()[:12]
+        folder.mkdir(parents=True, exist_ok=True)
+        simulation = Simulation(folder)
+        digest = digest or f"sha256:{hashlib.sha256(image.encode()).hexdigest()}"
+        described = {"name": self._name, "version": "27.1", "image": image, "digest": digest}
+        self._images[image] = _InImage(simulation, described, frozenset({self._option}) | LIMITS)
+        return simulation
+
+    def __call__(self, options: EngineOptions) -> InstantEngine:
+        """What the registry of engines does to get one."""
+        named = str(getattr(options, self._option))
+        if named not in self._images:
+            raise InputError(f"there is no image '{named}'; build it")
+        return self._images[named]

@@ -1,0 +1,68 @@
+"""All that is installed in an image, by what package managers leave behind."""
+
+from __future__ import annotations
+
+import json
+from importlib import metadata
+from pathlib import Path
+
+from runner.worker.contents import conda_packages, contents, python_packages, system_packages, torch_build
+from runner.worker.inspection import inspect
+
+STATUS = """\
+Package: libjemalloc2
+Status: install ok installed
+Version: 5.3.0-1
+Description: general-purpose scalable concurrent malloc
+ Version: of nothing, this is the description
+
+Package: removed
+Status: deinstall ok config-files
+Version: 1.0
+
+Package: half-there
+Status: install ok half-configured
+Version: 1.0
+
+Package: libc6
+Status: hold ok installed
+Version: 2.36-9+deb12u9
+"""
+
+
+def test_debians_packages_are_those_that_are_installed(tmp_path: Path) -> None:
+    (tmp_path / "var/lib/dpkg").mkdir(parents=True)
+    (tmp_path / "var/lib/dpkg/status").write_text(STATUS)
+    assert system_packages(tmp_path) == {"libjemalloc2": "5.3.0-1", "libc6": "2.36-9+deb12u9"}
+
+
+def test_another_system_has_none_that_are_known(tmp_path: Path) -> None:
+    assert system_packages(tmp_path) == {}
+
+
+def test_condas_packages_are_found_beside_the_interpreter_too(tmp_path: Path) -> None:
+    for folder, name in (("conda-meta", "python"), ("conda/conda-meta", "jemalloc")):
+        (tmp_path / folder).mkdir(parents=True)
+        record = {"name": name, "version": "5.3.0", "build": "h0_0"}
+        (tmp_path / folder / f"{name}.json").write_text(json.dumps(record))
+    (tmp_path / "conda-meta/history").touch()
+    assert conda_packages(tmp_path) == {"python": "5.3.0 h0_0", "jemalloc": "5.3.0 h0_0"}
+
+
+def test_packages_of_python_have_one_spelling() -> None:
+    found = python_packages()
+    assert found["numpy"] == metadata.version("numpy")
+    assert found["typing-extensions"] == metadata.version("typing_extensions")
+    assert not any(set(name) & set("_.ABCDEFGHIJKLMNOPQRSTUVWXYZ") for name in found)
+
+
+def test_pytorch_says_from_which_commit_it_was_built() -> None:
+    import torch
+
+    assert torch_build()["git_version"] == torch.version.git_version
+    assert "cuda" not in torch_build()  # this is the build for CPUs
+
+
+def test_an_inspection_has_all_this_only_where_it_is_asked_for() -> None:
+    assert "contents" not in inspect(())
+    assert inspect((), with_contents=True)["contents"].keys() == contents().keys()
