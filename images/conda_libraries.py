@@ -29,7 +29,7 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 PROJECT = Path(__file__).resolve().parent.parent
 LOCK = PROJECT / "images/cpu/conda.lock"
@@ -365,5 +365,16 @@ def main() -> int:
     return 0
 
 
+def leave(status: int) -> NoReturn:
+    """End without taking the interpreter down.
+
+    The conda client's threads outlive what they were started for, and one that still returns an object to Python while
+    the interpreter goes aborts the process (PyGILState_Release, seen with py-rattler 0.28 after a finished install).
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())
