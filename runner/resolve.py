@@ -111,13 +111,14 @@ def binds(prefix: Sequence[str]) -> bool:
 
 
 def _of_its_rank(profile: Profile, inspection: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What one of the profile's ranks has. Raises InputError where there are too few CPUs, or it is one of others."""
+    """What one of the profile's ranks has. Raises InputError where there are too few cores, or it is one of others."""
     if "whole" in inspection:
         raise InputError(f"profile '{profile.name}' has {profile.ranks} ranks of its own; leave --nproc out")
-    usable = inspection["facts"]["usable_cpus"]
-    if usable < profile.ranks:
+    cores = inspection["facts"]["physical_cores"]
+    if cores < profile.ranks:
+        there = "1 core is" if cores == 1 else f"{cores} cores are"
         raise InputError(
-            f"profile '{profile.name}' trains on {profile.ranks} ranks, and here {usable} CPUs are usable: "
+            f"profile '{profile.name}' trains on {profile.ranks} ranks, and here {there} usable: "
             "it does not apply to this machine; choose another"
         )
     return of_rank(inspection, profile.ranks)

@@ -1,4 +1,4 @@
-"""Which numbers of ranks can share the batches of a workload."""
+"""Which numbers of ranks can share the batches of a workload, and the cores of a node."""
 
 from __future__ import annotations
 
@@ -33,6 +33,17 @@ def unshared(name: str, how: Options, ranks: int, nodes: int = 1) -> tuple[str, 
     why = f"a batch of {name} has {whole} {what}, which {every} ranks can't share evenly"
     mend = f"give one of: {', '.join(fitting)}" if fitting else "take another number of nodes"
     return why, f"{mend}, or another --scale"
+
+
+def crowded(ranks: int, cores: int, where: str) -> str | None:
+    """Why so many ``ranks`` can't be on the usable ``cores`` of one node, and the mend; None where they can.
+
+    Two hardware threads of a core share its units: ranks on them would slow each other down.
+    """
+    if ranks <= max(1, cores):
+        return None
+    there, mend = ("core is", "leave it out") if cores == 1 else ("cores are", f"give --nproc {cores} or less")
+    return f"--nproc {ranks}: only {cores} {there} usable ({where}), and each rank takes one of its own; {mend}"
 
 
 def not_tried(trained: str | None, how: Options, numerics: str, ranks: int) -> str | None:

@@ -130,16 +130,17 @@ def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then:
     training.require(workloads, how)
     together = ranks.together(arguments)
     nodes = getattr(arguments, "nodes", None) or 1
-    most = max(arm.ranks or together for arm in arms)
+    numbers = [arm.ranks or together for arm in arms]
+    most = max(numbers)
     ranks.require_shares(arms, None if own else trained, how, together, nodes)
-    ranks.require_exchange(arguments, workloads, how, most * nodes)
+    ranks.require_exchange(arguments, workloads, how, most * nodes, min(numbers) * nodes)
     looked_for = [*(loaded.prefix[0] for loaded in profiles.values() if loaded.prefix), *training.tools(how)]
     around = surroundings(arguments, arms, looked_for)
     seen = around.seen
     image_differences.require_two(arms, seen)
     training.require_in(seen, workloads, how)
-    ranks.require_room(seen, together)
     ranks.require_gpus(seen, most, how)
+    ranks.require_room(seen, together)
     environments, inside = {}, {}
     for arm in arms:
         inspection = seen[arm.place]["inspection"]

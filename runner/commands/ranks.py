@@ -151,25 +151,25 @@ def require_batch(name: str, how: Options, ranks: int, nodes: int, what: str) ->
 
 
 def require_room(seen: Mapping[str, Mapping[str, Any]], ranks: int) -> None:
-    """Raise InputError where the CPUs are too few, as they were ``seen`` under each engine."""
+    """Raise InputError where the cores are too few, as they were ``seen`` under each engine."""
     for engine, about in seen.items():
-        usable = about["inspection"]["facts"]["usable_cpus"]
-        if ranks > max(1, usable):
-            mend = f"give --nproc {usable} or less" if usable > 1 else "leave it out"
-            raise InputError(
-                f"--nproc {ranks}: only {usable} CPU{'s are' if usable > 1 else ' is'} usable (engine {engine}), and "
-                f"each rank takes one of its own; {mend}"
-            )
+        if found := shares.crowded(ranks, about["inspection"]["facts"]["physical_cores"], f"engine {engine}"):
+            raise InputError(found)
 
 
-def require_exchange(arguments: argparse.Namespace, workloads: Iterable[str], how: Options, ranks: int) -> None:
-    """Raise InputError where ``ranks`` can't exchange as they are to, or one process is to exchange something."""
+def require_exchange(
+    arguments: argparse.Namespace, workloads: Iterable[str], how: Options, ranks: int, fewest: int | None = None
+) -> None:
+    """Raise InputError where ``ranks`` can't exchange as they are to, or one process is to exchange something.
+
+    ``fewest`` is how many an arm has, where arms have different numbers.
+    """
     backend = getattr(arguments, "backend", None)
     if backend and ranks == 1:
         raise InputError(f"--backend {backend} means nothing to one process; add --nproc, or leave it out")
     if how.exchange == NCCL and how.device != CUDA:
         raise InputError(f"--backend {NCCL}: NCCL exchanges between GPUs alone; add --device {CUDA}, or leave it out")
-    if ranks == 1 and any(map(exchanges, workloads)):
+    if (fewest or ranks) == 1 and any(map(exchanges, workloads)):
         raise InputError("--workload all-reduce: one process has nobody to exchange with; give runner bench --nproc N")
 
 

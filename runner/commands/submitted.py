@@ -31,9 +31,9 @@ OF_THE_FLEET = ("judged", "html", "prometheus")
 NOT_PASSED_ON = ("command", "profile", "engine", "resume", "output", "json", "own", "data", *OF_THE_JOB, *OF_THE_FLEET)
 # sbatch's options that the batch script sets itself, or that would make another kind of job.
 SET_BY_SCRIPT = (
-    "array", "chdir", "cpus-per-task", "dependency", "error", "exclude", "exclusive", "export", "hold", "input",
-    "job-name", "mem", "nodelist", "nodes", "no-kill", "no-requeue", "ntasks", "ntasks-per-node", "open-mode",
-    "output", "partition", "requeue", "signal", "time", "wait", "wrap",
+    "array", "chdir", "clusters", "cpus-per-task", "dependency", "error", "exclude", "exclusive", "export", "hold",
+    "input", "job-name", "mem", "nodelist", "nodes", "no-kill", "no-requeue", "ntasks", "ntasks-per-node", "open-mode",
+    "output", "partition", "requeue", "signal", "test-only", "time", "wait", "wrap",
 )  # fmt: skip
 # A job takes longer than the budget, which counts workers only: each node looks into its image first.
 SLACK, BEGIN_AND_END_S = 1.25, 600.0
@@ -73,7 +73,8 @@ def settings(arguments: argparse.Namespace) -> Settings:
     trained = None if own else _workload(arguments)
     each, of_nodes = arguments.nproc or 1, nodes if joint else 1
     ranks.require_shares(arms, trained, how, each, of_nodes)
-    ranks.require_exchange(arguments, [trained] if trained else [], how, each * of_nodes)
+    numbers = [(arm.ranks or each) * of_nodes for arm in arms]
+    ranks.require_exchange(arguments, [trained] if trained else [], how, max(numbers), min(numbers))
     sif = str(Path(arguments.sif or apptainer.SIF).absolute()) if engine == "apptainer" else None
     return Settings(
         id=secrets.token_hex(4),
@@ -94,6 +95,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
         options=tuple(given),
         fleet=fleet,
         joint=joint,
+        ranks=each,
     )
 
 

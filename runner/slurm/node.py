@@ -17,12 +17,13 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
-from runner import cli
+from runner import cli, shares
 from runner.engines import apptainer
 from runner.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
 from runner.slurm import outcome, roll_call
 from runner.slurm.outcome import LOG, Outcome
 from runner.slurm.settings import TOGETHER, Settings
+from runner.worker.host import cpu_facts
 
 # Says that the time limit is near (--signal of the batch script). Slurm sends a signal to all processes of a step: this
 # one means nothing to the others, so that the worker that is being measured is left for the runner to end.
@@ -71,6 +72,8 @@ def _check(settings: Settings, folder: Path, node: str, job: str) -> int:
     place = folder / node
     try:
         _require(settings, folder, node, job)
+        if crowded := shares.crowded(settings.ranks, int(cpu_facts()["physical_cores"]), "this node"):
+            raise InputError(crowded)  # the runner looks at its own node only
         _require_same_nodes(folder, os.environ.get(NODES, ""))
     except InputError as error:
         print(f"runner: {node}: {error}", file=sys.stderr)

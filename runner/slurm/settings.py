@@ -25,6 +25,7 @@ class Settings:
     time limit, None for the partition's own. ``options`` go to sbatch as they are. In a ``fleet`` each node of
     ``nodelist`` has a job of its own, which starts when that node is free; else all are in one job. With ``joint``
     there is one run, on the job's first node, whose workers train on all nodes together; else each has its own run.
+    ``ranks`` train on each node.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Settings:
     options: tuple[str, ...]
     fleet: bool = False
     joint: bool = False
+    ranks: int = 1
 
     @property
     def runs(self) -> int:

@@ -47,13 +47,10 @@ def places(ranks: int, cpus: Collection[int], root: Path = Path("/")) -> list[li
     """Which of ``cpus`` each of ``ranks`` gets: as many each, whole cores, and of one NUMA node where they fit there.
 
     Then nodes have equally many ranks, or nearly so. As many cores as there are for each come before that: where so
-    large parts don't fit into nodes, some rank has cores of two. What is left over stays idle. With more ranks
-    than cores, each gets hardware threads; with more than CPUs (which is good for nothing but a test), they share
-    these.
+    large parts don't fit into nodes, some rank has cores of two. What is left over stays idle. More ranks
+    than cores share these, which is good for nothing but a test: the runner refuses it.
     """
     nodes = [*_cores_of_nodes(cpus, root).values()]
-    if sum(map(len, nodes)) < ranks:
-        nodes = [[[cpu] for core in cores for cpu in core] for cores in nodes]
     every = [core for cores in nodes for core in cores]
     if len(every) < ranks:
         return [every[rank % len(every)] for rank in range(ranks)]

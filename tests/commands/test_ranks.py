@@ -11,6 +11,7 @@ from runner import quality, record
 from runner.plan import Plan
 from runner.slurm import step
 from runner.worker.workloads import WORKLOADS
+from tests.commands.conftest import FACTS
 from tests.simulation import STEADY, times
 
 # What a step takes beside that of one process: on two ranks of the baseline and of the profile, and on half the CPUs.
@@ -221,11 +222,22 @@ def test_what_an_engine_knows_of_a_failure_is_said_beside_the_rank(bench, worker
 # --- what can't be measured so ---
 
 
-def test_more_ranks_than_cpus(refused, bench_arguments, workers, run_folder):
-    line = refused(*bench_arguments("mine", "--nproc", 8))
+@pytest.mark.parametrize("ranks", [4, 8])
+def test_more_ranks_than_cores(refused, bench_arguments, workers, run_folder, ranks):
+    """There are four CPUs here, two of each core."""
+    line = refused(*bench_arguments("mine", "--nproc", ranks))
     assert line == (
-        "runner: --nproc 8: only 4 CPUs are usable (engine local), and each rank takes one of its own; "
-        "give --nproc 4 or less"
+        f"runner: --nproc {ranks}: only 2 cores are usable (engine local), and each rank takes one of its own; "
+        "give --nproc 2 or less"
+    )
+    assert not run_folder.exists()
+
+
+def test_ranks_on_a_single_core(refused, bench_arguments, simulation, run_folder):
+    simulation.inspection(facts={**FACTS, "physical_cores": 1})
+    line = refused(*bench_arguments("mine", "--nproc", 2))
+    assert line == (
+        "runner: --nproc 2: only 1 core is usable (engine local), and each rank takes one of its own; leave it out"
     )
     assert not run_folder.exists()
 
@@ -314,7 +326,7 @@ def test_a_profile_with_ranks_is_measured_beside_one_process(bench, simulation, 
     ("text", "options", "said"),
     [
         (OWN_RANKS, ["--nproc", 2], "profile 'mine' has 2 ranks of its own; leave --nproc out"),
-        ("ranks: 8\n", [], "profile 'mine' trains on 8 ranks, and here 4 CPUs are usable: it does not apply to this "),
+        ("ranks: 4\n", [], "profile 'mine' trains on 4 ranks, and here 2 cores are usable: it does not apply to this "),
         ("ranks: 3\n", [], "profile 'mine', ranks: 3: a batch of cnn has 64 images, which 3 ranks can't share "),
         ("ranks: 0\n", [], "'ranks' must be a whole number above 0: how many processes train together, not int 0"),
         ("ranks: yes\n", [], "'ranks' must be a whole number above 0: how many processes train together, not bool Tr"),

@@ -237,6 +237,14 @@ def test_a_node_that_could_not_take_part_says_why(submitted, check, tmp_path):
     assert check(job="18") == (0, None)  # it was mended
 
 
+def test_a_node_of_several_with_too_few_cores(submitted, check):
+    submitted(joint=True, ranks=10_000)
+    status, said = check()
+    assert (status, said.status) == (2, 2)
+    assert said.problem.startswith("--nproc 10000: only ")
+    assert " usable (this node), and each rank takes one of its own; " in said.problem
+
+
 def test_a_node_of_several_whose_clock_is_apart(submitted, check, folder):
     submitted(joint=True)
     (folder / f"roll-call-{JOB}").write_text("before node1 50\nanswer node2 160 nothing\nafter node1 60\n")

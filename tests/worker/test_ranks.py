@@ -44,8 +44,6 @@ SOCKETS = [(node, core) for _ in range(2) for node in range(2) for core in range
         # two cores each fit twice into each node, and two stay idle
         (3, [[0, 1, 8, 9], [2, 3, 10, 11], [4, 5, 12, 13]]),
         (8, [[core, core + 8] for core in range(8)]),
-        # more ranks than cores: the threads of a core are next to each other
-        (16, [[cpu] for core in range(8) for cpu in (core, core + 8)]),
     ],
 )
 def test_ranks_get_whole_cores_of_one_node(machine, count, expected):
@@ -81,7 +79,7 @@ def test_without_a_topology_each_cpu_is_a_core(tmp_path):
     assert ranks.places(2, {0, 1, 2, 3}, tmp_path) == [[0, 1], [2, 3]]
 
 
-def test_more_ranks_than_cpus_share_them(tmp_path):
+def test_more_ranks_than_cores_share_them(tmp_path):
     assert ranks.places(4, {0, 1}, tmp_path) == [[0], [1], [0], [1]]
 
 

@@ -34,7 +34,7 @@ def test_ranks_threads_and_allocators_are_searched(tuned, cli, engine, local, to
     found = written(local)
     assert (found.ranks, found.preload) == (2, ("jemalloc",))
     words = " ".join(result.stdout.split())
-    assert "left out ranks=sixteen: trains on 16 ranks, and here 4 CPUs are usable" in words
+    assert "left out ranks=sixteen: trains on 16 ranks, and here 2 cores are usable" in words
     assert "scaling tuned on 2 ranks A rank communicates, or waits for others, during 10.0% of a step" in words
     plan = Plan.from_json(record.read(tmp_path / "tuning/confirmation")[0]["plan"])
     assert [arm.ranks for arm in plan.arms] == [0, 0, 2]
