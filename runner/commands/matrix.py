@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from runner.plan import REFERENCE_PROFILE, Arm
 from runner.preflight import preflight
 from runner.profile import Profile
 from runner.progress import Progress
-from runner.resolve import resolve
+from runner.resolve import of_rank, resolve
 from runner.tuning.narrow import identity, together, why
 from runner.worker.workloads import DEFAULT
 
@@ -66,7 +66,14 @@ def _try_and_measure(arguments: argparse.Namespace) -> int:
     reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine)
     around = measuring.surroundings(arguments, [reference], [*sorted(prefixes), *training.tools(how)])
     training.require_in(around.seen, workloads, how)
-    choice = choose(loaded, around.seen[engine]["inspection"], arguments.force, arguments.allow_unknown)
+
+    def require_ranks(environment: Environment) -> None:
+        arm = Arm(environment.profile, environment.profile, engine, ranks=_own_ranks(environment))
+        ranks.require_shares([arm], next(iter(workloads), None), how, 1)
+        ranks.require_gpus(around.seen, environment.ranks, how)
+
+    inspection = around.seen[engine]["inspection"]
+    choice = choose(loaded, inspection, arguments.force, arguments.allow_unknown, require_ranks)
     try_once(choice, arguments, engine, around)
     for names, reason in together(choice.left_out).items():
         print(f"left out {names}: {reason}", file=sys.stderr)
@@ -81,14 +88,26 @@ def _try_and_measure(arguments: argparse.Namespace) -> int:
 
 def arms_of(choice: Choice, engine: str) -> list[Arm]:
     reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine)
-    return [reference, *(Arm(name, given, engine) for name, given in choice.named.items())]
+    own = {name: _own_ranks(environment) for name, environment in choice.environments.items()}
+    return [reference, *(Arm(name, given, engine, ranks=own[name]) for name, given in choice.named.items())]
 
 
-def choose(loaded: Mapping[str, Profile], inspection: Mapping[str, Any], force: bool, allow_unknown: bool) -> Choice:
+def _own_ranks(environment: Environment) -> int:
+    """On how many ranks an arm of it trains, as arms say it: 0 for one process."""
+    return environment.ranks if environment.ranks > 1 else 0
+
+
+def choose(
+    loaded: Mapping[str, Profile],
+    inspection: Mapping[str, Any],
+    force: bool,
+    allow_unknown: bool,
+    require: Callable[[Environment], None] = lambda environment: None,
+) -> Choice:
     """Which of the profiles can be measured in the image that was inspected; ``loaded`` has them as they were named.
 
-    Those that come to the same processes here are measured once, under all their names. Raises InputError for two
-    different profiles of one name.
+    ``require`` raises InputError for one that can't train what is to be trained. Those that come to the same processes
+    here are measured once, under all their names. Raises InputError for two different profiles of one name.
     """
     choice = Choice()
     alike: dict[str, list[str]] = {}
@@ -98,8 +117,10 @@ def choose(loaded: Mapping[str, Profile], inspection: Mapping[str, Any], force: 
             raise InputError(f"{given}: another profile is called '{one.name}' too; rename it")
         try:
             environment = resolve(one, inspection)
-            catalogue.require(environment, inspection, allow_unknown)
-            preflight([(environment, inspection)], force)
+            inside = of_rank(inspection, environment.ranks)
+            catalogue.require(environment, inside, allow_unknown)
+            preflight([(environment, inside)], force)
+            require(environment)
         except InputError as error:
             choice.left_out[one.name] = why(one.name, error)
             continue

@@ -95,7 +95,7 @@ def require(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
 
 def why(name: str, error: InputError) -> str:
     """The reason alone, without the name of the profile and what else could be chosen."""
-    return str(error).removeprefix(f"profile '{name}'").lstrip(": ").partition(": it does not apply")[0]
+    return str(error).removeprefix(f"profile '{name}'").lstrip(":, ").partition(": it does not apply")[0]
 
 
 def together(reasons: Mapping[str, str]) -> dict[str, str]:

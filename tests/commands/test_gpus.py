@@ -117,7 +117,7 @@ def test_what_ranks_can_not_do(refused, bench_arguments, simulation, machine, ru
 
 @pytest.mark.parametrize("command", ["matrix", "calibrate", "profile-ops", "submit"])
 def test_commands_of_one_process_exchange_nothing(refused, simulation, command):
-    where = ["--nodes", 1] if command == "submit" else []
+    where = ["--nodes", 1, "--dry-run"] if command == "submit" else []
     named = [] if command == "calibrate" else ["physical-cores"]
     line = refused(command, *named, *where, "--python", simulation.python, "--workload", "all-reduce")
     assert line == "runner: --workload all-reduce: one process has nobody to exchange with; give runner bench --nproc N"

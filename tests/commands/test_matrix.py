@@ -227,3 +227,13 @@ def test_modes_are_those_of_the_trial_too(matrix, one, simulation):
     trained = [start["arguments"] for start in simulation.starts(all=True) if start["arguments"][0] == "train"]
     assert all(words[words.index("--precision") + 1] == "bf16-autocast" for words in trained)
     assert "workloadcnn(bf16-autocast)" in "".join(result.stdout.split())
+
+
+def test_a_profile_of_more_ranks_than_gpus_is_left_out(matrix, one, machine, run_folder):
+    machine(1)
+    result = matrix(one("good", 0.7), one("wide", text="ranks: 2\n"), "--device", "cuda")
+    assert result.returncode == 0, result.stderr
+    assert left_out(result) == {
+        "wide": "--device cuda: 2 ranks take a GPU each, and 1 is usable (local); train on one process"
+    }
+    assert arms(run_folder) == ["baseline", "good"]
