@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
@@ -24,6 +25,20 @@ def write(path: Path, content: bytes) -> None:
     except OSError as error:
         kept = "; what it held before is unchanged" if path.is_file() else ""
         raise InputError(f"{path}: can't be written: {error.strerror}{kept}") from None
+
+
+def require(path: Path) -> None:
+    """Raise InputError where ``write`` would find no place: asked before time is spent on what is to be written."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        reason = errno.EISDIR
+    elif not target.parent.is_dir():
+        reason = errno.ENOENT
+    elif not os.access(target.parent, os.W_OK):
+        reason = errno.EACCES
+    else:
+        return
+    raise InputError(f"{path}: can't be written: {os.strerror(reason)}")
 
 
 def _replace(target: Path, content: bytes) -> None:

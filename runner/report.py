@@ -160,10 +160,10 @@ def _print(
     out.print()
 
 
-def failures(summary: Summary, out: Console) -> None:
-    """Which workers failed, with the last lines that each printed."""
+def failures(summary: Summary, out: Console, node: str = "") -> None:
+    """Which workers failed, with the last lines that each printed; ``node`` is where, if there are several."""
     for failure in summary.failures:
-        where = f"block {failure['block'] + 1}, {failure['arm']}"
+        where = f"{f'{node}: ' if node else ''}block {failure['block'] + 1}, {failure['arm']}"
         out.print(Text(f"FAILED   {where}: the worker {failure['problem']}", "bold red"))
         for line in failure["stderr"].strip().splitlines()[-STDERR_LINES:]:
             out.print(Text(f"         | {line}"), soft_wrap=True)

@@ -55,6 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     measured = [Path(name).stem for name in compared] or [REFERENCE_PROFILE]
     if arguments.profile and arguments.judged not in (None, *measured):
         raise InputError(f"--profile {arguments.judged}: it is not measured; choose among {', '.join(measured)}")
+    for written in filter(None, (arguments.html, arguments.prometheus)):
+        if written.parent != arguments.output:  # which is made
+            atomic.require(written)
 
     def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any]) -> int:
         try:

@@ -92,6 +92,11 @@ def _start(arguments: argparse.Namespace, show: Show) -> int:
         except Refused as error:
             _discard(folder)
             raise InputError(f"sbatch refuses the job: {error}; nothing was submitted") from None
+        except NoAnswer as error:
+            go_on = _go_on(arguments, folder)
+            raise InputError(
+                f"{error}; it may have taken the job all the same: look, and go on, with: {go_on}"
+            ) from None
         return _follow(settings, opened, job, arguments, show)
 
 
@@ -148,18 +153,20 @@ def _to_go_on(
 ) -> tuple[int, Sequence[str], Sequence[str]]:
     """How many nodes the next job takes, those that it must have, and those that it must not.
 
-    It must have those that were asked for by name, or those with most samples so far. A run of several nodes together
-    goes on where it was: on other ones its times could not be compared with those that it has. Raises InputError where
-    those can't have it.
+    It must have those that were asked for by name, and those with most samples so far, but for the latter that are out
+    of service: others take their place. A run of several nodes together goes on where it was: on other ones its times
+    could not be compared with those that it has. Raises InputError where those can't have it.
     """
     if settings.joint:
         return settings.nodes, _as_before(folder) or settings.nodelist, ()
     settled = [one.name for one in results if one.settled]
-    done = {*settled}
-    if settings.nodelist:
-        return left, [name for name in settings.nodelist if name not in done], settled
+    wanted = [name for name in settings.nodelist if name not in {*settled}]
     begun = sorted((one for one in results if not one.settled and one.summary), key=lambda one: -one.samples)
-    return left, [one.name for one in begun[:left]], settled
+    more = [one.name for one in begun if one.name not in settings.nodelist]
+    out = client.out_of_service(more)
+    for name, said in out.items():
+        print(f"runner: another node is asked for in place of {name}: Slurm says {said}", file=sys.stderr)
+    return left, [*wanted, *(name for name in more if name not in out)][:left], settled
 
 
 def _as_before(folder: Path) -> list[str]:
@@ -239,7 +246,7 @@ def _submit(
 def _follow(settings: Settings, opened: Record, job: str, arguments: argparse.Namespace, show: Show) -> int:
     """Until the job has ended, or was cancelled; returns the exit status."""
     folder = opened.path.parent
-    go_on = f"runner {arguments.command} --resume {shown(folder)}"
+    go_on = _go_on(arguments, folder)
     if arguments.detach:
         print(f"job {job} was submitted; follow it with: {go_on}")
         return MEASURED
@@ -248,10 +255,12 @@ def _follow(settings: Settings, opened: Record, job: str, arguments: argparse.Na
         try:
             followed = follow(job, folder, view, settings.joint, settings.fleet, arguments.start_within)
         except NotStarted as error:
-            _cancel(job)
-            opened.append("ended", job=job, state="never started", nodes=[])
+            what = "could not be cancelled"
+            if _cancel(job):
+                what = "was cancelled"
+                opened.append("ended", job=job, state="never started", nodes=[])
             raise InputError(
-                f"job {job} did not start within {arguments.start_within:g} s and was cancelled: Slurm says {error}; "
+                f"job {job} did not start within {arguments.start_within:g} s and {what}: Slurm says {error}; "
                 f"wait longer with: {go_on} --start-within TIME"
             ) from None
         except KeyboardInterrupt:
@@ -264,12 +273,21 @@ def _follow(settings: Settings, opened: Record, job: str, arguments: argparse.Na
     return _report(settings, folder, followed, results, arguments, show, interrupted)
 
 
-def _cancel(job: str) -> None:
+def _cancel(job: str) -> bool:
+    """Whether Slurm took it; if not, how to do it by hand is printed."""
     try:
         client.cancel(job)
     except (Refused, NoAnswer) as error:
         by_hand = job.replace(",", " ")
         print(f"runner: job {job} could not be cancelled: {error}; do it with: scancel {by_hand}", file=sys.stderr)
+        return False
+    return True
+
+
+def _go_on(arguments: argparse.Namespace, folder: Path) -> str:
+    """The command that goes on with a submission, and judges by what this one was to judge by."""
+    judged = getattr(arguments, "judged", None)
+    return f"runner {arguments.command} --resume {shown(folder)}{f' --profile {judged}' if judged else ''}"
 
 
 def _left_out(folder: Path) -> dict[str, str]:
@@ -312,7 +330,7 @@ def _report(
     measured = sum(one.settled for one in results)
     how = "not measured to the end" if settings.joint else f"{measured} of {settings.nodes} nodes measured"
     how = "interrupted" if interrupted else how
-    print(f"runner: {how}; go on with: runner {arguments.command} --resume {shown(folder)}", file=sys.stderr)
+    print(f"runner: {how}; go on with: {_go_on(arguments, folder)}", file=sys.stderr)
     return INTERRUPTED if interrupted else status
 
 

@@ -9,7 +9,6 @@ What is asked for was tried with Slurm 22.05. Formats: https://slurm.schedmd.com
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import subprocess
@@ -50,6 +49,8 @@ REASONS = {
 # How sinfo's words for the states of nodes begin: that run nothing; and that start nothing.
 DEAD = ("down", "unk", "no_respond")
 CLOSED = (*DEAD, "drain", "fail")
+# What scancel says of a job that has ended, also one that Slurm has forgotten.
+OVER = ("invalid job id", "already completing or completed")
 
 
 class NoAnswer(InputError):
@@ -128,16 +129,20 @@ def submit_each(script: Path, nodes: Sequence[str]) -> str:
     Not as tasks of one array. They could be told which node is their own (scontrol update ReqNodeList), but all ask for
     the same as Slurm sees it: once one of them can't start, it passes over the others (tried with 22.05: a busy node
     kept an idle one waiting). A job that asks for one node keeps no job waiting that asks for another.
-    Raises Refused or NoAnswer, with nothing of it left.
+    Raises Refused with nothing of it left, or NoAnswer.
     """
     numbers: list[str] = []
     try:
         for name in nodes:
             numbers.append(submit(script, f"--nodelist={name}"))
-    except BaseException:
+    except BaseException as error:
         if numbers:
-            with contextlib.suppress(Refused, NoAnswer):
+            try:
                 cancel(",".join(numbers))
+            except (Refused, NoAnswer):
+                if isinstance(error, Refused | NoAnswer):
+                    by_hand = f"scancel {' '.join(numbers)}"
+                    raise NoAnswer(f"{error}; jobs before it could not be cancelled: do it with: {by_hand}") from None
         raise
     return ",".join(numbers)
 
@@ -187,8 +192,15 @@ def find(name: str) -> str | None:
 
 
 def cancel(numbers: str) -> None:
-    """End jobs: SIGTERM to all of their processes, and after Slurm's KillWait SIGKILL. Raises Refused."""
-    _ask("scancel", *numbers.split(","))
+    """End jobs: SIGTERM to all of their processes, and after Slurm's KillWait SIGKILL. Raises Refused.
+
+    Those that have ended already may be among them: of these Slurm says so, and ends the others.
+    """
+    try:
+        _ask("scancel", *numbers.split(","))
+    except Refused as error:
+        if not any(words in str(error).lower() for words in OVER):
+            raise
 
 
 def hosts(short: str) -> list[str]:
@@ -214,7 +226,7 @@ def out_of_service(names: Collection[str], states: tuple[str, ...] = CLOSED) -> 
     try:
         # of all nodes: the names of thousands don't fit into an argument
         for line in _ask("sinfo", "--noheader", "--Node", "--format", "%N|%T|%E").splitlines():
-            name, state, reason = line.strip().split("|", 2)
+            name, state, reason = [*line.strip().split("|", 2), "", ""][:3]  # a reason may have a line break in it
             out = state.startswith(states) or state.endswith("*")
             if name in wanted and out:
                 said = state.rstrip("*") + (" and does not respond" if state.endswith("*") else "")
@@ -230,7 +242,7 @@ def _ask(*command: str) -> str:
         raise NoAnswer(f"{command[0]} is not found, which comes with Slurm; load its module (module load slurm)")
     try:
         result = subprocess.run(
-            command, env=_environment(os.environ), capture_output=True, text=True, timeout=TIMEOUT_S,
+            command, env=_environment(os.environ), capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S,
             stdin=subprocess.DEVNULL, check=False, start_new_session=True,  # Ctrl-C is for the runner to act upon
         )  # fmt: skip
     except subprocess.TimeoutExpired:

@@ -84,7 +84,8 @@ def collect(
     if settings.joint and TOGETHER in begun and followed is None:
         begun = [TOGETHER]  # what single nodes said to earlier jobs is over
     heard_of = {*rolls, *(found.job for name in begun if (found := outcome.read(folder / name)))}
-    seen = [name for name in begun if followed is None or outcome.is_begun(folder / name)]
+    # a node of a fleet that has refused is no other's trouble; one of a job may have been of an earlier job
+    seen = [name for name in begun if followed is None or settings.fleet or outcome.is_begun(folder / name)]
     results = []
     for name in sorted({*nodes, *seen, *(down or {})}, key=natural):
         own = nodes.get(name)
@@ -181,7 +182,8 @@ def _why(folder: Path, job: Job | None, down: str | None) -> str:
 
 def may_come(results: Sequence[NodeResult], followed: Followed) -> bool:
     """Whether a job has run on a node of which nothing is in sight: its files may need some time yet."""
-    absent = [followed.nodes.get(one.name) for one in results if one.state in (ABSENT, NOT_SHARED)]
+    of_all = {TOGETHER: followed.jobs[0], **followed.nodes}
+    absent = [of_all.get(one.name) for one in results if one.state in (ABSENT, NOT_SHARED)]
     return any(job is None or job.state not in ("CANCELLED", "DEADLINE", LATE) for job in absent)
 
 

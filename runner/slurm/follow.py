@@ -86,10 +86,12 @@ def follow(
             return Followed(tuple(over.values()), {name: over[number] for name, number in places.items()})
         passed_s = time.monotonic() - began
         if start_within_s is not None and passed_s >= start_within_s:
-            waiting = {number: job for number, job in seen.items() if number not in started | late.keys()}
+            waiting = {number: job for number, job in seen.items() if number not in started and job.waits}
             if waiting and not started:
                 raise NotStarted(next(iter(waiting.values())))
-            late |= waiting
+            if new := waiting.keys() - late.keys():
+                view.say(f"cancelling what has not started in time: {len(new):,} of the nodes")
+            late = {**waiting, **late}
             _give_up(waiting, view)
         sleep(min(LONGEST_S, max(SHORTEST_S, SHARE * passed_s)))
 
@@ -105,13 +107,12 @@ def _forgotten(job: Job) -> Job:
 
 
 def _give_up(waiting: dict[str, Job], view: View) -> None:
-    if not waiting:
-        return
-    view.say(f"cancelling what has not started in time: {len(waiting):,} of the nodes")
+    """Cancel these jobs: those that wait on after that are cancelled again."""
     try:
-        client.cancel(",".join(waiting))
+        if waiting:
+            client.cancel(",".join(waiting))
     except (Refused, NoAnswer) as error:
-        view.say(f"that did not work: {error}")
+        view.say(f"that did not work, and is tried again: {error}")
 
 
 def _explained(job: Job, late: dict[str, Job]) -> Job:

@@ -34,8 +34,9 @@ def main() -> NoReturn:
     given = json.loads(os.environ[GIVEN])
     environment: dict[str, str] = given["environment"]
     own = {name: os.environ[name] for name in OF_THE_NODE if name in environment and name in os.environ}
-    if INTERFACE not in environment and (found := interface(given["host"])):  # a user's own choice stays
-        own[f"{given['inside']}{INTERFACE}"] = found
+    inside = f"{given['inside']}{INTERFACE}"
+    if inside not in environment and (found := interface(given["host"])):  # a user's own choice stays
+        own[inside] = found
     argv: list[str] = given["argv"]
     if RANKS in argv:
         number = given["nodes"].index(os.environ["SLURMD_NODENAME"])

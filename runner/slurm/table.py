@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import ranking, report
-from runner.slurm.collect import NodeResult
+from runner.slurm.collect import WORKER_FAILED, NodeResult
 
 # So many nodes are named; of more there is the number.
 NAMED = 4
@@ -29,6 +29,10 @@ def show(results: Sequence[NodeResult], folder: Path, out: Console) -> None:
             table.add_row(*cells, style=report.STYLES[weight])
         out.print(table)
         out.print()
+    failed = [one for one in results if one.state == WORKER_FAILED and one.summary]
+    for one in failed[:NAMED]:
+        assert one.summary is not None
+        report.failures(one.summary, out, one.name)
     if sum(_has_interval(one) for one in results) > 1:
         each = "each interval is for its own node and has its own error rate"
         report.item(out, "sure", f"{each}: of 20 nodes without any difference one is expected to show one")

@@ -192,6 +192,16 @@ def test_refused(refused, options, said):
     assert refused("fleet", *options, "--dry-run").removeprefix("runner: ").startswith(said)
 
 
+@pytest.mark.parametrize("option", ["--html", "--prometheus"])
+def test_a_page_that_can_not_be_written_is_refused_before_anything_is_measured(refused, slurm, tmp_path, option):
+    submitted, _ = slurm
+    options = ("--data", "synthetic", "--output", tmp_path / "run")
+    for path, why in ((tmp_path / "none/page", "No such file or directory"), (tmp_path, "Is a directory")):
+        assert refused("fleet", "intel-omp", option, path, *options) == f"runner: {path}: can't be written: {why}"
+    assert submitted == []
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.fixture
 def submission(tmp_path):
     """One of which all nodes have measured: nothing is asked of Slurm."""
@@ -220,3 +230,15 @@ def test_a_fleet_goes_on_as_a_fleet(refused, submission):
     said = refused("submit", "--resume", submission)
     assert said == f"runner: --resume {submission}: goes on with: runner fleet --resume {submission}"
     assert refused("fleet", "--resume", submission, "--nproc", 3).startswith("runner: --nproc can't be given with")
+
+
+def test_a_page_may_be_in_the_folder_that_is_made(cli, slurm, tmp_path):
+    options = ("--data", "synthetic", "--detach", "--output", tmp_path / "run")
+    result = cli("fleet", "intel-omp", "--html", tmp_path / "run/fleet.html", *options)
+    assert result.returncode == 0, result
+
+
+def test_the_profile_to_judge_by_is_in_the_command_that_goes_on(cli, slurm, tmp_path):
+    options = ("--profile", "jemalloc", "--data", "synthetic", "--detach", "--output", tmp_path / "run")
+    result = cli("fleet", "intel-omp", "jemalloc", *options)
+    assert result.stdout.endswith(f"follow it with: runner fleet --resume {tmp_path}/run --profile jemalloc\n")

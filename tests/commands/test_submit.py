@@ -129,6 +129,7 @@ def test_the_partition_of_the_users_variable(dry):
             ("intel-omp", "--sbatch", "time=5"),
             "--sbatch time=5: the batch script sets time itself; give --time",
         ),
+        (("intel-omp", "--sbatch", "clusters=b"), "--sbatch clusters=b: the batch script sets clusters itself; leave"),
         (
             ("intel-omp", "--sbatch", "export=NONE"),
             "--sbatch export=NONE: the batch script sets export itself",
@@ -318,6 +319,39 @@ def test_ranks_that_can_not_train_together(refused, options, said):
 
 
 @pytest.fixture
+def begun(submission):
+    """Of two nodes, of which node1 was asked for by name, node2 began, and was interrupted."""
+    document = settings(nodes=2, nodelist=("node1",)).to_json()
+    write(submission, [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}])
+    shutil.rmtree(submission / "node1")
+    place = write(submission / "node2", run_events(ended="interrupted"))
+    Outcome("17", 1.0, 2.0, 130, "Slurm told the job to end").write(place)
+    return submission
+
+
+def asked_for(folder):
+    (event,) = [event for event in record.read(folder, "submit") if event["event"] == "submitting"]
+    return event["nodes"], event["wanted"]
+
+
+def test_it_goes_on_with_nodes_that_were_named_and_those_that_have_begun(cli, begun, slurm):
+    result = cli("submit", "--resume", begun, "--detach")
+    assert (result.returncode, result.stderr) == (0, ""), result
+    assert asked_for(begun) == (2, ["node1", "node2"])
+
+
+def test_it_does_not_wait_for_a_node_that_has_begun_and_is_down(cli, begun, slurm):
+    _, states = slurm
+    states["node2"] = "down*"
+    result = cli("submit", "--resume", begun, "--detach")
+    assert result.returncode == 0, result
+    assert result.stderr == (
+        "runner: another node is asked for in place of node2: Slurm says down and does not respond (planted)\n"
+    )
+    assert asked_for(begun) == (2, ["node1"])
+
+
+@pytest.fixture
 def joint(submission):
     """A training on node1 and node2 together that was interrupted."""
     document = settings(nodes=2, joint=True).to_json()
@@ -360,3 +394,16 @@ def test_a_training_on_nodes_waits_for_none_that_is_down(refused, joint, slurm):
         "goes on only where it was: wait for the node, or start a new run"
     )
     assert submitted == []
+
+
+def test_slurm_that_does_not_answer_may_have_taken_the_job(refused, slurm, monkeypatch, tmp_path):
+    def no_answer(*_):
+        raise client.NoAnswer("sbatch did not end within 120 s")
+
+    monkeypatch.setattr(client, "submit", no_answer)
+    folder = tmp_path / "run"
+    assert refused("submit", "intel-omp", "--data", "synthetic", "--output", folder) == (
+        "runner: sbatch did not end within 120 s; it may have taken the job all the same: look, and go on, with: "
+        f"runner submit --resume {folder}"
+    )
+    assert record.read(folder, "submit")[-1]["event"] == "submitting"

@@ -114,13 +114,41 @@ def test_each_node_of_a_fleet_is_a_job(asked):
 @pytest.mark.parametrize("what", [Refused("too many jobs"), NoAnswer("busy"), KeyboardInterrupt()])
 def test_a_fleet_of_which_a_node_is_refused_is_cancelled(asked, what):
     found, refused = asked
-    refused |= {"sbatch": what, "scancel": NoAnswer("busy too")}
+    refused |= {"sbatch": what}
     with pytest.raises(type(what)):
         client.submit_each(Path("batch.sh"), ["node1", "node2", "node3"])
     assert found[-1] == ("scancel", "17", "18")
+
+
+@pytest.mark.parametrize("what", [Refused("too many jobs"), NoAnswer("busy")])
+def test_jobs_of_such_a_fleet_that_could_not_be_cancelled_are_named(asked, what):
+    _, refused = asked
+    refused |= {"sbatch": what, "scancel": NoAnswer("busy too")}
+    with pytest.raises(NoAnswer, match=f"{what}; jobs before it could not be cancelled: .* scancel 17 18"):
+        client.submit_each(Path("batch.sh"), ["node1", "node2", "node3"])
 
 
 def test_one_node_takes_no_question(asked):
     found, _ = asked
     assert (client.hosts("node1"), client.hosts("")) == (["node1"], [])
     assert found == []
+
+
+@pytest.mark.parametrize(
+    ("said", "is_over"),
+    [
+        ("Kill job error on job id 17: Invalid job id specified", True),
+        ("Kill job error on job id 17: Job/step already completing or completed", True),
+        ("Kill job error on job id 17: Access/permission denied", False),
+    ],
+)
+def test_a_job_that_has_ended_needs_no_cancelling(monkeypatch, said, is_over):
+    def answer(*_):
+        raise Refused(said)
+
+    monkeypatch.setattr(client, "_ask", answer)
+    if is_over:
+        client.cancel("17,18")
+        return
+    with pytest.raises(Refused, match="permission denied"):
+        client.cancel("17,18")

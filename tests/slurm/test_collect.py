@@ -201,3 +201,14 @@ def test_a_node_of_a_fleet_that_was_given_no_job_is_named(folder, left):
     assert states(results) == {"node1": "measured", "node2": "absent"}
     assert results[1].problem == "did not begin: Slurm says that the node is drained (planted)"
     assert status(results, 2) == 1
+
+
+def test_a_node_of_a_fleet_that_refused_is_named_when_slurm_has_forgotten_its_job(folder, left):
+    """The runner was killed meanwhile: it follows those jobs that Slurm still knows of."""
+    left("node1", job="18")
+    left("node2", 2, "none", "no such thing", job="17")
+    results = collect(folder, settings(fleet=True), tasks(node1="COMPLETED"))
+    assert states(results) == {"node1": "measured", "node2": "refused"}
+    assert results[1].problem == "no such thing"
+    # of a job's nodes another one may have come to have it
+    assert states(collect(folder, settings(), after(ENDED, "node1"))) == {"node1": "measured"}

@@ -16,11 +16,19 @@ def task(number, state, reason="None"):
 
 @pytest.fixture
 def answers(monkeypatch, folder):
-    """Follow through these answers, which take no time; returns what was followed, and what was cancelled."""
+    """Follow through these answers, which take no time; returns what was followed, and what was cancelled.
 
-    def run(*given, **options):
+    ``deaf`` is how often Slurm does not take what is to be cancelled.
+    """
+
+    def run(*given, deaf=0, **options):
         left = [*given]
         cancelled = []
+
+        def cancel(numbers):
+            cancelled.append(numbers)
+            if len(cancelled) <= deaf:
+                raise NoAnswer("busy")
 
         def jobs(numbers, one_node):
             now = left.pop(0)
@@ -29,7 +37,7 @@ def answers(monkeypatch, folder):
             return now
 
         monkeypatch.setattr(client, "jobs", jobs)
-        monkeypatch.setattr(client, "cancel", cancelled.append)
+        monkeypatch.setattr(client, "cancel", cancel)
         with View(quiet=True) as view:
             followed = follow("18", folder, view, sleep=lambda seconds: None, **options)
         assert not left
@@ -93,3 +101,16 @@ def test_tasks_that_have_not_started_in_time_are_cancelled_and_the_others_go_on(
     assert followed.nodes["node18"].state == "COMPLETED"
     late = followed.nodes["node19"]
     assert (late.state, late.reason) == (LATE, waiting.why)
+
+
+def test_what_slurm_did_not_take_is_cancelled_the_next_time(answers):
+    waiting = task(19, "PENDING", "Resources")
+    followed, cancelled = answers(
+        [task(18, "RUNNING"), waiting],
+        [task(18, "RUNNING"), waiting],
+        [task(18, "COMPLETED"), task(19, "CANCELLED")],
+        start_within_s=0,
+        deaf=1,
+    )
+    assert cancelled == ["19", "19"]
+    assert followed.nodes["node19"].state == LATE

@@ -57,6 +57,11 @@ def test_the_interface_to_an_address():
     assert (interface("127.0.0.1"), interface("no.such.host.invalid")) == ("lo", None)
 
 
+def test_an_interface_that_a_container_would_not_see_is_no_choice(started):
+    seen = json.loads(started(inside="APPTAINERENV_", environment={"GLOO_SOCKET_IFNAME": "eth7"}).stdout)
+    assert seen["APPTAINERENV_GLOO_SOCKET_IFNAME"] == "lo"
+
+
 def test_an_interface_of_the_users_choice(started):
     environment = {"GLOO_SOCKET_IFNAME": "ib0"}
     assert json.loads(started(environment=environment).stdout)["GLOO_SOCKET_IFNAME"] == "ib0"

@@ -82,7 +82,9 @@ def test_a_node_without_the_image(cli, folder):
     options = ("--engine", "apptainer", "--sif", sif, "--nodelist", "node2", *SHORT, "--blocks", 6)
     result = cli("submit", "gnu-omp", *options, "--output", folder)
     assert result.returncode == 2, result
-    assert last_lines(result)[0].startswith(f"node2: {sif}: No such file or directory; ")
+    assert last_lines(result)[0] == (
+        f"node2: {sif}: No such file or directory; copy it here, or put it on a file system that all nodes share"
+    )
 
 
 def test_two_nodes_with_clocks_apart(cli, simulated, folder):

@@ -109,6 +109,10 @@ def test_a_rank_that_dies_is_named_and_its_log_shown_and_the_others_end(cli, fol
     (tmp_path / "sitecustomize.py").write_text(TROUBLE.format(died=died))
     result = cli("submit", "baseline", *JOINT, "--blocks", 1, "--output", folder, PYTHONPATH=f"{tmp_path}:{PROJECT}")
     assert result.returncode == 1, result
+    # the end of its log, of which the last line is in the line of what failed, too
+    shown = [line.strip() for line in result.stdout.splitlines() if line.startswith("         | ")]
+    assert len(shown) > 1, result
+    assert "planted trouble" in " ".join(shown)
     failed, go_on = last_lines(result)
     assert failed.startswith(f"{TOGETHER}: block 1, baseline: the worker lost rank 1 on node2, which ended with exit ")
     assert failed.endswith("RuntimeError: planted trouble"), failed
@@ -140,6 +144,17 @@ def test_a_node_that_dies_ends_the_others(start, folder):
     assert result.returncode == 1, result
     assert last_lines(result)[0].startswith(f"{TOGETHER}: block 1, baseline: the worker lost ")
     assert record.read(folder / TOGETHER)[-1]["reason"] == "a worker failed"
+
+
+def test_more_ranks_than_cores(cli, folder):
+    """Each node is asked before any of them trains."""
+    many = ("--nproc", 2048, "--scale", 64)  # of whose batches they could have an image each
+    result = cli("submit", "baseline", "--nodes", 2, *many, *SHORT, "--blocks", 1, "--output", folder)
+    assert result.returncode == 2, result
+    line = last_lines(result)[0]
+    assert line.startswith("node1, node2: --nproc 2048: only "), line
+    assert " usable (this node), and each rank takes one of its own; " in line
+    assert not (folder / TOGETHER).exists()
 
 
 def test_a_node_of_several_that_has_another_image(cli, folder):
