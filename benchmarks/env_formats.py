@@ -20,8 +20,8 @@ from runner.formats import FORMATS
 SHOWN_PROJECT = "/home/you/envkit"
 INTRODUCTION = """\
 `runner env PROFILE --format FORMAT` prints a profile for something else to set. Nothing is printed but that; what is
-wrong goes to the standard error with exit status 2. The first comment says for which machine and image the numbers and
-paths were worked out: on another kind of machine, print it again there. The formats for containers need the paths
+wrong goes to the standard error with exit status 2. The first comment (`docker` and `vscode` have none) says for which
+machine and image the numbers and paths were worked out: on another kind of machine, print it again there. The formats for containers need the paths
 inside an image, so give `--engine docker --image NAME` or `--engine apptainer --sif FILE`; a profile that preloads
 nothing and starts commands with nothing can do without. A value that a format can't express is refused.
 
