@@ -82,12 +82,13 @@ def metric(own: OwnCommand) -> str:
 def _evidence(summary: Summary, measured: Measured, out: Console) -> None:
     if not measured.checks:
         return
-    state = "in effect" if measured.in_effect else "NOT IN EFFECT"
+    state = "NOT IN EFFECT" if not measured.in_effect else "not verified" if measured.unverified else "in effect"
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in (f"{measured.arm}: {state}", "expected", "seen", ""):
         table.add_column(column, overflow="fold")
     for check in measured.checks:
         mark = Text("ok", "green") if check.holds else Text("NOT MET", "bold red")
+        mark = mark if check.verified else Text("not verified")
         table.add_row(Text(check.key), Text(wording.shown(check.expected)), Text(wording.shown(check.seen)), mark)
     out.print(table)
     for name, value in summary.environments[measured.arm].variables.items():

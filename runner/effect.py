@@ -10,6 +10,7 @@ from runner import catalogue
 from runner.environment import Environment
 from runner.values import number_or_boolean
 from runner.worker.complaints import COMPLAINT
+from runner.worker.readings import NOT_VERIFIED
 from runner.worker.sensitive import is_sensitive
 
 # OpenMP runtimes by what the evidence calls them, and the libraries that read variables only where they are the one
@@ -22,15 +23,20 @@ ONE_RUNS = {*RUNTIMES.values(), "jemalloc", "tcmalloc", "mimalloc"}
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was expected, and what was seen in its place."""
+    """One thing that was expected, and what was seen in its place.
+
+    It is not ``verified`` where the worker says that it can't tell, and ``seen`` is then why. That is no proof that it
+    was otherwise, so it ``holds`` all the same; reports say of it that it was not verified.
+    """
 
     key: str
     expected: Any
     seen: Any
+    verified: bool = True
 
     @property
     def holds(self) -> bool:
-        return _same(self.expected, self.seen)
+        return not self.verified or _same(self.expected, self.seen)
 
 
 def _same(expected: Any, seen: Any) -> bool:
@@ -57,11 +63,7 @@ def check(
     ]
     # a user's own command that left no evidence was seen from outside only
     missing = NOT_SEEN if "unseen" in evidence else None
-    looked_up = {key: look_up(evidence, key) for key in environment.expect}
-    checks += [
-        Check(key, expected, missing if looked_up[key] is None else looked_up[key])
-        for key, expected in environment.expect.items()
-    ]
+    checks += [_expectation(key, expected, evidence, missing) for key, expected in environment.expect.items()]
     wanted = {name: value for name, value in {**kept, **environment.variables}.items() if is_sensitive(name)}
     given = evidence["variables"].get("sensitive", {})
     variables = [
@@ -79,6 +81,16 @@ def check(
         *_complaints(printed),
     ]
     return checks + [variable for variable in variables if not variable.holds]
+
+
+def _expectation(key: str, expected: Any, evidence: Mapping[str, Any], missing: str | None) -> Check:
+    """What was seen of an expectation; ``missing`` where nothing was, or the worker's reason why it could not tell."""
+    seen = look_up(evidence, key)
+    if seen is not None:
+        return Check(key, expected, seen)
+    probe, _, name = key.partition(".")
+    why = ((evidence.get(probe) or {}).get(NOT_VERIFIED) or {}).get(name)
+    return Check(key, expected, missing) if why is None else Check(key, expected, why, verified=False)
 
 
 def _implied(

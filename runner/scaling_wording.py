@@ -23,6 +23,8 @@ def _rows(summary: Summary, one: Scaled) -> list[Row]:
     if losses := _losses(summary, one):
         found.append(losses)
     checks = "What it expects was observed" if summary.environments[one.arm].expect else "Its variables were observed"
+    if any(measured.unverified for measured in summary.measured if measured.arm == one.arm):
+        checks = "What it expects was, as far as it could be verified, observed"
     found.append(Row("", f"{checks} in each rank of every sample, each on CPUs of its own."))
     return found
 

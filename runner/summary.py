@@ -73,6 +73,11 @@ class Measured:
     def in_effect(self) -> bool:
         return all(checked.holds for checked in self.checks)
 
+    @property
+    def unverified(self) -> list[Check]:
+        """What is expected and could not be told: it is neither in effect nor not."""
+        return [checked for checked in self.checks if not checked.verified]
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -343,6 +348,11 @@ def _samples(events: Sequence[Event], plan: Plan) -> list[Sample]:
     return found
 
 
+def _lacking(checks: Sequence[Check]) -> tuple[int, int]:
+    """How many are not met, and how many could not be verified."""
+    return sum(not one.holds for one in checks), sum(not one.verified for one in checks)
+
+
 def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Sequence[Event], skipped: int) -> Measured:
     images = own[0]["images_per_step"]
     steps = 1 if images is None else len(own[0]["step_s"])  # what a user's command used is known of all of it
@@ -350,8 +360,8 @@ def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Seq
     usage = [event["usage"] for event in own]
     losses = [event["losses"][-1] for event in own if event["losses"]]
     checked = [check_sample(environment, event, kept) for event in own]
-    # of several samples the one that is least in effect is shown
-    worst = max(checked, key=lambda checks: sum(not one.holds for one in checks))
+    # of several samples the one that is least in effect, and least of which was verified, is shown
+    worst = max(checked, key=_lacking)
     return Measured(
         arm=arm.name,
         samples=len(own),

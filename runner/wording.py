@@ -302,9 +302,12 @@ def machine(summary: Summary) -> str:
 
 
 def evidence(summary: Summary) -> list[Row]:
-    """Per profile whether it was in effect; what was not met is named. Of many, those that were are counted."""
+    """Per profile whether it was in effect; what was not met, or not verified, is named.
+
+    Of many, those that were are counted.
+    """
     rows = []
-    proven = sum(one.in_effect and bool(one.checks) for one in summary.measured)
+    proven = sum(one.in_effect and bool(one.checks) and not one.unverified for one in summary.measured)
     if ranking.many(summary) and proven:
         what = "pairs of a profile and a workload" if summary.plan.across else "profiles"
         rows.append(Row("effect", f"{proven} {what}: what each expects was observed in all its samples"))
@@ -318,9 +321,10 @@ def evidence(summary: Summary) -> list[Row]:
             ]
             if one.unseen:
                 rows.append(Row("", f"{one.unseen}: it must end by itself, in a Python that has imported torch"))
-        elif one.checks and not ranking.many(summary):
-            count = f"({len(one.checks)} of {len(one.checks)})"
+        elif len(one.checks) > len(one.unverified) and not ranking.many(summary):
+            count = f"({len(one.checks) - len(one.unverified)} of {len(one.checks)})"
             rows.append(Row("effect", f"{one.arm}: what it expects was observed in every sample {count}"))
+        rows += [Row("effect", f"{one.arm}: {check.key} is NOT VERIFIED: {check.seen}") for check in one.unverified]
     return rows
 
 

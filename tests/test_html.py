@@ -136,12 +136,14 @@ def test_every_arm_is_in_the_table(page):
           "next": "without --full"}),
         (events_of(mine={"evidence": {"openmp": {"runtime": "intel"}}}),
          {"found": "NOT IN EFFECT", "evidence": "mine: NOT IN EFFECT", "next": "runner doctor mine"}),
+        (events_of(mine={"evidence": {"openmp": {"runtime": None, "not_verified": {"runtime": "two answer for it"}}}}),
+         {"found": "FASTER", "evidence": "mine: not verified"}),
         (records.run_events(), {"found": "FASTER", "speedups": "forest"}),
         (records.run_events(records.arm("baseline")),
          {"found": "nothing to compare", "speedups": "No picture: nothing was compared",
           "differences": "only one environment"}),
     ],
-    ids=["nothing measured", "too few", "full", "not in effect", "first version", "one profile"],
+    ids=["nothing measured", "too few", "full", "not in effect", "not verified", "first version", "one profile"],
 )  # fmt: skip
 def test_there_is_a_page_of_every_run_and_what_is_missing_is_said(page, events, words):
     found = page(events)

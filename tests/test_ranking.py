@@ -85,6 +85,13 @@ def test_one_that_is_not_in_effect_is_named_and_the_others_are_counted():
     assert "effect 4 profiles: what each expects was observed in all its samples" in text
 
 
+def test_one_that_is_not_verified_is_named_and_not_counted():
+    unclear = {"evidence": {"openmp": {"runtime": None, "not_verified": {"runtime": "two answer for it"}}}}
+    text = " ".join(report(others={**OTHERS, "third": unclear}).split())
+    assert "effect third: openmp.runtime is NOT VERIFIED: two answer for it" in text
+    assert "effect 4 profiles: what each expects was observed in all its samples" in text
+
+
 def test_only_the_best_has_an_advice():
     text = report()
     assert text.count("next  ") == 1

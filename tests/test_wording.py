@@ -9,7 +9,7 @@ import pytest
 from runner.summary import summarise
 from runner.wording import noise_floor
 from tests import records
-from tests.reports import BEGUN, events_of, printed
+from tests.reports import BEGUN, details, events_of, printed
 from tests.simulation import STEADY, times
 
 CALIBRATION = {"sd": 0.02, "blocks": 20, "folder": "results/x", "time": BEGUN}
@@ -100,6 +100,20 @@ def test_in_effect_is_said_of_each_profile():
     text = printed(events_of())
     for arm in ("baseline", "mine"):
         assert f"effect   {arm}: what it expects was observed in every sample (1 of 1)" in text
+
+
+UNCLEAR = {"openmp": {"runtime": None, "not_verified": {"runtime": "two answer for it"}}}
+
+
+def test_what_could_not_be_verified_is_said_beside_the_speedup():
+    text = printed(events_of(mine={"seconds": times(0.5), "evidence": UNCLEAR}))
+    assert "effect   mine: openmp.runtime is NOT VERIFIED: two answer for it" in text
+    assert "mine: what it expects was observed" not in text
+    assert "effect   baseline: what it expects was observed in every sample (1 of 1)" in text
+    assert "FASTER" in text
+    long = " ".join(details(events_of(mine={"evidence": UNCLEAR})).split())
+    assert "mine: not verified" in long
+    assert "openmp.runtime gnu two answer for it not verified" in long
 
 
 def test_a_failed_run():

@@ -36,7 +36,8 @@ class Witness:
 
     def to_json(self) -> dict[str, Any]:
         checks = [
-            {"key": one.key, "expected": one.expected, "seen": one.seen, "holds": one.holds} for one in self.checks
+            {"key": one.key, "expected": one.expected, "seen": one.seen, "holds": one.holds, "verified": one.verified}
+            for one in self.checks
         ]
         return {
             "pid": self.pid,
@@ -99,8 +100,9 @@ def set_by_the_command(environment: Environment, sample: Mapping[str, Any], kept
 def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
     """``effect.check`` of a sample as it is recorded; of a user's own command what fails in its other processes too.
 
-    Where the same fails in several of these, the first is named. All of them may have variables that the command set
-    for them. Of several ranks each is checked, and whether it has CPUs, and a GPU, of its own.
+    Where the same fails in several of these, or can't be verified in them, the first is named. All of them may have
+    variables that the command set for them. Of several ranks each is checked, and whether it has CPUs, and a GPU, of
+    its own.
     """
     if "ranks" in sample:
         return _check_ranks(environment, sample, kept)
@@ -113,12 +115,12 @@ def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapp
     for document in sample.get("other_processes", ()):
         witness = _judged(document, environment, kept, on_gpus)
         for one in witness.checks:
-            if not one.holds:
-                failures.setdefault((one.key, str(one.seen)), []).append((witness, one))
+            if not (one.holds and one.verified):
+                failures.setdefault((one.key, str(one.seen) if one.verified else ""), []).append((witness, one))
     for (witness, one), *more in failures.values():
         alike = f", and {len(more)} more" if more else ""
         where = f"process {witness.pid}: {shorter(witness.argv)}{alike}"
-        checks.append(Check(f"{one.key} ({where})", one.expected, one.seen))
+        checks.append(replace(one, key=f"{one.key} ({where})"))
     return checks
 
 
@@ -128,11 +130,16 @@ def _check_ranks(environment: Environment, sample: Mapping[str, Any], kept: Mapp
     checks = check(environment, first["evidence"], kept, sample["stderr"])
     found = [one for one in checks if one.holds]
     failing = {first["rank"]: [one for one in checks if not one.holds]}
+    open_in_first = {one.key for one in checks if not one.verified}
     for rank in others:
-        failing[rank["rank"]] = [one for one in check(environment, rank["evidence"], kept) if not one.holds]
+        failing[rank["rank"]] = [
+            one
+            for one in check(environment, rank["evidence"], kept)
+            if not one.holds or not (one.verified or one.key in open_in_first)
+        ]
     for rank in sample["ranks"]:
         where = f"(rank {rank['rank']} on {rank['node']})"
-        found += [Check(f"{one.key} {where}", one.expected, one.seen) for one in failing[rank["rank"]]]
+        found += [replace(one, key=f"{one.key} {where}") for one in failing[rank["rank"]]]
     found.append(Check("CPUs of ranks", "apart", _together(sample["ranks"], "CPU", _cpus) or "apart"))
     if any(map(_gpu, sample["ranks"])):
         found.append(Check("GPUs of ranks", "apart", _together(sample["ranks"], "GPU", _gpu) or "apart"))
@@ -177,10 +184,13 @@ def verdict(environment: Environment, witnesses: Sequence[Witness]) -> list[str]
     name = environment.profile
     if not bad:
         variables = len(environment.variables.keys() - NOT_COUNTED)
-        keys = dict.fromkeys(one.key for witness in witnesses for one in witness.checks)
+        keys = dict.fromkeys(one.key for witness in witnesses for one in witness.checks if one.verified)
         checked = [*keys, f"{variables} variable{'s' * (variables != 1)}"]
+        unknown = _unverified(witnesses)
+        how_far = ", as far as it could be verified," if unknown else ""
         return [
-            f"{name} was in effect in {processes(len(witnesses))} (checked: {', '.join(checked)})",
+            f"{name} was in effect{how_far} in {processes(len(witnesses))} (checked: {', '.join(checked)})",
+            *unknown,
             *_own(witnesses),
         ]
     where = f" in {len(bad)} of {processes(len(witnesses))}" if len(witnesses) > 1 else ""
@@ -192,6 +202,12 @@ def verdict(environment: Environment, witnesses: Sequence[Witness]) -> list[str]
             if not one.holds
         ]
     return [*lines, *_own(witnesses)]
+
+
+def _unverified(witnesses: Sequence[Witness]) -> list[str]:
+    """What is expected and could not be told, each once, with the reason of the last process."""
+    unknown = [one for witness in witnesses for one in witness.checks if not one.verified]
+    return [*{one.key: f"  {one.key} was not verified: {one.seen}" for one in unknown}.values()]
 
 
 def _own(witnesses: Sequence[Witness]) -> list[str]:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from runner.environment import Environment
-from runner.execution.testimony import check_sample, read
+from runner.execution.testimony import check_sample, read, verdict
 
 NCCL_LOG = Environment("nccl-log", "", {}, {}, (), {"nccl.log": "written", "openmp.runtime": "gnu"}, "same")
 RANK = {"gpu": {"name": "a GPU"}, "nccl": {"log": "written"}}
@@ -52,6 +52,41 @@ def test_a_sample_of_a_command_is_judged_alike():
     assert all(one.holds for one in check_sample(NCCL_LOG, sample, {}))
     alone = {"evidence": evidence(LAUNCHER), "stderr": ""}
     assert [one.key for one in check_sample(NCCL_LOG, alone, {}) if not one.holds] == ["nccl.log"]
+
+
+ONE_QUEUE = Environment("gpu-one-queue", "", {}, {}, (), {"gpu.one_queue": True}, "same")
+UNCLEAR = {"gpu": {"name": "a GPU", "not_verified": {"one_queue": "the times are not clear"}}}
+
+
+def test_what_processes_could_not_tell_is_said_once(tmp_path):
+    for pid in (1, 2):
+        document = {"pid": pid, "argv": ["python"], "evidence": evidence(UNCLEAR)}
+        (tmp_path / f"{pid}.json").write_text(json.dumps(document))
+    witnesses = read(tmp_path, ONE_QUEUE, {})
+    assert verdict(ONE_QUEUE, witnesses) == [
+        "gpu-one-queue was in effect, as far as it could be verified, in 2 processes (checked: 0 variables)",
+        "  gpu.one_queue was not verified: the times are not clear",
+    ]
+    (only,) = witnesses[0].to_json()["checks"]
+    assert (only["holds"], only["verified"], only["seen"]) == (True, False, "the times are not clear")
+
+
+def test_what_the_ranks_of_a_command_could_not_tell_is_kept():
+    ranks = [{"pid": pid, "argv": ["python"], "evidence": evidence(UNCLEAR)} for pid in (2, 3)]
+    sample = {"evidence": evidence(LAUNCHER), "stderr": "", "other_processes": ranks}
+    (only,) = check_sample(ONE_QUEUE, sample, {})
+    assert (only.key, only.holds, only.verified) == ("gpu.one_queue (process 2: python, and 1 more)", True, False)
+
+
+def test_what_one_rank_could_not_tell_is_kept():
+    found = [{"gpu": {"one_queue": True}}, UNCLEAR]
+    ranks = [{"rank": one, "node": "here", "cpus": [one], "evidence": evidence(found[one])} for one in (0, 1)]
+    checks = {one.key: one for one in check_sample(ONE_QUEUE, {"ranks": ranks, "stderr": ""}, {})}
+    assert checks["gpu.one_queue"].verified
+    assert not checks["gpu.one_queue (rank 1 on here)"].verified
+    ranks[0]["evidence"] = evidence(UNCLEAR)
+    alike = check_sample(ONE_QUEUE, {"ranks": ranks, "stderr": ""}, {})
+    assert [one.key for one in alike if not one.verified] == ["gpu.one_queue"]
 
 
 @pytest.mark.parametrize(

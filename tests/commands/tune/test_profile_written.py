@@ -21,7 +21,7 @@ def test_its_evidence_lies_beside_it(tuned, local, tmp_path):
     assert evidence["environment"]["variables"]["GOMP_SPINCOUNT"] == "1000"
     assert [one["arm"] for one in evidence["comparisons"]] == ["known", "tuned"]
     assert evidence["versus_best_shipped"]["low"] > 1
-    assert evidence["checks"] == [{"key": "preload.jemalloc", "expected": "mapped", "seen": "mapped"}]
+    assert evidence["checks"] == [{"key": "preload.jemalloc", "expected": "mapped", "seen": "mapped", "verified": True}]
     for place, sha256 in evidence["records"].items():
         assert hashlib.sha256(Path(place).read_bytes()).hexdigest() == sha256
     assert len(evidence["records"]) == 2
