@@ -148,6 +148,14 @@ def _cpu_list(kind: Kind, value: str) -> str | None:
     return None
 
 
+_WORKSPACE = re.compile(r":([0-9]+):([0-9]+)")
+
+
+def _workspaces(kind: Kind, value: str) -> str | None:
+    """``:KIB:COUNT``, once or several times."""
+    return None if re.fullmatch(rf"(?:{_WORKSPACE.pattern})+", value) else "is not of the form it must have"
+
+
 _INTERVAL = r"\d+(:\d+(:-?\d+)?)?"
 _PLACE = rf"(!?\{{\s*!?{_INTERVAL}(\s*,\s*!?{_INTERVAL})*\s*\}}(:\d+(:-?\d+)?)?|{_INTERVAL})"
 _PLACES = re.compile(
@@ -227,7 +235,12 @@ def _settings(kind: Kind, value: str, version: str | None) -> None:
 
 
 def number_or_boolean(kind: Kind, value: str) -> int | float | bool | None:
-    """What a library makes of a value that it accepts, or None where that is neither a number nor a boolean."""
+    """What a library makes of a value that it accepts, or None where that is neither a number nor a boolean.
+
+    Workspaces are as many bytes as all of them take.
+    """
+    if kind.type == "workspaces":
+        return 1024 * sum(int(size) * int(count) for size, count in _WORKSPACE.findall(value))
     text = value.partition(",")[0].strip()
     if kind.type in ("integer", "integers") and re.fullmatch(r"[-+]?\d+|0[xX][0-9a-fA-F]+", text, re.ASCII):
         return int(text, 16 if text[:2].lower() == "0x" else 10)
@@ -259,6 +272,7 @@ TYPES: dict[str, tuple[Callable[[Kind, str], str | None], Callable[[Kind], str]]
         _omp_places,
         lambda _: "threads, cores, sockets, ll_caches or numa_domains, or places such as {0,1},{2,3} or {0:2}:4:2",
     ),
+    "workspaces": (_workspaces, lambda _: "pairs of size in KiB and count, for example :4096:8 or :16:8"),
     "kmp_affinity": (
         _kmp_affinity,
         lambda _: f"[modifier,…]type[,permute][,offset], with a type of {', '.join(_AFFINITY_TYPES)}, "

@@ -9,6 +9,7 @@ from typing import Any
 
 UUIDS = ("GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", "GPU-1d2c5a10-0000-1111-2222-333344445555")
 NOT_SUPPORTED, NOT_FOUND = 3, 6  # nvmlReturn_t
+WORKQUEUES = 1000  # CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG
 
 
 class Library:
@@ -56,6 +57,28 @@ class Library:
         if answer is None:
             return NOT_SUPPORTED
         return written(arguments[-2] if isinstance(answer, str) else arguments[-1], answer)
+
+
+class Driver:
+    """What ``ctypes.CDLL("libcuda.so.1")`` would give, as far as queues go.
+
+    ``limit`` is the concurrency limit of the context's work queues. ``version`` is the CUDA that the driver is for, and
+    None where it does not say. ``status`` is what cuCtxGetDevResource returns, 0 being success.
+    """
+
+    def __init__(self, limit: int = 8, version: int | None = 13010, context: int = 0x5555, status: int = 0) -> None:
+        self._limit, self._version, self._context, self._status = limit, version, context, status
+
+    def cuDriverGetVersion(self, version: Any) -> int:
+        return NOT_SUPPORTED if self._version is None else written(version, self._version)
+
+    def cuCtxGetCurrent(self, context: Any) -> int:
+        return written(context, self._context)
+
+    def cuCtxGetDevResource(self, context: Any, resource: Any, kind: Any) -> int:
+        assert (context.value, kind.value) == (self._context, WORKQUEUES)
+        resource._obj.concurrency_limit = self._limit
+        return self._status
 
 
 def written(to: Any, value: Any) -> int:

@@ -87,6 +87,15 @@ def test_a_probe_that_failed_is_not_seen():
     assert unmet(environment(expect={"threads.pinned_cpus": 2})) == [Check("threads.pinned_cpus", 2, None)]
 
 
+def test_what_a_worker_could_not_tell_is_neither_met_nor_not():
+    evidence = {**EVIDENCE, "gpu": {"count": 1, "not_verified": {"one_queue": "the times are not clear"}}}
+    unclear, missing = check(environment(expect={"gpu.one_queue": True, "gpu.work_queues": 1}), evidence, {})
+    assert unclear == Check("gpu.one_queue", True, "the times are not clear", verified=False)
+    assert unclear.holds
+    assert missing == Check("gpu.work_queues", 1, None)  # of this it says nothing at all
+    assert not missing.holds
+
+
 @pytest.mark.parametrize(
     ("set_", "given", "kept", "check_"),
     [
@@ -159,6 +168,11 @@ def test_gnus_variables_under_intels_runtime():
                         "settings": {"background_thread": True, "dirty_decay_ms": -1, "thp": "always"}}},
             [("malloc.settings.background_thread", False, True)],
         ),
+        ({"CUBLAS_WORKSPACE_CONFIG": ":16:8:4096:2"}, {"gpu": {"cublas_workspace_bytes": 8519680}}, []),
+        ({"CUBLAS_WORKSPACE_CONFIG": ":16:8"}, {"gpu": {"cublas_workspace_bytes": 33554432}},
+         [("gpu.cublas_workspace_bytes", 131072, 33554432)]),
+        ({"CUDA_DEVICE_MAX_CONNECTIONS": "4"}, {"gpu": {"work_queues": 8}}, [("gpu.work_queues", 4, 8)]),
+        ({"CUDA_DEVICE_MAX_CONNECTIONS": "4"}, {"gpu": {"not_verified": {"work_queues": "too old"}}}, []),
         ({"OMP_UNKNOWN": "4"}, {}, []),
     ],
 )  # fmt: skip

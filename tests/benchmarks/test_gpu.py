@@ -36,6 +36,8 @@ exec {python} "$@"
 READING = {"sm_mhz": 1980, "memory_mhz": 2619, "temperature_c": 41, "power_w": 118.4, "held_back": []}
 GPU = {"before": READING, "after": READING, "energy_j": 700.0, "mean_power_w": 350.0, "allocated_bytes": 2**30,
        "reserved_bytes": 2**30, "idle_share": 0.25, "kernels_per_step": 100.0}  # fmt: skip
+# What profiles for one GPU expect, of which a simulated worker shows the same under each.
+ONE_GPU = {"gpu": {"one_queue": True, "cublas_workspace_bytes": 2**25}}
 # What the profiles expect that ddp and all-reduce compare, all at once.
 NCCL = {
     "log": "written", "version": "2.28.3", "ranks": 2, "network": "Socket", "transports": "SHM", "channels": 2,
@@ -100,7 +102,7 @@ def gpu_python(simulation, tmp_path):
     """A Python of a machine with two GPUs: its workers are simulated, and its runner has only what such a one has."""
     seen = accelerator(2)
     simulation.inspection(facts={**inspection([], {})["facts"], "gpus": 2}, accelerator=seen)
-    simulation.worker("baseline", seconds=STEADY, gpu=GPU)
+    simulation.worker("baseline", seconds=STEADY, gpu=GPU, evidence=ONE_GPU)
     evidence = {"gpu": {}, "nccl": NCCL}
     of_rank = {str(rank): {"evidence": {"gpu": {"uuid": one["uuid"]}}} for rank, one in enumerate(seen["devices"])}
     simulation.worker("baseline on 2 ranks", seconds=STEADY, gpu=GPU, evidence=evidence, of_rank=of_rank,
@@ -139,11 +141,11 @@ def test_every_part_measures_and_reports(gpu_python, simulation, tmp_path):
 def test_a_part_that_fails_is_reported_and_may_go_on(gpu_python, simulation, tmp_path):
     out = tmp_path / "out"
     arguments = ("--python", gpu_python, "--output", out, "--budget", "1s", "cnn")
-    simulation.worker("baseline", seconds=STEADY, does="exit", status=3, **{"from": 1})
+    simulation.worker("baseline", seconds=STEADY, evidence=ONE_GPU, does="exit", status=3, **{"from": 1})
     result = run(*arguments)
     assert result.returncode == 1
     assert "benchmarks/gpu.sh: cnn did not come to its end" in result.stderr
     assert "ended with exit status 3" in (out / "cnn/report.md").read_text()
-    simulation.worker("baseline", seconds=STEADY, gpu=GPU)
+    simulation.worker("baseline", seconds=STEADY, gpu=GPU, evidence=ONE_GPU)
     assert run(*arguments).returncode == 0
     assert record.read(out / "cnn")[-1]["reason"] in ENDED

@@ -8,7 +8,11 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
+
+from runner.worker.evidence import cublas, queues
+from runner.worker.readings import read
 
 # A factor whose last digit TF32 loses, which keeps 10 bits of a fraction where float32 keeps 23: 1 is what is left.
 LONG = 1 + 2**-12
@@ -29,7 +33,8 @@ MIB = 2**20
 def probe() -> dict[str, Any]:
     """Sizes in bytes. ``tf32_…``: whether float32 work was done in TF32 just now, as it is when a program says nothing.
 
-    ``settings`` are those of the caching allocator; ``expandable_segments`` whether it really has such memory.
+    ``settings`` are those of the caching allocator; ``expandable_segments`` whether it really has such memory. The rest
+    is what ``measured`` found.
     """
     torch = sys.modules["torch"]  # the workload has imported it; a probe must not be the first to do so
     if not torch.cuda.is_initialized():
@@ -50,7 +55,23 @@ def probe() -> dict[str, Any]:
         **(allocator(torch.cuda.memory._snapshot()) if backend == "native" else {}),
         "tf32_products": shortens_products(torch, "cuda"),
         "tf32_convolutions": shortens_convolutions(torch, "cuda"),
+        **measured(torch),
     }
+
+
+def measured(torch: Any) -> dict[str, Any]:
+    """What is seen of settings that no library tells, or not every driver, by what they do.
+
+    ``cublas_workspace_bytes``; ``work_queues`` as the driver has them, or else ``kernel_times`` by which they are
+    judged; ``one_queue`` says whether streams share one. ``not_verified`` has, by these names, why one is missing.
+    """
+    found: dict[str, Any] = {}
+    read(found, "cublas_workspace_bytes", partial(cublas.workspace_bytes, torch))
+    read(found, "work_queues", queues.told)
+    if "work_queues" not in found:
+        read(found, "kernel_times", partial(queues.kernel_times, torch))
+    read(found, "one_queue", partial(queues.one, found))
+    return found
 
 
 def allocator(snapshot: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,194 @@
+"""What CUDA_DEVICE_MAX_CONNECTIONS comes to: from a driver that answers as its reference says, and from the times of
+kernels on a simulated GPU whose queues work as NVIDIA describes them. No GPU is here.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+
+from runner.effect import check
+from runner.environment import Environment
+from runner.worker.evidence import gpu, queues
+from runner.worker.readings import Unread
+from tests.nvidia import Driver
+from tests.worker.evidence.test_cublas import Torch
+
+ONE_QUEUE = Environment(
+    "gpu-one-queue", "", {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}, {}, (), {"gpu.one_queue": True}, "same"
+)
+SPREAD = tuple(range(queues.STREAMS))
+ONE = (0,) * queues.STREAMS
+MOSTLY = (*ONE[:-1], 1)
+
+
+class Gpu:
+    """torch.cuda of a GPU with queues: a kernel holds up all behind it in its queue until the one before it in its
+    stream has ended; then those run beside it.
+
+    ``queue_of`` has, for each stream in the order of their making, its queue. ``clock`` has, for each time that all is
+    awaited, how long a kernel takes. ``serial``: nothing runs beside another.
+    """
+
+    def __init__(self, monkeypatch, queue_of, serial=False, clock=lambda awaited: 0.003):
+        self.queue_of, self.serial, self.clock = queue_of, serial, clock
+        self.now, self.awaited, self.made, self.launched, self.current = 100.0, 0, 0, [], None
+        monkeypatch.setattr(queues.time, "perf_counter", lambda: self.now)
+
+    def Stream(self):
+        self.made += 1
+        return self.made - 1
+
+    @contextmanager
+    def stream(self, stream):
+        self.current = stream
+        yield
+        self.current = None
+
+    def _sleep(self, cycles):
+        assert cycles == queues.CYCLES
+        self.now += 1e-5  # what a launch takes
+        self.launched.append(self.current)
+
+    def synchronize(self):
+        seconds = self.clock(self.awaited)
+        self.awaited += 1
+        free, ended, last = {}, {}, 0.0
+        for stream in self.launched:
+            queue = 0 if self.serial else self.queue_of[stream]
+            start = last if self.serial else max(free.get(queue, 0.0), ended.get(stream, 0.0))
+            free[queue], ended[stream] = start, start + seconds
+            last = max(ended.values())
+        self.now += last
+        self.launched = []
+
+
+def times(*arguments, **options):
+    return queues.kernel_times(SimpleNamespace(cuda=Gpu(*arguments, **options)))
+
+
+@pytest.mark.parametrize(
+    ("queue_of", "depth_first"),
+    [(ONE, 9), ((0, 1) * 4, 5), ((0, 1, 2, 3) * 2, 3), (SPREAD, 2), (MOSTLY, 8), ((0, 0, 0, 1) * 2, 7)],
+)
+def test_how_long_kernels_take_tells_how_many_streams_share_a_queue(monkeypatch, queue_of, depth_first):
+    found = times(monkeypatch, queue_of)
+    assert found["depth_first"] == pytest.approx(depth_first, abs=0.1)
+    assert found["breadth_first"] == pytest.approx(2, abs=0.1)
+
+
+@pytest.mark.parametrize(("queue_of", "one"), [(ONE, True), ((0, 1) * 4, False), (SPREAD, False)])
+def test_one_queue_and_several_are_clearly_apart(monkeypatch, queue_of, one):
+    assert queues.one({"kernel_times": times(monkeypatch, queue_of)}) is one
+
+
+def test_a_slow_first_round_does_not_count(monkeypatch):
+    """The first kernel has to be loaded, and a GPU that had nothing to do runs at a low clock."""
+    found = times(monkeypatch, ONE, clock=lambda awaited: 0.030 if awaited < 6 else 0.003)
+    assert queues.one({"kernel_times": found}) is True
+
+
+@pytest.mark.parametrize("queue_of", [MOSTLY, (0, 0, 0, 1) * 2])
+def test_what_lies_between_is_not_verified_and_has_its_figure(monkeypatch, queue_of):
+    with pytest.raises(Unread, match=r"took the time of [78]\.?\d* kernels: one queue takes 9, others 5 at most$"):
+        queues.one({"kernel_times": times(monkeypatch, queue_of)})
+
+
+def test_kernels_that_never_overlap_say_nothing_of_queues(monkeypatch):
+    """CUDA_LAUNCH_BLOCKING, for example: also what any number of queues lets overlap takes its time."""
+    with pytest.raises(Unread, match=r"took the time of 16\S* kernels, not of 2: more than queues keeps"):
+        queues.one({"kernel_times": times(monkeypatch, SPREAD, serial=True)})
+
+
+# --- the driver ---
+
+
+@pytest.mark.parametrize("limit", [1, 8, 32])
+def test_a_driver_of_today_tells_it(limit):
+    assert queues.told(Driver(limit)) == limit
+    assert queues.one({"work_queues": limit}) is (limit == 1)
+
+
+@pytest.mark.parametrize(
+    ("driver", "why"),
+    [
+        (Driver(version=13000), "the driver is for CUDA 13.0, and tells its queues since 13.1"),
+        (Driver(version=12080), "the driver is for CUDA 12.8, and tells its queues since 13.1"),
+        (Driver(version=None), "the driver does not tell its version"),
+        (Driver(context=0), "this thread has no context on the GPU"),
+        (Driver(status=801), r"the driver does not tell its queues \(cuCtxGetDevResource gave 801\)"),
+        (Driver(0), r"the driver does not tell its queues \(cuCtxGetDevResource gave 0\)"),
+    ],
+)
+def test_a_driver_that_does_not(driver, why):
+    with pytest.raises(Unread, match=f"^{why}$"):
+        queues.told(driver)
+
+
+def test_what_the_driver_writes_to_is_as_large_as_it_thinks():
+    """CUdevResource of CUDA 13.1: 4 bytes of a type, 92 of padding, 40 of a union and a pointer."""
+    assert queues.ctypes.sizeof(queues.Resource) == 144
+    assert queues.Resource.concurrency_limit.offset == 100
+
+
+# --- both together, as evidence ---
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """What the worker finds on a machine with this driver and these queues."""
+
+    def find(driver, queue_of=SPREAD, without="", **options):
+        torch = Torch(":4096:8")
+        simulated = Gpu(monkeypatch, queue_of, **options)
+        for name in {"Stream", "stream", "_sleep"} - {without}:
+            setattr(torch.cuda, name, getattr(simulated, name))
+        torch.cuda.synchronize = simulated.synchronize
+        monkeypatch.setattr(queues.ctypes, "CDLL", lambda name: driver)
+        return gpu.measured(torch)
+
+    return find
+
+
+def verdict(found):
+    """Of the profile's one check: whether it holds, whether it is verified, and what was seen."""
+    (only,) = check(ONE_QUEUE, {"gpu": found, "variables": {"sensitive": ONE_QUEUE.variables}}, {})
+    return only.holds, only.verified, only.seen
+
+
+def test_what_a_driver_tells_is_not_measured(measured):
+    found = measured(Driver(1), SPREAD)
+    assert found == {"cublas_workspace_bytes": 2**25, "work_queues": 1, "one_queue": True}
+    assert verdict(found) == (True, True, True)
+
+
+def test_a_driver_that_has_more_queues_than_it_was_asked_for(measured):
+    """The variable was given, and came too late or was not read."""
+    found = measured(Driver(8))
+    assert (found["work_queues"], found["one_queue"]) == (8, False)
+    evidence = {"gpu": found, "variables": {"sensitive": ONE_QUEUE.variables}}
+    unmet = [(one.key, one.expected, one.seen) for one in check(ONE_QUEUE, evidence, {}) if not one.holds]
+    assert unmet == [("gpu.one_queue", True, False), ("gpu.work_queues", 1, 8)]
+
+
+@pytest.mark.parametrize(("queue_of", "one"), [(ONE, True), (SPREAD, False)])
+def test_on_an_older_driver_it_is_measured(measured, queue_of, one):
+    found = measured(Driver(version=13000), queue_of)
+    assert found["kernel_times"]["depth_first"] == pytest.approx(9 if one else 2, abs=0.1)
+    assert found["not_verified"] == {"work_queues": "the driver is for CUDA 13.0, and tells its queues since 13.1"}
+    assert verdict(found) == (one, True, one)
+
+
+def test_what_is_not_clear_is_neither_in_effect_nor_not(measured):
+    holds, verified, seen = verdict(measured(Driver(version=13000), ONE, serial=True))
+    assert (holds, verified) == (True, False)
+    assert "not of 2" in seen
+
+
+def test_a_torch_without_such_kernels(measured):
+    found = measured(Driver(version=13000), without="_sleep")
+    assert "kernel_times" not in found
+    assert found["not_verified"]["kernel_times"].startswith("AttributeError: ")
+    assert verdict(found)[:2] == (True, False)
