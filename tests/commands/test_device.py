@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
 from runner import record
+from runner.engines.base import PROJECT
 from runner.plan import Plan
 from tests.nvidia import accelerator
 from tests.simulation import times
@@ -96,6 +98,38 @@ def test_this_machines_own_torch_is_refused(refused, run_folder):
     assert "(engine local) can't: its torch is a build without CUDA; name a Python with another (--python)" in line
 
 
+# A worker in an image whose torch is for CUDA 13.0, on a machine whose driver answers as one of long ago.
+OLD_DRIVER = """
+import ctypes
+import sys
+sys.path[:0] = [{project!r}, {packages!r}]
+from runner.worker import nvml
+from runner.worker.__main__ import main
+from tests.nvidia import Library
+real, driver = ctypes.CDLL, Library(nvmlSystemGetDriverVersion="470.57.02", nvmlSystemGetCudaDriverVersion_v2=11040)
+ctypes.CDLL = lambda name, *more, **options: driver if name == nvml.LIBRARY else real(name, *more, **options)
+sys.exit(main())
+"""
+
+
+def test_a_driver_too_old_for_the_image(refused, tmp_path, run_folder):
+    """From what the driver and torch's own file say, by way of a real worker that looks, to the line."""
+    torch = tmp_path / "packages/torch"
+    torch.mkdir(parents=True)
+    (torch / "__init__.py").touch()
+    (torch / "version.py").write_text("from typing import Optional\n\ncuda: Optional[str] = '13.0'\n")
+    worker, python = tmp_path / "worker.py", tmp_path / "python"
+    worker.write_text(OLD_DRIVER.format(project=str(PROJECT), packages=str(tmp_path / "packages")))
+    python.write_text(f'#!/bin/sh\nshift 2 # -m runner.worker\nexec {sys.executable} {worker} "$@"\n')
+    python.chmod(0o755)
+    where = ["--python", python, "--data", "synthetic", "--output", run_folder]
+    assert refused("bench", "physical-cores", *ON_GPU, *where) == (
+        f"runner: --device cuda: {python} (engine local) can't: NVIDIA's driver 470.57.02 is for CUDA 11.4, and its "
+        "torch was built for 13.0; install a newer driver, or a torch that is built for CUDA 11.4"
+    )
+    assert not run_folder.exists()
+
+
 def test_an_unknown_device(cli, simulation):
     result = cli("bench", "baseline", "--device", "gpu", "--python", simulation.python)
     assert result.returncode == 2
@@ -127,6 +161,7 @@ def test_those_for_several_gpus_need_several(refused, simulation, instant, machi
 
 def test_they_are_measured_where_there_are_some(cli, simulation, instant, machine, run_folder):
     machine(1)
+    simulation.worker("baseline", evidence={"gpu": {"one_queue": True, "cublas_workspace_bytes": 2**25}})
     fixed = ["--python", simulation.python, "--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder]
     result = cli("matrix", "gpu-one-queue", "gpu-cublas-fixed", "nccl-log", *ON_GPU, *fixed)
     assert result.returncode == 0, result.stderr
@@ -135,6 +170,42 @@ def test_they_are_measured_where_there_are_some(cli, simulation, instant, machin
     assert [arm["name"] for arm in events[0]["plan"]["arms"]] == ["baseline", "gpu-one-queue", "gpu-cublas-fixed"]
     given = [start["environment"].get("CUDA_DEVICE_MAX_CONNECTIONS") for start in simulation.starts()]
     assert sorted(set(map(str, given))) == ["1", "None"]
+
+
+@pytest.mark.parametrize(
+    ("name", "seen", "said"),
+    [
+        ("gpu-one-queue", {"work_queues": 8, "one_queue": False}, "gpu.one_queue: expected True, seen False"),
+        ("gpu-one-queue", {"kernel_times": {"depth_first": 2.1, "breadth_first": 2.0}, "one_queue": False},
+         "gpu.one_queue: expected True, seen False"),
+        ("gpu-cublas-fixed", {"cublas_workspace_bytes": 8519680},
+         "gpu.cublas_workspace_bytes: expected 33554432, seen 8519680"),
+        ("gpu-cublas-fixed", {}, "gpu.cublas_workspace_bytes: expected 33554432, seen nothing"),
+    ],
+)  # fmt: skip
+def test_a_variable_that_was_given_and_came_to_nothing(cli, simulation, instant, machine, run_folder, name, seen, said):
+    machine(1)
+    simulation.worker("baseline", evidence={"gpu": seen})
+    fixed = ["--python", simulation.python, "--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder]
+    result = cli("bench", name, *ON_GPU, *fixed)
+    assert result.returncode == 1
+    assert f"{name} is NOT IN EFFECT: no speedup is worked out" in result.stdout
+    assert said in " ".join(result.stdout.split())
+
+
+def test_what_the_worker_could_not_tell_is_not_verified(cli, simulation, instant, machine, run_folder):
+    """Neither a failure nor a proof: it is measured, and the report says what is open."""
+    machine(1)
+    simulation.worker("baseline", evidence={"gpu": {"not_verified": {"one_queue": "the times are not clear"}}})
+    fixed = ["--python", simulation.python, "--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder]
+    result = cli("bench", "gpu-one-queue", *ON_GPU, *fixed)
+    assert result.returncode == 0, result.stdout
+    said = " ".join(result.stdout.split())
+    assert "effect gpu-one-queue: gpu.one_queue is NOT VERIFIED: the times are not clear" in said
+    assert "observed" not in said
+    measured = json.loads(cli("report", run_folder, "--json").stdout)["measured"]
+    (check,) = next(one["checks"] for one in measured if one["arm"] == "gpu-one-queue")
+    assert (check["verified"], check["seen"]) == (False, "the times are not clear")
 
 
 @pytest.mark.parametrize(

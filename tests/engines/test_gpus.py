@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from runner.worker import nvml
 from runner.worker.nvml import Nvml, Unavailable
 from tests.nvidia import Library
 
+CONTAINER_S = 300
 WORDS = {
     docker.DockerEngine: "--gpus all", podman.PodmanEngine: "--device nvidia.com/gpu=all",
     apptainer.ApptainerEngine: "--nv",
@@ -94,3 +98,33 @@ def test_a_machine_without_a_driver(refused, engine_options, engine, tmp_path):
     more = ("--device", "cuda", "--data", "synthetic", "--output", tmp_path / "x")
     line = refused("bench", "physical-cores", *options, *more)
     assert "--device cuda: the driver is missing on this machine: no NVIDIA driver is seen" in line
+
+
+# The runner on a machine that looks as if it had a GPU, and whose own torch is one for CUDA; the container is another.
+WITH_A_GPU = """
+import sys
+from runner.engines import docker, gpus
+from runner.worker import gpus as seen_here
+gpus.require = lambda: None
+docker._all_gpus = lambda task: None  # the toolkit, without which the daemon starts nothing that is to have a GPU
+seen_here.torch_cuda = lambda: "13.0"
+from runner.cli import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("engine", ["docker", "apptainer"])
+def test_the_image_for_cpus_says_itself_that_it_can_not(engine_options, surroundings, project, engine, tmp_path):
+    """The driver and the toolkit are out of the way, so that a container starts; what it says is its own finding."""
+    folder = tmp_path / "run"
+    command = ("bench", "physical-cores", "--device", "cuda", *engine_options(engine), "--data", "synthetic")
+    result = subprocess.run(
+        [sys.executable, "-c", WITH_A_GPU, *command, "--output", str(folder)], cwd=project,
+        env={**os.environ, **surroundings}, capture_output=True, text=True, timeout=CONTAINER_S, check=False,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert (result.returncode, result.stdout, len(result.stderr.splitlines())) == (2, "", 1), result
+    said = f"(engine {engine}) can't: its torch is a build without CUDA; name a Python with another"
+    assert result.stderr.startswith("runner: --device cuda: ")
+    assert said in result.stderr
+    assert not folder.exists()
