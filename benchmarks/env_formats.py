@@ -21,9 +21,10 @@ SHOWN_PROJECT = "/home/you/envkit"
 INTRODUCTION = """\
 `runner env PROFILE --format FORMAT` prints a profile for something else to set. Nothing is printed but that; what is
 wrong goes to the standard error with exit status 2. The first comment (`docker` and `vscode` have none) says for which
-machine and image the numbers and paths were worked out: on another kind of machine, print it again there. The formats for containers need the paths
-inside an image, so give `--engine docker --image NAME` or `--engine apptainer --sif FILE`; a profile that preloads
-nothing and starts commands with nothing can do without. A value that a format can't express is refused.
+machine and image the numbers and paths were worked out: on another kind of machine, print it again there. The formats
+for containers need the paths inside an image, so give `--engine docker --image NAME` or `--engine apptainer --sif
+FILE`; a profile that preloads nothing and starts commands with nothing can do without. A value that a format can't
+express is refused.
 
 A profile may start commands with a program, for example `numactl`. `dockerfile` (`ENTRYPOINT`), `apptainer`
 (`%runscript`), `sbatch` and `kubernetes` do so themselves; with the others you do, and a note on the standard error

@@ -96,9 +96,7 @@ def test_where_it_can_not_be_told_nothing_is_verified():
     assert verdict(FIXED, {}) == (False, True, None)
 
 
-@pytest.mark.parametrize(
-    ("size", "unmet"), [(2**17, []), (2**25, [("gpu.cublas_workspace_bytes", 2**17, 2**25)])]
-)
+@pytest.mark.parametrize(("size", "unmet"), [(2**17, []), (2**25, [("gpu.cublas_workspace_bytes", 2**17, 2**25)])])
 def test_a_profile_need_not_expect_it_in_words(size, unmet):
     mine = Environment("mine", "", {"CUBLAS_WORKSPACE_CONFIG": ":16:8"}, {}, (), {}, "same")
     evidence = {"gpu": {"cublas_workspace_bytes": size}, "variables": {"sensitive": mine.variables}}
