@@ -46,9 +46,14 @@ NCCL = {
 }  # fmt: skip
 
 
-def run(*arguments, **variables):
+# With the loopback alone; a view of the interfaces belongs to who mounts it.
+NO_NETWORK = ("unshare", "--user", "--map-root-user", "--net", "--mount", "sh", "-c",
+              'mount -t sysfs none /sys && exec "$@"', "sh")  # fmt: skip
+
+
+def run(*arguments, within=(), **variables):
     return subprocess.run(
-        [SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=240, check=False,
+        [*within, SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=240, check=False,
         env={**os.environ, **variables}, stdin=subprocess.DEVNULL,
     )  # fmt: skip
 
@@ -136,6 +141,21 @@ def test_every_part_measures_and_reports(gpu_python, simulation, tmp_path):
     started = len(simulation.starts(all=True))
     again = run(*arguments[: -len(parts)], "cnn", "ddp", "cpu")
     assert (again.returncode, len(simulation.starts(all=True))) == (0, started)
+
+
+def test_without_a_network_there_is_no_arm_that_takes_one(gpu_python, tmp_path):
+    try:
+        subprocess.run([*NO_NETWORK, "true"], capture_output=True, check=True, timeout=60)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("this user can't make a namespace without a network")
+    out = tmp_path / "out"
+    arguments = ("--python", gpu_python, "--output", out, "--budget", "1s", "--ranks", 2, "all-reduce")
+    result = run(*arguments, within=NO_NETWORK)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "== all-reduce: without nccl-socket, as there is no network" in result.stdout
+    details = (out / "all-reduce/details.txt").read_text()
+    assert "nccl-no-p2p" in details
+    assert "nccl-socket" not in details
 
 
 def test_a_part_that_fails_is_reported_and_may_go_on(gpu_python, simulation, tmp_path):
