@@ -307,6 +307,9 @@ def seen_gpus(*uuids):
         ({"NCCL_SOCKET_IFNAME": "=eth0"}, None),
         ({"NCCL_SOCKET_IFNAME": "ib,lo"}, None),
         ({"NCCL_SOCKET_IFNAME": "^docker,lo"}, None),
+        ({"NCCL_SOCKET_IFNAME": "^=eth,lo"}, None),
+        ({"NCCL_SOCKET_IFNAME": "^eth,lo"}, "interface-missing"),
+        ({"NCCL_SOCKET_IFNAME": "^=eth0,lo"}, "interface-missing"),
         ({"NCCL_SOCKET_IFNAME": "=eth"}, "interface-missing"),
         ({"NCCL_SOCKET_IFNAME": "ib,ens"}, "interface-missing"),
     ],
@@ -316,3 +319,11 @@ def test_gpus_and_interfaces_that_are_named_and_not_there(variables, code):
     assert [(one.code, one.severity) for one in diagnose(seen)] == ([(code, "stop")] if code else [])
     unseen = Situation(FACTS, FINGERPRINT, environment(variables))
     assert {one.code for one in diagnose(unseen)} == {"no-gpu"}  # which alone is known where they were not looked for
+
+
+def test_without_a_network_leaving_out_the_loopback_leaves_nothing():
+    seen = {**seen_gpus("GPU-aa"), "interfaces": ["lo"]}
+    variables = {"NCCL_SOCKET_IFNAME": "^docker,lo"}
+    (finding,) = diagnose(Situation(FACTS, FINGERPRINT, environment(variables), accelerator=seen))
+    assert finding.seen == "NCCL_SOCKET_IFNAME=^docker,lo: the machine has only lo"
+    assert finding.mend == "leave fewer out, or name one of these, or its beginning"

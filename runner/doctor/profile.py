@@ -132,20 +132,22 @@ def gpu_missing(situation: Situation) -> Finding | None:
 
 
 def interface_missing(situation: Situation) -> Finding | None:
-    """Names are beginnings of names, unless = stands before them; those behind ^ are left out, and may be missing."""
+    """Names are beginnings of names, unless = stands before them; with ^ before all, what they match is left out."""
     named = situation.variable("NCCL_SOCKET_IFNAME") or ""
     there = situation.accelerator.get("interfaces")
-    if not named or named.startswith("^") or there is None:
+    if not named or there is None:
         return None
-    whole = named.startswith("=")
-    wanted = [entry.partition(":")[0] for entry in named.removeprefix("=").split(",")]
-    if any(name == entry if whole else name.startswith(entry) for name in there for entry in wanted):
+    excluding, listed = named.startswith("^"), named.removeprefix("^")
+    whole = listed.startswith("=")
+    entries = [entry.partition(":")[0] for entry in listed.removeprefix("=").split(",")]
+    matching = {name for name in there for entry in entries if (name == entry if whole else name.startswith(entry))}
+    if set(there) - matching if excluding else matching:
         return None
     return Finding(
         "interface-missing", "stop",
         f"NCCL_SOCKET_IFNAME={named}: the machine has only {', '.join(there) or 'no interface at all'}",
         "NCCL ends with an error when ranks begin to connect",
-        "name one of these, or its beginning",
+        f"{'leave fewer out, or ' if excluding else ''}name one of these, or its beginning",
     )  # fmt: skip
 
 
