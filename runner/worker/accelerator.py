@@ -80,6 +80,7 @@ class Watch:
     def told(self, before: dict[str, Any] | None, after: dict[str, Any] | None, seconds: float) -> dict[str, Any]:
         """What a sample keeps: clocks, heat and power (``nvml.around``), and the most memory that was in use, in bytes.
 
+        ``seconds`` are those from the first reading to the second, by the host's clock.
         ``allocated_bytes`` is what tensors had, ``reserved_bytes`` what the allocator held for them.
         """
         read = nvml.around(before, after, seconds) if before and after else {}

@@ -142,7 +142,7 @@ def held_back(reasons: int) -> list[str]:
 
 
 def around(before: Mapping[str, Any], after: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-    """Two readings of one GPU and what was used between them, ``seconds`` apart.
+    """Two readings of one GPU and what was used between them, ``seconds`` apart by the host's clock.
 
     ``energy_j`` is from the GPU's own counter, and ``mean_power_w`` follows from it; None where it has no such counter.
     """

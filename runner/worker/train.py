@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import resource
+import time
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -88,9 +89,9 @@ def train(
     ``worker_cpus``, how many CPUs the worker could run on when it started, and ``frequency_mhz``, how fast these ran at
     the end. ``cpus`` are those where they had to be asked for earlier; one of several ranks also tells by which
     ``backend`` it exchanges, the digest of its ``final_weights`` and, if ``profiled``, of its ``communication``, for
-    which it takes more steps. ``gpu``, where one was trained on, is what was read of it before and after the timed
-    steps (``accelerator.Watch``), and what the profiler says of some more (``accelerator.profiled``). ``exchange`` is
-    what a workload that only exchanges found.
+    which it takes more steps. ``gpu``, where one was trained on, is what was read of it right before and right after
+    the timed steps (``accelerator.Watch``; ``usage`` has the little that this takes), and what the profiler says of
+    some more (``accelerator.profiled``). ``exchange`` is what a workload that only exchanges found.
     """
     if cpus is None:
         cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
@@ -100,13 +101,15 @@ def train(
         steps = epochs * training.steps_per_epoch
     _, warmup_times = timed(training.step, warmup_steps, accelerator.clock(options.device))
     watch = accelerator.watch(options.device)
-    read_before = watch.read() if watch else None
     before = counters(cpus)
+    # Between a reading and the steps nothing takes time: a GPU that waits cools, slows down, and still uses energy.
+    began, read_before = time.perf_counter(), watch.read() if watch else None
     losses, times = timed(training.step, steps, accelerator.clock(options.device))
+    ended, read_after = time.perf_counter(), watch.read() if watch else None
     after = counters(cpus)
     frequency = processor.frequency_mhz(cpus)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # a test may need more
-    gpu = watch.told(read_before, watch.read(), times[-1] - times[0]) if watch else None
+    gpu = watch.told(read_before, read_after, ended - began) if watch else None
     quality = training.quality() if epochs or test else None
     told: dict[str, Any] = {}
     if known.exchange:

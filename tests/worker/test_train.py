@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from runner.worker import distributed, helpers, machine_load, processor, train, workloads
+from runner.worker import accelerator, distributed, helpers, machine_load, nvml, processor, train, workloads
 from runner.worker.machine_load import Counters, CpuTime
 
 STEP_S = 0.25
@@ -28,7 +28,7 @@ def run(monkeypatch, clock):
     """Train with given readings of the machine before and after the timed steps, on given CPUs."""
 
     def sample(readings=None, throttled=(None, None), frequency=None, cpus=(0, 1), warmup_steps=2, steps=3, epochs=0,
-               test=False, profiled=True):  # fmt: skip
+               test=False, profiled=True, counting_s=0.0):  # fmt: skip
         losses = itertools.count()
         network = SimpleNamespace(seen=lambda: {"precision": "fp32"}, weights=lambda: "w" * 64)
         training = SimpleNamespace(images_per_step=64, steps_per_epoch=4, unit="images", digests={}, network=network)
@@ -43,12 +43,20 @@ def run(monkeypatch, clock):
             training.step = step
             return training
 
+        def frequency_mhz(cpus):
+            clock.s += counting_s
+            return frequency
+
+        def throttle_events(cpus):
+            clock.s += counting_s
+            return next(hot)
+
         read = iter(readings or [counters(), counters()])
         hot = iter(throttled)
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(cpus))
         monkeypatch.setattr(machine_load, "read", lambda: next(read))
-        monkeypatch.setattr(processor, "throttle_events", lambda cpus: next(hot))
-        monkeypatch.setattr(processor, "frequency_mhz", lambda cpus: frequency)
+        monkeypatch.setattr(processor, "throttle_events", throttle_events)
+        monkeypatch.setattr(processor, "frequency_mhz", frequency_mhz)
         monkeypatch.setattr(train, "collect", dict)
         monkeypatch.setitem(workloads.WORKLOADS, "none", SimpleNamespace(prepare=prepare, exchange=False))
         return train.train("none", "synthetic", warmup_steps, steps, epochs, test=test, profiled=profiled)
@@ -145,3 +153,23 @@ def test_one_of_several_ranks_tells_of_its_communication_unless_nobody_asks(run,
     assert run().keys() >= {"communication", "final_weights"}
     asked = run(profiled=False)
     assert (asked["final_weights"], "communication" in asked) == ("w" * 64, False)
+
+
+def test_a_gpu_is_read_right_around_the_steps_however_long_counting_takes(run, clock, monkeypatch):
+    """The readings of one that uses 300 W at any time; what the driver needs for an answer is a quarter of a second."""
+
+    class Watch:
+        def read(self):
+            now = clock.s
+            clock.s += 0.25
+            return {"at_s": now, "energy_j": 300.0 * now}
+
+        def told(self, before, after, seconds):
+            return nvml.around(before, after, seconds)
+
+    monkeypatch.setattr(accelerator, "watch", lambda device: Watch())
+    monkeypatch.setattr(accelerator, "profiled", lambda step: {})
+    found = run(steps=3, counting_s=10.0)
+    gpu = found["gpu"]
+    assert gpu["mean_power_w"] == 300.0
+    assert gpu["after"]["at_s"] - gpu["before"]["at_s"] == 0.25 + found["seconds"]
