@@ -28,8 +28,9 @@ def made_by(name: str, target: str = "image") -> str:
     """How one makes the image or SIF of that name, where it is one of ours (images/variants.yaml).
 
     ``envkit-cpu:debian`` and ``envkit-cpu-debian`` are the variant ``debian``, and ``envkit-cuda`` is ``cuda``.
+    The tag ``latest`` is what engines call an image without one.
     """
-    ours = re.fullmatch(rf"(?:.*/)?(?:{IMAGE}[:-](.+)|envkit-(cuda[^:]*)(?::.*)?)", name)
+    ours = re.fullmatch(rf"(?:.*/)?(?:{IMAGE}[:-](.+)|envkit-(cuda[^:]*)(?::.*)?)", name.removesuffix(":latest"))
     return f"make {target} VARIANT={ours[1] or ours[2]}" if ours else f"make {target}"
 
 

@@ -365,6 +365,8 @@ def test_what_only_one_has_seen_yet_is_no_difference(bench_images, old, new):
     ("image", "how"),
     [
         ("envkit-cpu", "make image"),
+        ("envkit-cpu:latest", "make image"),
+        ("host:5000/envkit-cpu:latest", "make image"),
         ("envkit-cpu:debian", "make image VARIANT=debian"),
         ("host:5000/envkit-cpu:debian", "make image VARIANT=debian"),
         ("envkit-cuda", "make image VARIANT=cuda"),
