@@ -164,6 +164,7 @@ def lock(path: Path, channel: str, pins: Mapping[str, str]) -> None:
         )
         packages.append({**asdict(package), "url": package.url_at(CHANNEL)})
     document = {"about": ABOUT, "channel": CHANNEL, "platform": PLATFORM, "packages": packages}
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, indent=2) + "\n")
     print(f"{shown(path)}: {len(packages)} packages")
 

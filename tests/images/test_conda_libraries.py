@@ -203,6 +203,13 @@ def test_a_lock_that_is_missing_is_made_and_that_is_said(tmp_path: Path, content
     assert {entry["name"] for entry in json.loads(path.read_text())["packages"]} >= {"jemalloc", "gperftools"}
 
 
+def test_a_lock_is_made_in_a_folder_that_is_made_too(tmp_path: Path, url: str) -> None:
+    path = tmp_path / "images/new/conda.lock"
+    result = run(path, "lock", "--channel", url)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert json.loads(path.read_text())["packages"]
+
+
 def test_a_lock_that_is_missing_where_no_channel_answers(tmp_path: Path) -> None:
     nobody = "http://127.0.0.1:9/conda-forge"
     result = run(tmp_path / "conda.lock", "fetch", tmp_path / "files", "--channel", nobody)
