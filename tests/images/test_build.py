@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -13,6 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
+from tests.images.conda_channel import make_channel, served
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 SCRIPTS = sorted(
@@ -89,10 +92,13 @@ def test_help_names_every_option() -> None:
         assert word in result.stdout
 
 
-def test_without_a_conda_lock_and_channel_the_way_on_is_said(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["oci", "sif"])
+def test_without_a_conda_lock_and_channel_the_way_on_is_said(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     (tree / "images/cpu/conda.lock").unlink(missing_ok=True)
     monkeypatch.setenv("ENVKIT_CONDA_CHANNEL", "http://127.0.0.1:9/conda-forge")
-    result = build("oci", "--variant", "conda", tree=tree)
+    result = build(kind, "--variant", "conda", tree=tree)
     assert_one_clear_line(result, 2, "http://127.0.0.1:9/conda-forge does not answer", "VARIANT=debian")
 
 
@@ -143,6 +149,14 @@ MADE_UP = """\
   intel-openmp: "1.0"
   libraries: debian
   locks: {{packages: {folder}/packages.lock, torch: {folder}/torch.lock}}
+"""
+MADE_UP_CONDA = """\
+conda:
+  title: A test
+  torch: 2.13.0+cpu
+  intel-openmp: "1.0"
+  libraries: conda
+  locks: {packages: cpu/packages.lock, torch: cpu/torch.lock, conda: cpu/conda.lock}
 """
 
 
@@ -240,6 +254,34 @@ def test_the_recipe_takes_every_argument_that_it_is_given(builders: Builders, ki
     builders.build(kind, "--variant", "cuda")
     file, pattern = ARGUMENTS[kind]
     assert builders.arguments().keys() == set(re.findall(pattern, (PROJECT / file).read_text(), re.MULTILINE))
+
+
+@pytest.mark.skipif((platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="the lock is for linux-64")
+@pytest.mark.parametrize("content", [None, '{"packages": []}'], ids=["absent", "empty"])
+@pytest.mark.parametrize("kind", ["oci", "sif"])
+def test_a_conda_lock_that_is_made_on_the_way_is_what_the_image_says_that_it_is_of(
+    builders: Builders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, content: str | None
+) -> None:
+    pytest.importorskip("rattler", reason="py-rattler is missing: make dev")
+    lock = builders.tree / "images/cpu/conda.lock"
+    lock.unlink(missing_ok=True)
+    if content is not None:
+        lock.write_text(content)
+    variants = builders.tree / "images/variants.yaml"
+    variants.write_text(variants.read_text() + MADE_UP_CONDA)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with served(make_channel(tmp_path / "conda-forge")) as url:
+        monkeypatch.setenv("ENVKIT_CONDA_CHANNEL", url)
+        result = builders.build(kind, "--variant", "conda")
+    assert result.returncode == 0, result
+    locks = [builders.tree / f"images/cpu/{name}.lock" for name in ("packages", "torch", "conda")]
+    together = hashlib.sha256(b"".join(path.read_bytes() for path in locks)).hexdigest()
+    assert builders.arguments()["LOCK_DIGEST"] == together
+    assert {"conda.sha256", "conda/lib/libjemalloc.so.2"} < builders.files()
+    if kind == "sif":  # the stand-in for Docker knows no labels
+        again = builders.build(kind, "--variant", "conda")
+        assert again.returncode == 0, again
+        assert "is up to date" in again.stdout
 
 
 @pytest.mark.parametrize(("kind", "needs"), [("oci", 7000), ("sif", 20000)])
