@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from runner import profile
 from runner.worker.evidence import nccl
 from runner.worker.evidence.nccl import log_name, parse
 
@@ -175,6 +176,12 @@ def test_a_real_log_of_what_needs_no_gpu():
     assert (found["interfaces"], found["settings"]) == ("lo", {"NCCL_SOCKET_IFNAME": "lo"})
     assert found["warnings"] == ["Cuda failure 'CUDA driver version is insufficient for CUDA runtime version'"]
     assert (found["ranks"], found["transports"], found["channels"]) == (None, None, None)
+
+
+@pytest.mark.parametrize("name", ["nccl-log", "nccl-choices-log"])
+def test_the_profiles_ask_for_the_lines_that_name_the_interface(name):
+    """Older releases write "Bootstrap: Using" among INIT, later ones among BOOTSTRAP."""
+    assert {"INIT", "BOOTSTRAP", "NET"} < set(profile.load(name).env["NCCL_DEBUG_SUBSYS"].split(","))
 
 
 def test_a_real_log_of_an_interface_that_is_not_there():
