@@ -8,6 +8,7 @@ from typing import Any
 
 from runner.engines.base import Engine, Task
 from runner.errors import InputError
+from runner.worker.gpus import CHOOSING
 
 
 def inspect(
@@ -27,7 +28,9 @@ def inspect(
     look = engine.name == "local" if gpus is None else gpus
     looking = [argument for command in commands for argument in ("--command", command)]
     looking += [*(["--contents"] if contents else []), *(["--gpus"] if look else [])]
-    outcome = engine.run(Task(("inspect", *looking), inherited=dict(inherited), gpus=look))
+    # a container inherits nothing, and what says which GPUs are meant is for it too
+    chosen = {name: inherited[name] for name in CHOOSING if name in inherited} if look else {}
+    outcome = engine.run(Task(("inspect", *looking), variables=chosen, inherited=dict(inherited), gpus=look))
     image = engine.describe()["image"]
     if outcome.failure is not None:
         printed = outcome.stderr_tail.strip().splitlines()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from runner.engines.base import EngineOptions
+from runner.engines.base import EngineOptions, Outcome, Task
 from runner.engines.container import LIMITS
 from runner.errors import InputError
 from tests.instant_engine import InstantEngine
@@ -22,6 +23,10 @@ class _InImage(InstantEngine):
 
     def describe(self) -> dict[str, Any]:
         return self._described
+
+    def run(self, task: Task) -> Outcome:
+        """Containers inherit nothing, and are given what is to be passed on."""
+        return super().run(replace(task, inherited=task.passed_on))
 
 
 class InstantImages:

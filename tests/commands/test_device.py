@@ -7,9 +7,11 @@ import sys
 
 import pytest
 
-from runner import record
+from runner import engines, record
 from runner.engines.base import PROJECT
 from runner.plan import Plan
+from tests.commands.conftest import FACTS
+from tests.instant_images import InstantImages
 from tests.nvidia import accelerator
 from tests.simulation import times
 
@@ -64,6 +66,29 @@ def test_a_worker_that_trained_elsewhere_is_a_failure(bench, simulation, instant
     result = bench("mine", *ON_GPU)
     assert result.returncode == 1
     assert "was to train with device: cuda, and saw that it was: cpu" in " ".join(result.stdout.split())
+
+
+@pytest.fixture
+def in_image(tmp_path, monkeypatch):
+    """An image of Docker's, on a machine with two GPUs."""
+    made = InstantImages(tmp_path / "images")
+    monkeypatch.setitem(engines.ENGINES, "docker", made)
+    image = made.add("envkit-cuda")
+    image.inspection(facts={**FACTS, "gpus": 2}, accelerator=accelerator(2))
+    return image
+
+
+def test_a_container_is_told_which_gpus_are_meant(cli, in_image, write_profile, run_folder):
+    """Also where it looks for them: what is refused depends on it."""
+    fixed = ("--data", "synthetic", "--blocks", 1, "--steps", 3, "--output", run_folder)
+    named = ("--engine", "docker", "--image", "envkit-cuda")
+    given = {"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    mine = write_profile("mine", "needs: {gpus: 1}\nenv: {SIMULATED: mine}\n")
+    result = cli("bench", mine, *named, *fixed, *ON_GPU, **given)
+    assert result.returncode == 0, result.stderr
+    assert {start["arguments"][0] for start in in_image.starts(all=True)} >= {"inspect", "train"}
+    for start in (*of(in_image, "inspect"), *of(in_image, "train")):
+        assert {name: start["environment"].get(name) for name in given} == given
 
 
 # --- what is refused ---
