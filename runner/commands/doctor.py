@@ -27,6 +27,7 @@ from runner.inspect_image import inspect
 from runner.machine_lock import machine_lock
 from runner.plan import REFERENCE_PROFILE
 from runner.resolve import resolve
+from runner.worker.gpus import CHOOSING
 from runner.worker.machine_load import watch as watch_machine
 from runner.worker.modes import CUDA
 
@@ -69,6 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     chosen = profile.load(arguments.profile or REFERENCE_PROFILE)
     engine, inherited = measuring.one_engine(arguments)
+    kept = {name: inherited[name] for name in CHOOSING if name in inherited}
     inspection = inspect(engine, inherited, chosen.prefix[:1])
     environment = resolve(chosen, inspection)
     wrong = [
@@ -83,14 +85,14 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     with machine_lock():
         load = watch_machine(LOAD_S)
         on = ("--device", CUDA) if "gpus" in chosen.needs else ()  # it would not be in effect elsewhere
-        outcome = engine.run(Task((*TRIAL, *on), environment.variables, inherited, environment.prefix))
+        outcome = engine.run(Task((*TRIAL, *on), {**kept, **environment.variables}, inherited, environment.prefix))
     facts, fingerprint, libraries = (inspection[part] for part in ("facts", "fingerprint", "libraries"))
     if outcome.failure is not None:
         last = (outcome.stderr_tail.strip().splitlines() or ["it printed nothing"])[-1]
         failed = Finding("worker-failed", "stop", f"a worker {outcome.failure}", last, "see the message")
         return [failed, *diagnose(Situation(facts, fingerprint, environment, None, load, libraries))]
     evidence = json.loads(outcome.stdout)["evidence"]
-    unmet = [one for one in check(environment, evidence, {}, outcome.stderr_tail) if not one.holds]
+    unmet = [one for one in check(environment, evidence, kept, outcome.stderr_tail) if not one.holds]
     return [
         Finding(
             "not-in-effect", "stop", f"{one.key}: expected {one.expected}, seen {one.seen}",

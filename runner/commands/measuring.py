@@ -32,6 +32,7 @@ from runner.progress import Progress
 from runner.record import Event, Record
 from runner.resolve import of_rank, resolve
 from runner.summary import summarise
+from runner.worker.gpus import CHOOSING
 from runner.worker.modes import CUDA
 from runner.worker.sensitive import WHERE
 from runner.worker.workloads import DEFAULT, GENERATED, WORKLOADS, get
@@ -60,7 +61,7 @@ def engine_options(arguments: argparse.Namespace) -> EngineOptions:
 def one_engine(arguments: argparse.Namespace) -> tuple[Engine, dict[str, str]]:
     """The engine that a command is to look into (--engine, or local), and the variables that its worker may inherit."""
     name = arguments.engine or "local"
-    inherited, _ = clean(os.environ, keep=())
+    inherited, _ = clean(os.environ, keep=CHOOSING)
     return engines.get_all([name], engine_options(arguments))[name], inherited
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 CODE = Path(__file__).resolve().parent.parent
 CODE_FOLDERS = ("", "engines", "variables", "worker")
+# The variables that say which GPUs are meant, as runner.worker.gpus has them, which takes long to import.
+CHOOSING = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 # The variables by which an interpreter finds packages.
 PYTHONS_OWN = ("PYTHONHOME", "PYTHONNOUSERSITE", "PYTHONPATH", "PYTHONUSERBASE")
 # What changed so short a time ago may change again without getting another time (file systems' clocks are coarse).
@@ -46,6 +48,7 @@ def question(profile: str, engine: Document, allow_unknown: bool) -> Document:
         "allow_unknown": allow_unknown,
         "node": os.uname().nodename,  # a home folder may be shared by many
         "python": {name: os.environ[name] for name in PYTHONS_OWN if name in os.environ},
+        "gpus": {name: os.environ[name] for name in CHOOSING if name in os.environ},
     }
 
 

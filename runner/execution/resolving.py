@@ -13,6 +13,7 @@ from runner.environment import clean
 from runner.execution import kept
 from runner.inspect_image import inspect
 from runner.resolve import resolve
+from runner.worker.gpus import CHOOSING
 
 
 def engine(arguments: argparse.Namespace) -> Engine:
@@ -26,7 +27,7 @@ def make(arguments: argparse.Namespace, used: Engine, asked: kept.Document) -> d
     chosen = profile.load(arguments.profile)
     observed = kept.Observed(asked, profile.looked_for(arguments.profile))
     chosen = profile.load(arguments.profile)
-    inherited, _ = clean(os.environ, keep=())
+    inherited, _ = clean(os.environ, keep=CHOOSING)
     inspection = inspect(used, inherited, chosen.prefix[:1])
     environment = resolve(chosen, inspection)
     catalogue.require(environment, inspection, arguments.allow_unknown)

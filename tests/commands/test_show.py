@@ -58,6 +58,12 @@ def test_the_baseline_sets_nothing(show):
     assert show("baseline").stdout.splitlines()[-1] == "sets     nothing"
 
 
+def test_a_profile_is_for_the_gpus_that_may_be_used(cli, simulation):
+    assert cli("show", "baseline", "--python", simulation.python, CUDA_VISIBLE_DEVICES="1").returncode == 0
+    (looked,) = simulation.starts(all=True)
+    assert looked["environment"]["CUDA_VISIBLE_DEVICES"] == "1"
+
+
 def test_json(show):
     document = json.loads(show("jemalloc", "--json").stdout)
     assert document["profile"] == "jemalloc"

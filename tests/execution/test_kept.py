@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from runner.execution import kept
+from runner.worker import gpus
 
 ENVIRONMENT = {"profile": "mine", "variables": {"A": "1"}, "prefix": ["tool", "-x"]}
 CODE = Path(kept.__file__).parent.parent
@@ -89,6 +90,8 @@ CHANGES = {
     "a library that leads nowhere": lambda place, patch: _dangling(place.preload),
     "the prefix's command": lambda place, patch: place.command.chmod(0o644),
     "where packages are found": lambda place, patch: patch.setenv("PYTHONPATH", "/elsewhere"),
+    "which GPUs are meant": lambda place, patch: patch.setenv("CUDA_VISIBLE_DEVICES", "1"),
+    "how GPUs are counted": lambda place, patch: patch.setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
     "whose it is": lambda place, patch: patch.setattr(os, "geteuid", lambda: 12345),
     "a file that is damaged": lambda place, patch: kept._path(asked(place)).write_text('{"asked": {}'),
     "a file of another kind": lambda place, patch: kept._path(asked(place)).write_text("[]"),
@@ -129,6 +132,10 @@ def test_it_is_not_used_when_something_has_changed(place, monkeypatch, change):
     assert kept.answer(asked(place)) is not None
     CHANGES[change](place, monkeypatch)
     assert kept.answer(asked(place)) is None
+
+
+def test_the_variables_that_say_which_gpus_are_meant():
+    assert kept.CHOOSING == gpus.CHOOSING
 
 
 def test_each_question_has_an_answer_of_its_own(place, monkeypatch):
