@@ -64,6 +64,11 @@ class Profile:
     needs: dict[str, str | int] = field(default_factory=dict)
     ranks: int = 1
 
+    @property
+    def on_gpus(self) -> bool:
+        """Whether it is for training on GPUs, which must be looked for then."""
+        return "gpus" in self.needs
+
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """`` (did you mean 'x'?)`` for the nearest known word, or nothing."""

@@ -62,7 +62,7 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
         inspection = _of_its_rank(profile, inspection)
     facts, whole = numbers(inspection["facts"]), inspection.get("whole")
     nodes = int(inspection["facts"].get(MACHINE_NODES, facts["numa_nodes"]))
-    _require(profile, {**facts, "numa_nodes": nodes, "gpus": numbers(whole or facts)["gpus"]})
+    _require(profile, {**facts, "numa_nodes": nodes, "gpus": numbers(whole or facts)["gpus"]}, inspection)
     if whole and binds(profile.prefix):
         raise InputError(
             f"profile '{profile.name}' says where to run ('{' '.join(profile.prefix)}'), and each rank gets CPUs of "
@@ -98,7 +98,7 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
         expect = {"openmp.max_threads": facts["physical_cores"], **expect}
     if preload:
         variables["LD_PRELOAD"] = ":".join(preload.values())
-    given = (variables, preload, prefix, expect, profile.numerics, profile.ranks)
+    given = (variables, preload, prefix, expect, profile.numerics, profile.ranks, profile.on_gpus)
     return Environment(profile.name, profile.title, *given)
 
 
@@ -134,20 +134,33 @@ def unmet(profile: Profile, facts: Mapping[str, int]) -> str | None:
 
     Raises ExpressionError for a need that has no value here.
     """
+    found = _first_unmet(profile, facts)
+    return found and found[1]
+
+
+def _first_unmet(profile: Profile, facts: Mapping[str, int]) -> tuple[str, str] | None:
+    """The fact's name, and what there is to say of it."""
     for fact, wanted in profile.needs.items():
         least = int(expand(str(wanted), facts))
         if facts[fact] < least:
-            return f"needs {fact} to be {least} or more, and here it is {facts[fact]}{COUNTED.get(fact, '')}"
+            return fact, f"needs {fact} to be {least} or more, and here it is {facts[fact]}{COUNTED.get(fact, '')}"
     return None
 
 
-def _require(profile: Profile, facts: Mapping[str, int]) -> None:
+def _require(profile: Profile, facts: Mapping[str, int], inspection: Mapping[str, Any]) -> None:
     try:
-        lacks = unmet(profile, facts)
+        found = _first_unmet(profile, facts)
     except ExpressionError as error:
         raise InputError(f"{profile.path}: {error}") from None
-    if lacks is not None:
-        raise InputError(f"profile '{profile.name}' {lacks}: it does not apply to this machine; choose another")
+    if found is None:
+        return
+    fact, lacks = found
+    seen = inspection.get("accelerator") or {}
+    if fact == "gpus" and seen.get("problem"):  # the machine may have some that can't be used
+        why = f"{inspection['python']['executable']} can't use one: {seen['problem']}; {seen['mend']}"
+    else:
+        why = "it does not apply to this machine; choose another"
+    raise InputError(f"profile '{profile.name}' {lacks}: {why}")
 
 
 def _expected(value: str | int | bool, facts: Mapping[str, int]) -> str | int | bool:

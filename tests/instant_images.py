@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from runner.engines import container
 from runner.engines.base import EngineOptions, Outcome, Task
-from runner.engines.container import LIMITS
+from runner.engines.docker import GPUS
 from runner.errors import InputError
 from tests.instant_engine import InstantEngine
 from tests.simulation import Simulation
@@ -23,6 +24,10 @@ class _InImage(InstantEngine):
 
     def describe(self) -> dict[str, Any]:
         return self._described
+
+    def command(self, task: Task) -> list[str]:
+        options = container.run_options(task, EngineOptions(), rootless=False, gpus=GPUS)
+        return [self.name, "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
     def run(self, task: Task) -> Outcome:
         """Containers inherit nothing, and are given what is to be passed on."""
@@ -43,7 +48,7 @@ class InstantImages:
         simulation = Simulation(folder)
         digest = digest or f"sha256:{hashlib.sha256(image.encode()).hexdigest()}"
         described = {"name": self._name, "version": "27.1", "image": image, "digest": digest}
-        self._images[image] = _InImage(simulation, described, frozenset({self._option}) | LIMITS)
+        self._images[image] = _InImage(simulation, described, frozenset({self._option}) | container.LIMITS)
         return simulation
 
     def __call__(self, options: EngineOptions) -> InstantEngine:

@@ -71,7 +71,7 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     chosen = profile.load(arguments.profile or REFERENCE_PROFILE)
     engine, inherited = measuring.one_engine(arguments)
     kept = {name: inherited[name] for name in CHOOSING if name in inherited}
-    inspection = inspect(engine, inherited, chosen.prefix[:1])
+    inspection = inspect(engine, inherited, chosen.prefix[:1], gpus=chosen.on_gpus or None)
     environment = resolve(chosen, inspection)
     wrong = [
         Finding("would-be-ignored", "stop", f"{one.variable}: {one.wrong}", "the profile would be measured without it",
@@ -84,8 +84,10 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         return wrong  # some of these hang a library or bring it down
     with machine_lock():
         load = watch_machine(LOAD_S)
-        on = ("--device", CUDA) if "gpus" in chosen.needs else ()  # it would not be in effect elsewhere
-        outcome = engine.run(Task((*TRIAL, *on), {**kept, **environment.variables}, inherited, environment.prefix))
+        on = ("--device", CUDA) if environment.gpus else ()  # it would not be in effect elsewhere
+        outcome = engine.run(
+            Task((*TRIAL, *on), {**kept, **environment.variables}, inherited, environment.prefix, gpus=environment.gpus)
+        )
     facts, fingerprint, libraries = (inspection[part] for part in ("facts", "fingerprint", "libraries"))
     if outcome.failure is not None:
         last = (outcome.stderr_tail.strip().splitlines() or ["it printed nothing"])[-1]

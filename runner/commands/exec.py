@@ -77,8 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             from runner.execution import container
 
-            passed_on = {name: caller[name] for name in arguments.keep_env}
-            environment, start = container.prepare(arguments, command, passed_on, evidence)
+            named = {name: caller[name] for name in arguments.keep_env}
+            environment, start, passed_on = container.prepare(arguments, command, named, evidence)
         _say_ranks(arguments.profile, environment.get("ranks", 1), command)
         seen: dict[int, onlooker.Seen] = {}
         watched = start.watched and not arguments.no_check

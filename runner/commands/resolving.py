@@ -37,7 +37,7 @@ def look(arguments: argparse.Namespace) -> Looked:
     """Resolve the profile inside the engine that was asked for. Raises InputError where what it sets does nothing."""
     chosen = profile.load(arguments.profile)
     engine, inherited = measuring.one_engine(arguments)
-    inspection = inspect(engine, inherited, chosen.prefix[:1])
+    inspection = inspect(engine, inherited, chosen.prefix[:1], gpus=chosen.on_gpus or None)
     environment = resolve(chosen, inspection)
     catalogue.require(environment, inspection, arguments.allow_unknown)
     return Looked(chosen, engine, inspection, environment)

@@ -6,6 +6,8 @@ from runner.errors import InputError
 from runner.worker import nvml
 
 TOOLKIT = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
+# What is refused: training on --device cuda, and a profile for it.
+FOR = "GPUs for a container"
 # Words of the engines' messages where their way to NVIDIA's GPUs is missing.
 NO_WAY = (
     "could not select device driver",  # Docker, without the toolkit's runtime
@@ -27,10 +29,10 @@ def require(library: nvml.Nvml | None = None) -> None:
     try:
         found = library or nvml.start()
     except nvml.Unavailable as error:
-        raise InputError(f"--device cuda: the driver is missing on this machine: {error}; install it") from None
+        raise InputError(f"{FOR}: the driver is missing on this machine: {error}; install it") from None
     if not found.devices():
         seen = f"the driver {found.driver()} shows no GPU on this machine"
-        raise InputError(f"--device cuda: the device is missing: {seen}; see nvidia-smi")
+        raise InputError(f"{FOR}: the device is missing: {seen}; see nvidia-smi")
 
 
 def explained(failure: str | None, printed: str = "") -> str | None:

@@ -15,6 +15,7 @@ from runner.engines.base import Task
 from runner.errors import InputError
 from runner.execution import kept, resolving
 from runner.execution.start import Start, witnessed
+from runner.worker.gpus import CHOOSING
 
 WITNESS = f"{container.CODE}/worker/witness"
 EVIDENCE = "/evidence"
@@ -24,10 +25,11 @@ WORDS = {"docker": ("run", "--volume"), "podman": ("run", "--volume"), "apptaine
 
 def prepare(
     arguments: argparse.Namespace, command: Sequence[str], passed_on: Mapping[str, str], evidence: str | None
-) -> tuple[dict[str, Any], Start]:
-    """The environment inside, and how ``command`` is started there with the variables ``passed_on``.
+) -> tuple[dict[str, Any], Start, dict[str, str]]:
+    """The environment inside, how ``command`` is started there, and which of the caller's variables it is given.
 
-    The current folder is mounted under its own name and can be written to, as the calling user. Raises InputError.
+    These are ``passed_on``; and with GPUs, which a container is given all of, those that say which are meant. The
+    current folder is mounted under its own name and can be written to, as the calling user. Raises InputError.
     """
     engine = resolving.engine(arguments)
     if engine.name not in WORDS:  # the local engine, with options of others: said by now
@@ -39,21 +41,24 @@ def prepare(
     asked = kept.question(arguments.profile, {**engine.describe(), **limits}, arguments.allow_unknown)
     environment = kept.answer(asked) or resolving.make(arguments, engine, asked)
     variables = environment["variables"]
-    told = witnessed({**passed_on, **variables}, WITNESS, EVIDENCE if evidence else None, variables)
+    chosen = {name: os.environ[name] for name in CHOOSING if name in os.environ} if environment["gpus"] else {}
+    given = {**chosen, **passed_on}
+    told = witnessed({**given, **variables}, WITNESS, EVIDENCE if evidence else None, variables)
     task = Task(
         arguments=(),
         program=tuple(command),
         variables={**variables, **told},
         prefix=tuple(environment["prefix"]),
         folder=str(Path.cwd()),
-        passed_on=dict(passed_on),
+        passed_on=given,
+        gpus=environment["gpus"],
     )
     argv = engine.command(task)
     word, mount = WORDS[engine.name]
     at = argv.index(word) + 1
     argv[at:at] = [*_attached(engine.name), *([mount, f"{evidence}:{EVIDENCE}:rw"] if evidence else [])]
     caller = apptainer.callers(task, os.environ) if engine.name == "apptainer" else os.environ
-    return environment, Start(executable, argv, caller, watched=False)
+    return environment, Start(executable, argv, caller, watched=False), given
 
 
 def _attached(engine: str) -> list[str]:

@@ -28,7 +28,7 @@ def make(arguments: argparse.Namespace, used: Engine, asked: kept.Document) -> d
     observed = kept.Observed(asked, profile.looked_for(arguments.profile))
     chosen = profile.load(arguments.profile)
     inherited, _ = clean(os.environ, keep=CHOOSING)
-    inspection = inspect(used, inherited, chosen.prefix[:1])
+    inspection = inspect(used, inherited, chosen.prefix[:1], gpus=chosen.on_gpus or None)
     environment = resolve(chosen, inspection)
     catalogue.require(environment, inspection, arguments.allow_unknown)
     local = used.name == "local"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from runner import engines
 from runner.slurm import client
+from tests.instant_images import InstantImages
 from tests.nvidia import accelerator
 from tests.sessions import session
 from tests.simulated_worker import inspection
@@ -73,3 +75,13 @@ def machine(simulation):
         simulation.inspection(facts={**FACTS, "gpus": seen["usable"]}, accelerator=seen)
 
     return make
+
+
+@pytest.fixture
+def in_image(tmp_path, monkeypatch):
+    """An image of Docker's, on a machine with two GPUs."""
+    made = InstantImages(tmp_path / "images")
+    monkeypatch.setitem(engines.ENGINES, "docker", made)
+    image = made.add("envkit-cuda")
+    image.inspection(facts={**FACTS, "gpus": 2}, accelerator=accelerator(2))
+    return image

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import pytest
 
-from runner import engines, record
+from runner import record
 from runner.engines.base import PROJECT
 from runner.plan import Plan
-from tests.commands.conftest import FACTS
-from tests.instant_images import InstantImages
 from tests.nvidia import accelerator
 from tests.simulation import times
 
@@ -68,16 +67,6 @@ def test_a_worker_that_trained_elsewhere_is_a_failure(bench, simulation, instant
     assert "was to train with device: cuda, and saw that it was: cpu" in " ".join(result.stdout.split())
 
 
-@pytest.fixture
-def in_image(tmp_path, monkeypatch):
-    """An image of Docker's, on a machine with two GPUs."""
-    made = InstantImages(tmp_path / "images")
-    monkeypatch.setitem(engines.ENGINES, "docker", made)
-    image = made.add("envkit-cuda")
-    image.inspection(facts={**FACTS, "gpus": 2}, accelerator=accelerator(2))
-    return image
-
-
 def test_a_container_is_told_which_gpus_are_meant(cli, in_image, write_profile, run_folder):
     """Also where it looks for them: what is refused depends on it."""
     fixed = ("--data", "synthetic", "--blocks", 1, "--steps", 3, "--output", run_folder)
@@ -89,6 +78,24 @@ def test_a_container_is_told_which_gpus_are_meant(cli, in_image, write_profile, 
     assert {start["arguments"][0] for start in in_image.starts(all=True)} >= {"inspect", "train"}
     for start in (*of(in_image, "inspect"), *of(in_image, "train")):
         assert {name: start["environment"].get(name) for name in given} == given
+
+
+def test_a_command_of_ones_own_is_given_the_gpus_in_a_container(cli, in_image, tmp_path):
+    """By the engine's own command, which writes down here what it was told."""
+    docker, told = tmp_path / "bin/docker", tmp_path / "told"
+    docker.parent.mkdir()
+    docker.write_text(f'#!/bin/sh\nprintf "%s " "$@" $CUDA_VISIBLE_DEVICES > {told}\n')
+    docker.chmod(0o755)
+    path = f"{docker.parent}{os.pathsep}{os.environ['PATH']}"
+    named = ("--engine", "docker", "--image", "envkit-cuda")
+    for profile, given in (("gpu-host", True), ("baseline", False)):
+        result = cli("exec", profile, *named, "--", "true", PATH=path, CUDA_VISIBLE_DEVICES="1", cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+        words = told.read_text()
+        assert ("--gpus all" in words, "--env CUDA_VISIBLE_DEVICES" in words) == (given, given)
+        assert words.endswith("envkit-cuda true 1 ")
+        assert "the command itself set" not in result.stderr
+        assert ("--gpus" in of(in_image, "inspect")[-1]["arguments"]) is given
 
 
 # --- what is refused ---
@@ -176,6 +183,27 @@ def test_they_do_not_apply_without_gpus(refused, simulation, instant, name, need
         f"runner: profile '{name}' needs gpus to be {needed} or more, and here it is 0 "
         "(those that training on --device cuda could use): it does not apply to this machine; choose another"
     )
+
+
+@pytest.mark.parametrize("command", ["show", "env", "exec", "doctor"])
+def test_why_there_are_none_is_said(refused, simulation, instant, machine, command):
+    machine(problem="its torch is a build without CUDA", mend="name a Python with another (--python)")
+    own = ["--", "true"] if command == "exec" else []
+    line = refused(command, "gpu-host", "--python", simulation.python, *own)
+    assert line == (
+        "runner: profile 'gpu-host' needs gpus to be 1 or more, and here it is 0 "
+        "(those that training on --device cuda could use): /sim/bin/python can't use one: "
+        "its torch is a build without CUDA; name a Python with another (--python)"
+    )
+
+
+@pytest.mark.parametrize("command", ["show", "env"])
+def test_they_are_shown_as_they_are_in_an_image(cli, in_image, command):
+    result = cli(command, "gpu-one-queue", "--engine", "docker", "--image", "envkit-cuda")
+    assert result.returncode == 0, result.stderr
+    assert "CUDA_DEVICE_MAX_CONNECTIONS=1" in result.stdout
+    (looked,) = of(in_image, "inspect")
+    assert "--gpus" in looked["arguments"]
 
 
 def test_those_for_several_gpus_need_several(refused, simulation, instant, machine):

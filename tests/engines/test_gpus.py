@@ -45,12 +45,12 @@ def test_the_driver_is_missing(monkeypatch):
         raise Unavailable("no NVIDIA driver is seen")
 
     monkeypatch.setattr(nvml, "start", start)
-    with pytest.raises(InputError, match=r"^--device cuda: the driver is missing on this machine: no NVIDIA driver"):
+    with pytest.raises(InputError, match=r"^GPUs for a container: the driver is missing on this machine: no "):
         gpus.require()
 
 
 def test_the_device_is_missing():
-    with pytest.raises(InputError, match=r"^--device cuda: the device is missing: the driver 580.95.05 shows no GPU"):
+    with pytest.raises(InputError, match=r"^GPUs for a container: the device is missing: the driver 580.95.05 shows"):
         gpus.require(Nvml(Library(gpus=0)))
     gpus.require(Nvml(Library(gpus=1)))
 
@@ -97,7 +97,7 @@ def test_a_machine_without_a_driver(refused, engine_options, engine, tmp_path):
     options = engine_options(engine)
     more = ("--device", "cuda", "--data", "synthetic", "--output", tmp_path / "x")
     line = refused("bench", "physical-cores", *options, *more)
-    assert "--device cuda: the driver is missing on this machine: no NVIDIA driver is seen" in line
+    assert "GPUs for a container: the driver is missing on this machine: no NVIDIA driver is seen" in line
 
 
 # The runner on a machine that looks as if it had a GPU, and whose own torch is one for CUDA; the container is another.
