@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from rich.text import Text
 
@@ -21,7 +22,7 @@ from runner.doctor.outside import watch as watch_process
 from runner.effect import check
 from runner.engines.base import EngineOptions, Task
 from runner.engines.process import end
-from runner.environment import clean
+from runner.environment import Environment, clean
 from runner.errors import FAILED, MEASURED, InputError
 from runner.inspect_image import inspect
 from runner.machine_lock import machine_lock
@@ -36,6 +37,8 @@ WATCH_S = 10.0
 SHORTEST_S = 2.0
 # Enough for every library to have started its threads.
 TRIAL = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "3")
+# What a profile expects of NCCL, which one process does not use.
+OF_RANKS = "nccl."
 COLOURS = {"stop": "bold red", "warn": "bold yellow", "note": "bold"}
 
 
@@ -88,20 +91,39 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         outcome = engine.run(
             Task((*TRIAL, *on), {**kept, **environment.variables}, inherited, environment.prefix, gpus=environment.gpus)
         )
-    facts, fingerprint, libraries = (inspection[part] for part in ("facts", "fingerprint", "libraries"))
+    situation = Situation(
+        inspection["facts"], inspection["fingerprint"], environment, None, load, inspection["libraries"],
+        inspection.get("accelerator", {}),
+    )  # fmt: skip
     if outcome.failure is not None:
         last = (outcome.stderr_tail.strip().splitlines() or ["it printed nothing"])[-1]
         failed = Finding("worker-failed", "stop", f"a worker {outcome.failure}", last, "see the message")
-        return [failed, *diagnose(Situation(facts, fingerprint, environment, None, load, libraries))]
+        return [failed, *diagnose(situation)]
     evidence = json.loads(outcome.stdout)["evidence"]
-    unmet = [one for one in check(environment, evidence, kept, outcome.stderr_tail) if not one.holds]
+    expect = {key: value for key, value in environment.expect.items() if not key.startswith(OF_RANKS)}
+    asked = replace(environment, expect=expect)
+    unmet = [one for one in check(asked, evidence, kept, outcome.stderr_tail) if not one.holds]
     return [
         Finding(
             "not-in-effect", "stop", f"{one.key}: expected {one.expected}, seen {one.seen}",
             "the profile would be measured without it", "see runner show, and what the profile preloads",
         )
         for one in unmet
-    ] + diagnose(Situation(facts, fingerprint, environment, evidence, load, libraries))  # fmt: skip
+    ] + diagnose(replace(situation, evidence=evidence)) + _unseen(arguments.profile, environment)  # fmt: skip
+
+
+def _unseen(named: str, environment: Environment) -> list[Finding]:
+    """What the trial of one process could not show."""
+    keys = [key for key in environment.expect if key.startswith(OF_RANKS)]
+    if not keys:
+        return []
+    return [
+        Finding(
+            "ranks-only", "note", f"not looked at: {', '.join(keys)}",
+            "only ranks that exchange show it, and this was a trial of one process",
+            f"runner bench {shlex.quote(named)} --device {CUDA} --nproc 2",
+        )
+    ]  # fmt: skip
 
 
 def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:

@@ -1,0 +1,74 @@
+"""``runner doctor`` of profiles for GPUs, with simulated workers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner.commands import doctor
+from runner.worker.machine_load import Load
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch):
+    """Nothing else runs on the machine, which takes no time to see."""
+    monkeypatch.setattr(doctor, "watch_machine", lambda seconds: Load(seconds, 0.0, 0.0, 0.0))
+
+
+@pytest.fixture
+def diagnosed(cli, simulation, instant):
+    """The findings of a profile, and how ``doctor`` ended."""
+
+    def run(profile, *options, **variables):
+        named = options or ("--python", simulation.python)
+        result = cli("doctor", profile, *named, "--json", **variables)
+        assert result.returncode in (0, 1), result
+        return {one["code"]: one for one in json.loads(result.stdout)}, result.returncode
+
+    return run
+
+
+@pytest.mark.parametrize("profile", ["nccl-log", "nccl-ring", "nccl-socket"])
+def test_what_ranks_tell_of_is_not_missed_in_one_process(diagnosed, simulation, machine, profile):
+    machine(2)
+    simulation.worker("baseline", evidence={"nccl": {"log": "not written"}})
+    found, status = diagnosed(profile)
+    assert (found.keys(), status) == ({"ranks-only"}, 0)
+    assert found["ranks-only"]["seen"].startswith("not looked at: nccl.log")
+    assert found["ranks-only"]["mend"] == f"runner bench {profile} --device cuda --nproc 2"
+
+
+def test_what_else_such_a_profile_expects_is_checked(diagnosed, machine, write_profile):
+    machine(2)
+    expect = "needs: {gpus: 2}\nexpect:\n  nccl.log: written\n  openmp.runtime: intel\n"
+    found, status = diagnosed(write_profile("mine", expect))
+    assert (found.keys(), status) == ({"ranks-only", "not-in-effect"}, 1)
+    assert found["not-in-effect"]["seen"] == "openmp.runtime: expected intel, seen gnu"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "code"),
+    [("CUDA_VISIBLE_DEVICES", "3", "gpu-missing"), ("NCCL_SOCKET_IFNAME", "ib0", "interface-missing")],
+)
+def test_what_is_not_there(diagnosed, machine, write_profile, name, value, code):
+    machine(1)
+    found, status = diagnosed(write_profile("mine", f"needs: {{gpus: 1}}\nenv: {{{name}: '{value}'}}\n"))
+    assert (found.keys(), status) == ({code}, 1)
+
+
+@pytest.mark.parametrize("profile", ["baseline", "gpu-one-queue"])
+def test_the_choice_of_a_gpu_is_kept(diagnosed, simulation, machine, profile):
+    machine(1)
+    assert diagnosed(profile, CUDA_VISIBLE_DEVICES="1") == ({}, 0)
+    for start in simulation.starts(all=True):
+        assert start["environment"]["CUDA_VISIBLE_DEVICES"] == "1"
+
+
+@pytest.mark.parametrize("profile", ["baseline", "gpu-one-queue"])
+def test_it_is_kept_in_a_container(diagnosed, in_image, profile):
+    options = ("--engine", "docker", "--image", "envkit-cuda")
+    assert diagnosed(profile, *options, CUDA_VISIBLE_DEVICES="1") == ({}, 0)
+    (trial,) = in_image.starts()
+    assert trial["environment"]["CUDA_VISIBLE_DEVICES"] == "1"
+    assert ("--device" in trial["arguments"]) is (profile == "gpu-one-queue")
