@@ -7,6 +7,7 @@ import shlex
 
 from runner import across, profile, ranking
 from runner.calibration import is_calibration
+from runner.engines.container import LIMITS
 from runner.noise import commonest
 from runner.places import IMAGE_OPTION
 from runner.plan import Arm
@@ -63,7 +64,7 @@ def _per_image(summary: Summary) -> list[str]:
 
 def _of_image(summary: Summary, one: Comparison, arm: Arm) -> str | None:
     reference = summary.plan.reference_of(arm)
-    there = shlex.join([_named(arm.profile), "--engine", arm.engine, f"--{IMAGE_OPTION[arm.engine]}", arm.image])
+    there = _there(summary, arm)
     if one.verdict == "NOT IN EFFECT":
         return f"find out why: runner doctor {there}, and the same in {reference.image}"
     if learns_otherwise(summary, one):
@@ -82,18 +83,19 @@ def _of_image(summary: Summary, one: Comparison, arm: Arm) -> str | None:
 def _on_several_workloads(summary: Summary) -> list[str]:
     """What is wrong with profiles, which to use, and how long it takes to know more."""
     arms = {arm.name: arm for arm in summary.plan.compared}
+    of_profile = {arm.profile: arm for arm in summary.plan.compared}
     texts = []
     for one in summary.comparisons:
         if one.verdict == "NOT IN EFFECT":
-            texts.append(f"find out why {one.arm} was not in effect: runner doctor {_named(arms[one.arm].profile)}")
+            texts.append(f"find out why {one.arm} was not in effect: runner doctor {_there(summary, arms[one.arm])}")
         elif learns_otherwise(summary, one):
             texts.append(_find_out(arms[one.arm]))
     best, fast = across.everywhere(summary), [name for names in across.winners(summary).values() for name in names]
     if best:
-        use = f"runner exec {_named(best[0])} -- your command"
+        use = f"runner exec {_there(summary, of_profile[best[0]])} -- your command"
         texts.append(f"use {best[0]}, which is faster on all of these: {use}")
     elif fast:
-        own = f"runner bench {_named(fast[0])} --command 'python train.py'"
+        own = f"runner bench {_there(summary, of_profile[fast[0]])} --command 'python train.py'"
         texts.append(f"measure your own training before you choose: what wins depends on it: {own}")
     unknown = [
         (one.deviation, one.speedup.blocks, one.arm)
@@ -107,26 +109,36 @@ def _on_several_workloads(summary: Summary) -> list[str]:
 
 
 def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
-    named, reference = _named(arm.profile), summary.plan.reference_of(arm).name
+    there, reference = _there(summary, arm), summary.plan.reference_of(arm).name
     if comparison.speedup and comparison.speedup.within_margin:
         return f"choose {reference} or {arm.name} for other reasons than speed"
     if comparison.verdict == FASTER:
         command = shlex.join(summary.plan.own.argv) if summary.plan.own else "your command"
         if (ranks := summary.plan.ranks_of(arm)) > 1:
             command = f"torchrun --nproc-per-node {ranks} ... (with 'ranks: {ranks}' in the profile)"
-        return f"use {arm.profile}: runner exec {named} -- {command}"
+        return f"use {arm.profile}: runner exec {there} -- {command}"
     if comparison.verdict == SLOWER:
         return f"leave {arm.name} alone here: {reference} is faster"
     if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:
         return _longer(summary, comparison.deviation, comparison.speedup.blocks)
     if comparison.verdict == "NOT IN EFFECT":
-        return f"find out why: runner doctor {named}"
+        return f"find out why: runner doctor {there}"
     return None
 
 
 def _named(name: str) -> str:
     """What a command is given to mean that profile: one's own is a file."""
     return name if name in (*profile.names(), *profile.local_names()) else f"{name}.yaml"
+
+
+def _there(summary: Summary, arm: Arm) -> str:
+    """The profile and where it was measured, as ``runner exec`` and ``runner doctor`` are given them."""
+    given = {**summary.plan.engine_options, **({IMAGE_OPTION[arm.engine]: arm.image} if arm.image else {})}
+    local = arm.engine == "local"
+    means = {"python"} if local else {IMAGE_OPTION[arm.engine], *LIMITS}
+    pairs = [*([] if local else [("engine", arm.engine)]), *(pair for pair in given.items() if pair[0] in means)]
+    options = [word for name, value in pairs for word in (f"--{name.replace('_', '-')}", value)]
+    return shlex.join([_named(arm.profile), *options])
 
 
 def _find_out(arm: Arm) -> str:

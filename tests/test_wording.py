@@ -24,6 +24,25 @@ def said(events):
 
 
 @pytest.mark.parametrize(
+    ("engine", "options", "named"),
+    [
+        ("local", {"python": "/opt/my torch/python"}, "mine.yaml --python '/opt/my torch/python'"),
+        ("local", {"image": "another"}, "mine.yaml"),
+        ("docker", {"image": "envkit-cuda", "cpuset_cpus": "0-3"},
+         "mine.yaml --engine docker --image envkit-cuda --cpuset-cpus 0-3"),
+        ("apptainer", {"sif": "x.sif", "python": "/other"}, "mine.yaml --engine apptainer --sif x.sif"),
+        ("podman", {}, "mine.yaml --engine podman"),
+    ],
+)  # fmt: skip
+def test_advice_names_where_it_was_measured(engine, options, named):
+    arms = [{"name": name, "profile": name, "engine": engine} for name in ("baseline", "mine")]
+    events = events_of(plan={"engine_options": options})
+    events[0]["plan"]["arms"] = arms
+    events[0]["engines"] = {engine: events[0]["engines"]["local"]}
+    assert f"use mine: runner exec {named} -- your command" in said(events)
+
+
+@pytest.mark.parametrize(
     ("seconds", "verdict", "meaning", "advice"),
     [
         (times(0.8), ": FASTER", "mine takes 20.0% less time than baseline here.",
