@@ -197,6 +197,15 @@ def test_why_there_are_none_is_said(refused, simulation, instant, machine, comma
     )
 
 
+def test_a_command_of_ones_own_gets_a_profile_for_the_gpus_that_it_may_use(cli, simulation, machine):
+    """What is kept of an interpreter is kept for one choice of them."""
+    machine(1)
+    for chosen in ("0", "1"):
+        result = cli("exec", "gpu-host", "--python", simulation.python, "--", "true", CUDA_VISIBLE_DEVICES=chosen)
+        assert result.returncode == 0, result.stderr
+    assert [start["environment"].get("CUDA_VISIBLE_DEVICES") for start in of(simulation, "inspect")] == ["0", "1"]
+
+
 @pytest.mark.parametrize("command", ["show", "env"])
 def test_they_are_shown_as_they_are_in_an_image(cli, in_image, command):
     result = cli(command, "gpu-one-queue", "--engine", "docker", "--image", "envkit-cuda")

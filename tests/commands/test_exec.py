@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.conftest import FACTS
 from tests.conftest import PROJECT, command_line
 from tests.processes import gone, until
 
@@ -178,15 +177,6 @@ def test_an_empty_entry_of_the_python_path_stays(execute, shared):
     path = f"{PYTHON_PATH.format(shared)}:"
     result = execute("mine", "sh", "-c", "echo $PYTHONPATH", PYTHONPATH=path)
     assert result.stdout == f"{PROJECT}/runner/worker/witness:{path}\n"
-
-
-def test_a_profile_is_for_the_gpus_that_the_command_may_use(execute, simulation):
-    """What is kept is kept for one choice of them."""
-    simulation.inspection(facts={**FACTS, "gpus": 1})
-    for chosen in ("0", "1"):
-        execute("gpu-host", "true", options=("--python", simulation.python), CUDA_VISIBLE_DEVICES=chosen)
-    looked = [start["environment"].get("CUDA_VISIBLE_DEVICES") for start in simulation.starts(all=True)]
-    assert looked == ["0", "1"]
 
 
 # --- signals ---
