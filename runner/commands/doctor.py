@@ -102,14 +102,23 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     evidence = json.loads(outcome.stdout)["evidence"]
     expect = {key: value for key, value in environment.expect.items() if not key.startswith(OF_RANKS)}
     asked = replace(environment, expect=expect)
-    unmet = [one for one in check(asked, evidence, kept, outcome.stderr_tail) if not one.holds]
-    return [
+    checks = check(asked, evidence, kept, outcome.stderr_tail)
+    unmet = [
         Finding(
             "not-in-effect", "stop", f"{one.key}: expected {one.expected}, seen {one.seen}",
             "the profile would be measured without it", "see runner show, and what the profile preloads",
         )
-        for one in unmet
-    ] + diagnose(replace(situation, evidence=evidence)) + _unseen(arguments.profile, environment)  # fmt: skip
+        for one in checks if not one.holds
+    ]  # fmt: skip
+    unknown = [
+        Finding(
+            "not-verified", "note", f"{one.key}: {one.seen}", "nobody knows whether it is in effect",
+            "take the reason away, or measure all the same: a report says so too",
+        )
+        for one in checks if not one.verified
+    ]  # fmt: skip
+    found = diagnose(replace(situation, evidence=evidence))
+    return [*unmet, *found, *unknown, *_unseen(arguments.profile, environment)]
 
 
 def _unseen(named: str, environment: Environment) -> list[Finding]:

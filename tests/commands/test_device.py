@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -9,7 +10,8 @@ import sys
 import pytest
 
 from runner import record
-from runner.engines.base import PROJECT
+from runner.engines.base import PROJECT, EngineOptions
+from runner.execution import container
 from runner.plan import Plan
 from tests.nvidia import accelerator
 from tests.simulation import times
@@ -80,21 +82,21 @@ def test_a_container_is_told_which_gpus_are_meant(cli, in_image, write_profile, 
         assert {name: start["environment"].get(name) for name in given} == given
 
 
-def test_a_command_of_ones_own_is_given_the_gpus_in_a_container(cli, in_image, tmp_path):
-    """By the engine's own command, which writes down here what it was told."""
-    docker, told = tmp_path / "bin/docker", tmp_path / "told"
+def test_a_command_of_ones_own_is_given_the_gpus_in_a_container(in_image, tmp_path, monkeypatch):
+    docker = tmp_path / "bin/docker"
     docker.parent.mkdir()
-    docker.write_text(f'#!/bin/sh\nprintf "%s " "$@" $CUDA_VISIBLE_DEVICES > {told}\n')
-    docker.chmod(0o755)
-    path = f"{docker.parent}{os.pathsep}{os.environ['PATH']}"
-    named = ("--engine", "docker", "--image", "envkit-cuda")
-    for profile, given in (("gpu-host", True), ("baseline", False)):
-        result = cli("exec", profile, *named, "--", "true", PATH=path, CUDA_VISIBLE_DEVICES="1", cwd=tmp_path)
-        assert result.returncode == 0, result.stderr
-        words = told.read_text()
-        assert ("--gpus all" in words, "--env CUDA_VISIBLE_DEVICES" in words) == (given, given)
-        assert words.endswith("envkit-cuda true 1 ")
-        assert "the command itself set" not in result.stderr
+    docker.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(docker.parent), prepend=os.pathsep)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    monkeypatch.chdir(tmp_path)
+    named = {"engine": "docker", "image": "envkit-cuda", "allow_unknown": False}
+    options = argparse.Namespace(**{**dict.fromkeys(EngineOptions.names()), **named})
+    for options.profile, given in (("gpu-host", True), ("baseline", False)):
+        _, start, passed_on = container.prepare(options, ["true"], {}, None)
+        words = " ".join(start.argv)
+        assert ("--gpus all" in words, "--env CUDA_VISIBLE_DEVICES " in words) == (given, given)
+        assert words.endswith("envkit-cuda true")
+        assert passed_on == ({"CUDA_VISIBLE_DEVICES": "1"} if given else {})
         assert ("--gpus" in of(in_image, "inspect")[-1]["arguments"]) is given
 
 
@@ -197,11 +199,12 @@ def test_why_there_are_none_is_said(refused, simulation, instant, machine, comma
     )
 
 
-def test_a_command_of_ones_own_gets_a_profile_for_the_gpus_that_it_may_use(cli, simulation, machine):
+def test_a_command_of_ones_own_gets_a_profile_for_the_gpus_that_it_may_use(cli_process, simulation, machine):
     """What is kept of an interpreter is kept for one choice of them."""
     machine(1)
     for chosen in ("0", "1"):
-        result = cli("exec", "gpu-host", "--python", simulation.python, "--", "true", CUDA_VISIBLE_DEVICES=chosen)
+        named = ("--python", simulation.python)
+        result = cli_process("exec", "gpu-host", *named, "--", "true", CUDA_VISIBLE_DEVICES=chosen)
         assert result.returncode == 0, result.stderr
     assert [start["environment"].get("CUDA_VISIBLE_DEVICES") for start in of(simulation, "inspect")] == ["0", "1"]
 

@@ -47,6 +47,14 @@ def test_what_else_such_a_profile_expects_is_checked(diagnosed, machine, write_p
     assert found["not-in-effect"]["seen"] == "openmp.runtime: expected intel, seen gnu"
 
 
+def test_what_the_worker_could_not_tell(diagnosed, simulation, machine):
+    machine(1)
+    simulation.worker("baseline", evidence={"gpu": {"not_verified": {"one_queue": "the times are not clear"}}})
+    found, status = diagnosed("gpu-one-queue")
+    assert (found.keys(), status) == ({"not-verified"}, 0)
+    assert found["not-verified"]["seen"] == "gpu.one_queue: the times are not clear"
+
+
 @pytest.mark.parametrize(
     ("name", "value", "code"),
     [("CUDA_VISIBLE_DEVICES", "3", "gpu-missing"), ("NCCL_SOCKET_IFNAME", "ib0", "interface-missing")],
@@ -57,18 +65,18 @@ def test_what_is_not_there(diagnosed, machine, write_profile, name, value, code)
     assert (found.keys(), status) == ({code}, 1)
 
 
-@pytest.mark.parametrize("profile", ["baseline", "gpu-one-queue"])
-def test_the_choice_of_a_gpu_is_kept(diagnosed, simulation, machine, profile):
+@pytest.mark.parametrize("needs", ["", "needs: {gpus: 1}\n"])
+def test_the_choice_of_a_gpu_is_kept(diagnosed, simulation, machine, write_profile, needs):
     machine(1)
-    assert diagnosed(profile, CUDA_VISIBLE_DEVICES="1") == ({}, 0)
+    assert diagnosed(write_profile("mine", needs), CUDA_VISIBLE_DEVICES="1") == ({}, 0)
     for start in simulation.starts(all=True):
         assert start["environment"]["CUDA_VISIBLE_DEVICES"] == "1"
 
 
-@pytest.mark.parametrize("profile", ["baseline", "gpu-one-queue"])
-def test_it_is_kept_in_a_container(diagnosed, in_image, profile):
+@pytest.mark.parametrize("needs", ["", "needs: {gpus: 1}\n"])
+def test_it_is_kept_in_a_container(diagnosed, in_image, write_profile, needs):
     options = ("--engine", "docker", "--image", "envkit-cuda")
-    assert diagnosed(profile, *options, CUDA_VISIBLE_DEVICES="1") == ({}, 0)
+    assert diagnosed(write_profile("mine", needs), *options, CUDA_VISIBLE_DEVICES="1") == ({}, 0)
     (trial,) = in_image.starts()
     assert trial["environment"]["CUDA_VISIBLE_DEVICES"] == "1"
-    assert ("--device" in trial["arguments"]) is (profile == "gpu-one-queue")
+    assert ("--device" in trial["arguments"]) is bool(needs)
