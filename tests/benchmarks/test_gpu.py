@@ -107,7 +107,8 @@ def gpu_python(simulation, tmp_path):
     """A Python of a machine with two GPUs: its workers are simulated, and its runner has only what such a one has."""
     seen = accelerator(2)
     simulation.inspection(facts={**inspection([], {})["facts"], "gpus": 2}, accelerator=seen)
-    simulation.worker("baseline", seconds=STEADY, gpu=GPU, evidence=ONE_GPU)
+    for name in ("baseline", "baseline warming"):
+        simulation.worker(name, seconds=STEADY, gpu=GPU, evidence=ONE_GPU)
     evidence = {"gpu": {}, "nccl": NCCL}
     of_rank = {str(rank): {"evidence": {"gpu": {"uuid": one["uuid"]}}} for rank, one in enumerate(seen["devices"])}
     simulation.worker("baseline on 2 ranks", seconds=STEADY, gpu=GPU, evidence=evidence, of_rank=of_rank,

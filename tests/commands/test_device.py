@@ -226,7 +226,8 @@ def test_those_for_several_gpus_need_several(refused, simulation, instant, machi
 
 def test_they_are_measured_where_there_are_some(cli, simulation, instant, machine, run_folder):
     machine(1)
-    simulation.worker("baseline", evidence={"gpu": {"one_queue": True, "cublas_workspace_bytes": 2**25}})
+    for name in ("baseline", "baseline warming"):
+        simulation.worker(name, evidence={"gpu": {"one_queue": True, "cublas_workspace_bytes": 2**25}})
     fixed = ["--python", simulation.python, "--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder]
     result = cli("matrix", "gpu-one-queue", "gpu-cublas-fixed", "nccl-log", *ON_GPU, *fixed)
     assert result.returncode == 0, result.stderr
