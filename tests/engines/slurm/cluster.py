@@ -19,7 +19,7 @@ LOCAL = Path("/srv/kit-local")  # node1's is this machine's, node2 has its own
 SHORT = ("--steps", "3", "--data", "synthetic", "--seed", "7")
 # How long real workers may take on both nodes, which share the CPUs of a machine that others may use, too: each node
 # imports torch twice for every one of them.
-REAL_S = 600
+REAL_S = 1200
 
 
 def slurm(*command):
