@@ -11,8 +11,9 @@ from runner.errors import InputError
 from runner.plan import REFERENCE_PROFILE, Arm
 from runner.worker.workloads import ALL
 
-# Of ``--workload all``, for each profile on each workload: ten samples of 5 s with their workers' starts. Eight are
-# what intervals take that four comparisons share, and 15 minutes have room for an installation too, with one profile.
+# Of ``--workload all``, for each profile on each workload: nine samples of 10 s with their workers' starts, on a slow
+# machine. Eight are what intervals take that four comparisons share, and 15 minutes have room for an installation too,
+# with one profile.
 BUDGET_EACH_S = 90.0
 
 

@@ -229,7 +229,7 @@ def plan_of(
     """What the options say; ``trained`` is a workload's name, or that of a command of the user's own."""
     workloads = training.names(arms, trained)
     workload = get(DEFAULT if own else workloads[0])
-    several = len(workloads) > 1 and not own and not arguments.full
+    several, every = len(workloads) > 1 and not own and not arguments.full, trained == own_command.EVERY
     plan = Plan(
         arms=arms,
         engine_options=around.options.to_json(),
@@ -246,19 +246,23 @@ def plan_of(
         timeout_s=arguments.timeout or (FULL_TIMEOUT_S if arguments.full else TIMEOUT_S),
         seed=arguments.seed or secrets.randbelow(2**31),
         options=training.options(arguments),
-        each={name: _trained(arguments, name, data) for name in workloads} if several else {},
-        more_references=_more_references(arms) if trained == own_command.EVERY else (),
+        each={name: _trained(arguments, name, data, every) for name in workloads} if several else {},
+        more_references=_more_references(arms) if every else (),
         ranks=ranks.together(arguments),
         nodes=getattr(arguments, "nodes", None) or 1,
     )
     return replace(plan, own=own, warmup_steps=own.warmup_lines, steps=1) if own else plan
 
 
-def _trained(arguments: argparse.Namespace, name: str, data: str) -> Trained:
-    """How one of several workloads is trained; ``data`` is what those are given that don't make their own."""
+def _trained(arguments: argparse.Namespace, name: str, data: str, every: bool) -> Trained:
+    """How one of several workloads is trained; ``data`` is what those are given that don't make their own.
+
+    Where it is one of ``every`` workload's, samples are half as long as usual: a slow machine then still has time for
+    the blocks that intervals take which so many comparisons share.
+    """
     workload = get(name)
-    length = (arguments.warmup_steps or workload.warmup_steps, arguments.steps or workload.steps)
-    return Trained(*length, GENERATED if workload.generated else data)
+    steps = arguments.steps or (workload.steps // 2 if every else workload.steps)
+    return Trained(arguments.warmup_steps or workload.warmup_steps, steps, GENERATED if workload.generated else data)
 
 
 def _more_references(arms: Sequence[Arm]) -> tuple[str, ...]:
