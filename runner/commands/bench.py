@@ -11,9 +11,9 @@ from runner.errors import InputError
 from runner.plan import REFERENCE_PROFILE, Arm
 from runner.worker.workloads import ALL
 
-# Of ``--workload all``, for each profile on each workload: eight samples of 12 s with their workers' starts, on a slow
-# machine. Eight are what intervals take that four comparisons share, and 15 minutes have room for an installation too,
-# with one profile.
+# Of ``--workload all``, for each profile on each workload: eight samples of up to 12 s with their workers' starts. Eight
+# are what intervals take that four comparisons share, and with one profile 15 minutes have room for an installation too
+# (docs/workloads.md has a run on a slow machine).
 BUDGET_EACH_S = 96.0
 
 
