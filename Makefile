@@ -13,7 +13,10 @@ RUNNER  := $(VENV)/bin/runner
 TRAINED := $(if $(WORKLOAD),--workload $(WORKLOAD))
 # The image of VARIANT, for an ENGINE that has images; one with CUDA is not called after CPUs.
 IMAGE := $(if $(filter cuda%,$(VARIANT)),envkit-$(VARIANT),envkit-cpu:$(VARIANT))
-IN_IMAGE := $(if $(VARIANT),$(if $(filter apptainer,$(ENGINE)),--sif build/$(subst :,-,$(IMAGE)).sif,--image $(IMAGE)))
+SIF := build/$(subst :,-,$(IMAGE)).sif
+IN_IMAGE := $(if $(VARIANT),$(if $(filter apptainer,$(ENGINE)),--sif $(SIF),--image $(IMAGE)))
+# What builds images, or has one that is to be converted.
+BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
 # Where the tests are that start engines, build images or train, and as many processes as there is work for in all others.
 REAL := tests/engines tests/images tests/faults tests/reliability
 PARALLEL := --numprocesses logical --maxprocesses 8 --dist worksteal
@@ -40,16 +43,16 @@ tune: setup  ## search for the best environment on this machine, confirm it, and
 	@$(RUNNER) tune --engine $(ENGINE) $(IN_IMAGE) $(TRAINED) $(ARGS)
 
 compare-engines: setup  ## measure PROFILE under the engines local, docker and apptainer: what a container costs
-	@$(RUNNER) compare-engines $(PROFILE) $(TRAINED) $(ARGS)
+	@$(RUNNER) compare-engines $(PROFILE) $(if $(VARIANT),--image $(IMAGE) --sif $(SIF)) $(TRAINED) $(ARGS)
 
 doctor: setup  ## find what is wrong with PROFILE or this machine before measuring
 	@$(RUNNER) doctor $(PROFILE) --engine $(ENGINE) $(IN_IMAGE) $(ARGS)
 
 image: dev  ## build the OCI image envkit-cpu with Docker, or ENGINE=podman (VARIANT=debian without conda-forge)
-	@images/build oci --engine $(if $(filter podman,$(ENGINE)),podman,docker) $(if $(VARIANT),--variant $(VARIANT))
+	@images/build oci --engine $(BUILDER) $(if $(VARIANT),--variant $(VARIANT))
 
 sif: dev  ## build build/envkit-cpu.sif for Apptainer, or convert a built image: FROM=envkit-cpu
-	@images/build sif $(if $(VARIANT),--variant $(VARIANT)) $(if $(FROM),--from $(FROM))
+	@images/build sif $(if $(VARIANT),--variant $(VARIANT)) $(if $(FROM),--from $(FROM) --engine $(BUILDER))
 
 variants: dev  ## list the variants of the image
 	@$(VENV)/bin/python images/variants.py list

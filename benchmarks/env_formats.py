@@ -43,7 +43,8 @@ profile. What this shell has set that could change the outcome and is not the pr
 refused: line breaks, blanks at either end, a quote at the beginning, `$`, and `#` after a blank."""),
     "docker": ("sh", """\
 For Docker and Podman: `eval "docker run $(runner env PROFILE --format docker …) IMAGE python train.py"`. Limits that
-you give (`--cpus`, `--cpuset-cpus`, `--memory`) are among the options. Any value."""),
+you give (`--cpus`, `--cpuset-cpus`, `--memory`) are among the options, and with a profile for GPUs the machine's. Any
+value."""),
     "dockerfile": ("dockerfile", """\
 Paste it behind the last `RUN`: what follows it is under the profile. No line breaks and other control characters."""),
     "apptainer": ("text", """\

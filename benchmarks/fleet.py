@@ -287,7 +287,11 @@ hides, shows heavier tails without its noise (after Arias-Castro and Chen 2017; 
 over all nodes together: at most {rate} of the nodes called slow are expected to be within the allowance (Benjamini and
 Hochberg 1995); intervals have the level that agrees with it (Benjamini and Yekutieli 2005). What slow nodes share is
 tested by Fisher's exact test with Bonferroni's correction. The modules `runner/fleet/slow.py` and `runner/statistics/`
-name the sources in full."""
+name the sources in full.
+
+A node is *slow* where its whole interval is beyond the allowance, *not certain* where only the interval's middle is,
+*ok* otherwise, and *not judged* where fewer than 6 nodes are of its kind. Slow nodes, and those that were not measured
+or can't be compared, make the exit status 1."""
 
 
 if __name__ == "__main__":

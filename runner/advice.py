@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from pathlib import Path
 
 from runner import across, profile, ranking
 from runner.calibration import is_calibration
@@ -15,6 +16,7 @@ from runner.statistics.interval import ERROR_RATE, FASTER, NOT_FOUND, SLOWER
 from runner.statistics.power import blocks_needed
 from runner.summary import Comparison, Summary
 from runner.wording import Row, learns_otherwise, other_workload
+from runner.worker.modes import CUDA
 
 # With as large a share of blocks disturbed from outside, a result says more about the disturbance than about a profile.
 NEARLY_ALL = 0.8
@@ -74,7 +76,7 @@ def _of_image(summary: Summary, one: Comparison, arm: Arm) -> str | None:
     matters = one.speedup is not None and not one.speedup.within_margin
     if one.verdict == FASTER and matters:
         command = shlex.join(summary.plan.own.argv) if summary.plan.own else "your command"
-        return f"use {arm.name}: runner exec {there} -- {command}"
+        return f"use {arm.name}: runner exec {there}{_gpus(summary, arm)} -- {command}"
     if one.verdict == SLOWER and matters:
         return f"stay with {reference.name}: {arm.name} is slower here"
     return _next(summary, one, arm)
@@ -90,12 +92,17 @@ def _on_several_workloads(summary: Summary) -> list[str]:
             texts.append(f"find out why {one.arm} was not in effect: runner doctor {_there(summary, arms[one.arm])}")
         elif learns_otherwise(summary, one):
             texts.append(_find_out(arms[one.arm]))
-    best, fast = across.everywhere(summary), [name for names in across.winners(summary).values() for name in names]
+    wrong = {arms[one.arm].profile for one in summary.comparisons if learns_otherwise(summary, one)}
+    winners = [name for names in across.winners(summary).values() for name in names]
+    best, fast = ([name for name in names if name not in wrong] for names in (across.everywhere(summary), winners))
     if best:
-        use = f"runner exec {_there(summary, of_profile[best[0]])} -- your command"
+        arm = of_profile[best[0]]
+        use = f"runner exec {_there(summary, arm)}{_gpus(summary, arm)} -- your command"
         texts.append(f"use {best[0]}, which is faster on all of these: {use}")
     elif fast:
-        own = f"runner bench {_there(summary, of_profile[fast[0]])} --command 'python train.py'"
+        arm = of_profile[fast[0]]
+        device = f" --device {CUDA}" if _gpus(summary, arm) else ""
+        own = f"runner bench {_there(summary, arm)}{device} --command 'python train.py'"
         texts.append(f"measure your own training before you choose: what wins depends on it: {own}")
     unknown = [
         (one.deviation, one.speedup.blocks, one.arm)
@@ -115,8 +122,10 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
     if comparison.verdict == FASTER:
         command = shlex.join(summary.plan.own.argv) if summary.plan.own else "your command"
         if (ranks := summary.plan.ranks_of(arm)) > 1:
-            command = f"torchrun --nproc-per-node {ranks} ... (with 'ranks: {ranks}' in the profile)"
-        return f"use {arm.profile}: runner exec {there} -- {command}"
+            each = summary.plan.parts_of(arm)  # on a node
+            nodes = f"--nnodes {ranks // each} " if ranks > each else ""
+            command = f"torchrun {nodes}--nproc-per-node {each} ... (with 'ranks: {each}' in the profile)"
+        return f"use {arm.profile}: runner exec {there}{_gpus(summary, arm)} -- {command}"
     if comparison.verdict == SLOWER:
         return f"leave {arm.name} alone here: {reference} is faster"
     if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:
@@ -126,9 +135,12 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
     return None
 
 
-def _named(name: str) -> str:
-    """What a command is given to mean that profile: one's own is a file."""
-    return name if name in (*profile.names(), *profile.local_names()) else f"{name}.yaml"
+def _named(summary: Summary, name: str) -> str:
+    """What a command is given to mean that profile: one's own is a file, as it was given to this one."""
+    if name in (*profile.names(), *profile.local_names()):
+        return name
+    given = (word for word in summary.command if word.endswith((".yaml", ".yml")) and Path(word).stem == name)
+    return next(given, f"{name}.yaml")
 
 
 def _there(summary: Summary, arm: Arm) -> str:
@@ -138,7 +150,12 @@ def _there(summary: Summary, arm: Arm) -> str:
     means = {"python"} if local else {IMAGE_OPTION[arm.engine], *LIMITS}
     pairs = [*([] if local else [("engine", arm.engine)]), *(pair for pair in given.items() if pair[0] in means)]
     options = [word for name, value in pairs for word in (f"--{name.replace('_', '-')}", value)]
-    return shlex.join([_named(arm.profile), *options])
+    return shlex.join([_named(summary, arm.profile), *options])
+
+
+def _gpus(summary: Summary, arm: Arm) -> str:
+    """The option by which ``runner exec`` gives a container the GPUs that were trained on."""
+    return " --gpus" if arm.engine != "local" and summary.plan.options.device == CUDA else ""
 
 
 def _find_out(arm: Arm) -> str:

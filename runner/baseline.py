@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import re
+import shlex
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +34,9 @@ SCHEMA = 1
 READABLE_BY = 1
 _SCHEMA_FILE = Path(__file__).resolve().parent / "schemas/baseline.schema.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_INSPECTED = ("facts", "fingerprint", "python", "packages", "unverified_packages", "libraries", "providers")
+_INSPECTED = (
+    "facts", "fingerprint", "python", "packages", "unverified_packages", "libraries", "providers", "accelerator",
+)  # fmt: skip
 _RESTORE = "restore the file, or save it anew: runner baseline save NAME --from DIR --replace"
 
 
@@ -189,7 +192,8 @@ def _complete_blocks(
         raise InputError(f"{folder}: was resumed with another yardstick (Python or this kit changed); measure again")
     complete = [block for _, block in sorted(blocks.items()) if block.keys() == {"", *arms}]
     if len(complete) < MIN_BLOCKS:
-        go_on = f"go on with: runner bench --resume {folder}" if ended not in measure.ENDED else "measure more --blocks"
+        go_on = f"go on with: runner bench --resume {shlex.quote(str(folder))}"
+        go_on = "measure more --blocks" if ended in measure.ENDED else go_on
         raise InputError(f"{folder}: has {len(complete)} complete blocks, and {MIN_BLOCKS} are needed; {go_on}")
     return complete
 

@@ -113,12 +113,22 @@ def _modes(one: Baseline) -> str:
 
 
 def machine_pairs(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, Any, Any]]:
-    """What must be equal of two machines, as seen from inside an image: (name, then, now)."""
+    """What must be equal of two machines, as seen from inside an image: (name, then, now).
+
+    GPUs must where there were some then.
+    """
+    then, now = _gpus(old), _gpus(new)
     return [
         ("the CPU", old["fingerprint"]["cpu_model"], new["fingerprint"]["cpu_model"]),
         ("the architecture", old["fingerprint"]["architecture"], new["fingerprint"]["architecture"]),
         ("the number of usable CPUs", old["facts"]["usable_cpus"], new["facts"]["usable_cpus"]),
+        *([("the GPUs", then, now)] if then else []),
     ]
+
+
+def _gpus(inspection: dict[str, Any]) -> str:
+    seen = inspection.get("accelerator") or {}
+    return " and ".join(str(one["name"]) for one in seen.get("devices", []))
 
 
 def unequal(pair: tuple[str, Any, Any]) -> str:

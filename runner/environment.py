@@ -15,7 +15,7 @@ class Environment:
 
     ``preload`` maps logical library names to paths inside the image, in the order they are preloaded; LD_PRELOAD is
     already among ``variables``. ``prefix`` is put before the interpreter (for example numactl and its options). With
-    several ``ranks`` it is that of each. ``gpus``: what it is for must be given the machine's, in a container.
+    several ``ranks`` it is that of each. ``gpus`` is how many it needs; a container must be given the machine's then.
     """
 
     profile: str
@@ -26,7 +26,7 @@ class Environment:
     expect: dict[str, str | int | bool]
     numerics: str
     ranks: int = 1
-    gpus: bool = False
+    gpus: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "prefix": list(self.prefix)}

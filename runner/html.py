@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -87,6 +88,7 @@ def page(folder: Path, events: Sequence[Event], summary: Summary) -> str:
     return environment.get_template("report.html.j2").render(
         summary=summary,
         folder=folder,
+        quoted_folder=shlex.quote(str(folder)),
         title=_title(summary),
         reference=_reference(summary),
         unfolded=len(plan.compared) <= UNFOLDED,

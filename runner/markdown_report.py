@@ -53,10 +53,11 @@ def _table(summary: Summary) -> str:
     """A row for each arm, with its speedup."""
     header = [*tables.header(summary), "speedup", f"{wording.CONFIDENCE} interval", "verdict"]
     found = {one.arm: one for one in summary.comparisons}
+    references = {arm.name for arm in summary.plan.references}
     lines = []
     for row in tables.all_arms(summary):
         one = found.get(row[0])
-        cells = ["", "", "reference"] if summary.comparisons else ["", "", ""]
+        cells = ["", "", "reference" if summary.comparisons and row[0] in references else ""]
         if one is not None:
             ratio = one.speedup.ratio if one.speedup else one.single_ratio
             interval = f"{one.speedup.low:.3f} to {one.speedup.high:.3f}" if one.speedup else ""

@@ -152,8 +152,6 @@ class _Run:
             raise _Failure(arm.name, few, outcome)
         where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
         document["stderr"] = outcome.stderr_tail
-        if outcome.cpu_s is not None and "cpu_s" in document:
-            document["usage"]["engine_s"] = max(0.0, outcome.cpu_s - document["cpu_s"])
         document = quality.worked_out(document)
         self.append("sample", **where, padding_bytes=padding, **document)
         self._progress.finish(f"block {block + 1}", arm.name, fmean(document["step_s"]), self.plan.step_name)
@@ -239,8 +237,8 @@ def _reason_to_end(run: _Run, blocks: int) -> str | None:
 
 
 def _block_s(run: _Run, blocks: int) -> float:
-    """What a block took so far; warming comes only once."""
-    once = sum(event["worker_seconds"] for event in run.events if event["event"] == "warmed")
+    """What a block took so far; warming comes only once, and a worker that failed was tried again."""
+    once = sum(event["worker_seconds"] for event in run.events if event["event"] in ("warmed", "failure"))
     return float(run.spent_s - once) / blocks
 
 
@@ -326,7 +324,8 @@ def understood(
     """A sample, or what is wrong: there is none, or other code, data, weights or modes than were to be measured.
 
     ``earlier`` are the samples of the same workload, whose digests it must have; ``options`` say in which modes it was
-    to train, and ``keys`` are what it must have.
+    to train, and ``keys`` are what it must have. Its usage then has ``engine_s`` too, the CPU time in seconds of what
+    the engine ran beside the worker, where that is known.
     """
     document, problem = _document(outcome, keys)
     if document is None:
@@ -338,4 +337,6 @@ def understood(
                 return None, f"its {name.replace('_', ' ')} differs from that of earlier samples ({digest[:12]}…)"
     if other := _other_modes(document, options):
         return None, other
+    if outcome.cpu_s is not None and "cpu_s" in document:
+        document["usage"]["engine_s"] = max(0.0, outcome.cpu_s - document["cpu_s"])
     return document, None

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -53,7 +54,8 @@ class Record:
         record = Record(path, _locked(descriptor, path))
         if b"\n" in path.read_bytes():
             os.close(descriptor)
-            raise InputError(f"{path}: holds a run already; continue it with --resume {folder}, or give another folder")
+            go_on = f"continue it with --resume {shlex.quote(str(folder))}"
+            raise InputError(f"{path}: holds a run already; {go_on}, or give another folder")
         os.ftruncate(descriptor, 0)
         _flush_names(folder)
         return record

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -76,7 +77,8 @@ def show(summary: Summary, folder: str, out: Console) -> None:
     items(out, advice.rows(summary))
     item(out, "machine", wording.machine(summary))
     out.print(Text(f"record   {folder}"), soft_wrap=True)
-    out.print(Text(f"         all settings, evidence and commands: runner report {folder} --details"), soft_wrap=True)
+    details = f"runner report {shlex.quote(folder)} --details"
+    out.print(Text(f"         all settings, evidence and commands: {details}"), soft_wrap=True)
 
 
 def items(out: Console, rows: Iterable[Row], width: int = LABEL_WIDTH) -> None:

@@ -62,7 +62,8 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
         inspection = _of_its_rank(profile, inspection)
     facts, whole = numbers(inspection["facts"]), inspection.get("whole")
     nodes = int(inspection["facts"].get(MACHINE_NODES, facts["numa_nodes"]))
-    _require(profile, {**facts, "numa_nodes": nodes, "gpus": numbers(whole or facts)["gpus"]}, inspection)
+    machine = {**facts, "numa_nodes": nodes, "gpus": numbers(whole or facts)["gpus"]}
+    _require(profile, machine, inspection)
     if whole and binds(profile.prefix):
         raise InputError(
             f"profile '{profile.name}' says where to run ('{' '.join(profile.prefix)}'), and each rank gets CPUs of "
@@ -98,7 +99,8 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
         expect = {"openmp.max_threads": facts["physical_cores"], **expect}
     if preload:
         variables["LD_PRELOAD"] = ":".join(preload.values())
-    given = (variables, preload, prefix, expect, profile.numerics, profile.ranks, profile.on_gpus)
+    gpus = int(expand(str(profile.needs.get("gpus", 0)), machine))
+    given = (variables, preload, prefix, expect, profile.numerics, profile.ranks, gpus)
     return Environment(profile.name, profile.title, *given)
 
 

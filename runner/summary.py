@@ -135,6 +135,7 @@ class Summary:
     engines: dict[str, dict[str, Any]]
     data_source: str
     environments: dict[str, Environment]
+    command: list[str]
     commands: dict[str, str]
     measured: list[Measured]
     comparisons: list[Comparison]
@@ -229,6 +230,7 @@ def summarise(events: Sequence[Event]) -> Summary:
         engines=run["engines"],
         data_source=run["data_source"],
         environments=environments,
+        command=run.get("command", []),
         commands=run["commands"],
         measured=list(measured.values()),
         comparisons=[_comparison(events, plan, arm, measured, marked, ended) for arm in plan.compared],

@@ -49,6 +49,9 @@ def verdicts(summary: Summary) -> list[Row]:
             rows.append(Row(arm, f"{comparison.single_ratio:.3f}, from one run each: no interval, no verdict"))
         elif comparison.verdict == "too few samples":
             rows.append(Row(arm, f"not worked out: {_needed(summary)}"))
+        elif comparison.verdict == "not ended" and summary.not_in_effect:
+            culprit = summary.not_in_effect[0].arm
+            rows.append(Row(arm, f"not worked out: the run ended as {culprit} was not in effect; measure without it"))
         elif comparison.verdict == "not ended":
             rows.append(Row(arm, "not worked out before the run has ended: go on with --resume"))
         else:

@@ -76,6 +76,10 @@ def of_ranks(count: int, behaviour: dict, evidence: dict) -> dict:
     return {"ranks": ranks, "communication": communication}
 
 
+def workload_of(arguments: list[str]) -> str:
+    return arguments[arguments.index("--workload") + 1] if "--workload" in arguments else ""
+
+
 def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:
     """The document of one sample. ``seconds`` are the nth of those given, beginning again after the last."""
     arguments, where = launched(arguments)
@@ -117,7 +121,10 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
             "throttle_events": None, "cpu_pressure_s": 0.0, "frequency_mhz": None, **behaviour.get("usage", {}),
         },
         "peak_memory_bytes": 2**29,
-        "digests": {**({"command": "a" * 64} if own else DIGESTS), **behaviour.get("digests", {})},
+        "digests": {
+            **({"command": "a" * 64} if own else DIGESTS), **behaviour.get("digests", {}),
+            **behaviour.get("digests_of", {}).get(workload_of(arguments), {}),
+        },
         "evidence": {**evidence, "seconds": 0.01},
         **{name: behaviour[name] for name in ("modes", "gpu", "backend", "exchange") if name in behaviour},
         **together,

@@ -162,6 +162,13 @@ def test_winners():
     assert "measure your own training before you choose" in text
 
 
+def test_a_profile_that_wins_everywhere_and_learns_otherwise_is_not_recommended():
+    found = events(mine_there=0.5, others={"mine on translation": {"losses": [3.0, 3.0, 3.0, 3.0]}})
+    texts = [row.text for row in advice.rows(summarise(found))]
+    assert texts[0] == "find out why the losses of mine on translation differ, before you use it"
+    assert not any("runner exec mine" in text or "runner bench mine" in text for text in texts)
+
+
 def test_a_profile_that_wins_everywhere_is_recommended():
     summary = summarise(events(mine_there=0.8, slow=0.9))
     assert across.everywhere(summary) == ["mine"]

@@ -9,9 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runner import baseline
-from runner.baseline_diff import changes, differences, obstacles
+from runner.baseline_diff import changes, differences, machine_pairs, obstacles
 from runner.errors import InputError
+from tests.nvidia import accelerator
 from tests.sessions import session
+from tests.simulated_worker import inspection
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
@@ -82,3 +84,17 @@ def test_what_is_written_is_read_again(saved, tmp_path, variables):
     file = tmp_path / "old.json"
     baseline.write(baseline.Baseline(document, "here"), file, replace=True)
     assert baseline.read(file).document == document
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "unlike"),
+    [
+        (accelerator(1), accelerator(1), []),
+        (accelerator(2), accelerator(1), ["the GPUs"]),
+        (accelerator(1), None, ["the GPUs"]),
+        (None, accelerator(1), []),  # which nothing was trained on
+    ],
+)
+def test_gpus_must_be_the_same_where_there_were_some(then, now, unlike):
+    old, new = (inspection([], {"accelerator": seen} if seen else {}) for seen in (then, now))
+    assert [name for name, *both in machine_pairs(old, new) if both[0] != both[1]] == unlike

@@ -12,6 +12,7 @@ from runner.resolve import resolve
 from runner.values import TYPES
 from runner.worker.evidence import PROBES
 from runner.worker.libraries import FILE_NAMES
+from runner.worker.sensitive import is_sensitive
 
 INSPECTION = {
     "facts": {"physical_cores": 4, "usable_cpus": 8, "numa_nodes": 2},
@@ -326,3 +327,8 @@ def test_a_wrong_key_or_word_comes_with_the_nearest_one():
     assert problem("MALLOC_CONF", "dirty_decay_ms:x") == (
         "MALLOC_CONF: dirty_decay_ms's value 'x' is not a whole number; write a whole number from -1 on"
     )
+
+
+def test_what_is_known_to_be_read_is_not_inherited():
+    """Else a caller's value would reach all arms, and that of a profile would not be checked."""
+    assert [name for name in catalogue.load() if not is_sensitive(name)] == []

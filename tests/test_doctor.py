@@ -169,7 +169,8 @@ CASES = [
         "numa-node-missing", "stop", {"prefix": ("numactl", "--cpunodebind=1", "--localalloc")},
         [{"prefix": ("numactl", "--cpunodebind=0")}, {"prefix": ("numactl", "--interleave=all")}, {"prefix": ("nice",)},
          {"prefix": ("numactl", "--cpunodebind=1"), "facts": {"numa_nodes": 2}},
-         {"prefix": ("numactl", "--interleave=0,1"), "facts": {"numa_nodes": 1, "machine_numa_nodes": 2}}],
+         {"prefix": ("numactl", "--interleave=0,1"), "facts": {"numa_nodes": 1, "machine_numa_nodes": 2}},
+         {"prefix": ("numactl", "--membind=1"), "facts": {"numa_nodes": 1, "memory_nodes": 2}}],
     ),
     (
         "numa-node-missing", "stop", {"prefix": ("/usr/bin/numactl", "-m0-2"), "facts": {"numa_nodes": 2}},

@@ -10,7 +10,11 @@ import pytest
 
 from runner import record
 from runner.blocks import samples as recorded_samples
+from runner.engines.base import Outcome
+from runner.measure import understood
+from runner.worker.modes import Options
 from tests.processes import gone
+from tests.simulated_worker import answer
 from tests.simulation import STEADY, times
 
 
@@ -173,6 +177,18 @@ def test_not_in_effect_ends_the_run_without_a_speedup(bench, simulation, instant
     # it is found at the first sample of the profile, which is kept
     assert [arm for _, arm in samples()].count("mine") == 1
     assert len(samples()) <= 2
+
+
+def test_what_ends_with_another_profile_is_not_to_be_gone_on_with(
+    cli, bench_arguments, write_profile, simulation, instant
+):
+    other = write_profile("other", "env:\n  SIMULATED: other\nexpect:\n  openmp.runtime: intel\n")
+    simulation.worker("mine", seconds=times(0.5))
+    simulation.worker("other", evidence={"openmp": {"runtime": "gnu"}})
+    arguments = bench_arguments("mine")
+    said = " ".join(cli(*arguments[:2], other, *arguments[2:]).stdout.split())
+    assert "mine not worked out: the run ended as other was not in effect; measure without it" in said
+    assert "--resume" not in said
 
 
 def test_not_in_effect_later_on_takes_back_the_speedup(bench, simulation, instant, cli, run_folder):
@@ -367,3 +383,11 @@ def test_progress_goes_to_stderr_and_the_report_to_stdout(bench, simulation):
     assert "block 1, " in lines[0]
     assert "ms per step" in lines[0]
     assert "record   " in result.stdout
+
+
+@pytest.mark.parametrize(("cpu_s", "found"), [(5.5, 2.25), (3.0, 0.0), (None, None)])
+def test_what_the_engine_ran_beside_a_worker_is_known(cpu_s, found):
+    """In every sample, those of a search too: it is not the use of others."""
+    own = {**answer("baseline", ["train", "--steps", "3"], {"workers": {}}, 0, {}), "cpu_s": 3.25}
+    document, problem = understood(Outcome(json.dumps(own), "", 1.0, None, cpu_s), (), Options())
+    assert (problem, document["usage"].get("engine_s")) == (None, found)

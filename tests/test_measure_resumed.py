@@ -90,3 +90,17 @@ def test_a_record_of_the_first_version_is_not_gone_on_with(instant, refused, run
     assert "an earlier version began this run, by other rules; start a new run" in refused(
         "bench", "--resume", run_folder
     )
+
+
+def test_a_worker_that_failed_costs_its_time_once(bench, simulation, instant, cli, run_folder, events):
+    """And not once more in each of the blocks that the budget is thought to have room for."""
+    simulation.worker("mine", seconds=times(0.5), does="exit", status=3, **{"from": 1})
+    instant.takes_s = 20.0
+    assert bench("mine", "--budget", "400s").returncode == 1
+    simulation.worker("mine", seconds=times(0.5))
+    instant.takes_s = 2.0
+    assert cli("bench", "--resume", run_folder).returncode == 0
+    (fixed,) = events("design")
+    before = events()[: events().index(fixed)]
+    of_blocks = spent(one for one in before if one["event"] in ("sample", "yardstick"))
+    assert fixed["planned_blocks"] == 2 + int((400 - spent(before)) / (of_blocks / 2))

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -40,9 +41,13 @@ def test_what_was_appended_is_read_in_order(folder):
     assert [event["time"] for event in events] == sorted(event["time"] for event in events)
 
 
-def test_each_event_is_on_disk_when_append_returns(tmp_path):
+def test_each_event_is_on_disk_when_append_returns(tmp_path, monkeypatch):
+    flushed = set()
+    monkeypatch.setattr(os, "fsync", lambda number: flushed.add(str(Path(f"/proc/self/fd/{number}").readlink())))
     with Record.create(tmp_path) as opened:
+        assert flushed == {str(tmp_path)}
         returned = opened.append("run", schema=SCHEMA)
+        assert flushed == {str(tmp_path), str(tmp_path / FILE_NAME)}
         assert record.read(tmp_path) == [returned]
 
 

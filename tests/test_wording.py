@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import re
+from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
+from runner import advice, report
 from runner.summary import summarise
 from runner.wording import noise_floor
 from tests import records
@@ -40,6 +44,25 @@ def test_advice_names_where_it_was_measured(engine, options, named):
     events[0]["plan"]["arms"] = arms
     events[0]["engines"] = {engine: events[0]["engines"]["local"]}
     assert f"use mine: runner exec {named} -- your command" in said(events)
+
+
+def test_advice_names_the_file_that_was_given():
+    events = events_of()
+    events[0]["command"] = ["runner", "bench", "my profiles/mine.yml", "--blocks", "7"]
+    assert "use mine: runner exec 'my profiles/mine.yml' -- your command" in said(events)
+
+
+def test_advice_after_ranks_on_several_nodes_starts_as_many_on_each():
+    summary = summarise(events_of())
+    (row,) = advice.rows(replace(summary, plan=replace(summary.plan, ranks=4, nodes=2)))
+    command = "torchrun --nnodes 2 --nproc-per-node 4 ... (with 'ranks: 4' in the profile)"
+    assert row.text == f"use mine: runner exec mine.yaml -- {command}"
+
+
+def test_a_folder_with_blanks_can_be_pasted():
+    out = io.StringIO()
+    report.show(summarise(events_of()), "my runs/a", Console(file=out, width=80))
+    assert "runner report 'my runs/a' --details" in out.getvalue()
 
 
 @pytest.mark.parametrize(

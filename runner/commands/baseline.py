@@ -18,7 +18,7 @@ from runner import baseline, baseline_report, engines, profile, report
 from runner.arguments import count, duration, share
 from runner.baseline import Baseline
 from runner.baseline_diff import Changes, changes, differences, machine_pairs, obstacles, unequal
-from runner.commands import measuring
+from runner.commands import measuring, training
 from runner.engines.base import EngineOptions
 from runner.environment import clean
 from runner.errors import FAILED, INTERRUPTED, MEASURED, InputError
@@ -194,16 +194,18 @@ def _arms(arguments: argparse.Namespace, old: Baseline) -> list[Arm]:
         if name not in planned:
             raise InputError(f"--profile {file}: {old.source} has no profile '{name}'; it has: {', '.join(planned)}")
     for name in planned:
-        if name not in (*files, *profile.names()):
+        if name not in (*files, *profile.names(), *profile.local_names()):
             raise InputError(f"{old.source}: its profile '{name}' is not in envprofiles/; give --profile {name}.yaml")
     return [Arm(arm["name"], files.get(arm["profile"], arm["profile"]), arm["engine"]) for arm in old.plan["arms"]]
 
 
 def _same_machine(settings: argparse.Namespace, old: Baseline) -> None:
     """Refuse another kind of machine before minutes are spent on it."""
-    inherited, _ = clean(os.environ, keep=())
+    how, own = training.options(settings), settings.own is not None
+    inherited, _ = clean(os.environ, keep=training.choosing(how))
     for name, engine in engines.get_all(list(old.document["engines"]), measuring.engine_options(settings)).items():
-        pairs = machine_pairs(old.document["engines"][name]["inspection"], inspect(engine, inherited))
+        now = inspect(engine, inherited, gpus=training.on_gpus(how, own))
+        pairs = machine_pairs(old.document["engines"][name]["inspection"], now)
         _refuse(old, [unequal(pair) for pair in pairs if pair[1] != pair[2]])
 
 

@@ -11,9 +11,9 @@ from runner.errors import InputError
 from runner.plan import REFERENCE_PROFILE, Arm
 from runner.worker.workloads import ALL
 
-# Of ``--workload all``, for each profile on each workload: eight samples of up to 12 s with their workers' starts. Eight
-# are what intervals take that four comparisons share, and with one profile 15 minutes have room for an installation too
-# (docs/workloads.md has a run on a slow machine).
+# Of ``--workload all``, for each profile on each workload: eight samples of up to 12 s with their workers' starts.
+# Eight are what intervals take that four comparisons share, and with one profile 15 minutes have room for an
+# installation too (docs/workloads.md has a run on a slow machine).
 BUDGET_EACH_S = 96.0
 
 
@@ -23,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ranks.add_option(parser, "and measure how that scales")
     ranks.add_nodes_option(parser)
     each = f"with --workload all {BUDGET_EACH_S:g}s for each profile on each, the baseline too"
-    measuring.add_measuring_options(parser, budget=f"4m; {each}")
+    with_ranks = f"with --nproc {ranks.BUDGET_EACH_S:g}s for each of these and for one process"
+    measuring.add_measuring_options(parser, budget=f"4m; {each}; {with_ranks}")
     against_image.add_options(parser)
 
 

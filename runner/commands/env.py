@@ -9,7 +9,7 @@ import sys
 
 from runner.commands import measuring, resolving
 from runner.commands.resolving import Looked
-from runner.engines import container
+from runner.engines import container, gpus
 from runner.engines.base import PROJECT
 from runner.errors import MEASURED, InputError
 from runner.formats import FORMATS
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"profile '{environment.profile}': {text[error.start : error.end]!r} can't be written in "
             f"{error.encoding}; take it out, or use a UTF-8 locale"
         ) from None
-    notes = resolved.notes(chosen.starts)
+    notes = resolved.notes(chosen.starts, chosen.asking)
     if stray:
         notes.append(f"unset, as it could change the outcome: {', '.join(stray)}; what you need of it, set again")
     if environment.preload and not chosen.inside and looked.engine.name != "local":
@@ -67,12 +67,12 @@ def _stray(looked: Looked) -> tuple[str, ...]:
 
 
 def _resolved(looked: Looked, limits: tuple[str, ...], stray: tuple[str, ...]) -> Resolved:
-    described, facts = looked.engine.describe(), looked.inspection["facts"]
+    described, facts, environment = looked.engine.describe(), looked.inspection["facts"], looked.environment
     digest = f" {described['digest'][:SHORT_DIGEST]}" if described.get("digest") else ""
     inside = f"{container.CODE}/"
-    mounted = [path for path in looked.environment.preload.values() if path.startswith(inside)]
+    mounted = [path for path in environment.preload.values() if path.startswith(inside)]
     return Resolved(
-        environment=looked.environment,
+        environment=environment,
         host=f"{platform.node()} ({looked.inspection['fingerprint']['cpu_model']})",
         place=f"{described['name']} {described['image']}{digest}",
         image=None if described["name"] in NOT_OCI else described["image"],
@@ -80,6 +80,7 @@ def _resolved(looked: Looked, limits: tuple[str, ...], stray: tuple[str, ...]) -
         physical_cores=facts["physical_cores"],
         smt=bool(facts["smt"]),
         limits=limits,
+        asking=gpus.OPTIONS["podman" if described["name"] == "podman" else "docker"] if environment.gpus else (),
         mount=f"{PROJECT / 'runner'}:{container.CODE}" if mounted else None,
         stray=stray,
     )

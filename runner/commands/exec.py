@@ -48,6 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="pass this variable on although it can change the outcome; into a container, any",
     )
+    parser.add_argument("--gpus", action="store_true",
+                        help="give a container the machine's GPUs; a profile for GPUs does so itself")  # fmt: skip
     parser.add_argument("--allow-unknown", action="store_true",
                         help="let the profile set variables that nothing is known to read")  # fmt: skip
     engine_options.add(
@@ -62,6 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
         if name not in caller:
             raise InputError(f"--keep-env {name}: it is not set in your environment; set it, or leave it out")
     is_local = arguments.engine in (None, "local") and not any(getattr(arguments, name) for name in LIMITS)
+    if is_local and arguments.gpus:
+        raise InputError("--gpus is for a container; on this machine a command has its GPUs, so leave it out")
     with contextlib.nullcontext() if arguments.no_check else evidence_folder(not is_local) as folder:
         evidence = None if folder is None else str(folder)
         if is_local:

@@ -20,7 +20,8 @@ from runner.plan import REFERENCE_PROFILE
 from runner.summary import Comparison
 
 VERDICTS = (
-    "faster", "slower", "no-difference", "not-in-effect", "failed", "not-ended", "too-few-samples", "one-run-each",
+    "faster", "slower", "no-difference", "no-difference-found", "not-in-effect", "failed", "not-ended",
+    "too-few-samples", "one-run-each",
 )  # fmt: skip
 COLOURS = {"faster": "green", "slower": "red", "NOT IN EFFECT": "red", "failed": "red"}
 SPEEDUP_WIDTH = 19  # of 1.367 (1.261-1.603)
@@ -66,9 +67,10 @@ def _begun_as_wanted(one: Beginning, arguments: argparse.Namespace) -> bool:
 def _found_as_wanted(run: Run, arguments: argparse.Namespace) -> bool:
     if arguments.verdict is None:
         return True
-    # the margin of an equivalence is a part of its verdict, and not of the choice
     verdicts = (one.verdict.lower().replace(" ", "-") for one in history.comparisons(run, arguments.profile))
-    return any(verdict.startswith(arguments.verdict) for verdict in verdicts)
+    # the margin of an equivalence is a part of its verdict, and not of the choice
+    wanted = "no-difference-larger" if arguments.verdict == "no-difference" else arguments.verdict
+    return any(verdict.startswith(wanted) for verdict in verdicts)
 
 
 def _show(entries: list[Entry], unread: list[Unread], place: Path, found: int, out: Console) -> None:

@@ -33,7 +33,6 @@ from runner.record import Event, Record
 from runner.resolve import of_rank, resolve
 from runner.summary import summarise
 from runner.worker.gpus import CHOOSING
-from runner.worker.modes import CUDA
 from runner.worker.sensitive import WHERE
 from runner.worker.workloads import DEFAULT, GENERATED, WORKLOADS, get
 
@@ -75,7 +74,7 @@ def add_measuring_options(parser: argparse.ArgumentParser, budget: str = "4m") -
                        "or a file like x.yaml")  # fmt: skip
     training.add_options(group)
     group.add_argument("--full", action="store_true", help="train all epochs once each and report time and accuracy")
-    group.add_argument("--epochs", metavar="N", type=count, help="with --full: train so many epochs (default: 10)")
+    group.add_argument("--epochs", metavar="N", type=count, help="with --full: so many of them (default: cnn 10)")
     group.add_argument(
         "--budget", metavar="TIME", type=duration, help=f"stop after this long, e.g. 60s (default: {budget})"
     )
@@ -116,7 +115,7 @@ def run_locked(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], t
     try:
         return _start(arguments, title, arms, then) if arguments.resume is None else _resume(arguments, then)
     except record.RecordFull as error:
-        go_on = f"make room, then runner bench --resume {error.folder}"
+        go_on = f"make room, then runner bench --resume {shlex.quote(str(error.folder))}"
         raise InputError(f"{error}; what was recorded is safe: {go_on}") from None
 
 
@@ -208,8 +207,7 @@ def surroundings(arguments: argparse.Namespace, arms: Sequence[Arm], commands: S
     kept = {name: inherited[name] for name in wanted if name in inherited}
     options = engine_options(arguments)
     used = engines_of(arms, options)
-    gpus = None if own else how.device == CUDA
-    seen = _look(used, inherited, commands, gpus, contents=any(arm.image for arm in arms))
+    seen = _look(used, inherited, commands, training.on_gpus(how, own), contents=any(arm.image for arm in arms))
     return Surroundings(options, used, inherited, kept, removed, seen)
 
 
@@ -320,7 +318,7 @@ def same_surroundings(folder: Path, first: Event, plan: Plan) -> Surroundings:
     inherited, removed = clean(os.environ, [*kept, *_where(plan.own is not None)])
     inherited |= kept
     used = engines_of(plan.arms, options)
-    seen = _look(used, inherited, (), None if plan.own else plan.options.device == CUDA)
+    seen = _look(used, inherited, (), training.on_gpus(plan.options, plan.own is not None))
     with record.understood(folder):
         for name, before in first["engines"].items():
             _check_unchanged(folder, before, seen[name])
@@ -362,7 +360,8 @@ def _measure(job: Job, opened: Record, events: list[Event], arguments: argparse.
         report.show(summary, str(shown), report.console())
     if reason == measure.INTERRUPTED:
         # a plan is so short that it is begun anew
-        go_on = "start it again" if arguments.command == "plan" else f"go on with: runner bench --resume {shown}"
+        resume = f"go on with: runner bench --resume {shlex.quote(str(shown))}"
+        go_on = "start it again" if arguments.command == "plan" else resume
         print(f"runner: interrupted; {go_on}", file=sys.stderr)
         return INTERRUPTED
     return status

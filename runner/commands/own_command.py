@@ -26,8 +26,7 @@ SUFFIXES = (".yaml", ".yml")
 NO_DATA = DataSet("none", "the command's own")
 # What says how to train the kit's own workloads, and which of its data.
 NOT_WITH_IT = (
-    "full", "epochs", "steps", "warmup_steps", "data", "device", "backend", "precision", "compile", "channels_last",
-    "scale",
+    "full", "epochs", "steps", "warmup_steps", "data", "backend", "precision", "compile", "channels_last", "scale",
 )  # fmt: skip
 LONGEST_NAME = 60
 # What a shell takes as it stands (POSIX.1-2017, Shell Command Language, 2.2), and what it acts upon: variables before a

@@ -19,7 +19,7 @@ from runner.commands import measuring
 from runner.commands.bench import against_baseline
 from runner.engines.base import EngineOptions
 from runner.errors import MEASURED, InputError
-from runner.plan import Plan
+from runner.plan import MARGIN, Plan
 from runner.statistics.bootstrap import bootstrap
 from runner.statistics.interval import ERROR_RATE
 from runner.statistics.power import POWER, blocks_needed
@@ -99,7 +99,8 @@ def _tell(folder: Path, arguments: argparse.Namespace) -> int:
         blocks = blocks_needed(deviation, len(ratios), difference)
         minutes = math.ceil(blocks * seconds / 60) + 1
         # a margin above the difference would end the run as soon as it is known to be below that margin
-        margin = ["--margin", f"{difference:.0%}"] if difference < plan.margin else []
+        least = min(difference, plan.margin)
+        margin = ["--margin", f"{least * 100:g}%"] if least != MARGIN else []
         command = ["runner", "bench", arguments.profile, *_same_options(arguments), *margin, "--budget", f"{minutes}m"]
         needs.append(Need(difference, blocks, minutes, shlex.join(command)))
     within = noise.within_share if noise else 0.0

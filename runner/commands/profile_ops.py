@@ -121,7 +121,8 @@ def _prepare(arguments: argparse.Namespace) -> tuple[Job, str, str]:
     profiles = {arm.name: profile.load(arm.profile) for arm in arms}
     for loaded in profiles.values():
         if loaded.ranks > 1:
-            raise InputError(f"profile '{loaded.name}' is for {loaded.ranks} ranks; only one process is profiled here")
+            one = "only one process is profiled here; choose another"
+            raise InputError(f"profile '{loaded.name}' is for {loaded.ranks} ranks, and {one}")
     how = training.options(arguments)
     choosing = training.choosing(how)
     inherited, _ = clean(os.environ, choosing)

@@ -28,8 +28,8 @@ CPU_BUILD = "+cpu"
 def add_options(group: argparse._ArgumentGroup) -> None:
     """The modes, which any workload takes, and the scale."""
     group.add_argument("--device", metavar="DEVICE", type=_device,
-                       help=f"where to train: {CPU}, or {CUDA}: the first GPU, or with --nproc as many "
-                       f"(default: {CPU})")  # fmt: skip
+                       help=f"where to train: {CPU}, or {CUDA}: the first GPU, or with --nproc as many; {CUDA} gives "
+                       f"a command of your own the GPUs in a container (default: {CPU})")  # fmt: skip
     group.add_argument("--precision", metavar="FORMAT", type=_precision,
                        help=f"number format to train in: {', '.join(PRECISIONS)} (default: {FP32})")  # fmt: skip
     group.add_argument("--compile", action="store_true", help="train a model that torch.compile has compiled")
@@ -109,6 +109,11 @@ def tools(how: Options) -> list[str]:
 def choosing(how: Options) -> tuple[str, ...]:
     """What training on a GPU keeps of the caller's: a batch system says so which GPU it may use."""
     return CHOOSING if how.device == CUDA else ()
+
+
+def on_gpus(how: Options, own: bool) -> bool | None:
+    """Whether GPUs are trained on; None where a command of the user's ``own`` may do so if it finds some."""
+    return True if how.device == CUDA else None if own else False
 
 
 def require_in(seen: Mapping[str, Mapping[str, Any]], workloads: Sequence[str], how: Options) -> None:

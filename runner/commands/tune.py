@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -19,7 +21,7 @@ from runner.commands.measuring import Surroundings
 from runner.environment import Environment
 from runner.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from runner.machine_lock import machine_lock
-from runner.measure import ENDED, Job
+from runner.measure import ENDED, NOT_IN_EFFECT, Job
 from runner.measure import FAILED as FAILED_WORKER
 from runner.measure import INTERRUPTED as CUT_SHORT
 from runner.plan import REFERENCE_PROFILE, Arm, Plan
@@ -215,12 +217,15 @@ def _go_on(opened: Record, events: list[Event], around: Surroundings, as_json: b
         )
     try:
         tuning.run_search()
-        chosen = tuning.chosen()
-        if chosen is None:
-            return _nothing(tuning)
-        if settings.blocks:
-            return _ranked(tuning, as_json)
-        reason, summary, verdict = tuning.confirm(chosen)
+        try:
+            chosen = tuning.chosen()
+            if chosen is None:
+                return _nothing(tuning)
+            if settings.blocks:
+                return _ranked(tuning, as_json)
+            reason, summary, verdict = tuning.confirm(chosen)
+        except InputError as error:  # it could all be written when the tuning began
+            raise InputError(f"{error}; then {_go_on_with(tuning)}") from None
     except KeyboardInterrupt:
         return _interrupted(tuning)
     except BaselineFailed as error:
@@ -252,9 +257,14 @@ def _concluded(tuning: Session, reason: str, summary: Summary, verdict: Verdict,
     shipped = None if number is None else board.entries[number].title
     found = outcome.knobs(tuning.space, board)
     unseen = tuning.search.unseen
+    # what had no effect stays in the record, and proves nothing when that goes on
+    reason = NOT_IN_EFFECT if summary.not_in_effect else reason
     ended = reason in ENDED
-    written_before = any(event["event"] == "end" and event["reason"] in ENDED for event in tuning.events)
-    tuning.append("end", reason=reason, best=verdict.best)
+    # after an end that wrote, what was there before it is no longer there
+    there = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+    ends = [event for event in tuning.events if event["event"] == "end" and event["reason"] in ENDED]
+    written_before = any(event.get("there") != there for event in ends)
+    tuning.append("end", reason=reason, best=verdict.best, there=there)
     # last, as it has the digest of the whole record
     replaces = verdict.best != confirm.BASELINE and not written_before  # to read an old one again replaces nothing
     written = _write(tuning, summary, verdict, shipped, found, replaces) if ended else None
@@ -278,7 +288,7 @@ def _concluded(tuning: Session, reason: str, summary: Summary, verdict: Verdict,
                 report.item(
                     out,
                     "use it",
-                    outcome.usage(tuning.job.plan, _name(path), profile.load(str(path)).ranks),
+                    outcome.usage(tuning.job.plan, _name(path), profile.load(str(path)).ranks, tuning.job.kept),
                     width=outcome.LABEL,
                 )
         report.item(out, "machine", wording.machine(summary), width=outcome.LABEL)
@@ -373,7 +383,7 @@ def _interrupted(tuning: Session) -> int:
 def _go_on_with(tuning: Session) -> str:
     folder, here = tuning.folder, Path.cwd()
     shown = folder.relative_to(here) if folder.is_absolute() and folder.is_relative_to(here) else folder
-    return f"go on with: runner tune --resume {shown}"
+    return f"go on with: runner tune --resume {shlex.quote(str(shown))}"
 
 
 def _absolute(path: Path) -> Path:

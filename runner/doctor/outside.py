@@ -18,6 +18,12 @@ INTERVAL_S = 0.1
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
+def _runs(pid: int) -> bool:
+    """Whether it has not ended; one that nobody has waited for yet has."""
+    fields = stat_fields(pid)
+    return fields is not None and fields[0] != "Z"
+
+
 def watch(pid: int, seconds: float) -> dict[str, Any]:
     """What process ``pid`` and those that it started did for ``seconds``, or until they ended.
 
@@ -32,7 +38,7 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
     alone: dict[int, str] = {}  # children that may run on one CPU only
     end = time.monotonic() + seconds
     begin = time.monotonic()
-    while time.monotonic() < end and stat_fields(pid) is not None:
+    while time.monotonic() < end and _runs(pid):
         running = 0
         for process in _tree(pid):
             fields = stat_fields(process)

@@ -104,15 +104,16 @@ def numa_node_missing(situation: Situation) -> Finding | None:
     prefix = situation.environment.prefix if situation.environment else ()
     if not prefix or Path(prefix[0]).name != "numactl":
         return None
+    there = situation.facts.get("memory_nodes", situation.numa_nodes)
     for option in prefix[1:]:
         match = NUMA_NODES.fullmatch(option)
-        missing = [node for node in expand_cpu_list(match[1]) if node >= situation.numa_nodes] if match else []
+        missing = [node for node in expand_cpu_list(match[1]) if node >= there] if match else []
         if missing:
             return Finding(
                 "numa-node-missing", "stop",
                 f"numactl {option}: this machine has no NUMA node {missing[0]}",
                 "numactl refuses to start training",
-                f"name nodes from 0 to {situation.facts['numa_nodes'] - 1}",
+                f"name nodes from 0 to {there - 1}",
             )  # fmt: skip
     return None
 

@@ -62,9 +62,9 @@ class ApptainerEngine:
         given = {name: value for name, value in container.passed_on(task).items() if name in ITS_OWN}
         variables = [f"{name}={value}" for name, value in {**given, **container.variables(task)}.items()]
         return [
-            "apptainer", "--quiet", "exec", "--cleanenv", "--containall", "--no-home", "--pwd",
-            container.working_folder(task), *(["--nv"] if task.gpus else []), *container.limits(self._options), *binds,
-            str(self._sif), "env", *variables, *container.argv(task),
+            "apptainer", "--quiet", "exec", "--cleanenv", "--containall", "--no-home",
+            *(gpus.OPTIONS[self.name] if task.gpus else ()), "--pwd", container.working_folder(task),
+            *container.limits(self._options), *binds, str(self._sif), "env", *variables, *container.argv(task),
         ]  # fmt: skip
 
     def run(self, task: Task) -> Outcome:

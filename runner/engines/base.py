@@ -6,8 +6,20 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Protocol
 
+from runner.worker.complaints import COMPLAINT
+
 PROJECT = Path(__file__).resolve().parent.parent.parent
 STDERR_TAIL_CHARACTERS = 2000
+# Of libraries' complaints before that, so many are kept with it.
+MOST_COMPLAINTS = 20
+
+
+def tail(stderr: str) -> str:
+    """The end of what a worker printed, after the complaints of libraries that are not in it."""
+    end = stderr[-STDERR_TAIL_CHARACTERS:]
+    before = stderr[: len(stderr) - len(end)]
+    lost = dict.fromkeys(match.group() for match in COMPLAINT.finditer(before))
+    return "\n".join([*list(lost)[:MOST_COMPLAINTS], end])
 
 
 @dataclass(frozen=True)

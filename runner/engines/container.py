@@ -103,6 +103,10 @@ def limits(options: EngineOptions) -> list[str]:
     return [part for name in sorted(LIMITS & given.keys()) for part in (f"--{name.replace('_', '-')}", given[name])]
 
 
+# Under SELinux a container may read no folder of the user's otherwise; to relabel these (``:Z``) would change them.
+READS_MOUNTS = "label=disable"
+
+
 def run_options(task: Task, options: EngineOptions, rootless: bool, gpus: tuple[str, ...] = ()) -> list[str]:
     """The options of ``docker run`` and ``podman run``. A variable without a value gets that which these have.
 
@@ -116,6 +120,7 @@ def run_options(task: Task, options: EngineOptions, rootless: bool, gpus: tuple[
     # swap counts too: a worker that swaps would be measured as a slow one
     swap = ["--memory-swap", options.memory] if options.memory else []
     fixed = ["--network", network(task), "--shm-size", SHM, "--workdir", working_folder(task)]
+    fixed += ["--security-opt", READS_MOUNTS]
     return [*fixed, *(gpus if task.gpus else ()), *as_user, *limits(options), *swap, *volumes, *given]
 
 

@@ -16,7 +16,7 @@ import requests
 from docker.errors import APIError, DockerException, ImageNotFound
 
 from runner.engines import container, gpus, owner
-from runner.engines.base import STDERR_TAIL_CHARACTERS, EngineOptions, Outcome, Task
+from runner.engines.base import EngineOptions, Outcome, Task, tail
 from runner.engines.process import failure_of, timed_out
 from runner.errors import InputError
 
@@ -25,8 +25,6 @@ API_TIMEOUT_S = 60
 # Megabytes and the like as Docker's own command line reads them.
 UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 LOST = (requests.exceptions.RequestException, DockerException)
-# All GPUs, in the words of the command line.
-GPUS = ("--gpus", "all")
 
 
 class DockerEngine:
@@ -61,7 +59,8 @@ class DockerEngine:
         return self._described
 
     def command(self, task: Task) -> list[str]:
-        options = container.run_options(task, self._options, bool(task.folder) and self._rootless, GPUS)
+        rootless = bool(task.folder) and self._rootless
+        options = container.run_options(task, self._options, rootless, gpus.OPTIONS[self.name])
         return ["docker", "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
     def run(self, task: Task) -> Outcome:
@@ -76,7 +75,8 @@ class DockerEngine:
                 environment={**container.passed_on(task), **container.variables(task)},
                 network_mode=container.network(task), user=container.user(task, bool(task.folder) and self._rootless),
                 working_dir=container.FOLDER, labels={owner.LABEL: owner.me()}, log_config={"type": "json-file"},
-                shm_size=container.SHM, volumes=container.mounts(task), device_requests=_all_gpus(task),
+                security_opt=[container.READS_MOUNTS], shm_size=container.SHM, volumes=container.mounts(task),
+                device_requests=_all_gpus(task),
                 **self._limits,
             )  # fmt: skip
             started.start()
@@ -90,7 +90,7 @@ class DockerEngine:
         finally:
             if started is not None:
                 self._remove(started)
-        return Outcome(stdout, stderr[-STDERR_TAIL_CHARACTERS:], time.monotonic() - begin, failure)
+        return Outcome(stdout, tail(stderr), time.monotonic() - begin, failure)
 
     def _wait(self, started: Any, timeout_s: float) -> str | None:
         try:

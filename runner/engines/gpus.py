@@ -8,6 +8,12 @@ from runner.worker import nvml
 TOOLKIT = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
 # What is refused: training on --device cuda, and a profile for it.
 FOR = "GPUs for a container"
+# The words in which each engine is asked for all GPUs of the machine.
+OPTIONS = {
+    "docker": ("--gpus", "all"),
+    "podman": ("--device", "nvidia.com/gpu=all"),  # as the toolkit names them (Container Device Interface)
+    "apptainer": ("--nv",),
+}
 # Words of the engines' messages where their way to NVIDIA's GPUs is missing.
 NO_WAY = (
     "could not select device driver",  # Docker, without the toolkit's runtime

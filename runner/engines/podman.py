@@ -14,8 +14,7 @@ from runner.engines.base import PROJECT, EngineOptions, Outcome, Task
 from runner.engines.process import run_process
 from runner.errors import InputError
 
-# The name under which NVIDIA's container toolkit describes all GPUs (Container Device Interface).
-GPUS = ("--device", "nvidia.com/gpu=all")
+TIMEOUT_S = 60
 
 
 class PodmanEngine:
@@ -42,7 +41,7 @@ class PodmanEngine:
         return self._described
 
     def command(self, task: Task) -> list[str]:
-        options = container.run_options(task, self._options, os.geteuid() != 0, GPUS)
+        options = container.run_options(task, self._options, os.geteuid() != 0, gpus.OPTIONS[self.name])
         return ["podman", "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
     def run(self, task: Task) -> Outcome:
@@ -54,7 +53,7 @@ class PodmanEngine:
             name,
             "--label",
             f"{owner.LABEL}={owner.me()}",
-            *container.run_options(task, self._options, os.geteuid() != 0, GPUS),
+            *container.run_options(task, self._options, os.geteuid() != 0, gpus.OPTIONS[self.name]),
         ]
         argv = ["podman", "run", *options, self._described["digest"].removeprefix("sha256:"), *container.argv(task)]
         try:
@@ -68,11 +67,20 @@ class PodmanEngine:
             outcome = replace(outcome, failure=gpus.explained(outcome.failure, outcome.stderr_tail))
             return container.explained(outcome, self._options)
         finally:
-            _podman("rm", "--force", "--ignore", "--time", "0", "--volumes", name)
+            _remove(name)
 
 
 def _podman(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["podman", *arguments], capture_output=True, text=True, timeout=60, check=False)
+    try:
+        return subprocess.run(["podman", *arguments], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(arguments, 1, "", f"it does not answer within {TIMEOUT_S} s")
+
+
+def _remove(name: str) -> None:
+    """Remove a container, whether it still runs or not. (Only from version 4.0 on can ``rm`` be told not to wait.)"""
+    _podman("kill", name)
+    _podman("rm", "--force", "--ignore", "--volumes", name)
 
 
 def _last_line(text: str) -> str:
@@ -87,4 +95,4 @@ def remove_leftovers() -> None:
     for line in _podman("ps", "--all", "--filter", f"label={owner.LABEL}", "--format", form).stdout.splitlines():
         container_id, _, label = line.partition(" ")
         if owner.is_gone(label):
-            _podman("rm", "--force", "--ignore", "--time", "0", "--volumes", container_id)
+            _remove(container_id)

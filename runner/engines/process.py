@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.engines import owner
-from runner.engines.base import STDERR_TAIL_CHARACTERS, Outcome
+from runner.engines.base import Outcome, tail
 from runner.errors import InputError
 
 GRACE_S = 5.0
@@ -52,7 +52,7 @@ def run_process(command: Sequence[str], environment: Mapping[str, str], folder: 
         _kill_session(process.pid)  # what a worker that was killed has left running
         if process.returncode < 0 or process.returncode > 128:
             time.sleep(OWN_SIGNAL_S)  # where it comes, the worker did not fail: it was told to end, as the runner was
-    return Outcome(stdout, stderr[-STDERR_TAIL_CHARACTERS:], time.monotonic() - begin, failure)
+    return Outcome(stdout, tail(stderr), time.monotonic() - begin, failure)
 
 
 @contextlib.contextmanager

@@ -28,8 +28,9 @@ def prepare(
 ) -> tuple[dict[str, Any], Start, dict[str, str]]:
     """The environment inside, how ``command`` is started there, and which of the caller's variables it is given.
 
-    These are ``passed_on``; and with GPUs, which a container is given all of, those that say which are meant. The
-    current folder is mounted under its own name and can be written to, as the calling user. Raises InputError.
+    These are ``passed_on``; and with GPUs (--gpus, or a profile for some), which a container is given all of, those
+    that say which are meant. The current folder is mounted under its own name and can be written to, as the calling
+    user. Raises InputError.
     """
     engine = resolving.engine(arguments)
     if engine.name not in WORDS:  # the local engine, with options of others: said by now
@@ -41,7 +42,8 @@ def prepare(
     asked = kept.question(arguments.profile, {**engine.describe(), **limits}, arguments.allow_unknown)
     environment = kept.answer(asked) or resolving.make(arguments, engine, asked)
     variables = environment["variables"]
-    chosen = {name: os.environ[name] for name in CHOOSING if name in os.environ} if environment["gpus"] else {}
+    gpus = arguments.gpus or bool(environment["gpus"])
+    chosen = {name: os.environ[name] for name in CHOOSING if name in os.environ} if gpus else {}
     given = {**chosen, **passed_on}
     told = witnessed({**given, **variables}, WITNESS, EVIDENCE if evidence else None, variables)
     task = Task(
@@ -51,7 +53,7 @@ def prepare(
         prefix=tuple(environment["prefix"]),
         folder=str(Path.cwd()),
         passed_on=given,
-        gpus=environment["gpus"],
+        gpus=gpus,
     )
     argv = engine.command(task)
     word, mount = WORDS[engine.name]

@@ -14,13 +14,15 @@ class Format:
     """``use`` is shown in the help.
 
     ``inside``: it is for a container, so that paths must be those in an image. ``starts``: it starts commands with the
-    profile's prefix itself. ``cleans``: it takes away what the shell has that it is printed in (``Resolved.stray``).
+    profile's prefix itself. ``asking`` is how what is pasted gets the machine's GPUs, where it does not ask for them
+    itself. ``cleans``: it takes away what the shell has that it is printed in (``Resolved.stray``).
     """
 
     render: Callable[[Resolved], str]
     use: str
     inside: bool = False
     starts: bool = False
+    asking: str = ""
     cleans: bool = False
 
 
@@ -28,8 +30,10 @@ FORMATS = {
     "shell": Format(shells.shell, 'eval "$(runner env PROFILE)" in bash, zsh or dash', cleans=True),
     "dotenv": Format(dotenv.dotenv, "a .env file"),
     "docker": Format(docker.options, "options of docker run", inside=True),
-    "dockerfile": Format(docker.dockerfile, "ENV instructions", inside=True, starts=True),
-    "apptainer": Format(shells.apptainer, "%environment of a definition file", inside=True, starts=True),
+    "dockerfile": Format(docker.dockerfile, "ENV instructions", inside=True, starts=True, asking=docker.ASKING),
+    "apptainer": Format(
+        shells.apptainer, "%environment of a definition file", inside=True, starts=True, asking=shells.ASKING
+    ),
     "sbatch": Format(shells.sbatch, "a Slurm batch script that runs the command it is given", starts=True),
     "kubernetes": Format(kubernetes.kubernetes, "a Pod", inside=True, starts=True),
     "vscode": Format(vscode.vscode, ".vscode/settings.json"),

@@ -10,16 +10,19 @@ from runner.formats.resolved import Resolved, refuse
 
 # An instruction is one line; what else a builder makes of these depends on the builder.
 NOT_IN_DOCKERFILES = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
+# How a container of the image is started with GPUs.
+ASKING = "docker run --gpus all"
 ESCAPED = re.compile(r'[\\"$]')
 
 
 def options(resolved: Resolved) -> str:
     """One line of options, quoted for ``eval "docker run $(runner env PROFILE --format docker) IMAGE COMMAND"``.
 
-    The limits that the profile was resolved under are among them.
+    The limits that the profile was resolved under are among them, and the machine's GPUs where it is for some.
     """
     variables = resolved.environment.variables.items()
-    words = [*resolved.limits, *(word for name, value in variables for word in ("--env", f"{name}={value}"))]
+    given = [word for name, value in variables for word in ("--env", f"{name}={value}")]
+    words = [*resolved.asking, *resolved.limits, *given]
     return shlex.join(words) + "\n"
 
 
@@ -32,7 +35,7 @@ def dockerfile(resolved: Resolved) -> str:
     environment = resolved.environment
     what = "it has a line break or another control character"
     refuse(resolved, "dockerfile", environment.variables.items(), NOT_IN_DOCKERFILES, what, "use --format docker")
-    text = resolved.comments(starts=True)
+    text = resolved.comments(starts=True, asking=ASKING)
     for name, value in environment.variables.items():
         text += f'ENV {name}="{ESCAPED.sub(lambda found: chr(92) + found.group(), value)}"\n'
     if environment.prefix:

@@ -16,6 +16,8 @@ LONGEST_NAME = 63  # of an RFC 1123 label
 def kubernetes(resolved: Resolved) -> str:
     """The Pod, as YAML with comments. It may use the CPUs that the profile was resolved for, and no more.
 
+    It has as many GPUs as the profile needs: https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/
+
     Kubernetes replaces ``$(NAME)`` in values and commands, and takes ``$$`` for ``$``:
     https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#environment-variables
     """
@@ -36,6 +38,8 @@ def kubernetes(resolved: Resolved) -> str:
         "        limits:\n"
         f'          cpu: "{resolved.usable_cpus}"\n'
     )
+    if environment.gpus:
+        text += f'          nvidia.com/gpu: "{environment.gpus}"\n'
     if not environment.variables:
         return text
     text += "      env:\n"

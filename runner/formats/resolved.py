@@ -20,6 +20,7 @@ class Resolved:
     ``place`` says for people where its libraries are. ``image`` is the name of an OCI image, None for an Apptainer
     image or a local interpreter. ``limits`` are the user's, as options of ``docker run``.
     ``mount`` is what the kit mounts (HOST:INSIDE) and a library of the profile is in; None where all are in the image.
+    ``asking`` are the options of ``docker run`` for the machine's GPUs, where the profile is for some.
     ``stray`` are variables of the shell that it is printed in which could change the outcome and are not the profile's.
     """
 
@@ -32,6 +33,7 @@ class Resolved:
     smt: bool
     limits: tuple[str, ...] = ()
     mount: str | None = None
+    asking: tuple[str, ...] = ()
     stray: tuple[str, ...] = ()
 
     def heading(self) -> str:
@@ -39,13 +41,21 @@ class Resolved:
         cpus = f"{_counted(self.usable_cpus, 'usable CPU')} on {_counted(self.physical_cores, 'core')} of {self.host}"
         return one_line(f"profile {self.environment.profile}, resolved for {cpus}; {self.place}")
 
-    def notes(self, starts: bool) -> list[str]:
-        """What the user has to know or to do, one line each. ``starts``: the format puts the prefix before commands."""
+    def notes(self, starts: bool, asking: str = "") -> list[str]:
+        """What the user has to know or to do, one line each. ``starts``: the format puts the prefix before commands.
+
+        ``asking`` is how what is pasted gets the machine's GPUs, where it does not ask for them itself.
+        """
         notes = []
         if self.environment.prefix and not starts:
             notes.append(f"start your commands with: {self.start()}")
         if self.mount:
             notes.append(f"a library of it is not in the image: mount it, read-only ({self.mount})")
+        if (ranks := self.environment.ranks) > 1:
+            start = f"torchrun --nproc-per-node {ranks}"
+            notes.append(f"this is what each of {ranks} ranks is to have: start them together, with {start}")
+        if self.environment.gpus and asking:
+            notes.append(f"start the container with the machine's GPUs: {asking}")
         if self.environment.numerics == "may-differ":
             notes.append("numerics may differ from those without this profile")
         return [one_line(note) for note in notes]
@@ -54,9 +64,9 @@ class Resolved:
         """The prefix as it is typed in a shell."""
         return shlex.join(self.environment.prefix)
 
-    def comments(self, indent: str = "", starts: bool = False) -> str:
+    def comments(self, indent: str = "", starts: bool = False, asking: str = "") -> str:
         """The heading and the notes as lines that begin with ``#``."""
-        return "".join(f"{indent}# {line}\n" for line in (self.heading(), *self.notes(starts)))
+        return "".join(f"{indent}# {line}\n" for line in (self.heading(), *self.notes(starts, asking)))
 
 
 def one_line(text: str) -> str:

@@ -14,6 +14,8 @@ from runner.formats.resolved import Resolved, refuse
 
 # Apptainer's own shell takes U+0080 and U+0081 for marks of its own, and drops a carriage return (seen with 1.4.5).
 NOT_IN_DEFINITIONS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# How a container of the image is started with GPUs.
+ASKING = "apptainer run --nv"
 
 
 def _exports(resolved: Resolved, quote: Callable[[str], str], indent: str = "") -> str:
@@ -30,13 +32,16 @@ def shell(resolved: Resolved) -> str:
 def sbatch(resolved: Resolved) -> str:
     """A batch script that runs the command it is given: ``sbatch FILE python train.py``.
 
-    It asks for as many CPUs as there are OpenMP threads, or as were usable where the profile does not say, and for one
-    thread per core where that is how the profile was resolved. Options: https://slurm.schedmd.com/sbatch.html
+    It asks for as many CPUs as there are OpenMP threads, in all ranks of the profile, or as were usable where that does
+    not say; for one thread per core where that is how the profile was resolved; and for as many GPUs as the profile
+    needs. Options: https://slurm.schedmd.com/sbatch.html
     """
     threads = resolved.environment.variables.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    cpus = int(threads) if re.fullmatch(r"[1-9][0-9]*", threads) else resolved.usable_cpus
+    each = int(threads) if re.fullmatch(r"[1-9][0-9]*", threads) else 0
+    cpus = each * resolved.environment.ranks or resolved.usable_cpus
     one_each = resolved.smt and cpus <= resolved.physical_cores
     options = [f"--cpus-per-task={cpus}", *(["--hint=nomultithread"] if one_each else [])]
+    options += [f"--gpus={resolved.environment.gpus}"] if resolved.environment.gpus else []
     start = f"{resolved.start()} " if resolved.environment.prefix else ""
     return (
         "#!/bin/bash\n"
@@ -56,7 +61,8 @@ def apptainer(resolved: Resolved) -> str:
     environment = resolved.environment
     texts = [*environment.variables.items(), *(("the prefix", word) for word in environment.prefix)]
     refuse(resolved, "apptainer", texts, NOT_IN_DEFINITIONS, "it has a control character", "take it out")
-    text = "%environment\n" + resolved.comments("    ", starts=True) + _exports(resolved, _quote_definition, "    ")
+    comments = resolved.comments("    ", starts=True, asking=ASKING)
+    text = "%environment\n" + comments + _exports(resolved, _quote_definition, "    ")
     if environment.prefix:
         start = " ".join(_quote_definition(word) for word in environment.prefix)
         text += f'\n%runscript\n    exec {start} "$@"\n'

@@ -12,6 +12,8 @@ from runner.statistics.interval import log_ratios, walsh_averages
 from runner.tuning.space import Choice
 
 BASELINE = -1  # the number that stands for it where others are candidates'
+# What comes before a round, and how a tuning ends and goes on.
+PREPARING = ("candidate", "promoted", "end", "resume")
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,10 @@ class Board:
 
     @staticmethod
     def of(events: Iterable[Event]) -> Board:
-        board = Board()
-        for event in events:
+        """A kill may have left candidates of a round that did not begin: they are found, and numbered, once more."""
+        board, events = Board(), list(events)
+        settled = [number for number, event in enumerate(events) if event["event"] not in PREPARING]
+        for event in events[: max(settled, default=-1) + 1]:
             board.add(event)
         return board
 

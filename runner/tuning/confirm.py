@@ -30,7 +30,8 @@ YARDSTICK_S = 1.5  # about what the yardstick takes, once in each block
 class Verdict:
     """``best`` says what came out on top: TUNED, SHIPPED or BASELINE. ``versus`` is tuned against shipped.
 
-    ``same_losses``: whether the best has the baseline's, but for rounding.
+    ``same_losses``: whether the best has the baseline's, but for rounding. ``refused`` names the arms that were faster
+    and could not win for their losses.
     """
 
     best: str
@@ -38,6 +39,7 @@ class Verdict:
     shipped: Comparison | None
     versus: Speedup | None
     same_losses: bool = True
+    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,9 @@ def verdict(summary: Summary, events: Sequence[Event], shipped: str | None, same
         best = SHIPPED if wins_shipped else BASELINE
     won = {TUNED: tuned_one, SHIPPED: shipped_one}.get(best)
     agree = won is None or won.losses is None or won.losses.agree
-    return Verdict(best, tuned_one, shipped_one, versus, agree)
+    faster = [one for one in (tuned_one, shipped_one) if one is not None and one.verdict == FASTER]
+    refused = tuple(one.arm for one in faster if not _wins(one, same_losses))
+    return Verdict(best, tuned_one, shipped_one, versus, agree, refused)
 
 
 def _wins(one: Comparison | None, same_losses: bool) -> bool:

@@ -27,6 +27,8 @@ from runner.tuning.looks import LOOK, WARMED
 from runner.tuning.narrow import LeftOut, together
 from runner.tuning.place import Written
 from runner.tuning.space import Space
+from runner.worker.gpus import CHOOSING
+from runner.worker.modes import CUDA
 from runner.worker.workloads import DEFAULT
 
 RANKED = 10
@@ -55,7 +57,8 @@ def reason(verdict: Verdict, begun: float, machine: str, shipped: str | None, un
     """Why the written profile is what it is: what was measured, when (``begun``, in seconds since 1970) and on what."""
     when = f"{time.strftime('%Y-%m-%d', time.localtime(begun))} on {machine}"
     if verdict.best == BASELINE:
-        return f"On {when}, runner tune found nothing that is surely faster than the baseline, so this sets nothing."
+        nothing = f"nothing that is surely faster than the baseline{_refused(verdict)}"
+        return f"On {when}, runner tune found {nothing}, so this sets nothing."
     one = verdict.tuned if verdict.best == TUNED else verdict.shipped
     assert one is not None, "only what was measured can win"
     assert one.speedup is not None, "only what has an interval can win"
@@ -65,7 +68,15 @@ def reason(verdict: Verdict, begun: float, machine: str, shipped: str | None, un
         return f"Found by runner tune on {when}: {gain}{other}{f', {_best_shipped(unseen)}' if other else ''}."
     found = f"; what the search found was {_interval(verdict.versus)} times as fast as it" if verdict.versus else ""
     kind = f"{_best_shipped(unseen)}, {shipped}" if unseen else f"the shipped profile {shipped}"
-    return f"A copy of {kind}, which runner tune could not better on {when}: {gain}{found}."
+    return f"A copy of {kind}, which runner tune could not better{_refused(verdict)} on {when}: {gain}{found}."
+
+
+def _refused(verdict: Verdict) -> str:
+    """What to add to a sentence that says that nothing was faster, where that is so only of what learns the same."""
+    if not verdict.refused:
+        return ""
+    were = "is" if len(verdict.refused) == 1 else "are"
+    return f" with the same losses ({' and '.join(verdict.refused)} {were}, with others)"
 
 
 def _interval(found: Speedup) -> str:
@@ -156,36 +167,43 @@ def show_confirmation(
 
 def advice(verdict: Verdict, shipped: str | None, path: Path, written: Written) -> str:
     """What was written, and what became of what was there."""
+    nothing = f"nothing is surely faster than the baseline{_refused(verdict)}"
     if written.stays and verdict.best == BASELINE:
-        return f"nothing is surely faster than the baseline; the profile of an earlier tuning stays as it is: {path}"
+        return f"{nothing}; the profile of an earlier tuning stays as it is: {path}"
     if written.stays:
         return f"this tuning wrote its profile when it ended; another one that is there now stays as it is: {path}"
     if verdict.best == BASELINE:
-        said = "nothing is surely faster than the baseline; the profile that was written sets nothing"
+        said = f"{nothing}; the profile that was written sets nothing"
     elif verdict.best == SHIPPED and verdict.tuned is None:
         said = f"{shipped} is the best that was found; a copy of it was written"
     elif verdict.best == SHIPPED:
-        said = f"the search found nothing that is surely faster than {shipped}; a copy of that was written"
+        found = f"the search found nothing that is surely faster than {shipped}{_refused(verdict)}"
+        said = f"{found}; a copy of that was written"
     else:
         said = "the tuned profile was written"
     earlier = f"; the earlier one is kept as {written.earlier.name} beside it" if written.earlier else ""
     return f"{said}: {path}{earlier}"
 
 
-def usage(plan: Plan, profile: str, ranks: int = 1) -> str:
-    """How to use the profile as it was measured: on the same engine, with its options, training and ranks."""
+def usage(plan: Plan, profile: str, ranks: int = 1, kept: Iterable[str] = ()) -> str:
+    """How to use the profile as it was measured: on the same engine, with its options, training and ranks, and with the
+    caller's variables that were ``kept``.
+    """
     engine = plan.reference.engine
     options = ["--engine", engine] if engine != "local" else []
     for name, value in plan.engine_options.items():
         options += [f"--{name.replace('_', '-')}", value]
+    for name in kept:
+        options += ["--keep-env", name] if name not in CHOOSING else []  # exec passes these on by itself
     with_them = "".join(f" {one}" for one in map(shlex.quote, options))
-    if plan.own is not None:
-        return f"runner exec {shlex.quote(profile)}{with_them} -- {shlex.join(plan.own.argv)}"
     given = f"{shlex.quote(profile)}{with_them}"
+    gpus = " --gpus" if engine != "local" and plan.options.device == CUDA else ""
+    if plan.own is not None:
+        return f"runner exec {given}{gpus} -- {shlex.join(plan.own.argv)}"
     workload = () if plan.workload == DEFAULT else ("--workload", plan.workload)
     trained = "".join(f" {word}" for word in (*workload, *plan.options.arguments()))
     python = f"torchrun --nproc-per-node {ranks}" if ranks > 1 else "python"
-    return f"runner exec {given} -- {python} train.py, or bench it: runner bench {given}{trained}"
+    return f"runner exec {given}{gpus} -- {python} train.py, or bench it: runner bench {given}{trained}"
 
 
 def to_json(board: Board, left_out: Sequence[LeftOut], found: Sequence[Importance]) -> dict[str, Any]:

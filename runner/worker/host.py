@@ -42,7 +42,8 @@ def cpu_facts(root: Path = Path("/")) -> dict[str, Any]:
 
     ``usable_cpus`` is the least of the affinity mask, the CPU quota (rounded down, at least 1, because a spinning
     thread too many is throttled) and the online CPUs. ``physical_cores`` counts distinct cores among the CPUs of the
-    mask and is never more than ``usable_cpus``.
+    mask and is never more than ``usable_cpus``. ``numa_nodes`` are those that have CPUs; ``memory_nodes`` counts all of
+    them where there are others, as a GPU's or an expander's memory can be one.
     """
     mask = os.sched_getaffinity(0)
     online_list = _read(root / "sys/devices/system/cpu/online")
@@ -53,12 +54,16 @@ def cpu_facts(root: Path = Path("/")) -> dict[str, Any]:
     cores = set()
     for cpu in cpus:
         topology = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
-        cores.add((_read(topology / "physical_package_id"), _read(topology / "core_id") or f"cpu{cpu}"))
+        # cores are numbered anew in each package, and on some processors in each cluster of one
+        core = _read(topology / "thread_siblings_list") or _read(topology / "core_id") or f"cpu{cpu}"
+        cores.add((_read(topology / "physical_package_id"), core))
     nodes = list((root / "sys/devices/system/node").glob("node[0-9]*"))
+    with_cpus = sum(bool(_read(node / "cpulist")) for node in nodes)
     return {
         "usable_cpus": usable,
         "physical_cores": min(len(cores), usable),
-        "numa_nodes": max(1, len(nodes)),
+        "numa_nodes": max(1, with_cpus),
+        **({"memory_nodes": len(nodes)} if len(nodes) > max(1, with_cpus) else {}),
         "affinity_cpus": len(mask),
         "online_cpus": len(online),
         "cpu_quota": quota,

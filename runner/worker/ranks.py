@@ -73,7 +73,7 @@ def _cores_of_nodes(cpus: Collection[int], root: Path) -> dict[int, list[list[in
     cores: dict[tuple[int, str, str], list[int]] = {}
     for cpu in sorted(cpus):
         topology = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
-        core = _read(topology / "core_id") or f"cpu{cpu}"
+        core = _read(topology / "thread_siblings_list") or _read(topology / "core_id") or f"cpu{cpu}"
         cores.setdefault((node_of.get(cpu, 0), _read(topology / "physical_package_id"), core), []).append(cpu)
     nodes: dict[int, list[list[int]]] = {}
     for (node, _, _), core_cpus in sorted(cores.items(), key=lambda item: (item[0][0], item[1])):

@@ -8,7 +8,7 @@ PREFIXES = (
     # allocators
     "MALLOC_", "JEMALLOC_", "_RJEM_", "TCMALLOC_", "MIMALLOC_", "mimalloc_", "PYTHONMALLOC", "THP_MEM_ALLOC",
     # frameworks and accelerators
-    "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "NCCL_", "CUDA_", "CUBLAS_", "CUDNN_", "NVIDIA_TF32_",
+    "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "NCCL_", "CUDA_", "CUBLAS_", "CUBLASLT_", "CUDNN_", "NVIDIA_TF32_",
     # the loader
     "LD_PRELOAD", "LD_AUDIT", "LD_BIND_NOW", "GLIBC_TUNABLES",
     # a fixed seed would give all samples one layout of Python's dictionaries: lucky or unlucky, it looks like an effect

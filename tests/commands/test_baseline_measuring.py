@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from runner import record
+from runner import profile, record
 from tests.sessions import YARDSTICK_S, verdicts
 from tests.simulated_worker import inspection
 from tests.simulation import times
@@ -133,3 +133,17 @@ def test_a_profile_of_ones_own_must_be_named(again, refused, folder):
     )
     message = refused(*again, "--profile", "yours.yaml")
     assert message == f"runner: --profile yours.yaml: {folder}/old.json has no profile 'yours'; it has: baseline, mine"
+
+
+def test_a_profile_of_this_machine_is_found(again, cli, monkeypatch, tmp_path):
+    """As ``runner tune`` writes them."""
+    named = [word for word in again if word != "--profile" and not str(word).endswith(".yaml")]
+    local = tmp_path / "profiles/local"
+    local.mkdir(parents=True)
+    (tmp_path / "mine.yaml").rename(local / "mine.yaml")
+    for path in profile.PROFILE_FOLDER.glob("baseline.yaml"):
+        (local.parent / path.name).write_bytes(path.read_bytes())
+    for function in (profile.load, profile.names, profile.local_names):
+        monkeypatch.setattr(function, "__defaults__", (local.parent,))
+    result = cli(*named)
+    assert (result.returncode, len(verdicts(result))) == (0, 2), result

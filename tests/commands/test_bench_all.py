@@ -88,7 +88,14 @@ def test_it_goes_on_where_it_was_interrupted(bench, cli, simulation, instant, ru
     assert len({(event["block"], event["arm"]) for event in samples}) == len(samples) == 16
 
 
-def test_other_weights_of_one_workload_are_no_matter_to_others(bench, simulation, instant):
+def test_workloads_begin_with_weights_of_their_own(bench, simulation, instant):
+    own = {name: {"initial_weights": digit * 64} for name, digit in zip(ALL, "1234", strict=True)}
+    for name in ("baseline", "mine"):
+        simulation.worker(name, digests_of=own)
+    assert bench("mine", "--workload", "all", "--blocks", 2).returncode == 0
+
+
+def test_other_weights_of_one_workload_are_a_failure(bench, simulation, instant):
     simulation.worker("mine", digests={"initial_weights": "a" * 64})
     result = bench("mine", "--workload", "all", "--blocks", 1)
     assert result.returncode == 1
@@ -159,7 +166,9 @@ def test_a_mode_that_was_not_in_effect_is_a_failure(bench, simulation, instant):
 
 def test_bf16_losses_may_differ_by_more(bench, simulation, instant):
     simulation.worker("mine", losses=[2.3 * 1.005, 2.299, 2.298])
-    assert "LOSSES DIFFER" not in bench("mine", "--precision", "bf16-autocast").stdout
+    result = bench("mine", "--precision", "bf16-autocast")
+    assert result.returncode == 0, result.stderr
+    assert "LOSSES DIFFER" not in result.stdout
 
 
 def test_fp32_losses_may_not(bench, simulation, instant):

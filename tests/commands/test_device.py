@@ -57,7 +57,7 @@ def test_a_resumed_run_goes_on_there(bench, cli, simulation, instant, machine, r
     simulation.worker("mine", seconds=times(0.5))
     looked = len(of(simulation, "inspect"))
     assert cli("bench", "--resume", run_folder).returncode == 0
-    assert all("--gpus" in start["arguments"] for start in of(simulation, "inspect")[looked:])
+    assert ["--gpus" in start["arguments"] for start in of(simulation, "inspect")[looked:]] == [True]
     assert all(start["environment"]["CUDA_VISIBLE_DEVICES"] == "0" for start in simulation.starts())
 
 
@@ -91,13 +91,40 @@ def test_a_command_of_ones_own_is_given_the_gpus_in_a_container(in_image, tmp_pa
     monkeypatch.chdir(tmp_path)
     named = {"engine": "docker", "image": "envkit-cuda", "allow_unknown": False}
     options = argparse.Namespace(**{**dict.fromkeys(EngineOptions.names()), **named})
-    for options.profile, given in (("gpu-host", True), ("baseline", False)):
+    asked = (("gpu-host", False, True), ("baseline", True, True), ("baseline", False, False))
+    for options.profile, options.gpus, given in asked:
         _, start, passed_on = container.prepare(options, ["true"], {}, None)
         words = " ".join(start.argv)
         assert ("--gpus all" in words, "--env CUDA_VISIBLE_DEVICES " in words) == (given, given)
         assert words.endswith("envkit-cuda true")
         assert passed_on == ({"CUDA_VISIBLE_DEVICES": "1"} if given else {})
-        assert ("--gpus" in of(in_image, "inspect")[-1]["arguments"]) is given
+        assert ("--gpus" in of(in_image, "inspect")[-1]["arguments"]) is (options.profile == "gpu-host")
+
+
+@pytest.mark.parametrize("on", [ON_GPU, ()])
+def test_what_won_in_a_container_is_used_with_the_same(cli, in_image, write_profile, run_folder, on):
+    mine = write_profile("mine", "env: {SIMULATED: mine}\n")
+    in_image.worker("mine", seconds=times(0.5))
+    fixed = ("--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder)
+    result = cli("bench", mine, "--engine", "docker", "--image", "envkit-cuda", *fixed, *on)
+    assert result.returncode == 0, result.stderr
+    use = f"runner exec {mine} --engine docker --image envkit-cuda{' --gpus' if on else ''} -- your command"
+    assert "".join(use.split()) in "".join(result.stdout.split())
+
+
+@pytest.mark.parametrize("on", [ON_GPU, ()])
+def test_a_command_of_ones_own_is_measured_on_them_where_it_says_so(cli, in_image, write_profile, run_folder, on):
+    mine = write_profile("mine", "env: {SIMULATED: mine}\n")
+    named = ("--engine", "docker", "--image", "envkit-cuda", "--blocks", 1, "--output", run_folder)
+    result = cli("bench", mine, *named, "--command", "true", *on, CUDA_VISIBLE_DEVICES="1")
+    assert result.returncode == 0, result.stderr
+    first = record.read(run_folder)[0]
+    assert {"--gpus all" in typed for typed in first["commands"].values()} == {bool(on)}
+    assert cli("bench", "--resume", run_folder, CUDA_VISIBLE_DEVICES="1").returncode == 0
+    started = of(in_image, "command")
+    assert {start["environment"].get("CUDA_VISIBLE_DEVICES") for start in started} == {"1" if on else None}
+    looked = of(in_image, "inspect")
+    assert (len(looked), {"--gpus" in start["arguments"] for start in looked}) == (2, {bool(on)})
 
 
 # --- what is refused ---
@@ -170,9 +197,11 @@ def test_an_unknown_device(cli, simulation):
     assert "'gpu' is no device; give cpu or cuda; CUDA_VISIBLE_DEVICES says which GPU is the first" in result.stderr
 
 
-def test_a_command_of_ones_own_says_itself_where_it_trains(refused):
-    line = refused("bench", "baseline", *ON_GPU, "--command", "true")
-    assert "--device means nothing to a command of your own" in line
+def test_a_command_of_ones_own_where_there_are_none(refused, simulation, machine):
+    machine(problem="no NVIDIA driver is seen", mend="install it")
+    line = refused("bench", "baseline", "--python", simulation.python, *ON_GPU, "--command", "true")
+    where = f"{simulation.python} (engine local)"
+    assert line == f"runner: --device cuda: {where} can't: no NVIDIA driver is seen; install it"
 
 
 # --- profiles for GPUs ---

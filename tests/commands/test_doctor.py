@@ -80,3 +80,14 @@ def test_it_is_kept_in_a_container(diagnosed, in_image, write_profile, needs):
     (trial,) = in_image.starts()
     assert trial["environment"]["CUDA_VISIBLE_DEVICES"] == "1"
     assert ("--device" in trial["arguments"]) is bool(needs)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("baseline", "--", "true"), "doctor: give a PROFILE, or a command after --, and not both"),
+        (("baseline", "python", "train.py"), "doctor: 'python': a command to watch comes after --"),
+    ],
+)
+def test_a_profile_or_a_command(refused, words, said):
+    assert refused("doctor", *words) == f"runner: {said}"

@@ -6,9 +6,13 @@ import shlex
 
 import pytest
 
+from runner import engines
 from runner.formats import FORMATS
+from tests.commands.conftest import FACTS
+from tests.instant_images import InstantImages
+from tests.nvidia import accelerator
 
-INSIDE = [name for name, format in FORMATS.items() if format.inside]
+INSIDE = ["docker", "dockerfile", "apptainer", "kubernetes"]
 
 
 @pytest.fixture
@@ -84,6 +88,20 @@ def test_a_format_that_starts_commands_does_so_with_the_prefix(env, pinned):
     result = env(pinned, "--format", "sbatch")
     assert result.stderr.splitlines() == ["runner: note: numerics may differ from those without this profile"]
     assert result.stdout.endswith('\nexec env -u X "$@"\n')
+
+
+@pytest.mark.parametrize(("engine", "asking"), [("docker", "--gpus all"), ("podman", "--device nvidia.com/gpu=all")])
+def test_a_profile_for_gpus_asks_for_them(cli, monkeypatch, tmp_path, engine, asking):
+    """In the engine's own words, or a note says how."""
+    made = InstantImages(tmp_path / "images", engine)
+    monkeypatch.setitem(engines.ENGINES, engine, made)
+    made.add("envkit-cuda").inspection(facts={**FACTS, "gpus": 1}, accelerator=accelerator(1))
+    named = ("gpu-one-queue", "--engine", engine, "--image", "envkit-cuda", "--format")
+    result = cli("env", *named, "docker")
+    assert (result.stdout, result.stderr) == (f"{asking} --env CUDA_DEVICE_MAX_CONNECTIONS=1\n", "")
+    for other, started in (("dockerfile", "docker run --gpus all"), ("apptainer", "apptainer run --nv")):
+        said = cli("env", *named, other).stderr
+        assert said == f"runner: note: start the container with the machine's GPUs: {started}\n"
 
 
 def test_a_value_that_a_format_cannot_express(env_refused, write_profile):

@@ -21,6 +21,7 @@ from tests.conftest import command_line
         (["baseline", "--evidence", "x.json", "--no-check", "--", "true"], "--evidence: with --no-check there is none"),
         (["baseline", "--engine", "lxc", "--", "true"], "no engine 'lxc'"),
         (["baseline", "--memory", "4g", "--", "true"], "--memory means nothing to the engine local"),
+        (["baseline", "--gpus", "--", "true"], "--gpus is for a container; on this machine a command has its GPUs"),
         (["baseline", "--python", "/no/python", "--", "true"], "--python /no/python: no such executable"),
     ],
 )

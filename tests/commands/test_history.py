@@ -26,6 +26,14 @@ def results(tmp_path):
     return place
 
 
+def test_nothing_found_is_not_no_difference(cli, tmp_path):
+    noisy = {"seconds": [1.2, 1.1, 0.8, 1.3, 0.9, 0.95, 1.05]}
+    write(tmp_path / "a", run_events(time=BEGUN, factor=1.0, behaviour=noisy))
+    for verdict, count in (("no-difference", 0), ("no-difference-found", 1)):
+        found = json.loads(cli("history", tmp_path, "--verdict", verdict, "--json").stdout)["runs"]
+        assert len(found) == count
+
+
 @pytest.fixture
 def listed(cli, results):
     """The folders that are listed, in order."""

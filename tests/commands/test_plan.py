@@ -95,6 +95,16 @@ def test_the_commands_that_it_names_measure_the_same(plan, simulation, instant, 
     assert {name for name in before if before[name] != after[name]} == {"blocks", "budget_s", "seed"}
 
 
+@pytest.mark.parametrize(
+    ("margin", "named"), [(None, ["1%", None, None]), ("0.5%", ["0.5%"] * 3), ("3%", ["1%", None, "3%"])]
+)
+def test_the_commands_that_it_names_end_no_sooner_than_was_planned(plan, instant, simulation, margin, named):
+    options = ("--margin", margin) if margin else ()
+    needs = json.loads(plan("mine", *options, "--json").stdout)["needs"]
+    words = [need["command"].split() for need in needs]
+    assert [one[one.index("--margin") + 1] if "--margin" in one else None for one in words] == named
+
+
 def test_a_profile_that_is_not_in_effect_gets_the_usual_report(bench_arguments, cli, simulation, instant):
     arguments = bench_arguments("mine", text="expect: {openmp.runtime: intel}\n")
     result = cli("plan", *arguments[1:])

@@ -132,6 +132,11 @@ def test_a_profile_is_not_compared_with_itself(refused):
     assert line == "runner: profile-ops: 'intel-omp' is compared with itself; name two profiles, or one"
 
 
+def test_a_profile_of_several_ranks_is_refused(refused, write_profile):
+    line = refused("profile-ops", write_profile("mine", "ranks: 2\n"))
+    assert line == "runner: profile 'mine' is for 2 ranks, and only one process is profiled here; choose another"
+
+
 def test_a_profile_that_there_is_not_is_refused(refused):
     assert "no-such-profile" in refused("profile-ops", "no-such-profile")
 

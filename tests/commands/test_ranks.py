@@ -105,6 +105,8 @@ def test_the_report(bench, cli, workers, run_folder):
     assert cli("report", run_folder, "--html", page).returncode == 0
     assert "Scaling over ranks" in page.read_text()
     assert "**scaling**: mine on 2 ranks: 2.0" in markdown.stdout
+    rows = [line for line in markdown.stdout.splitlines() if line.startswith("|") and "reference" in line]
+    assert [line.split("|")[1].strip() for line in rows] == ["baseline"]
     assert "ranks    baseline 2, mine 2; each on its part of the CPUs" in cli("report", run_folder, "--details").stdout
 
 

@@ -317,6 +317,13 @@ def test_ranks_that_can_not_train_together(refused, options, said):
     assert refused("submit", "intel-omp", "--nodes", 2, *options, "--dry-run").removeprefix("runner: ").startswith(said)
 
 
+def test_a_cluster_without_a_default_partition(refused, slurm, monkeypatch, tmp_path):
+    monkeypatch.setattr(client, "partitions", lambda: [client.Partition("long", False, 2, "node[1-2]")])
+    line = refused("submit", "intel-omp", "--data", "synthetic", "--output", tmp_path / "run")
+    assert line.startswith("runner: this cluster has no default partition; name one with --partition; ")
+    assert not (tmp_path / "run").exists()
+
+
 def test_slurm_that_does_not_answer_may_have_taken_the_job(refused, slurm, monkeypatch, tmp_path):
     def no_answer(*_):
         raise client.NoAnswer("sbatch did not end within 120 s")

@@ -198,6 +198,7 @@ def test_after_kill_9_the_next_command_removes_what_remains(endless, engine, ima
 def test_another_runners_containers_are_left_alone(endless, cli, surroundings, project, tmp_path):
     endless("docker")
     running = containers("docker")
+    assert running
     other = tmp_path / "tmp"  # and so with a machine lock of its own, as on a shared Docker host
     other.mkdir()
     cli("bench", "no-such-profile", cwd=project, **{**surroundings, "TMPDIR": str(other)})

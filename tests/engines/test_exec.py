@@ -82,12 +82,31 @@ def test_ranks_and_what_starts_them_are_checked(execute):
     assert "intel-omp was in effect in 3 processes" in result.stderr
 
 
+# Writes over the variables that it was started with, as setproctitle does, and has other defaults for its tensors.
+TITLED = """\
+import ctypes, torch
+fields = open("/proc/self/stat").read().rpartition(")")[2].split()
+start, end = int(fields[47]), int(fields[48])
+ctypes.memset(start, 0, end - start)
+assert b"=" not in open("/proc/self/environ", "rb").read()
+torch.set_default_dtype(torch.bfloat16)
+torch.set_default_device("meta")
+"""
+
+
+@pytest.mark.parametrize("profile", ["intel-omp", "torch-thp", "mkl-native"])
+def test_a_program_with_a_title_and_defaults_of_its_own(execute, profile):
+    result = execute((), profile, sys.executable, "-c", TITLED)
+    assert result.returncode == 0, result.stderr
+    assert f"{profile} was in effect in 1 process" in result.stderr
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one thread is all that there is")
 def test_a_script_that_undoes_the_profile(execute):
     result = execute((), "intel-omp", sys.executable, "-c", "import torch; torch.set_num_threads(1)")
-    if len(os.sched_getaffinity(0)) > 1:
-        assert result.returncode == 1
-        assert "runner: intel-omp was NOT in effect\n" in result.stderr
-        assert "seen 1 (process " in result.stderr
+    assert result.returncode == 1
+    assert "runner: intel-omp was NOT in effect\n" in result.stderr
+    assert "seen 1 (process " in result.stderr
 
 
 @pytest.mark.parametrize(

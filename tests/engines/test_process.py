@@ -62,6 +62,13 @@ def test_output_that_is_no_text(shell):
     assert shell(r"printf 'a\377b'").stdout == "a\ufffdb"
 
 
+def test_a_complaint_of_a_library_is_kept_however_much_follows(shell):
+    printed = shell("echo 'libgomp: Invalid value for X' >&2; seq 5000 >&2").stderr_tail
+    assert printed.startswith("libgomp: Invalid value for X\n")
+    assert printed.endswith("4999\n5000\n")
+    assert len(printed) < 2100
+
+
 def test_it_runs_in_the_folder_with_the_environment_given(tmp_path):
     outcome = run_process(["/bin/sh", "-c", "pwd; env | sort"], {"ONLY": "this"}, tmp_path, 60)
     assert outcome.stdout.splitlines()[0] == str(tmp_path)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import statistics
 import sys
 
 import pytest
@@ -49,4 +51,6 @@ def test_a_script_of_the_user_s_own_is_tuned_for(cli, engine, engine_options, op
     assert 1.9 < comparison["speedup"]["ratio"] < 2.1
     result = cli("exec", *options, written, "--", python, "train.py", cwd=folder, **surroundings)
     assert result.returncode == 0, result.stderr
-    assert all(" took 0.00" in line for line in result.stdout.splitlines())
+    took = [float(re.search(r"took ([\d.]+) s", line)[1]) for line in result.stdout.splitlines()]
+    assert len(took) == 8
+    assert statistics.median(took) < 0.0075  # half of what it takes without

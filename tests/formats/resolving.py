@@ -16,8 +16,8 @@ HOSTILE = strategies.lists(strategies.one_of(TEXTS, SPECIAL), max_size=8).map(""
 VALUES = strategies.lists(HOSTILE, max_size=12).map(lambda values: {f"V{nth}": one for nth, one in enumerate(values)})
 
 
-def resolved(variables=None, prefix=(), numerics="same", profile="mine", **fields):
-    environment = Environment(profile, "A test", variables or {}, {}, tuple(prefix), {}, numerics)
+def resolved(variables=None, prefix=(), numerics="same", profile="mine", gpus=0, ranks=1, **fields):
+    environment = Environment(profile, "A test", variables or {}, {}, tuple(prefix), {}, numerics, ranks, gpus)
     defaults = {
         "host": "here (a CPU)", "place": "local python", "image": None, "usable_cpus": 4, "physical_cores": 2,
         "smt": True,

@@ -18,6 +18,15 @@ def test_the_options_have_every_value_whole(variables):
     assert words[3::2] == [f"{name}={value}" for name, value in variables.items()]
 
 
+def test_the_options_ask_for_the_gpus_that_the_profile_is_for():
+    assert options(resolved({"A": "1"}, gpus=1, asking=("--gpus", "all"))) == "--gpus all --env A=1\n"
+
+
+def test_a_dockerfile_says_how_its_image_gets_gpus():
+    said = "# start the container with the machine's GPUs: docker run --gpus all"
+    assert [said in dockerfile(resolved({"A": "1"}, gpus=gpus)).splitlines() for gpus in (0, 1)] == [False, True]
+
+
 def test_instructions():
     variables = {"A": "1", "B": "a \"b\" $HOME \\n 'c' # d", "EMPTY": ""}
     lines = dockerfile(resolved(variables, prefix=["numactl", "-N", '"0"'])).splitlines()

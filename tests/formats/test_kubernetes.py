@@ -58,6 +58,11 @@ def test_the_container_has_image_command_and_cpus():
     assert container["resources"] == {"limits": {"cpu": "4"}}
 
 
+def test_the_container_has_as_many_gpus_as_the_profile_needs():
+    (container,) = pod(gpus=2)["spec"]["containers"]
+    assert container["resources"] == {"limits": {"cpu": "4", "nvidia.com/gpu": "2"}}
+
+
 def test_without_variables_or_an_image_of_its_own():
     document = pod(profile="baseline")
     assert variables_of(document) == {}

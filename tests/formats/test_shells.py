@@ -15,6 +15,8 @@ SHELLS = [
     pytest.param(name, marks=pytest.mark.skipif(shutil.which(name) is None, reason=f"{name} is not installed"))
     for name in ("bash", "zsh", "dash")
 ]
+# Control characters but tabs and line breaks.
+CONTROL = {chr(code) for code in (*range(9), *range(0x0B, 0x20), *range(0x7F, 0xA0))}
 EXAMPLES = 25  # each is a shell's start, and has a dozen values
 
 
@@ -95,6 +97,8 @@ def test_a_batch_script_runs_its_arguments_with_any_values(variables):
         ({"OMP_NUM_THREADS": "3,2"}, {"physical_cores": 8, "usable_cpus": 8, "smt": False}, ["--cpus-per-task=3"]),
         ({}, {}, ["--cpus-per-task=4"]),
         ({"OMP_NUM_THREADS": "many"}, {}, ["--cpus-per-task=4"]),
+        ({}, {"gpus": 2}, ["--cpus-per-task=4", "--gpus=2"]),
+        ({"OMP_NUM_THREADS": "2"}, {"ranks": 2}, ["--cpus-per-task=4"]),
     ],
 )
 def test_a_batch_script_asks_for_what_the_profile_was_resolved_for(variables, facts, options):
@@ -106,10 +110,21 @@ def test_a_batch_script_asks_for_what_the_profile_was_resolved_for(variables, fa
     assert not any(line.startswith("#") for line in lines[first:])
 
 
+@pytest.mark.parametrize("form", [shells.shell, shells.sbatch, shells.apptainer])
+def test_what_is_for_each_of_several_ranks_is_said(form):
+    said = "# this is what each of 2 ranks is to have: start them together, with torchrun --nproc-per-node 2"
+    assert [said in form(resolved({"A": "1"}, ranks=ranks)) for ranks in (1, 2)] == [False, True]
+
+
+def test_a_definition_says_how_its_image_gets_gpus():
+    said = "    # start the container with the machine's GPUs: apptainer run --nv"
+    assert [said in shells.apptainer(resolved({"A": "1"}, gpus=gpus)).splitlines() for gpus in (0, 1)] == [False, True]
+
+
 @given(VALUES)
 @settings(max_examples=EXAMPLES)
 def test_a_definition_sets_any_value_that_is_not_refused(variables):
-    refused = any(shells.NOT_IN_DEFINITIONS.search(value) for value in variables.values())
+    refused = any(CONTROL & {*value} for value in variables.values())
     try:
         text = shells.apptainer(resolved(variables, prefix=["a%b{{c", "'"]))
     except InputError:

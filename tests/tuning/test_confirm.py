@@ -13,6 +13,7 @@ from runner.summary import summarise
 from runner.tuning import confirm, outcome, profile_file
 from runner.tuning.board import BASELINE as BASELINE_NUMBER
 from runner.tuning.confirm import BASELINE, SHIPPED, TUNED, verdict
+from runner.tuning.place import Written
 from tests import records
 from tests.simulated_worker import sample
 from tests.simulation import STEADY, times
@@ -79,8 +80,27 @@ def test_tuned_against_shipped_is_what_their_own_blocks_say(tmp_path):
 
 def test_other_losses_lose_unless_they_are_allowed(tmp_path):
     summary, events = confirmed(tmp_path, losses=[2.3, 2.2, 1.1])
-    assert verdict(summary, events, "jemalloc", same_losses=True).best == SHIPPED
-    assert verdict(summary, events, "jemalloc", same_losses=False).best == TUNED
+    found = verdict(summary, events, "jemalloc", same_losses=True)
+    assert (found.best, found.refused) == (SHIPPED, (TUNED,))
+    allowed = verdict(summary, events, "jemalloc", same_losses=False)
+    assert (allowed.best, allowed.refused) == (TUNED, ())
+
+
+def test_that_something_faster_was_refused_for_its_losses_is_said(tmp_path):
+    refused = " with the same losses (tuned is, with others)"
+    summary, events = confirmed(tmp_path / "one", losses=[2.3, 2.2, 1.1])
+    found = verdict(summary, events, "jemalloc", same_losses=True)
+    why = outcome.reason(found, 0.0, "a machine", "jemalloc")
+    assert why.startswith(f"A copy of the shipped profile jemalloc, which runner tune could not better{refused} on ")
+    said = outcome.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
+    assert said.startswith(f"the search found nothing that is surely faster than jemalloc{refused}; a copy of that")
+    summary, events = confirmed(tmp_path / "other", shipped=1.0, losses=[2.3, 2.2, 1.1])
+    found = verdict(summary, events, "jemalloc", same_losses=True)
+    why = outcome.reason(found, 0.0, "a machine", "jemalloc")
+    assert f"found nothing that is surely faster than the baseline{refused}, so this sets nothing" in why
+    for written in (Written(), Written(stays=True)):
+        said = outcome.advice(found, "jemalloc", tmp_path / "x.yaml", written)
+        assert said.startswith(f"nothing is surely faster than the baseline{refused}; ")
 
 
 ARMS = (BASELINE_NUMBER, 4, 7)

@@ -61,6 +61,7 @@ def test_what_the_best_label_is_worth_is_said_with_an_interval_that_holds_the_tr
             one = ranked[knob]
             assert one.best == label
             held += one.worth_low < math.exp(truth) < one.worth_high
+            assert one.worth_high / one.worth_low < 1.3
     assert held >= 17  # of 20, at 95% each
 
 
@@ -75,6 +76,7 @@ def test_the_best_of_many_labels_that_do_nothing_is_not_said_to_be_worth_somethi
         chance = random.Random(seed)
         tried = chance.sample(list(choices(space)), 24)
         ranked = importance(space, tried, [chance.gauss(0, 0.05) for _ in tried])
+        assert len(ranked) == 2
         wrong += sum(one.worth_low > 1 for one in ranked)
     assert wrong <= 9  # of 120, at 95% each
 

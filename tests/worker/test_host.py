@@ -31,13 +31,32 @@ def machine(tmp_path, monkeypatch):
         if len(set(cpus)) < len(cpus):
             system["smt/active"] = "1\n"
         files = {f"sys/devices/system/cpu/{path}": text for path, text in system.items()}
-        files |= {f"sys/devices/system/node/node{node}/cpulist": "\n" for node in range(nodes)}
+        files |= {f"sys/devices/system/node/node{node}/cpulist": f"{node}\n" for node in range(nodes)}
         files |= {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": f"{quota or 'max'} 100000\n"}
         write(tmp_path, files)
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid: mask or set(range(len(cpus))))
         return cpu_facts(tmp_path)
 
     return facts
+
+
+def test_nodes_without_cpus_are_memory_only(tmp_path):
+    """As a GPU's memory is on some machines: nobody's threads are divided among these."""
+    for node, cpus in enumerate(["0-3", "", ""]):
+        write(tmp_path, {f"sys/devices/system/node/node{node}/cpulist": f"{cpus}\n"})
+    facts = cpu_facts(tmp_path)
+    assert (facts["numa_nodes"], facts["memory_nodes"]) == (1, 3)
+
+
+def test_cores_are_told_by_their_threads_where_their_numbers_begin_anew(tmp_path, monkeypatch):
+    """In each cluster of an ARM processor, of which there are two with two cores each."""
+    for cpu in range(4):
+        topology = f"sys/devices/system/cpu/cpu{cpu}/topology"
+        write(tmp_path, {f"{topology}/physical_package_id": "0\n", f"{topology}/core_id": f"{cpu % 2}\n",
+                         f"{topology}/thread_siblings_list": f"{cpu}\n"})  # fmt: skip
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    write(tmp_path, {"sys/devices/system/cpu/online": "0-3\n"})
+    assert cpu_facts(tmp_path)["physical_cores"] == 4
 
 
 @pytest.mark.parametrize(

@@ -89,15 +89,17 @@ def allocator(snapshot: Mapping[str, Any]) -> dict[str, Any]:
 
 def shortens_products(torch: Any, device: str) -> bool:
     """Whether a product of float32 matrices comes out with fewer digits than float32 has."""
-    factor = torch.full((MATRIX, MATRIX), LONG, device=device)
+    single = {"device": device, "dtype": torch.float32}  # whatever the program's own default
+    factor = torch.full((MATRIX, MATRIX), LONG, **single)
     with torch.no_grad():
-        return shortened(torch.mm(factor, torch.eye(MATRIX, device=device)))
+        return shortened(torch.mm(factor, torch.eye(MATRIX, **single)))
 
 
 def shortens_convolutions(torch: Any, device: str) -> bool:
     """The same of a convolution, each of whose outputs is one of its inputs."""
-    images = torch.full((16, CHANNELS, IMAGE, IMAGE), LONG, device=device)
-    filters = torch.zeros(CHANNELS, CHANNELS, 3, 3, device=device)
+    single = {"device": device, "dtype": torch.float32}
+    images = torch.full((16, CHANNELS, IMAGE, IMAGE), LONG, **single)
+    filters = torch.zeros(CHANNELS, CHANNELS, 3, 3, **single)
     filters[range(CHANNELS), range(CHANNELS), 1, 1] = 1.0
     with torch.no_grad():
         return shortened(torch.nn.functional.conv2d(images, filters, padding=1))

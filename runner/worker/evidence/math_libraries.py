@@ -29,9 +29,11 @@ def onednn() -> dict[str, Any]:
     if not torch.backends.mkldnn.is_available():
         return {"available": False}
 
+    usual = _usual(torch)
+
     def convolve() -> None:
         with torch.no_grad(), torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_ON):
-            torch.nn.functional.conv2d(torch.zeros(16, 32, 14, 14), torch.zeros(32, 32, 3, 3))
+            torch.nn.functional.conv2d(*(torch.zeros(shape, **usual) for shape in ((16, 32, 14, 14), (32, 32, 3, 3))))
 
     return {"available": True, **parse_verbose(printed(1, convolve))}
 
@@ -64,12 +66,19 @@ def mkl() -> dict[str, Any]:
     }
 
 
+def _usual(torch: Any) -> dict[str, Any]:
+    """What tensors are like unless a program chose another default."""
+    return {"device": "cpu", "dtype": torch.float32}
+
+
 def _multiplied() -> str:
     torch = sys.modules["torch"]
 
+    usual = _usual(torch)
+
     def multiply() -> None:
         with torch.backends.mkl.verbose(torch.backends.mkl.VERBOSE_ON):
-            torch.mm(torch.ones(64, 64), torch.ones(64, 64))
+            torch.mm(*(torch.ones(64, 64, **usual) for _ in range(2)))
 
     return printed(1, multiply)
 

@@ -5,6 +5,7 @@ Source of the file formats: the Linux kernel's Documentation/filesystems/proc.rs
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
@@ -49,7 +50,7 @@ def _new_block_is_huge() -> bool:
     torch = sys.modules.get("torch")
     if torch is None:
         return False
-    block = torch.empty(BLOCK_BYTES, dtype=torch.uint8).fill_(1)
+    block = torch.empty(BLOCK_BYTES, dtype=torch.uint8, device="cpu").fill_(1)  # whatever the program's own default
     return huge_share(_text(Path("/proc/self/smaps")), block.data_ptr() + BLOCK_BYTES // 2) >= 0.5
 
 
@@ -82,7 +83,11 @@ def remote_share(pages: Counter[str], near: set[str]) -> float | None:
 
 def _cpus_of_all_threads() -> set[int]:
     """The CPUs that any thread may run on: the first one alone may be bound to a single one by now."""
-    return set().union(*(os.sched_getaffinity(int(task.name)) for task in Path("/proc/self/task").iterdir()))
+    cpus: set[int] = set()
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # it has just ended
+            cpus |= os.sched_getaffinity(int(task.name))
+    return cpus
 
 
 def _nodes_of(cpus: set[int]) -> set[str]:

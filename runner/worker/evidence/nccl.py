@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from runner.worker.given import started_with
+from runner.worker.given import own
 
 LEVELS = ("INFO", "TRACE")
 # It is written while training goes on, one line for each call at worst.
@@ -46,7 +46,7 @@ WARNING = re.compile(r"NCCL WARN (.+)$", re.MULTILINE)
 
 def probe() -> dict[str, Any]:
     """Nothing where no log was asked for; ``log`` is ``written`` or ``not written``, as when NCCL was not used."""
-    given = started_with(Path("/proc/self/environ").read_bytes().decode(errors="surrogateescape"))
+    given = own()
     if given.get("NCCL_DEBUG", "").upper() not in LEVELS or not given.get("NCCL_DEBUG_FILE"):
         return {}
     path = Path(log_name(given["NCCL_DEBUG_FILE"], platform.node(), os.getpid()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,10 @@ def probe() -> dict[str, Any]:
 
     A process that began with one CPU, as a rank of several may, has bound no thread.
     """
-    masks = Counter(_mask(status.read_text()) for status in Path("/proc/self/task").glob("*/status"))
+    masks: Counter[str] = Counter()
+    for status in Path("/proc/self/task").glob("*/status"):
+        with contextlib.suppress(OSError):  # the thread has just ended
+            masks[_mask(status.read_text())] += 1
     alone = {mask for mask in masks if len(expand_cpu_list(mask)) == 1 and len(openmp.STARTED_ON) > 1}
     return {"count": sum(masks.values()), "masks": dict(sorted(masks.items())), "pinned_cpus": len(alone)}
 

@@ -28,7 +28,7 @@ def probe() -> dict[str, Any]:
 
 def _asks_for_huge_pages(torch: Any) -> bool:
     """Whether the kernel was asked for huge pages (madvise) where a new, large tensor is."""
-    tensor = torch.empty(TENSOR_BYTES, dtype=torch.uint8)
+    tensor = torch.empty(TENSOR_BYTES, dtype=torch.uint8, device="cpu")  # whatever the program's own default
     return advised(Path("/proc/self/smaps").read_text(errors="replace"), tensor.data_ptr() + TENSOR_BYTES // 2)
 
 

@@ -6,11 +6,10 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 from runner.worker.evidence.symbols import mapped_files
-from runner.worker.given import started_with
+from runner.worker.given import own
 from runner.worker.sensitive import is_sensitive
 
 # What ld.so prints, for example: object '/x' from LD_PRELOAD cannot be preloaded (invalid ELF header): ignored.
@@ -23,7 +22,7 @@ def probe() -> dict[str, Any]:
     The variables are those that the process was started with: torch adds some of its own to ``os.environ``. ``named``
     are others that ENVKIT_NAMES asks for; None is one that is not set.
     """
-    given = started_with(Path("/proc/self/environ").read_bytes().decode(errors="surrogateescape"))
+    given = own()
     mapped = {os.path.realpath(path) for path in mapped_files()}
     entries = [entry for entry in given.get("LD_PRELOAD", "").replace(" ", ":").split(":") if entry]
     asked = given.get("ENVKIT_NAMES", "").split()

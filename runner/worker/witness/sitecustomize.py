@@ -18,11 +18,21 @@ def _watch(folder: str) -> None:
 
     cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
     process = os.getpid()  # a forked child has this hook too, and is not the program
+    try:
+        with open("/proc/self/environ", "rb") as file:  # noqa: PTH123
+            block = file.read()  # before the program can write over it, as one does that gives itself a title
+    except OSError:
+        block = None
+
+    def testify() -> None:
+        if os.getpid() == process and "torch" in sys.modules:
+            _testify(folder, cpus, block)
+
     # Registered first, so called last: what the program itself does at its end has then been done.
-    atexit.register(lambda: _testify(folder, cpus) if os.getpid() == process and "torch" in sys.modules else None)
+    atexit.register(testify)
 
 
-def _testify(folder: str, cpus: "set[int]") -> None:
+def _testify(folder: str, cpus: "set[int]", block: "bytes | None") -> None:
     import json
     import time
     from pathlib import Path
@@ -34,9 +44,10 @@ def _testify(folder: str, cpus: "set[int]") -> None:
         for name in [name for name in sys.modules if name == "runner" or name.startswith("runner.")]:
             del sys.modules[name]  # the program may have a package of that name
         sys.path.insert(0, str(Path(_HERE).parents[2]))
+        from runner.worker import given
         from runner.worker.evidence import collect, openmp
 
-        openmp.STARTED_ON = cpus
+        openmp.STARTED_ON, given.AT_START = cpus, block
         _work_in_parallel()
         unfinished = Path(folder, f".{os.getpid()}")
         told = {"pid": os.getpid(), "argv": sys.orig_argv, "evidence": collect()}

@@ -7,9 +7,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from runner import profile
+from runner import atomic, profile
+from runner.errors import InputError
 from runner.plan import Arm, OwnCommand, Plan
 from runner.tuning import outcome
+from runner.worker.modes import Options
 from tests.commands.tune.conftest import written
 
 
@@ -128,6 +130,9 @@ def test_how_to_use_it_is_said_for_the_engine_and_the_command_that_it_was_tuned_
     own = replace(plan, own=OwnCommand(("python", "my train.py"), "/x"), engine_options={})
     said = outcome.usage(own, "the best.yaml")
     assert said == "runner exec 'the best.yaml' --engine docker -- python 'my train.py'"
+    on_gpus = replace(own, options=Options(device="cuda"))
+    said = outcome.usage(on_gpus, "tuned", kept=("CUDA_VISIBLE_DEVICES", "MY_KEY"))
+    assert said == "runner exec tuned --engine docker --keep-env MY_KEY --gpus -- python 'my train.py'"
 
 
 def test_the_profile_names_its_record_so_that_it_is_found_from_anywhere(tuned, local, tmp_path, monkeypatch):
@@ -147,6 +152,50 @@ def test_a_place_that_is_lost_meanwhile_can_be_given_anew(tuned, engine, local, 
     assert result.stderr.splitlines()[-1].endswith(f"runner tune --resume {tmp_path / 'tuning'} --profile FILE.yaml")
     assert cli("tune", "--resume", tmp_path / "tuning", "--profile", tmp_path / "mine.yaml").returncode == 0
     assert profile.load(str(tmp_path / "mine.yaml")).env == {"GOMP_SPINCOUNT": "1000"}
+
+
+def test_what_could_not_be_written_is_written_when_it_goes_on(tuned, cli, engine, local, tmp_path, monkeypatch):
+    """Also where an earlier tuning's profile is there, which stays until then."""
+    gain, engine.gain = engine.gain, lambda variables: 0.2 * ("LD_PRELOAD" in variables)
+    tuned()
+    older, path = written(local), local / f"{profile.tuned_name()}.yaml"
+    (tmp_path / "tuning").rename(tmp_path / "before")
+    engine.gain, write = gain, atomic.write
+
+    def full(place, content):
+        if place == path:
+            raise InputError(f"{place}: can't be written: No space left on device")
+        write(place, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic, "write", full)
+        result = tuned()
+    assert result.returncode == 2
+    assert f"runner tune --resume {tmp_path / 'tuning'} --profile FILE.yaml" in result.stderr.splitlines()[-1]
+    assert written(local) == older
+    result = cli("tune", "--resume", tmp_path / "tuning")
+    assert result.returncode == 0
+    assert written(local).env == {"GOMP_SPINCOUNT": "1000"}
+    assert "the earlier one is kept as" in " ".join(result.stdout.split())
+    # and to read it again replaces nothing
+    newest = path.read_bytes()
+    assert cli("tune", "--resume", tmp_path / "tuning").returncode == 0
+    assert path.read_bytes() == newest
+
+
+def test_what_can_not_be_kept_of_the_search_is_told_with_the_way_on(tuned, tmp_path, monkeypatch, local):
+    write = atomic.write
+
+    def full(place, content):
+        if place.name == "chosen.yaml":
+            raise InputError(f"{place}: can't be written: No space left on device")
+        write(place, content)
+
+    monkeypatch.setattr(atomic, "write", full)
+    result = tuned()
+    assert result.returncode == 2
+    said = f"No space left on device; then go on with: runner tune --resume {tmp_path / 'tuning'}"
+    assert result.stderr.splitlines()[-1].endswith(said)
 
 
 def test_the_profile_can_be_written_elsewhere(tuned, local, tmp_path):

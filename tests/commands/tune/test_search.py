@@ -107,7 +107,7 @@ def test_the_same_seed_tries_the_same(tuned, tmp_path, cli, arguments):
     assert [event["environment"] for event in events(tmp_path) if event["event"] == "candidate"] != first
 
 
-def test_what_was_not_in_effect_in_the_confirmation_proves_nothing(tuned, engine, local):
+def test_what_was_not_in_effect_in_the_confirmation_proves_nothing(tuned, cli, engine, local, tmp_path):
     nothing = {"variables": {"sensitive": {}, "preloaded": {}}, "openmp": {}, "malloc": {}}
     engine.other = lambda given: {"evidence": nothing} if "LD_PRELOAD" in given and engine.trained > 85 else {}
     result = tuned()
@@ -115,6 +115,12 @@ def test_what_was_not_in_effect_in_the_confirmation_proves_nothing(tuned, engine
     assert "NOT IN EFFECT" in result.stdout
     assert "against known" not in result.stdout
     assert "no profile was written; start a new tuning" in result.stderr.splitlines()[-1]
+    assert not local.exists()
+    # what stays in the record
+    engine.other = lambda given: {}
+    again = cli("tune", "--resume", tmp_path / "tuning")
+    assert again.returncode == 1
+    assert "no profile was written; start a new tuning" in again.stderr.splitlines()[-1]
     assert not local.exists()
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,8 +21,18 @@ def test_this_process():
     assert found["peak_memory_bytes"] == pytest.approx(
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, rel=0.1
     )
-    assert found["numa_calls"] in (True, False, None)
     assert found["seccomp"] in ("off", "strict", "filter")
+
+
+@pytest.mark.parametrize(
+    ("result", "error", "allowed"), [(0, 0, True), (-1, errno.EPERM, False), (-1, errno.ENOSYS, None)]
+)
+def test_whether_numa_calls_are_allowed(monkeypatch, result, error, allowed):
+    monkeypatch.setattr(limits.platform, "machine", lambda: "x86_64")
+    kernel = SimpleNamespace(syscall=lambda *words: result)
+    monkeypatch.setattr(limits.ctypes, "CDLL", lambda *words, **options: kernel)
+    monkeypatch.setattr(limits.ctypes, "get_errno", lambda: error)
+    assert limits.probe()["numa_calls"] is allowed
 
 
 @pytest.mark.parametrize("free", [None, 7])

@@ -103,7 +103,7 @@ def test_the_share_of_one_mapping(address, share):
                                                   (0x7F0000000000, 0, "none")])  # fmt: skip
 def test_a_new_block_stands_for_what_a_small_process_would_work_with(monkeypatch, at, huge, seen):
     block = SimpleNamespace(fill_=lambda value: block, data_ptr=lambda: at)
-    torch = SimpleNamespace(empty=lambda size, dtype: block, uint8=None)
+    torch = SimpleNamespace(empty=lambda size, dtype, device: block, uint8=None)
     monkeypatch.setitem(sys.modules, "torch", torch)
     rollup = f"Anonymous:       1000 kB\nAnonHugePages:   {huge} kB\n"
     monkeypatch.setattr(memory, "_text", lambda path: {"smaps_rollup": rollup, "smaps": SMAPS}.get(path.name, ""))

@@ -130,7 +130,7 @@ def given(monkeypatch, tmp_path):
     """The variables that this process was started with, as far as the probe looks."""
 
     def give(**variables):
-        monkeypatch.setattr(nccl, "started_with", lambda block: variables)
+        monkeypatch.setattr(nccl, "own", lambda: variables)
 
     return give
 

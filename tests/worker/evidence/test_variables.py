@@ -37,6 +37,12 @@ def test_what_the_process_sets_itself_later_does_not_count(probed):
     assert probed(before="import os; os.environ['OMP_NUM_THREADS'] = '1'")["sensitive"] == {}
 
 
+def test_a_program_that_gives_itself_a_title_writes_over_the_block(probed):
+    """Then what was kept of it when the program began says more than the kernel shows."""
+    before = "from runner.worker import given; given.AT_START = b'OMP_NUM_THREADS=2\\0A=1\\0'"
+    assert probed(before=before, KMP_AFFINITY="none")["sensitive"] == {"OMP_NUM_THREADS": "2"}
+
+
 def test_a_padded_environment_is_read_to_its_end(probed):
     found = probed(ENVKIT_PADDING="x" * 8192, ZZZ="1", TORCH_LAST="2")
     assert found["sensitive"] == {"TORCH_LAST": "2"}
