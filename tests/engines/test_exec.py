@@ -82,9 +82,12 @@ def test_ranks_and_what_starts_them_are_checked(execute):
     assert "intel-omp was in effect in 3 processes" in result.stderr
 
 
-# Writes over the variables that it was started with, as setproctitle does, and has other defaults for its tensors.
+# Moves the variables that it was started with and writes over where they were, as setproctitle does; and has other
+# defaults for its tensors.
 TITLED = """\
-import ctypes, torch
+import ctypes, os, torch
+for name, value in os.environ.items():
+    os.putenv(name, value)
 fields = open("/proc/self/stat").read().rpartition(")")[2].split()
 start, end = int(fields[47]), int(fields[48])
 ctypes.memset(start, 0, end - start)
