@@ -11,7 +11,7 @@ from runner.calibration import is_calibration
 from runner.engines.container import LIMITS
 from runner.noise import commonest
 from runner.places import IMAGE_OPTION
-from runner.plan import Arm
+from runner.plan import Arm, Plan
 from runner.statistics.interval import ERROR_RATE, FASTER, NOT_FOUND, SLOWER
 from runner.statistics.power import blocks_needed
 from runner.summary import Comparison, Summary
@@ -76,7 +76,7 @@ def _of_image(summary: Summary, one: Comparison, arm: Arm) -> str | None:
     matters = one.speedup is not None and not one.speedup.within_margin
     if one.verdict == FASTER and matters:
         command = shlex.join(summary.plan.own.argv) if summary.plan.own else "your command"
-        return f"use {arm.name}: runner exec {there}{_gpus(summary, arm)} -- {command}"
+        return f"use {arm.name}: runner exec {there}{gpus(summary.plan, arm.engine)} -- {command}"
     if one.verdict == SLOWER and matters:
         return f"stay with {reference.name}: {arm.name} is slower here"
     return _next(summary, one, arm)
@@ -97,11 +97,11 @@ def _on_several_workloads(summary: Summary) -> list[str]:
     best, fast = ([name for name in names if name not in wrong] for names in (across.everywhere(summary), winners))
     if best:
         arm = of_profile[best[0]]
-        use = f"runner exec {_there(summary, arm)}{_gpus(summary, arm)} -- your command"
+        use = f"runner exec {_there(summary, arm)}{gpus(summary.plan, arm.engine)} -- your command"
         texts.append(f"use {best[0]}, which is faster on all of these: {use}")
     elif fast:
         arm = of_profile[fast[0]]
-        device = f" --device {CUDA}" if _gpus(summary, arm) else ""
+        device = f" --device {CUDA}" if gpus(summary.plan, arm.engine) else ""
         own = f"runner bench {_there(summary, arm)}{device} --command 'python train.py'"
         texts.append(f"measure your own training before you choose: what wins depends on it: {own}")
     unknown = [
@@ -125,7 +125,7 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
             each = summary.plan.parts_of(arm)  # on a node
             nodes = f"--nnodes {ranks // each} " if ranks > each else ""
             command = f"torchrun {nodes}--nproc-per-node {each} ... (with 'ranks: {each}' in the profile)"
-        return f"use {arm.profile}: runner exec {there}{_gpus(summary, arm)} -- {command}"
+        return f"use {arm.profile}: runner exec {there}{gpus(summary.plan, arm.engine)} -- {command}"
     if comparison.verdict == SLOWER:
         return f"leave {arm.name} alone here: {reference} is faster"
     if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:
@@ -153,9 +153,9 @@ def _there(summary: Summary, arm: Arm) -> str:
     return shlex.join([_named(summary, arm.profile), *options])
 
 
-def _gpus(summary: Summary, arm: Arm) -> str:
+def gpus(plan: Plan, engine: str) -> str:
     """The option by which ``runner exec`` gives a container the GPUs that were trained on."""
-    return " --gpus" if arm.engine != "local" and summary.plan.options.device == CUDA else ""
+    return " --gpus" if engine != "local" and plan.options.device == CUDA else ""
 
 
 def _find_out(arm: Arm) -> str:

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import report, wording
+from runner.advice import gpus
 from runner.noise import marks
 from runner.plan import MARGIN, Plan
 from runner.record import Event
@@ -28,7 +29,6 @@ from runner.tuning.narrow import LeftOut, together
 from runner.tuning.place import Written
 from runner.tuning.space import Space
 from runner.worker.gpus import CHOOSING
-from runner.worker.modes import CUDA
 from runner.worker.workloads import DEFAULT
 
 RANKED = 10
@@ -197,13 +197,13 @@ def usage(plan: Plan, profile: str, ranks: int = 1, kept: Iterable[str] = ()) ->
         options += ["--keep-env", name] if name not in CHOOSING else []  # exec passes these on by itself
     with_them = "".join(f" {one}" for one in map(shlex.quote, options))
     given = f"{shlex.quote(profile)}{with_them}"
-    gpus = " --gpus" if engine != "local" and plan.options.device == CUDA else ""
+    asking = gpus(plan, engine)
     if plan.own is not None:
-        return f"runner exec {given}{gpus} -- {shlex.join(plan.own.argv)}"
+        return f"runner exec {given}{asking} -- {shlex.join(plan.own.argv)}"
     workload = () if plan.workload == DEFAULT else ("--workload", plan.workload)
     trained = "".join(f" {word}" for word in (*workload, *plan.options.arguments()))
     python = f"torchrun --nproc-per-node {ranks}" if ranks > 1 else "python"
-    return f"runner exec {given}{gpus} -- {python} train.py, or bench it: runner bench {given}{trained}"
+    return f"runner exec {given}{asking} -- {python} train.py, or bench it: runner bench {given}{trained}"
 
 
 def to_json(board: Board, left_out: Sequence[LeftOut], found: Sequence[Importance]) -> dict[str, Any]:
