@@ -69,8 +69,7 @@ part() {
         runner "$@" --output "$folder" || status=$?
     fi
     [[ -s $folder/record.jsonl ]] || return "$status"
-    runner report "$folder" --markdown "$folder/report.md" || status=$?
-    runner report "$folder" --details >"$folder/details.txt" || status=$?
+    runner report "$folder" --markdown "$folder/report.md" --details >"$folder/details.txt" || status=$?
     ((status)) || touch "$folder/done"
     return "$status"
 }

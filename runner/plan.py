@@ -12,6 +12,8 @@ from runner.worker.modes import USUAL, Options
 REFERENCE_PROFILE = "baseline"
 # The smallest difference that matters, unless the user says otherwise.
 MARGIN = 0.02
+# From so many timed steps on what was learnt is tested, which takes seconds.
+LEARNT_STEPS = 3
 # A page: by then every alignment of the stack that there is has come up.
 MOST_PADDING = 4096
 
@@ -225,13 +227,14 @@ class Plan:
     def worker_arguments(self, arm: Arm, block: int | None = None) -> tuple[str, ...]:
         """What follows ``python -m runner.worker`` in a sample of ``arm``.
 
-        In the first block (0) what was learnt is tested too: it is the same in all others, where losses are.
+        In the first block (0) what was learnt is tested too, if it is something: it is the same in all others, where
+        losses are.
         """
         if self.own is not None:
             return self.own.worker_arguments()
         trained = self.trained(arm)
         length = ("--epochs", str(self.epochs)) if self.epochs else ("--steps", str(trained.steps))
-        test = ("--quality",) if block == 0 and not self.epochs else ()
+        test = ("--quality",) if block == 0 and not self.epochs and trained.steps >= LEARNT_STEPS else ()
         warmup = ("--warmup-steps", str(trained.warmup_steps))
         return self._launched(arm, (*self._training(arm), *warmup, *length, *test))
 

@@ -39,13 +39,16 @@ Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
+FAULTS = "tests/faults/test_faults.py::test_a_planted_fault_is_caught"
 # Which tests share a group, by the first that their place begins with: those of one group never run beside each other.
-# One starts workers and containers, and sees to it that none is left; the other has what mostly waits: for a cluster's
-# jobs, and for images that are built.
+# One starts containers, and sees to it that none is left; one has what mostly waits: for a cluster's jobs, and for
+# images that are built. The others start workers on this machine alone.
 GROUPS = {
     "tests/engines/slurm/": "waiting", "tests/engines/test_image_build": "waiting", "tests/images/": "waiting",
     "tests/engines/test_env_formats.py::test_a_batch_script_": "waiting",
-    "tests/engines/": "working", "tests/faults/": "working",
+    **{f"{FAULTS}[{name}": "working" for name in
+       ("cpuset-of-one", "half-a-cpu", "memory-limit-near", "numa-node-missing", "threads-above-quota")},
+    "tests/faults/": "faults", "tests/engines/test_local.py": "local", "tests/engines/": "working",
 }  # fmt: skip
 
 

@@ -121,7 +121,7 @@ def publisher(monkeypatch):
                 pass
 
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         servers.append(server)
         monkeypatch.setattr(dataset, "PUBLISHER", f"http://127.0.0.1:{server.server_port}/data/")
         return asked

@@ -55,6 +55,14 @@ def test_worker_arguments(plan, epochs, length):
     assert fixed.worker_arguments(fixed.reference) == ("train", "--workload", "cnn", "--data", "synthetic", *length)
 
 
+@pytest.mark.parametrize(("steps", "epochs", "block", "tested"), [
+    (3, 0, 0, True), (2, 0, 0, False), (3, 0, 1, False), (3, 10, 0, False),
+])  # fmt: skip
+def test_what_was_learnt_is_tested_once_and_after_more_than_two_steps(plan, steps, epochs, block, tested):
+    fixed = plan(steps=steps, epochs=epochs)
+    assert ("--quality" in fixed.worker_arguments(fixed.reference, block)) is tested
+
+
 def test_an_arm_may_have_a_workload_of_its_own(plan):
     arm = Arm("other", "baseline", "local", workload="cnn-nobias")
     assert plan().workload_of(arm) == "cnn-nobias"

@@ -16,7 +16,7 @@ from runner.engines import docker as docker_engine
 from runner.engines import owner
 from tests.conftest import command_line
 
-SHORT = ("--steps", "3", "--warmup-steps", "1", "--budget", "1s")
+SHORT = ("--steps", "2", "--warmup-steps", "1", "--budget", "1s")
 # Without any worker before it: nothing is warmed up for a full training.
 ENDLESS = ("--full", "--epochs", "1000000", "--data", "synthetic")
 PATIENCE_S = 90
@@ -210,14 +210,15 @@ def test_engines_are_compared(cli, engine_options, image_of, surroundings, proje
     engine_options("apptainer")
     folder = tmp_path / "run"
     result = cli(
-        "compare-engines", "baseline", *SHORT, "--image", image_of("docker"), "--sif", image_of("apptainer"),
-        "--output", folder, cwd=project, **surroundings,
+        "compare-engines", "baseline", *SHORT, "--steps", "3", "--image", image_of("docker"),
+        "--sif", image_of("apptainer"), "--output", folder, cwd=project, **surroundings,
     )  # fmt: skip
     assert result.returncode == 0, result
     events = record.read(folder)
     assert samples(events).keys() == {"local", "docker", "apptainer"}
     assert {event["digests"]["initial_weights"] for event in samples(events).values()} != set()
     assert len({event["digests"]["initial_weights"] for event in samples(events).values()}) == 1
+    assert all("accuracy" in event["quality"] for event in samples(events).values())
     for name in ("docker", "apptainer"):
         assert f"{name} not worked out: an interval needs" in " ".join(result.stdout.split())
 

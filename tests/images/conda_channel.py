@@ -82,7 +82,7 @@ def served(channel: Path) -> Iterator[str]:
 
     handler = functools.partial(Quiet, directory=str(channel.parent))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/{channel.name}"

@@ -112,7 +112,8 @@ def test_a_busy_node_keeps_no_other_waiting_and_ctrl_c_cancels_all(start, cli, f
 def test_a_fleet_with_real_workers_under_apptainer(cli, tmp_path, engine_options, surroundings, project):
     folder = tmp_path / "run"
     image = engine_options("apptainer")
-    arguments = ["fleet", "baseline", *image, *SHORT, "--warmup-steps", 1, "--blocks", 6, "--output", folder]
+    length = (*SHORT, "--steps", 2, "--warmup-steps", 1, "--blocks", 6)
+    arguments = ["fleet", "baseline", *image, *length, "--output", folder]
     result = cli(*arguments, cwd=project, timeout_s=REAL_S, **surroundings)
     assert result.returncode == 0, result
     assert "baseline, workload cnn" in result.stdout

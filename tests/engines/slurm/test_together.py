@@ -32,9 +32,9 @@ from tests.engines.slurm.cluster import (
 DEATH_S = 30
 TOGETHER = "all-nodes"
 # Enough for samples: both nodes share the CPUs of this machine.
-JOINT = ("--nodes", 2, "--nproc", 1, "--warmup-steps", 1, *SHORT)
-# So many do not end by themselves.
-ENDLESS = "1000000"
+JOINT = ("--nodes", 2, "--nproc", 1, "--warmup-steps", 1, *SHORT, "--steps", 2)
+# So many do not end by themselves; other tests look for their own by another number.
+ENDLESS = "3000000"
 
 
 def first(seed):
