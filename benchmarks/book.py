@@ -25,7 +25,6 @@ from runner.engines.base import PROJECT
 from runner.errors import MEASURED, InputError
 from runner.measure import COMPLETE
 from runner.plan import Arm, Plan
-from runner.record import FILE_NAME
 from runner.summary import Comparison, Measured, Summary, summarise
 
 EPOCHS = 10
@@ -58,7 +57,7 @@ def main() -> int:
         _tell(folder, arguments.page)
         return MEASURED
 
-    if _begun(arguments.record):
+    if record.is_begun(arguments.record):
         events = record.read(arguments.record)
         with record.understood(arguments.record):
             _check_same(arguments, arms, Plan.from_json(events[0]["plan"]))
@@ -98,11 +97,6 @@ def _arms(also: Sequence[str], engine: str) -> list[Arm]:
         if arm.name in {earlier.name for earlier in arms[:number]}:
             raise InputError(f"--also {arm.profile}: '{arm.name}' is measured already; leave it out, or rename it")
     return [Arm(arm.name, arm.profile, engine, arm.workload) for arm in arms]
-
-
-def _begun(folder: Path) -> bool:
-    path = folder / FILE_NAME
-    return path.exists() and b"\n" in path.read_bytes()
 
 
 def _check_same(arguments: argparse.Namespace, arms: Sequence[Arm], plan: Plan) -> None:

@@ -12,6 +12,7 @@ from runner import advice, profile, ranking, record, reproduce, tables, wording
 from runner.commands import measuring
 from runner.engines.base import PROJECT
 from runner.errors import InputError
+from runner.folders import quoted
 from runner.measure import ENDED
 from runner.record import Event
 from runner.summary import Summary, summarise
@@ -33,7 +34,7 @@ def main() -> int:
     with record.understood(folder):
         summary = summarise(events)
         if summary.ended not in ENDED:
-            raise InputError(f"{folder}: did not come to its end; go on with: runner bench --resume {folder}")
+            raise InputError(f"{folder}: did not come to its end; go on with: runner bench --resume {quoted(folder)}")
         parts = _page(events, summary)
     page.write(arguments.page, parts)
     return 0

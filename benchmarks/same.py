@@ -17,10 +17,10 @@ from typing import Any
 
 from benchmarks import page, script
 from benchmarks.results import Line, Results
+from runner import record
 from runner.arguments import count, duration
 from runner.engines.base import PROJECT
 from runner.errors import InputError
-from runner.record import FILE_NAME
 from runner.statistics.interval import FASTER, SLOWER
 
 RUNS, BUDGET_S, STEPS = 20, 120.0, 60
@@ -52,7 +52,7 @@ def main() -> int:
 def _calibrate(folder: Path, arguments: argparse.Namespace) -> Line:
     """One run, or the rest of one that was interrupted; its record is in ``folder``."""
     argv = [sys.executable, "-m", "runner", "calibrate", "--json"]
-    if b"\n" in (folder / FILE_NAME).read_bytes() if (folder / FILE_NAME).exists() else False:
+    if record.is_begun(folder):
         argv += ["--resume", str(folder)]
     else:
         argv += ["--budget", f"{arguments.budget:g}s", "--steps", str(arguments.steps), "--output", str(folder)]

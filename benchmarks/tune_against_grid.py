@@ -101,8 +101,7 @@ def _settings(arguments: argparse.Namespace) -> Line:
 
 def _runner(*argv: object, folder: Path, command: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """What a command of the runner prints as JSON; it goes on with what an earlier, interrupted one left."""
-    begun = folder / record.FILE_NAME
-    if begun.exists() and b"\n" in begun.read_bytes():
+    if record.is_begun(folder):
         options = [command, "--resume", folder]
     else:
         options = [command, *argv, "--output", folder]

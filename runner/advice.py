@@ -16,6 +16,7 @@ from runner.statistics.interval import ERROR_RATE, FASTER, NOT_FOUND, SLOWER
 from runner.statistics.power import blocks_needed
 from runner.summary import Comparison, Summary
 from runner.wording import Row, learns_otherwise, other_workload
+from runner.worker.gpus import CHOOSING
 from runner.worker.modes import CUDA
 
 # With as large a share of blocks disturbed from outside, a result says more about the disturbance than about a profile.
@@ -75,8 +76,7 @@ def _of_image(summary: Summary, one: Comparison, arm: Arm) -> str | None:
         return disturbed
     matters = one.speedup is not None and not one.speedup.within_margin
     if one.verdict == FASTER and matters:
-        command = shlex.join(summary.plan.own.argv) if summary.plan.own else "your command"
-        return f"use {arm.name}: runner exec {there}{gpus(summary.plan, arm.engine)} -- {command}"
+        return f"use {arm.name}: {_exec(summary, arm)}"
     if one.verdict == SLOWER and matters:
         return f"stay with {reference.name}: {arm.name} is slower here"
     return _next(summary, one, arm)
@@ -97,8 +97,7 @@ def _on_several_workloads(summary: Summary) -> list[str]:
     best, fast = ([name for name in names if name not in wrong] for names in (across.everywhere(summary), winners))
     if best:
         arm = of_profile[best[0]]
-        use = f"runner exec {_there(summary, arm)}{gpus(summary.plan, arm.engine)} -- your command"
-        texts.append(f"use {best[0]}, which is faster on all of these: {use}")
+        texts.append(f"use {best[0]}, which is faster on all of these: {_exec(summary, arm)}")
     elif fast:
         arm = of_profile[fast[0]]
         device = f" --device {CUDA}" if gpus(summary.plan, arm.engine) else ""
@@ -120,12 +119,12 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
     if comparison.speedup and comparison.speedup.within_margin:
         return f"choose {reference} or {arm.name} for other reasons than speed"
     if comparison.verdict == FASTER:
-        command = shlex.join(summary.plan.own.argv) if summary.plan.own else "your command"
+        command = None
         if (ranks := summary.plan.ranks_of(arm)) > 1:
             each = summary.plan.parts_of(arm)  # on a node
             nodes = f"--nnodes {ranks // each} " if ranks > each else ""
             command = f"torchrun {nodes}--nproc-per-node {each} ... (with 'ranks: {each}' in the profile)"
-        return f"use {arm.profile}: runner exec {there}{gpus(summary.plan, arm.engine)} -- {command}"
+        return f"use {arm.profile}: {_exec(summary, arm, command)}"
     if comparison.verdict == SLOWER:
         return f"leave {arm.name} alone here: {reference} is faster"
     if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:
@@ -140,7 +139,8 @@ def _named(summary: Summary, name: str) -> str:
     if name in (*profile.names(), *profile.local_names()):
         return name
     given = (word for word in summary.command if word.endswith((".yaml", ".yml")) and Path(word).stem == name)
-    return next(given, f"{name}.yaml")
+    file = next(given, f"{name}.yaml")
+    return str(Path(file).absolute()) if from_folder(summary.plan) else file
 
 
 def _there(summary: Summary, arm: Arm) -> str:
@@ -151,6 +151,24 @@ def _there(summary: Summary, arm: Arm) -> str:
     pairs = [*([] if local else [("engine", arm.engine)]), *(pair for pair in given.items() if pair[0] in means)]
     options = [word for name, value in pairs for word in (f"--{name.replace('_', '-')}", value)]
     return shlex.join([_named(summary, arm.profile), *options])
+
+
+def _exec(summary: Summary, arm: Arm, command: str | None = None) -> str:
+    """The training that was measured, or another ``command``, under the arm's profile and with what was kept for it."""
+    plan = summary.plan
+    options = [word for name in summary.kept_variables if name not in CHOOSING for word in ("--keep-env", name)]
+    options += ["--allow-unknown"] if "--allow-unknown" in summary.command else []
+    given = "".join(f" {word}" for word in map(shlex.quote, options))
+    own = shlex.join(plan.own.argv) if plan.own else "your command"
+    there = f"{_there(summary, arm)}{given}{gpus(plan, arm.engine)}"
+    return f"{from_folder(plan)}runner exec {there} -- {command or own}"
+
+
+def from_folder(plan: Plan) -> str:
+    """What comes before a command of the user's own that starts in another folder than the current one."""
+    if plan.own is None or Path(plan.own.folder).resolve() == Path.cwd():
+        return ""
+    return f"cd {shlex.quote(plan.own.folder)} && "
 
 
 def gpus(plan: Plan, engine: str) -> str:

@@ -23,9 +23,9 @@ from typing import Any, NoReturn
 from runner import __version__, atomic, measure, record
 from runner.blocks import skipped_steps
 from runner.errors import InputError
-from runner.profile import suggestion
 from runner.record import FILE_NAME, Event
 from runner.statistics.interval import MIN_BLOCKS
+from runner.suggestion import suggestion
 from runner.summary import summarise
 
 FOLDER = Path("baselines")

@@ -18,8 +18,8 @@ from typing import Any, Literal
 from runner import yamlfile
 from runner.environment import Environment
 from runner.errors import InputError
-from runner.profile import suggestion
 from runner.resolve import GET
+from runner.suggestion import suggestion
 from runner.values import TYPES, Kind, SettingsError, numbers, refusal
 from runner.worker.sensitive import is_sensitive
 from runner.yamlfile import YamlFile
@@ -272,7 +272,7 @@ def _unknown(name: str) -> Problem | None:
         if difflib.SequenceMatcher(None, name.upper(), near).ratio() < _NEAR:
             return None
     wrong = "no library is known to read it" + (f" (did you mean '{near}'?)" if near else "")
-    return Problem(name, "unknown", wrong, "correct the name, or give --allow-unknown")
+    return Problem(name, "unknown", wrong, "correct the name")
 
 
 def _reads(wanted: str, version: str | None) -> bool:
@@ -284,10 +284,10 @@ def _reads(wanted: str, version: str | None) -> bool:
     return newer if match.group(1) == ">=" else not newer
 
 
-def require(environment: Environment, inspection: Mapping[str, Any], allow_unknown: bool = False) -> None:
+def require(environment: Environment, inspection: Mapping[str, Any], allow_unknown: bool | None = None) -> None:
     """Raise InputError if a profile sets what would have no effect in the image that was inspected.
 
-    With ``allow_unknown`` names and keys that are not in the catalogue pass.
+    With ``allow_unknown`` (None: the command has no such option) names and keys that are not in the catalogue pass.
     """
     problems = [
         problem
@@ -295,5 +295,6 @@ def require(environment: Environment, inspection: Mapping[str, Any], allow_unkno
         if not (allow_unknown and problem.kind == "unknown")
     ]
     if problems:
+        option = ", or give --allow-unknown" if allow_unknown is False and problems[0].kind == "unknown" else ""
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise InputError(f"profile '{environment.profile}' sets {problems[0]}{more}")
+        raise InputError(f"profile '{environment.profile}' sets {problems[0]}{option}{more}")

@@ -39,11 +39,8 @@ COMMANDS = {
     "export-results": "write what was recorded for other tools: csv, json, parquet or openmetrics",
 }
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # a batch system's end of time, a terminal that has gone
-OWN_COMMAND = ("exec",)  # what follows `--` is a command with options of its own
-EXIT_STATUSES = (
-    "exit status: 0 done, 1 a worker failed, a profile was not in effect or a baseline was missed, 2 bad input, "
-    "130 interrupted"
-)
+OWN_COMMAND = ("exec", "doctor")  # what follows `--` is a command with options of its own
+EXIT_STATUSES = "exit status: 0 done, 1 a worker failed or a profile was not in effect, 2 bad input, 130 interrupted"
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:

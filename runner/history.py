@@ -12,7 +12,7 @@ from typing import Any
 
 from runner import record
 from runner.errors import InputError
-from runner.plan import Arm, Plan
+from runner.plan import Plan
 from runner.record import FILE_NAME
 from runner.summary import Comparison, Summary, summarise
 
@@ -41,7 +41,7 @@ class Run:
         return {
             "folder": str(self.folder),
             "started": self.started.isoformat(timespec="seconds"),
-            "profiles": list(dict.fromkeys(arm.profile for arm in subjects(plan))),
+            "profiles": list(dict.fromkeys(arm.profile for arm in plan.subjects)),
             "engines": engines(plan),
             "workload": plan.workload,
             "modes": plan.options.text(),
@@ -148,11 +148,6 @@ def entries(
 def natural(name: str) -> list[tuple[int, str]]:
     """What sorts node2 before node10."""
     return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
-
-
-def subjects(plan: Plan) -> tuple[Arm, ...]:
-    """The arms that a run is about: those that are compared, or the reference where it is alone."""
-    return plan.subjects
 
 
 def engines(plan: Plan) -> list[str]:

@@ -24,7 +24,7 @@ from runner.statistics.sequential import Design, at_look, design, may_stop
 from runner.statistics.steady import steady
 from runner.worker.fashion_mnist import SYNTHETIC
 from runner.worker.modes import CUDA, Options
-from runner.worker.sensitive import is_sensitive
+from runner.worker.sensitive import asked_for, is_sensitive
 from runner.worker.workloads import GENERATED
 
 # Why a run ended; the reasons that mean it was completed.
@@ -63,9 +63,10 @@ class Job:
         """The start of one worker of ``arm``, its environment made larger by ``padding`` bytes."""
         environment, data = self.environments[arm.name], self.plan.trained(arm).data
         settings = {name: value for name, value in self.kept.items() if is_sensitive(name)}
+        told = asked_for(environment.variables) if self.plan.own else {}  # the command may replace them
         return Task(
             arguments=arguments,
-            variables={**settings, **environment.variables, **({PADDING: "x" * padding} if padding else {})},
+            variables={**settings, **environment.variables, **told, **({PADDING: "x" * padding} if padding else {})},
             inherited=self.inherited,
             prefix=environment.prefix,
             data=None if self.plan.own or data in NO_FOLDER else data,
@@ -268,8 +269,12 @@ def _fix_design(run: _Run, blocks: int) -> None:
 
 
 def _can_be_laid_over(run: _Run, arm: Arm) -> bool:
-    """Whether warm-up is looked for: in samples with equally many steps, which a user's log need not have."""
-    return not run.plan.epochs and len({len(curve) for curve in step_curves(run.events, arm)}) == 1
+    """Whether warm-up is looked for: in samples with equally many steps, which a user's log need not have.
+
+    What is left out is left out of all arms of one command, so that all of these must have as many.
+    """
+    alike = [arm] if run.plan.own is None else run.plan.arms
+    return not run.plan.epochs and len({len(curve) for one in alike for curve in step_curves(run.events, one)}) == 1
 
 
 def _told(outcome: Outcome) -> Outcome:

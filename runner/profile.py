@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn, cast
@@ -13,6 +11,7 @@ from typing import Any, Literal, NoReturn, cast
 from runner import yamlfile
 from runner.errors import InputError
 from runner.expressions import FACTS, ExpressionError, expand
+from runner.suggestion import suggestion
 from runner.worker.libraries import FILE_NAMES
 from runner.yamlfile import YamlFile
 
@@ -68,12 +67,6 @@ class Profile:
     def on_gpus(self) -> bool:
         """Whether it is for training on GPUs, which must be looked for then."""
         return "gpus" in self.needs
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """`` (did you mean 'x'?)`` for the nearest known word, or nothing."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean '{near[0]}'?)" if near else ""
 
 
 def names(folder: Path = PROFILE_FOLDER) -> list[str]:

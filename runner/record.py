@@ -52,7 +52,7 @@ class Record:
                 f"{folder}: results can't be written there: {error.strerror}; give another folder with --output"
             ) from None
         record = Record(path, _locked(descriptor, path))
-        if b"\n" in path.read_bytes():
+        if is_begun(folder):
             os.close(descriptor)
             go_on = f"continue it with --resume {shlex.quote(str(folder))}"
             raise InputError(f"{path}: holds a run already; {go_on}, or give another folder")
@@ -132,6 +132,15 @@ def read(folder: Path, kind: str = "run", parse: Callable[[bytes], Any] = json.l
 def first(folder: Path, kind: str = "run") -> Event:
     """The event that a record begins with. Raises InputError as ``read`` does, but looks at the first line only."""
     return _read(folder, kind, False, json.loads)[0]
+
+
+def is_begun(folder: Path) -> bool:
+    """Whether there is a record that can be gone on with: a run that was killed at once left no whole line."""
+    try:
+        with (folder / FILE_NAME).open("rb") as file:
+            return file.readline().endswith(b"\n")
+    except OSError:
+        return False
 
 
 def is_search(folder: Path) -> bool:

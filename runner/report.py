@@ -18,6 +18,8 @@ from runner.wording import Row
 
 WIDTH = 80
 LABEL_WIDTH = 9
+# What may be a command to paste, by its label, and how that begins.
+PASTED, COMMAND = ("next", "use it", "record"), "runner "
 STYLES = {"good": "bold green", "bad": "bold red", "plain": ""}
 STDERR_LINES = 3
 BLANKS = re.compile(" +(?=\n)")
@@ -87,7 +89,13 @@ def items(out: Console, rows: Iterable[Row], width: int = LABEL_WIDTH) -> None:
 
 
 def item(out: Console, label: str, text: str, style: str = "", width: int = LABEL_WIDTH) -> None:
-    """A label in a column of its own, so that a long text goes on below itself."""
+    """A label in a column of its own, so that a long text goes on below itself.
+
+    What has a command in it is one line, however long: broken by line ends that could not be pasted.
+    """
+    if label in PASTED and COMMAND in text:
+        out.print(Text(f"{label:<{width}}").append(text, style), soft_wrap=True)
+        return
     grid = Table.grid()
     grid.add_column(width=width)
     grid.add_column(overflow="fold")

@@ -112,7 +112,6 @@ class Sample:
     began_s: float
     step_s: list[float]
     marks: list[str]
-    padding_bytes: int | None
 
     @property
     def mean_step_s(self) -> float:
@@ -343,7 +342,6 @@ def _samples(events: Sequence[Event], plan: Plan) -> list[Sample]:
                     began_s=passed,
                     step_s=event["step_s"][skipped[event["arm"]] :],
                     marks=marks(event),
-                    padding_bytes=event.get("padding_bytes"),
                 )
             )
         passed += event.get("worker_seconds", 0.0)

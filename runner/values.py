@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from runner.profile import suggestion
+from runner.suggestion import suggestion
 
 
 @dataclass(frozen=True)
@@ -224,9 +224,7 @@ def _settings(kind: Kind, value: str, version: str | None) -> None:
         inner = kind.keys.get(key)
         if inner is None:
             near = suggestion(key, kind.keys)
-            raise SettingsError(
-                f"key '{key}' is not known{near}", "correct the key, or give --allow-unknown", unknown_key=True
-            )
+            raise SettingsError(f"key '{key}' is not known{near}", "correct the key", unknown_key=True)
         if inner.since and version is not None and numbers(version) < numbers(inner.since):
             raise SettingsError(f"{key} needs version {inner.since} and the image has {version}", f"remove {key}")
         refused = refusal(inner, setting)

@@ -107,7 +107,7 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
     together = of_ranks(int(where.split()[1]), behaviour, evidence) if where.endswith("ranks") else {}
     return {
         "seconds": seconds,
-        "step_s": [seconds / steps] * steps,
+        "step_s": [seconds / steps * (3 if step < behaviour.get("slow_steps", 0) else 1) for step in range(steps)],
         "warmup_step_s": [seconds / steps] * warmup_steps,
         "losses": [] if own else behaviour.get("losses") or [2.3 - step / 1000 for step in range(steps)],
         "images_per_step": None if own else behaviour.get("images_per_step", 64),

@@ -43,7 +43,8 @@ class Simulation:
         ``signal``, exit with ``status``, print with ``text``) counts ``from`` the nth start, the first being 0.
         ``evidence``, ``digests``, ``losses``, ``throttled_s``, ``usage``, ``unit``, ``modes``, ``gpu``, ``backend`` and
         ``exchange`` replace what they would print, and ``quality`` is what a test finds where one is asked for.
-        ``communication`` is what several ranks say of theirs, and ``of_rank`` what one of them does otherwise.
+        Their first ``slow_steps`` take three times as long. ``communication`` is what several ranks say of theirs, and
+        ``of_rank`` what one of them does otherwise.
         """
         self._config["workers"][name] = {"seconds": STEADY, **behaviour}
         self._save()

@@ -129,7 +129,7 @@ def test_wrong_catalogue_data_is_an_error_that_names_file_and_line(tmp_path, tex
 )
 def test_an_unknown_variable_comes_with_the_nearest_name(name, near):
     said = f"{name}: no library is known to read it (did you mean '{near}'?)"
-    assert problem(name, "1") == f"{said}; correct the name, or give --allow-unknown"
+    assert problem(name, "1") == f"{said}; correct the name"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner import __version__
+from runner.commands import calibrate, loader_grid, plan
 from tests.conftest import command_line
 from tests.simulation import times
 
@@ -20,6 +21,18 @@ MEASURING = (
     "--steps", "--warmup-steps", "--timeout",
     "--seed", "--data", "--keep-env", "--output", "--json", "--command", "--metric", "--unit", "--warmup-lines",
 )  # fmt: skip
+# Of these, by command, those that it always refuses.
+REFUSED = {"plan": plan.REFUSED, "calibrate": calibrate.REFUSED, "loader-grid": loader_grid.NOT_HERE}
+
+
+def hidden(command):
+    return {f"--{name.removeprefix('own_').replace('_', '-')}" for name in REFUSED[command]}
+
+
+def shown(command):
+    return [option for option in MEASURING if option not in hidden(command)]
+
+
 SLURM = (
     "--engine", "--nproc", "--nodelist", "--partition", "--time", "--sbatch", "--start-within", "--detach", "--dry-run",
 )  # fmt: skip
@@ -48,11 +61,19 @@ FLAGS = {
     ),
     "bench": ("PROFILE", "--engine", "--nproc", "--nodes", "--backend", "--against-image", "--against-sif", *MEASURING),
     "submit": ("PROFILE", "--nodes", *SLURM, *MEASURING),
-    "plan": ("PROFILE", "--engine", *MEASURING),
-    "calibrate": ("--engine", *MEASURING),
+    "plan": ("PROFILE", "--engine", *shown("plan")),
+    "calibrate": ("--engine", *shown("calibrate")),
     "matrix": ("PROFILE", "--engine", *MEASURING),
     "compare-engines": ("PROFILE", "--engines", *MEASURING),
-    "loader-grid": ("PROFILE", "--engine", "--workers", "--batches", "--prefetch", "--pin-memory", *MEASURING),
+    "loader-grid": (
+        "PROFILE",
+        "--engine",
+        "--workers",
+        "--batches",
+        "--prefetch",
+        "--pin-memory",
+        *shown("loader-grid"),
+    ),
     "profile-ops": (
         "PROFILE2",
         "--engine",
@@ -97,6 +118,25 @@ def test_help_of_a_command_is_enough_to_work_with(cli, command):
     for line in result.stdout.splitlines():
         if line.startswith("  --"):
             assert len(line.split("  ")) > 2, line
+
+
+@pytest.mark.parametrize("command", REFUSED)
+def test_help_has_no_word_of_what_is_always_refused(cli, command):
+    lines = cli(command, "--help", COLUMNS="200").stdout.splitlines()
+    listed = {line.split()[0] for line in lines if line.startswith("  --")}
+    assert len(listed) > 20
+    assert not listed & hidden(command)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("doctor", "exit status: 0 nothing found that is a reason to stop, 1 such a reason, 2 bad input"),
+        ("submit", "with --nproc 120s for each profile, the baseline too, and for each of two single processes"),
+    ],
+)
+def test_help_says_what_is_a_command_s_own(cli, command, words):
+    assert words in " ".join(cli(command, "--help", COLUMNS="200").stdout.split())
 
 
 def test_help_lists_the_commands_and_the_exit_statuses(cli):

@@ -62,4 +62,4 @@ def test_a_profile_is_what_is_compared_and_not_what_it_is_compared_with(tmp_path
     )
     for arms, expected in ((alone, ["baseline"]), (compared, ["mine"]), (calibration, ["baseline"])):
         begun, _ = history.beginnings([write(tmp_path, run_events(*arms))])
-        assert [one.profile for one in history.subjects(begun[0].plan)] == expected
+        assert [one.profile for one in begun[0].plan.subjects] == expected

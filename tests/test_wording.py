@@ -52,6 +52,13 @@ def test_advice_names_the_file_that_was_given():
     assert "use mine: runner exec 'my profiles/mine.yml' -- your command" in said(events)
 
 
+def test_a_command_to_paste_is_one_line_however_long_it_is():
+    events = events_of()
+    events[0]["command"] = ["runner", "bench", f"/a/{'long ' * 30}folder/mine.yaml"]
+    (line,) = [line for line in printed(events).splitlines() if line.startswith("next ")]
+    assert line.endswith("folder/mine.yaml' -- your command")
+
+
 def test_advice_after_ranks_on_several_nodes_starts_as_many_on_each():
     summary = summarise(events_of())
     (row,) = advice.rows(replace(summary, plan=replace(summary.plan, ranks=4, nodes=2)))

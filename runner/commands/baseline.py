@@ -14,7 +14,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from runner import baseline, baseline_report, engines, profile, report
+from runner import baseline, baseline_report, engine_options, engines, profile, report
 from runner.arguments import count, duration, share
 from runner.baseline import Baseline
 from runner.baseline_diff import Changes, changes, differences, machine_pairs, obstacles, unequal
@@ -71,20 +71,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_measuring(parser: argparse.ArgumentParser) -> None:
-    measuring.add_engine_options(parser)
+    engine_options.add(parser)
     group = parser.add_argument_group("measuring")
     group.add_argument("--profile", metavar="FILE", action="append",
                        help="where a profile of the baseline is, if not in envprofiles/")  # fmt: skip
     group.add_argument("--blocks", metavar="N", type=count, help="measure so many (default: as many as it has)")
     group.add_argument("--budget", type=duration, help=argparse.SUPPRESS)  # known, to say what to give instead
     group.add_argument("--timeout", metavar="TIME", type=duration, help="stop a worker that takes longer")
-    group.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    group.add_argument("--keep-env", metavar="NAME", action="append",
-                       help="let workers inherit this variable although it can change the outcome")  # fmt: skip
-    group.add_argument("--force", action="store_true", help="measure although it is known to be worthless")
-    group.add_argument("--allow-unknown", action="store_true",
-                       help="let a profile set variables that nothing is known to read")  # fmt: skip
-    group.add_argument("--output", metavar="DIR", type=Path, help="folder for the record (default: in results/)")
+    measuring.add_worker_options(group)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -203,7 +197,7 @@ def _same_machine(settings: argparse.Namespace, old: Baseline) -> None:
     """Refuse another kind of machine before minutes are spent on it."""
     how, own = training.options(settings), settings.own is not None
     inherited, _ = clean(os.environ, keep=training.choosing(how))
-    for name, engine in engines.get_all(list(old.document["engines"]), measuring.engine_options(settings)).items():
+    for name, engine in engines.get_all(list(old.document["engines"]), engine_options.given(settings)).items():
         now = inspect(engine, inherited, gpus=training.on_gpus(how, own))
         pairs = machine_pairs(old.document["engines"][name]["inspection"], now)
         _refuse(old, [unequal(pair) for pair in pairs if pair[1] != pair[2]])

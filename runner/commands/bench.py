@@ -23,8 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ranks.add_option(parser, "and measure how that scales")
     ranks.add_nodes_option(parser)
     each = f"with --workload all {BUDGET_EACH_S:g}s for each profile on each, the baseline too"
-    with_ranks = f"with --nproc {ranks.BUDGET_EACH_S:g}s for each of these and for one process"
-    measuring.add_measuring_options(parser, budget=f"4m; {each}; {with_ranks}")
+    measuring.add_measuring_options(parser, budget=f"4m; {each}; {ranks.BUDGET}")
     against_image.add_options(parser)
 
 

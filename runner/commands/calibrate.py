@@ -10,17 +10,19 @@ from runner.errors import InputError
 from runner.plan import REFERENCE_PROFILE, Arm
 
 BUDGET_S = 180.0
+REFUSED = ("full", "epochs")
 AGAIN = "again"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
-    measuring.add_measuring_options(parser, budget="3m")
+    measuring.add_measuring_options(parser, budget="3m", refused=REFUSED)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.full:
-        raise InputError("calibrate takes no --full: one run each does not show how much they vary")
+    for name in REFUSED:
+        if getattr(arguments, name):
+            raise InputError(f"calibrate takes no --{name}: one training each does not show how much they vary")
     engine = arguments.engine or "local"
     if arguments.resume is None:
         arguments.budget = arguments.budget or BUDGET_S

@@ -13,9 +13,8 @@ from dataclasses import asdict, replace
 
 from rich.text import Text
 
-from runner import catalogue, engines, profile, report
+from runner import catalogue, engine_options, engines, profile, report
 from runner.arguments import duration
-from runner.commands import measuring
 from runner.doctor import diagnose
 from runner.doctor.finding import Finding, Situation
 from runner.doctor.outside import watch as watch_process
@@ -39,28 +38,29 @@ SHORTEST_S = 2.0
 TRIAL = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "3")
 # What a profile expects of NCCL, which one process does not use.
 OF_RANKS = "nccl."
+EXIT_STATUSES = "exit status: 0 nothing found that is a reason to stop, 1 such a reason, 2 bad input, 130 interrupted"
 COLOURS = {"stop": "bold red", "warn": "bold yellow", "note": "bold"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXIT_STATUSES
     parser.usage = "runner doctor [options] [PROFILE] | runner doctor [options] -- COMMAND..."
     parser.add_argument("profile", metavar="PROFILE", nargs="?", help="name of a profile, or a YAML file")
-    parser.add_argument("own_command", metavar="COMMAND", nargs="*", help="after --: watch this instead")
+    parser.add_argument("without_dashes", metavar="COMMAND", nargs="*", help="after --: watch this instead")
     parser.add_argument("--watch", metavar="TIME", type=duration, default=WATCH_S,
                         help="how long to watch the command before it is stopped (default: 10s)")  # fmt: skip
     parser.add_argument("--engine", help=f"where to look: {', '.join(engines.ENGINES)} (default: local)")
     parser.add_argument("--json", action="store_true", help="print JSON for scripts")
-    measuring.add_engine_options(parser)
+    engine_options.add(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if "--" in sys.argv:
-        command = sys.argv[sys.argv.index("--") + 1 :]
-        if len(arguments.own_command) + (arguments.profile is not None) != len(command):
+    if arguments.own_command is not None:
+        if arguments.profile is not None:
             raise InputError("doctor: give a PROFILE, or a command after --, and not both")
-        findings = _of_command(command, arguments.watch)
-    elif arguments.own_command:
-        raise InputError(f"doctor: '{arguments.own_command[0]}': a command to watch comes after --")
+        findings = _of_command(arguments.own_command, arguments.watch)
+    elif arguments.without_dashes:
+        raise InputError(f"doctor: '{arguments.without_dashes[0]}': a command to watch comes after --")
     else:
         findings = _of_profile(arguments)
     if arguments.json:
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     chosen = profile.load(arguments.profile or REFERENCE_PROFILE)
-    engine, inherited = measuring.one_engine(arguments)
+    engine, inherited = engine_options.engine(arguments)
     kept = {name: inherited[name] for name in CHOOSING if name in inherited}
     inspection = inspect(engine, inherited, chosen.prefix[:1], gpus=chosen.on_gpus or None)
     environment = resolve(chosen, inspection)

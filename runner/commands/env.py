@@ -7,7 +7,8 @@ import os
 import platform
 import sys
 
-from runner.commands import measuring, resolving
+from runner import engine_options
+from runner.commands import resolving
 from runner.commands.resolving import Looked
 from runner.engines import container, gpus
 from runner.engines.base import PROJECT
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
                 f"profile '{environment.profile}' needs {', '.join(needs)}, and --format {arguments.format} needs the "
                 "paths inside an image: add --engine docker with --image, or --engine apptainer with --sif"
             )
-    limits = tuple(container.limits(measuring.engine_options(arguments)))
+    limits = tuple(container.limits(engine_options.given(arguments)))
     stray = _stray(looked) if chosen.cleans and looked.engine.name == "local" else ()
     resolved = _resolved(looked, limits, stray)
     text = chosen.render(resolved)

@@ -128,7 +128,8 @@ def _environment(arguments: argparse.Namespace) -> dict[str, Any]:
     if environment is None:
         from runner.execution import resolving
 
-        environment = resolving.make(arguments, resolving.engine(arguments), asked)
+        engine, inherited = engine_options.engine(arguments)
+        environment = resolving.make(arguments.profile, engine, inherited, asked, arguments.allow_unknown)
     return environment
 
 

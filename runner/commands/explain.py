@@ -11,9 +11,8 @@ from typing import Any
 
 from rich.text import Text
 
-from runner import catalogue, engines, profile, report
+from runner import catalogue, engine_options, engines, profile, report
 from runner.catalogue import Variable
-from runner.commands import measuring
 from runner.effect import look_up
 from runner.engines.base import Engine, Task
 from runner.errors import MEASURED, InputError
@@ -39,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="an environment variable, for example KMP_BLOCKTIME")
     parser.add_argument("--json", action="store_true", help="print JSON for scripts")
     parser.add_argument("--engine", help=f"look inside it: {', '.join(engines.ENGINES)} (default: local)")
-    measuring.add_engine_options(parser)
+    engine_options.add(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -48,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         near = catalogue.nearest(arguments.name)
         meant = f" (did you mean '{near}'?)" if near else ""
         raise InputError(f"no variable '{arguments.name}' in the catalogue{meant}")
-    engine, inherited = measuring.one_engine(arguments)
+    engine, inherited = engine_options.engine(arguments)
     inspection = inspect(engine, inherited)
     present = catalogue.readers(inspection)
     document = {

@@ -11,6 +11,7 @@ from runner.engines.base import PROJECT
 from runner.errors import MEASURED, InputError
 from runner.exports import FORMATS, Format
 from runner.exports.rows import Row
+from runner.folders import short
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,5 +54,4 @@ def _rows(chosen: Format, folder: Path) -> list[Row]:
 
 def _default() -> Path:
     """Named as from where the user is: it becomes a part of each row."""
-    folder = PROJECT / "results"
-    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+    return short(PROJECT / "results")

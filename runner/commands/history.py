@@ -15,6 +15,7 @@ from runner import history, report, wording
 from runner.arguments import count, moment
 from runner.engines.base import PROJECT
 from runner.errors import MEASURED
+from runner.folders import short
 from runner.history import Beginning, Entry, Run, Unread
 from runner.plan import REFERENCE_PROFILE
 from runner.summary import Comparison
@@ -58,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _begun_as_wanted(one: Beginning, arguments: argparse.Namespace) -> bool:
     return (
-        (arguments.profile is None or arguments.profile in [arm.profile for arm in history.subjects(one.plan)])
+        (arguments.profile is None or arguments.profile in [arm.profile for arm in one.plan.subjects])
         and (arguments.engine is None or arguments.engine in history.engines(one.plan))
         and (arguments.since is None or one.started >= arguments.since)
     )
@@ -74,15 +75,14 @@ def _found_as_wanted(run: Run, arguments: argparse.Namespace) -> bool:
 
 
 def _show(entries: list[Entry], unread: list[Unread], place: Path, found: int, out: Console) -> None:
-    shown = place.relative_to(Path.cwd()) if place.is_absolute() and place.is_relative_to(Path.cwd()) else place
     if found == 0:
-        out.print(Text(f"no runs in {shown}; measure one with: runner bench PROFILE"), soft_wrap=True)
+        out.print(Text(f"no runs in {short(place)}; measure one with: runner bench PROFILE"), soft_wrap=True)
     elif not entries and len(unread) < found:
-        out.print(Text(f"none of the {found} runs in {shown} is like that"), soft_wrap=True)
+        out.print(Text(f"none of the {found} runs in {short(place)} is like that"), soft_wrap=True)
     elif entries:
         runs = [run for entry in entries for run in entry.runs]
         names = min(NAME_WIDTH, max(len(_label(run, arm)) for run in runs for arm in _names(run)))
-        out.print(Text(f"runs in {shown}, the latest first"), soft_wrap=True)
+        out.print(Text(f"runs in {short(place)}, the latest first"), soft_wrap=True)
         for entry in entries:
             _entry(entry, names, out)
     for one in unread:
@@ -125,7 +125,7 @@ def _entry(entry: Entry, names: int, out: Console) -> None:
 
 
 def _names(run: Run) -> list[str]:
-    return [arm.name for arm in history.subjects(run.summary.plan)]
+    return [arm.name for arm in run.summary.plan.subjects]
 
 
 def _label(run: Run, name: str) -> str:

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                        help=f"batches that each worker makes ahead (default: {_listed(PREFETCH)})")  # fmt: skip
     group.add_argument("--pin-memory", action="store_true",
                        help="measure each with pinned memory too, which takes an accelerator")  # fmt: skip
-    measuring.add_measuring_options(parser, budget=f"{BLOCKS} blocks, however long they take")
+    measuring.add_measuring_options(parser, budget=f"{BLOCKS} blocks, however long they take", refused=NOT_HERE)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -10,18 +10,20 @@ import secrets
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from runner import __version__, calibration, catalogue, engines, image_differences, measure, profile, record, report
-from runner import engine_options as options_of_engines
 from runner.arguments import count, duration, refuse_others, share
 from runner.commands import own_command, ranks, training
+from runner.engine_options import add as add_engine_options
+from runner.engine_options import given as given_engine_options
 from runner.engines.base import PROJECT, Engine, EngineOptions
 from runner.environment import Environment, clean
 from runner.errors import FAILED, INTERRUPTED, MEASURED, InputError
+from runner.folders import quoted, short
 from runner.inspect_image import inspect
 from runner.machine_lock import machine_lock
 from runner.measure import Job
@@ -32,7 +34,6 @@ from runner.progress import Progress
 from runner.record import Event, Record
 from runner.resolve import of_rank, resolve
 from runner.summary import summarise
-from runner.worker.gpus import CHOOSING
 from runner.worker.sensitive import WHERE
 from runner.worker.workloads import DEFAULT, GENERATED, WORKLOADS, get
 
@@ -44,28 +45,11 @@ RESULTS = PROJECT / "results"
 Then = Callable[[Path], int]
 
 
-def add_engine_options(parser: argparse.ArgumentParser) -> None:
-    """The options of EngineOptions, by the same names."""
-    options_of_engines.add(parser)
+def add_measuring_options(parser: argparse.ArgumentParser, budget: str = "4m", refused: Collection[str] = ()) -> None:
+    """``budget`` is what the help names as the command's default.
 
-
-def engine_options(arguments: argparse.Namespace) -> EngineOptions:
-    given = {name: getattr(arguments, name) for name in EngineOptions.names()}
-    for name in ("python", "sif"):  # workers start elsewhere, and a run may be resumed from elsewhere
-        if given[name] and os.sep in given[name]:
-            given[name] = str(Path.cwd() / given[name])  # not resolved: an environment's interpreter is a link
-    return EngineOptions(**given)
-
-
-def one_engine(arguments: argparse.Namespace) -> tuple[Engine, dict[str, str]]:
-    """The engine that a command is to look into (--engine, or local), and the variables that its worker may inherit."""
-    name = arguments.engine or "local"
-    inherited, _ = clean(os.environ, keep=CHOOSING)
-    return engines.get_all([name], engine_options(arguments))[name], inherited
-
-
-def add_measuring_options(parser: argparse.ArgumentParser, budget: str = "4m") -> None:
-    """``budget`` is what the help names as the command's default."""
+    The help has no word of the options that are ``refused``: they are known, to say what to give instead.
+    """
     add_engine_options(parser)
     group = parser.add_argument_group("measuring")
     group.add_argument("--resume", metavar="DIR", type=Path, help="go on with the interrupted run in this folder")
@@ -88,6 +72,16 @@ def add_measuring_options(parser: argparse.ArgumentParser, budget: str = "4m") -
     group.add_argument("--timeout", metavar="TIME", type=duration,
                        help="stop a worker that takes longer (default: 5m, with --full 2h)")  # fmt: skip
     group.add_argument("--seed", metavar="N", type=count, help="of the random order of blocks (default: random)")
+    add_worker_options(group)
+    group.add_argument("--json", action="store_true", help="print JSON for scripts instead of the report")
+    own_command.add_own_command_options(parser)
+    for action in parser._actions:  # of several modules, and argparse has no other list
+        if action.dest in refused:
+            action.help = argparse.SUPPRESS
+
+
+def add_worker_options(group: argparse._ArgumentGroup) -> None:
+    """Those of what workers are given, of what they may be, and of where it is recorded."""
     group.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
     group.add_argument("--keep-env", metavar="NAME", action="append",
                        help="let workers inherit this variable although it can change the outcome")  # fmt: skip
@@ -95,8 +89,6 @@ def add_measuring_options(parser: argparse.ArgumentParser, budget: str = "4m") -
     group.add_argument("--allow-unknown", action="store_true",
                        help="let a profile set variables that nothing is known to read")  # fmt: skip
     group.add_argument("--output", metavar="DIR", type=Path, help="folder for the record (default: in results/)")
-    group.add_argument("--json", action="store_true", help="print JSON for scripts instead of the report")
-    own_command.add_own_command_options(parser)
 
 
 def run(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then: Then | None = None) -> int:
@@ -115,7 +107,9 @@ def run_locked(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], t
     try:
         return _start(arguments, title, arms, then) if arguments.resume is None else _resume(arguments, then)
     except record.RecordFull as error:
-        go_on = f"make room, then runner bench --resume {shlex.quote(str(error.folder))}"
+        if arguments.command == "plan":
+            raise InputError(f"{error}; make room, then start it again") from None
+        go_on = f"make room, then runner bench --resume {quoted(error.folder)}"
         raise InputError(f"{error}; what was recorded is safe: {go_on}") from None
 
 
@@ -205,7 +199,7 @@ def surroundings(arguments: argparse.Namespace, arms: Sequence[Arm], commands: S
     wanted = [*(arguments.keep_env or ()), *training.choosing(how)]
     inherited, removed = clean(os.environ, [*wanted, *_where(own)])
     kept = {name: inherited[name] for name in wanted if name in inherited}
-    options = engine_options(arguments)
+    options = given_engine_options(arguments)
     used = engines_of(arms, options)
     seen = _look(used, inherited, commands, training.on_gpus(how, own), contents=any(arm.image for arm in arms))
     return Surroundings(options, used, inherited, kept, removed, seen)
@@ -227,7 +221,7 @@ def plan_of(
     """What the options say; ``trained`` is a workload's name, or that of a command of the user's own."""
     workloads = training.names(arms, trained)
     workload = get(DEFAULT if own else workloads[0])
-    several, every = len(workloads) > 1 and not own and not arguments.full, trained == own_command.EVERY
+    several, every = len(workloads) > 1 and not own and not arguments.full, trained == own_command.EVERY and not own
     plan = Plan(
         arms=arms,
         engine_options=around.options.to_json(),
@@ -343,7 +337,6 @@ def _measure(job: Job, opened: Record, events: list[Event], arguments: argparse.
     """Measure, record how it ended, report, and return the exit status."""
     as_json = arguments.json
     folder = opened.path.parent
-    shown = folder.relative_to(Path.cwd()) if folder.is_absolute() and folder.is_relative_to(Path.cwd()) else folder
     try:
         with Progress(0.0 if job.plan.epochs else job.plan.budget_s, quiet=as_json) as progress:
             reason = measure.measure(job, opened, events, progress)
@@ -357,11 +350,12 @@ def _measure(job: Job, opened: Record, events: list[Event], arguments: argparse.
     if as_json:
         print(json.dumps({**summary.to_json(), "record": str(folder)}))
     else:
-        report.show(summary, str(shown), report.console())
+        report.show(summary, str(short(folder)), report.console())
     if reason == measure.INTERRUPTED:
         # a plan is so short that it is begun anew
-        resume = f"go on with: runner bench --resume {shlex.quote(str(shown))}"
-        go_on = "start it again" if arguments.command == "plan" else resume
+        go_on = (
+            "start it again" if arguments.command == "plan" else f"go on with: runner bench --resume {quoted(folder)}"
+        )
         print(f"runner: interrupted; {go_on}", file=sys.stderr)
         return INTERRUPTED
     return status

@@ -13,7 +13,7 @@ from runner.arguments import count
 from runner.dataset import DataSet
 from runner.errors import InputError
 from runner.plan import OwnCommand
-from runner.profile import suggestion
+from runner.suggestion import suggestion
 from runner.worker.metric import SECONDS, MetricError, parse
 from runner.worker.workloads import WORKLOADS, find
 from runner.yamlfile import YamlFile

@@ -25,6 +25,8 @@ from runner.statistics.interval import ERROR_RATE
 from runner.statistics.power import POWER, blocks_needed
 from runner.summary import summarise
 
+# What decides how long to measure, which plan is to find out.
+REFUSED = ("full", "epochs", "resume", "budget")
 BLOCKS = 5
 LEAST_BLOCKS = 3
 DIFFERENCES = (0.01, 0.02, 0.05)
@@ -45,14 +47,13 @@ class Need:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
     parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
-    measuring.add_measuring_options(parser)
+    measuring.add_measuring_options(parser, refused=REFUSED)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.full or arguments.resume or arguments.budget:
-        raise InputError(
-            "plan takes none of --full, --resume and --budget; give --blocks to look at the noise for longer"
-        )
+    for name in REFUSED:
+        if getattr(arguments, name):
+            raise InputError(f"plan takes no --{name}; give --blocks to look at the noise for longer")
     arguments.blocks = arguments.blocks or BLOCKS
     if arguments.blocks < LEAST_BLOCKS:
         raise InputError(f"--blocks {arguments.blocks}: the noise can't be told from fewer than {LEAST_BLOCKS} blocks")

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from runner import catalogue, engines, measure, operators, profile, report, wording
+from runner import catalogue, engine_options, engines, measure, operators, profile, report, wording
 from runner.arguments import count, duration
 from runner.commands import measuring, ranks, training
 from runner.effect import Check, check
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("second", metavar="PROFILE2", nargs="?",
                         help="compare it with PROFILE (default: PROFILE is compared with baseline)")  # fmt: skip
     parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
-    measuring.add_engine_options(parser)
+    engine_options.add(parser)
     group = parser.add_argument_group("measuring")
     group.add_argument("--workload", choices=WORKLOADS, metavar="NAME", default="cnn",
                        help=f"the training job: {', '.join(WORKLOADS)} (default: cnn)")  # fmt: skip
@@ -56,6 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--timeout", metavar="TIME", type=duration, default=measuring.TIMEOUT_S,
                        help="stop a worker that takes longer (default: 5m)")  # fmt: skip
     group.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
+    group.add_argument("--force", action="store_true", help="measure although it is known to be worthless")
+    group.add_argument("--allow-unknown", action="store_true",
+                       help="let a profile set variables that nothing is known to read")  # fmt: skip
     group.add_argument("--top", metavar="N", type=count, default=TOP,
                        help=f"show the operators that take longest (default: {TOP})")  # fmt: skip
     group.add_argument("--json", action="store_true", help="print JSON for scripts: every operator, every process")
@@ -126,7 +129,7 @@ def _prepare(arguments: argparse.Namespace) -> tuple[Job, str, str]:
     how = training.options(arguments)
     choosing = training.choosing(how)
     inherited, _ = clean(os.environ, choosing)
-    options = measuring.engine_options(arguments)
+    options = engine_options.given(arguments)
     used = engines.get_all([arm.engine for arm in arms], options)
     engine = used[arms[0].engine]
     training.require([arguments.workload], how)
@@ -137,8 +140,8 @@ def _prepare(arguments: argparse.Namespace) -> tuple[Job, str, str]:
     training.require_in(seen, [arguments.workload], how)
     environments = {name: resolve(loaded, inspection) for name, loaded in profiles.items()}
     for environment in environments.values():
-        catalogue.require(environment, inspection, False)
-    preflight([(environment, inspection) for environment in environments.values()], force=False)
+        catalogue.require(environment, inspection, arguments.allow_unknown)
+    preflight([(environment, inspection) for environment in environments.values()], arguments.force)
     data = training.data(arguments.data, [arguments.workload])
     plan = Plan(
         arms=arms,

@@ -20,6 +20,7 @@ from runner.worker.workloads import DEFAULT, find
 
 # For each arm, where none is given: eleven samples or so, one of them on a part of the CPUs, with their ranks' starts.
 BUDGET_EACH_S = 120.0
+BUDGET = f"with --nproc {BUDGET_EACH_S:g}s for each profile, the baseline too, and for each of two single processes"
 ONE_PROCESS = "1 process"
 
 
@@ -86,14 +87,13 @@ def arms(arguments: argparse.Namespace, given: Sequence[Arm], nodes: int = 1) ->
     if (ranks := together(arguments)) * nodes == 1:
         return [*given]
     alone = not exchanges(arguments.workload or DEFAULT)  # one process exchanges nothing
+    found = [*given]
+    if alone:
+        one = Arm(ONE_PROCESS, REFERENCE_PROFILE, given[0].engine, ranks=1, of=1)
+        found += [one] if ranks == 1 else [one, replace(one, name=f"{ONE_PROCESS} on 1/{ranks}", of=ranks)]
     if arguments.budget is None:
-        arguments.budget = BUDGET_EACH_S * (len(given) + 2 * alone)
-    if not alone:
-        return [*given]
-    one = Arm(ONE_PROCESS, REFERENCE_PROFILE, given[0].engine, ranks=1, of=1)
-    if ranks == 1:
-        return [*given, one]
-    return [*given, one, replace(one, name=f"{ONE_PROCESS} on 1/{ranks}", of=ranks)]
+        arguments.budget = BUDGET_EACH_S * len(found)
+    return found
 
 
 def exchanges(name: str) -> bool:

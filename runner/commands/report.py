@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from runner import atomic, details, history, record, report
 from runner.errors import MEASURED, InputError
+from runner.folders import quoted
 from runner.record import Event
 from runner.summary import Summary, summarise
 
@@ -59,18 +60,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _of_submission(arguments: argparse.Namespace) -> int:
-    from runner.slurm import collect, outcome, table
+    from runner.slurm import collect, table
     from runner.slurm.settings import Settings
 
     folder = arguments.folder
     with record.understood(folder):
         settings = Settings.from_json(record.first(folder, "submit")["settings"])
     if settings.fleet:
-        raise InputError(f"{folder}: is a fleet's; report on it with: runner fleet report {folder}")
-    begun = [name for name in collect.nodes_seen(folder) if outcome.is_begun(folder / name)]
+        raise InputError(f"{folder}: is a fleet's; report on it with: runner fleet report {quoted(folder)}")
+    begun = [name for name in collect.nodes_seen(folder) if record.is_begun(folder / name)]
     runs = sorted(begun, key=history.natural)
     if not runs:
-        raise InputError(f"{folder}: nothing was measured yet; follow it with: runner submit --resume {folder}")
+        raise InputError(f"{folder}: nothing was measured yet; follow it with: runner submit --resume {quoted(folder)}")
     if len(runs) == 1:
         arguments.folder = folder / runs[0]
         status = run(arguments)

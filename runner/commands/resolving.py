@@ -6,8 +6,7 @@ import argparse
 from dataclasses import dataclass
 from typing import Any
 
-from runner import catalogue, engines, profile
-from runner.commands import measuring
+from runner import catalogue, engine_options, engines, profile
 from runner.engines.base import Engine
 from runner.environment import Environment
 from runner.inspect_image import inspect
@@ -30,13 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", help=f"resolve inside it: {', '.join(engines.ENGINES)} (default: local)")
     parser.add_argument("--allow-unknown", action="store_true",
                         help="let the profile set variables that nothing is known to read")  # fmt: skip
-    measuring.add_engine_options(parser)
+    engine_options.add(parser)
 
 
 def look(arguments: argparse.Namespace) -> Looked:
     """Resolve the profile inside the engine that was asked for. Raises InputError where what it sets does nothing."""
     chosen = profile.load(arguments.profile)
-    engine, inherited = measuring.one_engine(arguments)
+    engine, inherited = engine_options.engine(arguments)
     inspection = inspect(engine, inherited, chosen.prefix[:1], gpus=chosen.on_gpus or None)
     environment = resolve(chosen, inspection)
     catalogue.require(environment, inspection, arguments.allow_unknown)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import shlex
 import signal
 import sys
 import time
@@ -21,6 +22,7 @@ from runner import __version__, atomic, record
 from runner.arguments import count, duration, refuse_others
 from runner.commands import measuring, ranks, submitted
 from runner.errors import INTERRUPTED, MEASURED, InputError
+from runner.folders import quoted
 from runner.record import Event, Record
 from runner.slurm import client, outcome, script, table
 from runner.slurm import collect as collecting
@@ -59,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser, nodelist: str, together: str,
                        help="cancel what has not started by then, and say why it waits")  # fmt: skip
     group.add_argument("--detach", action="store_true", help="submit and return; --resume DIR follows the job later")
     group.add_argument("--dry-run", action="store_true", help="print the batch script, and submit nothing")
-    measuring.add_measuring_options(parser)
+    measuring.add_measuring_options(parser, budget=f"4m; {ranks.BUDGET}")
 
 
 def run(arguments: argparse.Namespace, show: Show, with_resume: Collection[str] = ()) -> int:
@@ -115,7 +117,7 @@ def _resume(arguments: argparse.Namespace, show: Show, free: Collection[str]) ->
     with record.understood(folder):
         settings = Settings.from_json(first["settings"])
     if arguments.command != (command := _command(settings)):
-        raise InputError(f"--resume {arguments.resume}: goes on with: runner {command} --resume {shown(folder)}")
+        raise InputError(f"--resume {arguments.resume}: goes on with: runner {command} --resume {quoted(folder)}")
     options = tuple(submitted.sbatch_option(text) for text in arguments.sbatch or ())
     settings = replace(
         settings,
@@ -173,7 +175,7 @@ def _as_before(folder: Path) -> list[str]:
     """The nodes that the run of several nodes together began on, if it did."""
     place = folder / TOGETHER
     said = outcome.read(place)
-    if said is None or not outcome.is_begun(place):
+    if said is None or not record.is_begun(place):
         return []
     nodes = submitted.hosts(said.nodes)
     for name, state in client.out_of_service(nodes).items():
@@ -287,7 +289,8 @@ def _cancel(job: str) -> bool:
 def _go_on(arguments: argparse.Namespace, folder: Path) -> str:
     """The command that goes on with a submission, and judges by what this one was to judge by."""
     judged = getattr(arguments, "judged", None)
-    return f"runner {arguments.command} --resume {shown(folder)}{f' --profile {judged}' if judged else ''}"
+    by = f" --profile {shlex.quote(judged)}" if judged else ""
+    return f"runner {arguments.command} --resume {quoted(folder)}{by}"
 
 
 def _left_out(folder: Path) -> dict[str, str]:
@@ -332,7 +335,3 @@ def _report(
     how = "interrupted" if interrupted else how
     print(f"runner: {how}; go on with: {_go_on(arguments, folder)}", file=sys.stderr)
     return INTERRUPTED if interrupted else status
-
-
-def shown(folder: Path) -> Path:
-    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder

@@ -11,6 +11,7 @@ from typing import Any
 from runner import report
 from runner.commands import submission
 from runner.errors import MEASURED
+from runner.folders import short
 from runner.slurm import table
 from runner.slurm.collect import NodeResult
 from runner.slurm.settings import Settings
@@ -31,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print(json.dumps(document))
         else:
-            table.show(results, submission.shown(folder), report.console())
+            table.show(results, short(folder), report.console())
         return MEASURED
 
     return submission.run(arguments, show)

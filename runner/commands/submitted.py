@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from decimal import Decimal
 from pathlib import Path
 
-from runner import engines, profile
+from runner import engine_options, engines, profile
 from runner.commands import bench, measuring, own_command, ranks, training
 from runner.engines import apptainer
 from runner.engines.base import PROJECT
@@ -20,6 +20,7 @@ from runner.errors import InputError
 from runner.slurm import client, table
 from runner.slurm.client import Partition, Refused
 from runner.slurm.settings import Settings
+from runner.suggestion import suggestion
 from runner.worker.workloads import DEFAULT, GENERATED, get
 
 # What starts workers on nodes of a cluster; the other engines need a daemon or rights that its users don't have.
@@ -45,7 +46,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
         raise InputError(f"{arguments.command} needs a PROFILE; there are: {', '.join(profile.names())}")
     engine = arguments.engine or "local"
     require_engine(engine)
-    engines.require_options(measuring.engine_options(arguments), OPTIONS[engine], [engine])
+    engines.require_options(engine_options.given(arguments), OPTIONS[engine], [engine])
     arms = bench.against_baseline(arguments.profile, engine)
     # the tuned profile is another one on every node
     arms = [arm if arm.profile == profile.TUNED else ranks.arm_of(arm, profile.load(arm.profile)) for arm in arms]
@@ -142,7 +143,7 @@ def _is_file(name: str) -> bool:
 
 def bench_options(arguments: argparse.Namespace, sif: str | None, own: bool) -> list[str]:
     """Options of ``runner bench`` in words that mean the same on every node."""
-    named = {**vars(arguments), **measuring.engine_options(arguments).to_json(), **({"sif": sif} if sif else {})}
+    named = {**vars(arguments), **engine_options.given(arguments).to_json(), **({"sif": sif} if sif else {})}
     if named["workload"] and _is_file(named["workload"]):
         named["workload"] = str(Path(named["workload"]).absolute())
     words = []
@@ -225,7 +226,7 @@ def _chosen(named: str | None) -> list[Partition]:
         return default
     for name in named.split(","):
         if name not in known:
-            raise InputError(f"--partition {name}: no such partition{profile.suggestion(name, known)}; {there}")
+            raise InputError(f"--partition {name}: no such partition{suggestion(name, known)}; {there}")
     return [known[name] for name in named.split(",")]
 
 

@@ -6,7 +6,6 @@ import argparse
 import hashlib
 import json
 import math
-import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -15,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from runner import __version__, atomic, engines, profile, record, report, scaling_wording, shares, wording
-from runner.arguments import count, duration
+from runner.arguments import count, duration, refuse_others
 from runner.commands import measuring, own_command, ranks, training
 from runner.commands.measuring import Surroundings
+from runner.engine_options import add as add_engine_options
 from runner.environment import Environment
 from runner.errors import FAILED, INTERRUPTED, MEASURED, InputError
+from runner.folders import quoted
 from runner.machine_lock import machine_lock
 from runner.measure import ENDED, NOT_IN_EFFECT, Job
 from runner.measure import FAILED as FAILED_WORKER
@@ -36,7 +37,7 @@ from runner.tuning.importance import Importance
 from runner.tuning.looks import BaselineFailed
 from runner.tuning.narrow import narrow
 from runner.tuning.place import Written
-from runner.tuning.search import require_few
+from runner.tuning.search import require_candidates
 from runner.tuning.session import Session, Settings
 from runner.worker.workloads import DEFAULT, WORKLOADS
 
@@ -53,7 +54,7 @@ NOT_HERE: dict[str, Any] = {"full": False, "epochs": None, "half_width": None}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
-    measuring.add_engine_options(parser)
+    add_engine_options(parser)
     group = parser.add_argument_group("searching")
     spaces = ", ".join(space_file.names())
     group.add_argument("--resume", metavar="DIR", type=Path, help="go on with the interrupted tuning in this folder")
@@ -96,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
             return _start(arguments) if arguments.resume is None else _resume(arguments)
         except record.RecordFull as error:
             folder = error.folder.parent if error.folder.name == record.CONFIRMATION else error.folder
-            go_on = f"make room, then runner tune --resume {folder}"
+            go_on = f"make room, then runner tune --resume {quoted(folder)}"
             raise InputError(f"{error}; what was recorded is safe: {go_on}") from None
 
 
@@ -139,11 +140,10 @@ def _start(arguments: argparse.Namespace) -> int:
     baseline = resolve(profile.load(REFERENCE_PROFILE), inspection)
     not_tried = partial(shares.not_tried, None if own else trained, how, numerics)
     narrowed, _ = narrow(space, inspection, numerics, not_tried)  # before anything is recorded: it may leave nothing
-    if arguments.exhaustive:
-        require_few(narrowed)
     shipped, left_out = (
         ([], []) if arguments.space_only else session.shipped(SHIPPED_FOLDER, inspection, numerics, space.first)
     )
+    require_candidates(narrowed, baseline, inspection, one_by_one=arguments.exhaustive, alone=not shipped)
     data = own_command.NO_DATA if own else training.data(arguments.data, workloads)
     plan = measuring.plan_of(arguments, (arm,), around, trained, own, data.location)
     steps = plan.steps if own or arguments.steps else max(1, round(plan.steps * LOOK_STEPS))
@@ -176,10 +176,8 @@ def _start(arguments: argparse.Namespace) -> int:
 
 
 def _resume(arguments: argparse.Namespace) -> int:
-    for name, value in vars(arguments).items():
-        if name not in ("command", "resume", "json", "profile") and value not in (None, False, []):
-            shown = f"--{name.removeprefix('own_').replace('_', '-')}"
-            raise InputError(f"{shown} can't be given with --resume: a tuning keeps the settings it was started with")
+    why = "can't be given with --resume: a tuning keeps the settings it was started with"
+    refuse_others(arguments, ("command", "resume", "json", "profile"), why)
     first = record.first(arguments.resume, "tune")
     if first["schema"] != record.SCHEMA:
         began = "an earlier version began this tuning, by other rules"
@@ -292,8 +290,8 @@ def _concluded(tuning: Session, reason: str, summary: Summary, verdict: Verdict,
                     width=outcome.LABEL,
                 )
         report.item(out, "machine", wording.machine(summary), width=outcome.LABEL)
-        report.item(out, "record", f"{tuning.folder}, and the confirmation: runner report {tuning.confirmation}",
-                    width=outcome.LABEL)  # fmt: skip
+        confirmed = f"{tuning.folder}, and the confirmation: runner report {quoted(tuning.confirmation)}"
+        report.item(out, "record", confirmed, width=outcome.LABEL)
     if not ended:
         said = f"the confirmation ended: {reason}; no profile was written"
         never = "start a new tuning: what was seen to have no effect in this one stays in its record"
@@ -381,9 +379,7 @@ def _interrupted(tuning: Session) -> int:
 
 
 def _go_on_with(tuning: Session) -> str:
-    folder, here = tuning.folder, Path.cwd()
-    shown = folder.relative_to(here) if folder.is_absolute() and folder.is_relative_to(here) else folder
-    return f"go on with: runner tune --resume {shlex.quote(str(shown))}"
+    return f"go on with: runner tune --resume {quoted(tuning.folder)}"
 
 
 def _absolute(path: Path) -> Path:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from runner import engine_options
 from runner.engines import apptainer, container
 from runner.engines.base import Task
 from runner.errors import InputError
@@ -32,7 +33,7 @@ def prepare(
     that say which are meant. The current folder is mounted under its own name and can be written to, as the calling
     user. Raises InputError.
     """
-    engine = resolving.engine(arguments)
+    engine, inherited = engine_options.engine(arguments)
     if engine.name not in WORDS:  # the local engine, with options of others: said by now
         raise InputError(f"--engine {engine.name}: runs nothing in a container")
     executable = shutil.which(engine.name)
@@ -40,12 +41,16 @@ def prepare(
         raise InputError(f"the command '{engine.name}' is not on the PATH; install it, or choose another --engine")
     limits = {name: getattr(arguments, name) for name in ("cpus", "cpuset_cpus", "memory")}
     asked = kept.question(arguments.profile, {**engine.describe(), **limits}, arguments.allow_unknown)
-    environment = kept.answer(asked) or resolving.make(arguments, engine, asked)
+    environment = kept.answer(asked) or resolving.make(
+        arguments.profile, engine, inherited, asked, arguments.allow_unknown
+    )
     variables = environment["variables"]
     gpus = arguments.gpus or bool(environment["gpus"])
     chosen = {name: os.environ[name] for name in CHOOSING if name in os.environ} if gpus else {}
     given = {**chosen, **passed_on}
-    told = witnessed({**given, **variables}, WITNESS, EVIDENCE if evidence else None, variables)
+    path = environment.pop(resolving.PYTHON_PATH, None)
+    images = {"PYTHONPATH": path} if path else {}  # which is to stay
+    told = witnessed({**images, **given, **variables}, WITNESS, EVIDENCE if evidence else None, variables)
     task = Task(
         arguments=(),
         program=tuple(command),

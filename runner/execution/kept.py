@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Document = dict[str, Any]
 
 CODE = Path(__file__).resolve().parent.parent
-CODE_FOLDERS = ("", "engines", "variables", "worker")
+CODE_FOLDERS = ("", "engines", "execution", "variables", "worker")
 # The variables that say which GPUs are meant, as runner.worker.gpus has them, which takes long to import.
 CHOOSING = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 # The variables by which an interpreter finds packages.

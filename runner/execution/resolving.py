@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-import argparse
-import os
+from collections.abc import Mapping
 from typing import Any
 
-from runner import catalogue, engines, profile
-from runner.commands.measuring import engine_options
+from runner import catalogue, profile
 from runner.engines.base import Engine
-from runner.environment import clean
 from runner.execution import kept
 from runner.inspect_image import inspect
 from runner.resolve import resolve
-from runner.worker.gpus import CHOOSING
+
+PYTHON_PATH = "python_path"
 
 
-def engine(arguments: argparse.Namespace) -> Engine:
-    """The engine that was asked for, ready to run. Raises InputError."""
-    name = arguments.engine or "local"
-    return engines.get_all([name], engine_options(arguments))[name]
+def make(
+    name: str, engine: Engine, inherited: Mapping[str, str], asked: kept.Document, allow_unknown: bool
+) -> dict[str, Any]:
+    """The environment of the profile ``name`` as JSON, with PYTHON_PATH as a container's image has it, if it does.
 
-
-def make(arguments: argparse.Namespace, used: Engine, asked: kept.Document) -> dict[str, Any]:
-    """The environment as JSON. Raises InputError for a profile that is wrong, or that can't be in effect there."""
-    chosen = profile.load(arguments.profile)
-    observed = kept.Observed(asked, profile.looked_for(arguments.profile))
-    chosen = profile.load(arguments.profile)
-    inherited, _ = clean(os.environ, keep=CHOOSING)
-    inspection = inspect(used, inherited, chosen.prefix[:1], gpus=chosen.on_gpus or None)
+    Raises InputError for a profile that is wrong, or that can't be in effect there.
+    """
+    profile.load(name)  # refuses a circle of profiles, in which their files would be looked for forever
+    observed = kept.Observed(asked, profile.looked_for(name))
+    chosen = profile.load(name)  # again, as it is now that its files are observed
+    inspection = inspect(engine, inherited, chosen.prefix[:1], gpus=chosen.on_gpus or None)
     environment = resolve(chosen, inspection)
-    catalogue.require(environment, inspection, arguments.allow_unknown)
-    local = used.name == "local"
+    catalogue.require(environment, inspection, allow_unknown)
+    local = engine.name == "local"
     folders = [*inspection["library_folders"], *inspection.get("package_folders", ())] if local else []
     document = environment.to_json()
+    if not local and (path := inspection.get("python_path")):
+        document[PYTHON_PATH] = path
     observed.keep(document, folders, local)
     return document

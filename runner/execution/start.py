@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runner.errors import InputError
 from runner.execution.executables import find
-from runner.worker.sensitive import is_sensitive
+from runner.worker.sensitive import asked_for
 
 TYPE_CHECKING = False  # see kept.py
 if TYPE_CHECKING:
@@ -57,12 +57,7 @@ def witnessed(variables: Mapping[str, str], witness: str, evidence: str | None, 
     earlier = variables.get("PYTHONPATH")
     # an empty entry stands for the current folder
     others = [entry for entry in earlier.split(os.pathsep) if entry != witness] if earlier else []
-    more = " ".join(name for name in names if not is_sensitive(name) and name != "PYTHONPATH")
-    return {
-        "PYTHONPATH": os.pathsep.join([witness, *others]),
-        "ENVKIT_EVIDENCE": evidence,
-        **({"ENVKIT_NAMES": more} if more else {}),
-    }
+    return {"PYTHONPATH": os.pathsep.join([witness, *others]), "ENVKIT_EVIDENCE": evidence, **asked_for(names)}
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Slurm's own commands and what they answer; nothing else here starts them.
+"""Slurm's own commands and what they answer; nothing else here starts them, but for ``srun`` in ``step.py``.
 
 Plain sbatch, and not submitit: that pickles a Python function, starts it through a script that it keeps to itself, and
 learns of states from sacct alone. What runs on a node here is a command line, the batch script is to be read by people

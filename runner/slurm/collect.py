@@ -85,7 +85,7 @@ def collect(
         begun = [TOGETHER]  # what single nodes said to earlier jobs is over
     heard_of = {*rolls, *(found.job for name in begun if (found := outcome.read(folder / name)))}
     # a node of a fleet that has refused is no other's trouble; one of a job may have been of an earlier job
-    seen = [name for name in begun if followed is None or settings.fleet or outcome.is_begun(folder / name)]
+    seen = [name for name in begun if followed is None or settings.fleet or record.is_begun(folder / name)]
     results = []
     for name in sorted({*nodes, *seen, *(down or {})}, key=natural):
         own = nodes.get(name)
@@ -120,7 +120,7 @@ def _result(
     folder: Path, name: str, settings: Settings, job: Job | None, called: RollCall | None, down: str | None
 ) -> NodeResult:
     place = folder / name
-    begun = outcome.is_begun(place)
+    begun = record.is_begun(place)
     ended = outcome.ended(place)
     try:
         summary = _summary(place) if begun and not settings.fleet else None

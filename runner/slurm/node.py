@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
 import sys
 import time
@@ -17,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
-from runner import cli, shares
+from runner import cli, record, shares
 from runner.engines import apptainer
 from runner.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
 from runner.slurm import outcome, roll_call
@@ -98,7 +99,7 @@ def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str)
         print(f"runner: {problem}", file=sys.stderr)
         return BAD_INPUT, problem
     written = (place / LOG).stat().st_size
-    words = ["bench", "--resume", str(place)] if outcome.is_begun(place) else settings.command(str(place))
+    words = ["bench", "--resume", str(place)] if record.is_begun(place) else settings.command(str(place))
     sys.argv = ["runner", *words]  # which the record keeps
     try:
         status = cli.main(words)
@@ -130,10 +131,10 @@ def _require_same_nodes(folder: Path, here: str) -> None:
     """Raise InputError where the run of all nodes began on others than this job, which may have been requeued, has."""
     place = folder / TOGETHER
     said = outcome.read(place)
-    if said is not None and said.nodes not in ("", here) and outcome.is_begun(place):
+    if said is not None and said.nodes not in ("", here) and record.is_begun(place):
         raise InputError(
             f"this job has {here}, and the run began on {said.nodes}: times of other nodes don't go with those that it "
-            f"has; go on there with: runner submit --resume {folder}"
+            f"has; go on there with: runner submit --resume {shlex.quote(str(folder))}"
         )
 
 

@@ -41,15 +41,6 @@ def read(place: Path) -> Outcome | None:
         return None
 
 
-def is_begun(place: Path) -> bool:
-    """Whether there is the record of a run that can be gone on with."""
-    try:
-        with (place / record.FILE_NAME).open("rb") as file:
-            return file.readline().endswith(b"\n")
-    except OSError:
-        return False
-
-
 def ended(place: Path) -> str | None:
     """Why that run came to its end, or None if it did not: only its last line is looked at."""
     try:

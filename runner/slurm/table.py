@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import ranking, report
+from runner.folders import quoted
 from runner.slurm.collect import WORKER_FAILED, NodeResult
 
 # So many nodes are named; of more there is the number.
@@ -37,7 +38,8 @@ def show(results: Sequence[NodeResult], folder: Path, out: Console) -> None:
         each = "each interval is for its own node and has its own error rate"
         report.item(out, "sure", f"{each}: of 20 nodes without any difference one is expected to show one")
     out.print(Text(f"record   {folder}"), soft_wrap=True)
-    in_full = f"of each node: runner report {folder}/NODE" if len(results) > 1 else f"in full: runner report {folder}"
+    in_full = f"runner report {quoted(folder)}"
+    in_full = f"of each node: {in_full}/NODE" if len(results) > 1 else f"in full: {in_full}"
     out.print(Text(f"         {in_full}"), soft_wrap=True)
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import report, wording
-from runner.advice import gpus
+from runner.advice import from_folder, gpus
 from runner.noise import marks
 from runner.plan import MARGIN, Plan
 from runner.record import Event
@@ -199,7 +199,7 @@ def usage(plan: Plan, profile: str, ranks: int = 1, kept: Iterable[str] = ()) ->
     given = f"{shlex.quote(profile)}{with_them}"
     asking = gpus(plan, engine)
     if plan.own is not None:
-        return f"runner exec {given}{asking} -- {shlex.join(plan.own.argv)}"
+        return f"{from_folder(plan)}runner exec {given}{asking} -- {shlex.join(plan.own.argv)}"
     workload = () if plan.workload == DEFAULT else ("--workload", plan.workload)
     trained = "".join(f" {word}" for word in (*workload, *plan.options.arguments()))
     python = f"torchrun --nproc-per-node {ranks}" if ranks > 1 else "python"

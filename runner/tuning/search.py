@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any, Protocol
@@ -23,7 +23,7 @@ from runner.statistics.interval import log_ratios
 from runner.tuning import halving
 from runner.tuning.board import BASELINE, Board
 from runner.tuning.main_effects import over_first
-from runner.tuning.narrow import identity
+from runner.tuning.narrow import identity, require
 from runner.tuning.proposals import STARTUP, known_of, propose
 from runner.tuning.space import Choice, Space, allowed, choices, nearest, profile
 
@@ -51,13 +51,31 @@ LOOKING, FINAL, GRID = "looks", "finals", "grid"
 Append = Callable[..., Event]
 
 
-def require_few(space: Space) -> None:
-    """Raise InputError for a space that is too large to be measured one by one."""
-    if len(list(itertools.islice(choices(space), MOST_EXHAUSTIVE + 1))) > MOST_EXHAUSTIVE:
-        raise InputError(
-            f"{space.path}: --exhaustive would measure more than {MOST_EXHAUSTIVE} candidates one by one; "
-            "give a smaller space, such as coarse"
-        )
+def require_candidates(
+    space: Space, baseline: Environment, inspection: Mapping[str, Any], one_by_one: bool, alone: bool
+) -> None:
+    """Raise InputError for a space that is too large to be measured ``one_by_one``, or where that is, or the space is
+    searched ``alone``, one with nothing to try but the baseline where ``inspection`` is from.
+    """
+    first = list(itertools.islice(choices(space), MOST_EXHAUSTIVE + 1))
+    if len(first) > MOST_EXHAUSTIVE:  # and something of so many can be tried
+        if one_by_one:
+            raise InputError(
+                f"{space.path}: --exhaustive would measure more than {MOST_EXHAUSTIVE} candidates one by one; "
+                "give a smaller space, such as coarse"
+            )
+        return
+    if (one_by_one or alone) and not any(_can_be_tried(space, choice, baseline, inspection) for choice in first):
+        why = "each choice comes to the baseline, sets a variable twice or can't have an effect"
+        raise InputError(f"{space.path}: nothing of this space can be tried here: {why}; give another space")
+
+
+def _can_be_tried(space: Space, choice: Choice, baseline: Environment, inspection: Mapping[str, Any]) -> bool:
+    made = profile(space, choice, "candidate")
+    try:
+        return made is not None and identity(require(made, inspection)) != identity(baseline)
+    except InputError:
+        return False
 
 
 @dataclass(frozen=True)

@@ -161,8 +161,7 @@ class Session:
 
     def _measured(self, job: Job) -> tuple[list[Event], str]:
         """The confirmation's events, of an interrupted one too, and why it ended."""
-        path = self.confirmation / record.FILE_NAME
-        begun = path.exists() and b"\n" in path.read_bytes()
+        begun = record.is_begun(self.confirmation)
         with Record.reopen(self.confirmation) if begun else Record.create(self.confirmation) as opened:
             events = record.read(self.confirmation) if begun else [self.begin(opened, job)]
             if begun:

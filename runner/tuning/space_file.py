@@ -11,8 +11,9 @@ from typing import Any
 from runner import catalogue, yamlfile
 from runner.errors import InputError
 from runner.expressions import FACTS, ExpressionError, expand
-from runner.profile import EXPECTABLE, suggestion
+from runner.profile import EXPECTABLE
 from runner.profile import names as shipped_names
+from runner.suggestion import suggestion
 from runner.tuning.space import UNSET, Constraint, Fragment, Knob, Space, choices, profile
 from runner.values import Kind, SettingsError, refusal
 from runner.worker.libraries import FILE_NAMES
@@ -59,7 +60,10 @@ def read(path: Path) -> Space:
     space = Space(data["name"], data["title"], path, tuple(knobs), first=_first(file))
     space = replace(space, constraints=_constraints(file, space))
     if all(profile(space, choice, "x") is None for choice in itertools.islice(choices(space), MOST_CHOICES)):
-        raise file.error(("constraints",), "the space is empty: its constraints leave no choice; remove one")
+        raise file.error(
+            ("constraints",),
+            "the space is empty: each choice breaks a constraint or sets a variable twice; remove what does",
+        )
     return space
 
 
@@ -226,6 +230,8 @@ def _fragment(file: YamlFile, at: Path_) -> Fragment:
             text = settings[name][key] = _text(file, (*where, key), value)
             inner = _inner_kind(file, (*where, key), name, key, kind)
             _check_value(file, (*where, key), f"{name}'s {key}", inner, text)
+        if name in env:
+            raise file.error(where, f"'{name}' stands under 'env' too; write its keys here alone")
     return Fragment(
         preload, env, settings, _texts(file, (*at, "prefix"), entry), _expect(file, (*at, "expect"), entry),
         _numerics(file, (*at, "numerics"), entry), _needs(file, (*at, "needs"), entry), _ranks(file, at, entry),

@@ -2,7 +2,8 @@
 
 The command is not changed and knows of nothing: it runs as a child, in the user's folder, with the worker's
 environment. Python programs are told to print without delay, and to leave their evidence when they end
-(``runner/worker/witness``). What the command prints goes to the worker's stderr as it comes.
+(``runner/worker/witness``). What the command prints goes to the worker's stderr: the beginning as it comes, the last of
+it at the end. All of it would be work for the runner, and room in its memory, while something is measured.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from runner.worker.train import counters, increase
 
 WITNESS = Path(__file__).resolve().parent / "witness"
 READ_BYTES = 2**16
+# So much of the output, in bytes, is passed on at once, and as much again of its end.
+PASSED_ON = 2**16
 # A line that is longer than that is something else, and is cut.
 LONGEST_LINE = 2**16
 # Fewer and fewer looks from outside, as each keeps the program's memory map locked for a moment.
@@ -63,6 +66,16 @@ class _Watched:
     last_line: str = ""
     complaints: dict[str, None] = field(default_factory=dict)
     seen: dict[str, Any] | None = None
+    passed_on: int = 0
+    held_back: bytes = b""
+
+    def printed(self, text: bytes) -> None:
+        """Pass the output on, or keep what may turn out to be its end."""
+        if self.passed_on < PASSED_ON:
+            self.passed_on += len(text)
+            _say(text)
+        else:
+            self.held_back = (self.held_back + text)[-PASSED_ON:]
 
     def line(self, text: bytes, at_s: float) -> None:
         line = text.decode(errors="replace")
@@ -140,6 +153,13 @@ def _run(argv: Sequence[str], folder: str, evidence_folder: str, readings: Readi
             return watched, child.status
     except OSError as error:
         raise Failed(_not_started(argv[0], folder, error)) from None
+    finally:
+        _say(watched.held_back)
+
+
+def _say(text: bytes) -> None:
+    with contextlib.suppress(OSError):  # nobody listens any more
+        os.write(2, text)
 
 
 def _watch(child: Child, watched: _Watched) -> None:
@@ -186,8 +206,7 @@ def _take(descriptor: int, stream: _Stream, watched: _Watched, at_s: float) -> b
             watched.line(stream.text, stream.at_s)
             stream.text = b""
         return False
-    with contextlib.suppress(OSError):  # nobody listens any more
-        os.write(2, read)
+    watched.printed(read)
     *whole, rest = read.replace(b"\r", b"\n").split(b"\n")
     for part in whole:
         watched.line(stream.text + part, at_s if part else stream.at_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import sysconfig
@@ -47,6 +48,7 @@ def inspect(commands: Sequence[str], with_contents: bool = False, accelerators: 
         "libraries": locate(folders),
         "library_folders": [str(folder) for folder in folders],
         "package_folders": sys.path[1:],  # the first is the code's own
+        "python_path": os.environ.get("PYTHONPATH"),  # a container's is its image's own
         "providers": json.loads(providers.read_text())["libraries"] if providers.is_file() else {},
         "commands": {command: shutil.which(command) for command in commands},
         "python_headers": (Path(sysconfig.get_path("include")) / "Python.h").is_file(),

@@ -20,8 +20,10 @@ SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, PER_SECOND: 1.0}
 PART = re.compile(r"\.([\w-]+)|\[(\d+)\]")
 # What terminals take as a command, for colours and for moving in a progress bar (ECMA-48, section 5.4).
 CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-# 1,234.5 as logs of fast training have it.
-GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d*)?")
+# 1,234.5 as logs of fast training have it; 0,123 has a decimal comma.
+GROUPED = re.compile(r"[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
+# What a metric counts in each second, and how tqdm turns that round below one of them (``format_meter`` in its source).
+COUNTED, SLOW = re.compile(r"([A-Za-z]\w*)/s\b"), r"([\d.]+)\s*s/{}\b"
 LONGEST_SHOWN = 120
 # Of those that are timed as they arrive: with more of them at one moment the command's output was held back.
 MOST_AT_ONCE = 0.5
@@ -37,12 +39,16 @@ class NotMeasured(ValueError):
 
 @dataclass(frozen=True)
 class Metric:
-    """``expression`` or ``path``, one of the two. ``text`` is what was given for it."""
+    """``expression`` or ``path``, one of the two. ``text`` is what was given for it.
+
+    ``slow`` finds the seconds of a step in the line of a bar that shows these where there is less than one in a second.
+    """
 
     text: str
     expression: re.Pattern[str] | None
     path: tuple[str | int, ...]
     unit: str
+    slow: re.Pattern[str] | None = None
 
     @property
     def is_clock(self) -> bool:
@@ -63,7 +69,8 @@ def parse(text: str, unit: str = "s") -> Metric:
         raise MetricError(f"has {expression.groups} groups, and one can be a step's time; write the others (?:…)")
     if expression.search("") is not None:
         raise MetricError("matches an empty line, and so every line; say more of what ends a step")
-    return Metric(text, expression, (), unit)
+    counted = COUNTED.search(re.sub(r"\\.", " ", text)) if unit == PER_SECOND else None
+    return Metric(text, expression, (), unit, re.compile(SLOW.format(counted[1])) if counted else None)
 
 
 def _path(text: str) -> tuple[str | int, ...]:
@@ -103,12 +110,14 @@ class Readings:
             return
         self.lines += 1
         self.last_line = line.lstrip()
-        found = self._found(line)
+        found, unit = self._found(line), self.metric.unit
+        if found is None and self.metric.slow is not None and (slow := self.metric.slow.search(line)):
+            found, unit = slow[1], "s"
         if found is None:
             return
         if not self.metric.is_clock:
             may_be_0 = len(self.seconds) < self.left_out
-            self.seconds.append(_seconds(found, self.metric.unit, self.last_line, may_be_0))
+            self.seconds.append(_seconds(found, unit, self.last_line, may_be_0))
             return
         if self._arrived is not None:
             self.seconds.append(at_s - self._arrived)

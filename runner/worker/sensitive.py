@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 PREFIXES = (
     # OpenMP runtimes and the math libraries that use them
     "OMP_", "KMP_", "GOMP_", "LIBOMP_", "MKL_", "OPENBLAS_", "BLIS_", "ONEDNN_", "DNNL_", "ATEN_",
@@ -30,3 +32,12 @@ def is_sensitive(name: str) -> bool:
 def is_stray(name: str) -> bool:
     """Whether a user's own command must not either, unless it is asked for."""
     return is_sensitive(name) and name not in WHERE
+
+
+def asked_for(names: Iterable[str]) -> dict[str, str]:
+    """The variable by which the witness in a user's command is asked for the values of ``names``, a profile's.
+
+    It tells those of sensitive ones anyway, and PYTHONPATH is its own.
+    """
+    others = " ".join(name for name in names if not is_sensitive(name) and name != "PYTHONPATH")
+    return {"ENVKIT_NAMES": others} if others else {}

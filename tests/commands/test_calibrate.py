@@ -104,6 +104,7 @@ def test_json(calibrate, instant):
     assert comparison["deviation"] > 0
 
 
-def test_a_full_training_is_refused(refused):
-    message = refused("calibrate", "--full")
-    assert message == "runner: calibrate takes no --full: one run each does not show how much they vary"
+@pytest.mark.parametrize("option", [("--full",), ("--epochs", 2)])
+def test_a_full_training_is_refused(refused, option):
+    message = refused("calibrate", *option)
+    assert message == f"runner: calibrate takes no {option[0]}: one training each does not show how much they vary"

@@ -274,6 +274,43 @@ def test_samples_with_different_numbers_of_readings(own, simulation):
     assert result.stdout.startswith("mine     1.000 (")  # a mean step takes as long: 0.5 s of 120 steps, 1 s of 240
 
 
+def test_what_one_arm_warms_up_for_is_not_left_out_of_another_that_has_fewer_readings(own, simulation):
+    simulation.worker("mine", seconds=times(0.5), full_steps=100)
+    simulation.worker("baseline", full_steps=240, slow_steps=150)
+    result = own(*OWN, *METRIC)
+    assert (result.returncode, result.stderr.count("Traceback")) == (0, 0)
+    assert "left out" not in result.stdout.replace("the first 2 readings are left out", "")
+
+
+def test_a_variable_of_the_profile_s_that_the_command_replaces(own, simulation, run_folder):
+    """One that changes nothing by its name too, of which the witness is asked."""
+    seen = {"variables": {"named": {"TOKENIZERS_PARALLELISM": "false"}}}
+    simulation.worker("mine", seconds=times(0.5), evidence=seen, other_processes=[])
+    result = own(*OWN, profile_env={"TOKENIZERS_PARALLELISM": "'true'"})
+    assert result.returncode == 1
+    assert "variable TOKENIZERS_PARALLELISM: expected true, seen false" in " ".join(result.stdout.split())
+    asked = {start["name"]: start["environment"].get("ENVKIT_NAMES") for start in simulation.starts(all=True)}
+    assert (asked["mine"], asked["baseline"]) == ("SIMULATED TOKENIZERS_PARALLELISM", None)
+
+
+def test_a_workload_file_called_all(own, run_folder, tmp_path):
+    (tmp_path / "all.yaml").write_text("command: python train.py\n")
+    result = own("--workload", "all.yaml", "--json", command="calibrate")
+    assert result.returncode == 0, result.stderr
+    assert [one["arm"] for one in json.loads(result.stdout)["comparisons"]] == ["again"]
+
+
+def test_the_command_to_use_starts_where_the_training_does(own, tmp_path):
+    there = tmp_path / "my code"
+    there.mkdir()
+    (there / "job.yaml").write_text("command: python train.py\n")
+    result = own("--workload", "my code/job.yaml", "--keep-env", "A_TOKEN", "--allow-unknown", A_TOKEN="x")
+    line = next(line for line in result.stdout.splitlines() if line.startswith("next "))
+    options = f"--python {tmp_path}/simulation/python --keep-env A_TOKEN --allow-unknown"
+    assert line.endswith(f"cd '{there}' && runner exec {tmp_path}/mine.yaml {options} -- python train.py")
+    assert "cd " not in own(*OWN, "--output", tmp_path / "here").stdout
+
+
 def test_calibrating_and_planning_with_it(own, run_folder, tmp_path):
     planned = own(*OWN, *METRIC, "--json", command="plan", blocks=5)
     (need, *_) = json.loads(planned.stdout)["needs"]

@@ -130,9 +130,10 @@ def test_interrupted(plan, simulation, instant):
     ("options", "words"),
     [
         (["mine", "--blocks", 2], "--blocks 2: the noise can't be told from fewer than 3 blocks"),
-        (["mine", "--full"], "plan takes none of --full, --resume and --budget"),
-        (["mine", "--budget", "60s"], "plan takes none of --full, --resume and --budget"),
-        (["mine", "--resume", "x"], "plan takes none of --full, --resume and --budget"),
+        (["mine", "--full"], "plan takes no --full; give --blocks"),
+        (["mine", "--epochs", "2"], "plan takes no --epochs; give --blocks"),
+        (["mine", "--budget", "60s"], "plan takes no --budget; give --blocks"),
+        (["mine", "--resume", "x"], "plan takes no --resume; give --blocks"),
         (["baseline"], "plan needs another PROFILE than baseline; for baseline against itself there is: runner calib"),
         (["inetl-omp"], "no profile 'inetl-omp' in "),
     ],

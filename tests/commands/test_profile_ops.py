@@ -137,6 +137,15 @@ def test_a_profile_of_several_ranks_is_refused(refused, write_profile):
     assert line == "runner: profile 'mine' is for 2 ranks, and only one process is profiled here; choose another"
 
 
+def test_what_nothing_is_known_to_read_is_refused_unless_it_is_asked_for(cli, simulation, instant, write_profile):
+    path = write_profile("odd", "env:\n  SIMULATED: baseline\n  OMP_NUM_THREDS: 2\n")
+    command = ("profile-ops", path, "--python", simulation.python, "--data", "synthetic", "--steps", 4)
+    result = cli(*command)
+    assert result.returncode == 2
+    assert result.stderr.endswith("; correct the name, or give --allow-unknown\n")
+    assert cli(*command, "--allow-unknown").returncode == 0
+
+
 def test_a_profile_that_there_is_not_is_refused(refused):
     assert "no-such-profile" in refused("profile-ops", "no-such-profile")
 

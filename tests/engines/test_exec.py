@@ -174,6 +174,22 @@ def runs(*words):
     return False
 
 
+@pytest.mark.parametrize("engine", ["docker", "podman"])
+def test_an_image_that_has_a_python_path(execute, engine_options, engine):
+    built = f"envkit-test-path-{engine}"
+    script = (
+        f"FROM {engine_options(engine)[-1]}\nUSER root\nRUN mkdir /app && echo 'print(1)' >/app/mine.py\n"
+        "USER kit\nENV PYTHONPATH=/app\n"
+    )
+    subprocess.run([engine, "build", "--quiet", "--tag", built, "-"], input=script, text=True, check=True)
+    try:
+        result = execute(("--engine", engine, "--image", built), "jemalloc", "python", "-m", "mine")
+    finally:
+        subprocess.run([engine, "rmi", "--force", built], capture_output=True, check=True)
+    assert (result.returncode, result.stdout) == (0, "1\n"), result.stderr
+    assert "jemalloc was in effect in 1 process" in result.stderr
+
+
 def test_an_image_is_looked_into_once(execute, engine_options, open_folder):
     """What was found is kept, for the same image and the same limits: a mark tells it from what is found."""
     options = engine_options("docker")

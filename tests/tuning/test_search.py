@@ -200,8 +200,10 @@ def test_the_shipped_profiles_for_which_there_was_no_time_are_known(tmp_path):
 
 def test_exhaustive_refuses_a_space_too_large_for_it():
     space = space_file.read(space_file.find("default"))
+    baseline = resolve(profile(space, {}, "baseline"))
     with pytest.raises(InputError, match="more than 500 candidates one by one; give a smaller space, such as coarse"):
-        search.require_few(space)
+        search.require_candidates(space, baseline, {}, one_by_one=True, alone=True)
+    search.require_candidates(space, baseline, {}, one_by_one=False, alone=True)
 
 
 def test_where_the_first_few_rounds_all_fail_it_is_given_up():

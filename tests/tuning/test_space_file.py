@@ -117,6 +117,10 @@ BAD = {
     "knobs:\n" + SPIN + "constraints:\n- {never: {spinn: [0]}, because: x}\n": (
         6, "a constraint names 'spinn', which is no knob (did you mean 'spin'?)",
     ),
+    "knobs:\n  keep: {choices: {no: , yes: {env: {MALLOC_CONF: 'thp:always'},\n"
+    "    settings: {MALLOC_CONF: {thp: never}}}}}": (
+        5, "'MALLOC_CONF' stands under 'env' too; write its keys here alone",
+    ),
     "knobs:\n" + SPIN + "constraints:\n- {never: {spin: [9]}, because: x}\n": (
         6, "a constraint names spin is '9', which it never is; it is: unset, 0",
     ),
@@ -128,7 +132,7 @@ BAD = {
         10, "this constraint never applies: its values never come together; remove it",
     ),
     "knobs:\n" + SPIN + "constraints:\n- {never: {spin: [0]}, because: x}\n- {never: {spin: [unset]}, because: x}\n": (
-        5, "the space is empty: its constraints leave no choice; remove one",
+        5, "the space is empty: each choice breaks a constraint or sets a variable twice; remove what does",
     ),
 }  # fmt: skip
 

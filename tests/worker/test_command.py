@@ -90,9 +90,10 @@ def test_a_progress_bar_on_stderr(run):
         ),
     ],
 )
-def test_a_line_came_when_its_text_came(pieces, lines, capfd):
+def test_a_line_came_when_its_text_came(pieces, lines, capfd, monkeypatch):
     found = []
-    watched = SimpleNamespace(line=lambda text, at_s: found.append((text, at_s)))
+    watched = command._Watched(None, 0.0)
+    monkeypatch.setattr(watched, "line", lambda text, at_s: found.append((text, at_s)))
     read, write = os.pipe()
     stream = command._Stream()
     for text, at_s in pieces:
@@ -109,6 +110,12 @@ def test_lines_are_taken_from_both_streams_and_passed_on(run):
     result = run("echo t=1; echo t=2 >&2; printf t=3", "--metric", r"t=(\d)")
     assert sorted(result.document["step_s"]) == [1, 2, 3]
     assert {"t=1", "t=2"} <= set(result.stderr.replace("t=3", "").splitlines())
+
+
+def test_of_much_output_the_beginning_and_the_end_are_passed_on(run):
+    result = run("echo begin; head -c 1000000 /dev/zero | tr '\\0' '\\n'; echo end", "--metric", "^(?:begin|end)")
+    assert (result.stderr.startswith("begin"), result.stderr.rstrip().endswith("end")) == (True, True)
+    assert len(result.stderr) <= 3 * command.PASSED_ON
 
 
 def test_what_the_command_prints_is_not_taken_for_the_document(run):

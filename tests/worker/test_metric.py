@@ -23,6 +23,8 @@ def readings(metric, *lines, unit="s", every_s=0.5):
         (r"(\d+) us", "us", "took 250 us", 0.00025),
         (r"([\d.]+)it/s", "per-second", "Epoch 0: 50%|##  | 20/40 [00:01<00:01, 12.50it/s]", 0.08),
         (r"(\S+) steps/s", "per-second", "1,250.0 steps/s", 0.0008),
+        (r"([\d.]+)it/s", "per-second", "Epoch 0: 50%|##  | 20/40 [00:21<00:21,  1.05s/it]", 1.05),
+        (r"([\d.]+)\s*batch/s", "per-second", "  3%|   | 1/40 [00:21<00:21, 61.20s/batch, loss=2]", 61.2),
         (r"(?:step|batch) time: (.*)", "s", "batch time: 2e-3", 0.002),
         ("$.step_time", "s", '{"step": 3, "step_time": 0.5}', 0.5),
         ("$.train.times[1].seconds", "s", '{"train": {"times": [1, {"seconds": 0.25}]}}', 0.25),
@@ -94,6 +96,7 @@ def test_what_is_no_metric(metric, problem):
         (r"time (\S+)", "time -3", "'-3'"),
         (r"time (\S+)", "time 8.3ms", "'8.3ms'"),
         (r"time (\S+)", "time 1,2", "'1,2'"),
+        (r"time (\S+)", "time 0,123", "'0,123'"),  # a decimal comma
         ("$.t", '{"t": true}', "true"),
         ("$.t", '{"t": {"ms": 3}}', '{"ms": 3}'),
         ("$.t", '{"t": NaN}', "NaN"),

@@ -129,10 +129,10 @@ def test_how_to_use_it_is_said_for_the_engine_and_the_command_that_it_was_tuned_
     )
     own = replace(plan, own=OwnCommand(("python", "my train.py"), "/x"), engine_options={})
     said = outcome.usage(own, "the best.yaml")
-    assert said == "runner exec 'the best.yaml' --engine docker -- python 'my train.py'"
+    assert said == "cd /x && runner exec 'the best.yaml' --engine docker -- python 'my train.py'"
     on_gpus = replace(own, options=Options(device="cuda"))
     said = outcome.usage(on_gpus, "tuned", kept=("CUDA_VISIBLE_DEVICES", "MY_KEY"))
-    assert said == "runner exec tuned --engine docker --keep-env MY_KEY --gpus -- python 'my train.py'"
+    assert said == "cd /x && runner exec tuned --engine docker --keep-env MY_KEY --gpus -- python 'my train.py'"
 
 
 def test_the_profile_names_its_record_so_that_it_is_found_from_anywhere(tuned, local, tmp_path, monkeypatch):

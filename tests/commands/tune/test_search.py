@@ -292,6 +292,28 @@ def test_options_that_mean_nothing_are_refused(refused, arguments):
     assert "give a name that ends in .yaml" in refused(*arguments("--profile", "tuned"))
 
 
+@pytest.mark.parametrize("option", ["--space-only", "--exhaustive"])
+def test_a_space_of_which_nothing_can_be_tried_is_refused_before_anything_is_measured(
+    refused, arguments, engine, tmp_path, option
+):
+    """Each knob has two labels here, and all that they allow together is the baseline."""
+    nothing = tmp_path / "nothing.yaml"
+    nothing.write_text("""name: nothing
+title: A test
+knobs:
+  wait: {variable: OMP_WAIT_POLICY, values: [unset, passive]}
+  spin: {variable: GOMP_SPINCOUNT, values: [unset, 0]}
+constraints:
+  - {never: {wait: [passive]}, because: a test}
+  - {never: {spin: [0]}, because: a test}
+""")
+    line = refused(*arguments("--space", nothing, option, budget=None if option == "--exhaustive" else "100s"))
+    why = "each choice comes to the baseline, sets a variable twice or can't have an effect"
+    assert line == f"runner: {nothing}: nothing of this space can be tried here: {why}; give another space"
+    assert engine.trained == 0
+    assert not (tmp_path / "tuning").exists()
+
+
 def test_a_bad_space_is_refused_before_anything_is_started(refused, arguments, tmp_path, simulation):
     bad = tmp_path / "bad.yaml"
     bad.write_text("name: bad\ntitle: A test\nknobs:\n  a: {variable: OMP_DYNAMIK, values: [true]}\n")
