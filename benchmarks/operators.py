@@ -6,8 +6,6 @@ Each comparison is one ``runner profile-ops``.
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -16,8 +14,6 @@ from benchmarks import page, script
 from benchmarks.results import Line, Results
 from runner.arguments import count
 from runner.commands.profile_ops import PROCESSES, STEPS, TOP
-from runner.engines.base import PROJECT
-from runner.errors import InputError
 from runner.operators import OTHERS, short_name
 
 PROFILES = ("mimalloc-retain-mkl", "intel-omp")
@@ -44,16 +40,9 @@ def main() -> int:
 
 
 def _profile(profile: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    argv = [sys.executable, "-m", "runner", "profile-ops", profile, "--json", "--steps", str(arguments.steps)]
-    argv += ["--processes", str(arguments.processes)]
-    argv += ["--python", arguments.python] if arguments.python else []
-    argv += ["--data", arguments.data] if arguments.data else []
-    result = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    if result.returncode != 0:
-        said = (result.stderr.strip().splitlines() or ["it was not in effect"])[0]
-        raise InputError(f"runner profile-ops {profile} ended with exit status {result.returncode}: {said}")
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+    return script.runner(
+        "profile-ops", profile, *script.given(arguments, "steps", "processes", "python", "data"), what=profile
+    )
 
 
 def _page(measured: Sequence[Line], results: Results) -> list[str]:

@@ -6,21 +6,16 @@ Each run is one ``runner calibrate`` on the real workload, with fresh processes,
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from benchmarks import page, script
 from benchmarks.results import Line, Results
 from runner import record
 from runner.arguments import count, duration
-from runner.engines.base import PROJECT
-from runner.errors import InputError
 from runner.statistics.interval import FASTER, SLOWER
 
 RUNS, BUDGET_S, STEPS = 20, 120.0, 60
@@ -51,18 +46,12 @@ def main() -> int:
 
 def _calibrate(folder: Path, arguments: argparse.Namespace) -> Line:
     """One run, or the rest of one that was interrupted; its record is in ``folder``."""
-    argv = [sys.executable, "-m", "runner", "calibrate", "--json"]
     if record.is_begun(folder):
-        argv += ["--resume", str(folder)]
+        options = ["--resume", str(folder)]
     else:
-        argv += ["--budget", f"{arguments.budget:g}s", "--steps", str(arguments.steps), "--output", str(folder)]
-        argv += ["--python", arguments.python] if arguments.python else []
-        argv += ["--data", arguments.data] if arguments.data else []
-    result = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    if result.returncode != 0:
-        said = (result.stderr.strip().splitlines() or ["nothing"])[-1]
-        raise InputError(f"{folder}: runner calibrate ended with exit status {result.returncode}: {said}")
-    document: dict[str, Any] = json.loads(result.stdout)
+        options = ["--budget", f"{arguments.budget:g}s", "--output", str(folder)]
+        options += script.given(arguments, "steps", "python", "data")
+    document = script.runner("calibrate", *options, what=str(folder))
     comparison = document["comparisons"][0]
     interval = comparison["speedup"] or dict.fromkeys(("ratio", "low", "high", "blocks"))
     return {

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from benchmarks.results import FOLDER
 from runner.engines.base import PROJECT
@@ -23,6 +26,26 @@ def parser(name: str, description: str, page_name: str = "") -> argparse.Argumen
     made.add_argument("--page", metavar="FILE", type=Path, default=page,
                       help=f"the page to write at the end (default: {page.relative_to(PROJECT)})")  # fmt: skip
     return made
+
+
+def given(arguments: argparse.Namespace, *names: str) -> list[str]:
+    """Those of the options called ``names`` that were given, as words for a command of the runner."""
+    found = ((name, getattr(arguments, name)) for name in names)
+    return [word for name, value in found if value is not None for word in (f"--{name.replace('_', '-')}", str(value))]
+
+
+def runner(command: str, *options: object, what: str) -> dict[str, Any]:
+    """What a command of the runner prints as JSON. Raises InputError, with ``what`` it was for."""
+    result = subprocess.run(
+        [sys.executable, "-m", "runner", command, *map(str, options), "--json"],
+        cwd=PROJECT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    if result.returncode != 0:
+        said = [line for line in result.stderr.splitlines() if line.startswith("runner: ")]
+        why = said[-1].removeprefix("runner: ") if said else "it was not in effect"
+        raise InputError(f"{what}: runner {command} ended with exit status {result.returncode}: {why}")
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

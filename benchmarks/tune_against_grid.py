@@ -8,9 +8,7 @@ the best few of the grid are then measured side by side, on fresh samples: the f
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,7 +22,6 @@ from runner import dataset, profile, record
 from runner.arguments import count
 from runner.blocks import block_ratios, recorded_design
 from runner.commands.measuring import TIMEOUT_S
-from runner.engines.base import PROJECT
 from runner.errors import InputError
 from runner.noise import marked_blocks
 from runner.plan import MARGIN, Plan
@@ -102,21 +99,10 @@ def _settings(arguments: argparse.Namespace) -> Line:
 def _runner(*argv: object, folder: Path, command: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """What a command of the runner prints as JSON; it goes on with what an earlier, interrupted one left."""
     if record.is_begun(folder):
-        options = [command, "--resume", folder]
+        options = ["--resume", folder]
     else:
-        options = [command, *argv, "--output", folder]
-        for name in ("steps", "warmup_steps", "data", "python"):
-            value = getattr(arguments, name)
-            options += [f"--{name.replace('_', '-')}", value] if value is not None else []
-    result = subprocess.run(
-        [sys.executable, "-m", "runner", *map(str, options), "--json"],
-        cwd=PROJECT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    if result.returncode != 0:
-        said = (result.stderr.strip().splitlines() or ["nothing"])[-1]
-        raise InputError(f"{folder}: runner {command} ended with exit status {result.returncode}: {said}")
-    document: dict[str, Any] = json.loads(result.stdout)
-    return document
+        options = [*argv, "--output", folder, *script.given(arguments, "steps", "warmup_steps", "data", "python")]
+    return script.runner(command, *options, what=str(folder))
 
 
 def _grid(folder: Path, arguments: argparse.Namespace) -> Line:

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
+from runner.live_view import minutes
+
 
 class Progress:
     """Tells of blocks and their arms as they are measured; used as a context manager.
@@ -40,7 +42,7 @@ class Progress:
     def start(self, stage: str, arm: str, left_s: float) -> None:
         """A worker is about to start; at most ``left_s`` seconds of the budget are left."""
         if self._bar:
-            left = f"at most {left_s // 60:.0f}:{left_s % 60:02.0f} left" if self._budget_s else ""
+            left = f"at most {minutes(left_s)} left" if self._budget_s else ""
             done = self._budget_s - left_s
             self._bar.update(self._task, description=f"{stage}, {arm}", completed=done, left=left)
             self._bar.refresh()

@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from runner.live_view import LiveView, minutes
 from runner.slurm.client import Job
 from runner.slurm.watch import Sight
 
@@ -19,34 +18,18 @@ from runner.slurm.watch import Sight
 MOST_NODES = 20
 
 
-class View:
-    """Used as a context manager."""
-
+class View(LiveView):
     def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
+        super().__init__(quiet)
         self._said: set[str] = set()
         self._job_said = ""
-        self._live: Live | None = None
-        if sys.stderr.isatty() and not quiet:
-            self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
-
-    def __enter__(self) -> View:
-        if self._live:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._live:
-            self._live.stop()
 
     def show(self, jobs: Sequence[Job], nodes: Mapping[str, Sight]) -> None:
-        if self._quiet:
+        if self.quiet:
             return
         line = of_jobs(jobs)
-        if self._live:
-            self._live.update(Group(Text(line), *_table(nodes)), refresh=True)
+        if self.live:
+            self.live.update(Group(Text(line), *_table(nodes)), refresh=True)
             return
         if line != self._job_said:
             self._job_said = line
@@ -61,9 +44,9 @@ class View:
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        if self._live:
-            self._live.console.print(Text(text))
-        elif not self._quiet:
+        if self.live:
+            self.live.console.print(Text(text))
+        elif not self.quiet:
             print(text, file=sys.stderr, flush=True)
 
 
@@ -104,11 +87,7 @@ def _table(nodes: Mapping[str, Sight]) -> list[Table | Text]:
     for number, column in enumerate(("node", "state", "blocks", "samples", "spent")):
         table.add_column(column, justify="right" if number > 1 else "left")
     for name, sight in nodes.items():
-        budget = f" of {_minutes(sight.budget_s)}" if sight.budget_s else ""
-        spent = f"{_minutes(sight.spent_s)}{budget}"
+        budget = f" of {minutes(sight.budget_s)}" if sight.budget_s else ""
+        spent = f"{minutes(sight.spent_s)}{budget}"
         table.add_row(name, sight.state, str(len(sight.blocks)), str(sight.samples), spent)
     return [table]
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds // 60:.0f}:{seconds % 60:02.0f}"

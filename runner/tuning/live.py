@@ -5,55 +5,38 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from types import TracebackType
 
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from runner.live_view import LiveView, minutes
 from runner.tuning.board import Board
 
 SHOWN = 5
 
 
-class View:
-    """Used as a context manager. Drawn between looks only: drawing while a worker runs would take time from it."""
-
+class View(LiveView):
     def __init__(self, board: Board, search_s: float, quiet: bool) -> None:
         """``search_s`` is the search's share of the budget in seconds; 0 where it is not limited."""
+        super().__init__(quiet)
         self._board = board
         self.search_s = search_s
-        self._quiet = quiet
-        self._live: Live | None = None
-        if sys.stderr.isatty() and not quiet:
-            self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
-
-    def __enter__(self) -> View:
-        if self._live:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._live:
-            self._live.stop()
 
     def before(self, what: str) -> None:
         """A worker is about to start under ``what``."""
-        if self._live:
-            self._live.update(Group(*self._lines(f"now: {what}"), self._table()), refresh=True)
+        if self.live:
+            self.live.update(Group(*self._lines(f"now: {what}"), self._table()), refresh=True)
 
     def after_round(self, stage: str) -> None:
         """A round has ended."""
-        if self._live is None and not self._quiet:
+        if self.live is None and not self.quiet:
             for line in self._lines(f"round {len(self._board.rounds)}, {stage}"):
                 print(line, file=sys.stderr, flush=True)
 
     def _lines(self, begin: str) -> list[Text]:
         board = self._board
-        spent = f", {_minutes(board.spent_s)} of {_minutes(self.search_s)} for the search" if self.search_s else ""
+        spent = f", {minutes(board.spent_s)} of {minutes(self.search_s)} for the search" if self.search_s else ""
         failed = f", {len(board.problems)} failed" if board.problems else ""
         best = next(iter(ranked(board)), None)
         found = f"; best so far {best}" if best else ""
@@ -87,7 +70,3 @@ def ranked(board: Board) -> list[Rank]:
     scores, looks = board.scores(), board.looks()
     best = sorted(scores, key=lambda one: (-scores[one], one))
     return [Rank(one, board.entries[one].title, math.exp(scores[one]), looks[one]) for one in best]
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds // 60:.0f}:{seconds % 60:02.0f}"

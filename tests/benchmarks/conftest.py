@@ -17,7 +17,6 @@ from benchmarks import script
 from tests.conftest import Cli
 
 Benchmark = Callable[..., "subprocess.CompletedProcess[str]"]
-InProcess = Callable[[ModuleType], None]
 
 
 @pytest.fixture
@@ -43,13 +42,10 @@ def benchmark_script(monkeypatch: pytest.MonkeyPatch) -> Benchmark:
 
 
 @pytest.fixture
-def in_process(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> InProcess:
-    """``in_process(module)``: what that benchmark starts as ``python -m runner ARGUMENTS`` runs in this process."""
+def in_process(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a benchmark starts as ``python -m runner ARGUMENTS`` runs in this process."""
 
-    def run(module: ModuleType) -> None:
-        def start(argv: list[str], cwd: Path, **_: object) -> subprocess.CompletedProcess[str]:
-            return cli(*argv[3:], cwd=cwd)
+    def start(argv: list[str], cwd: Path, **_: object) -> subprocess.CompletedProcess[str]:
+        return cli(*argv[3:], cwd=cwd)
 
-        monkeypatch.setattr(module, "subprocess", SimpleNamespace(run=start, DEVNULL=None))
-
-    return run
+    monkeypatch.setattr(script, "subprocess", SimpleNamespace(run=start, DEVNULL=None))

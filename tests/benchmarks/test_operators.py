@@ -11,7 +11,6 @@ from benchmarks import operators
 
 @pytest.fixture
 def script(benchmark_script, in_process, simulation, instant, tmp_path):
-    in_process(operators)
     fixed = ("--python", simulation.python, "--results", tmp_path / "o.jsonl", "--page", tmp_path / "page.md")
 
     def run(*options, steps=4, data="synthetic"):
@@ -57,4 +56,6 @@ def test_a_profile_that_fails_ends_it_with_one_line(script, simulation):
     simulation.worker("baseline", does="exit", status=3)
     result = script("glibc-retain")
     assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
-    assert "runner profile-ops glibc-retain ended with exit status 1" in result.stderr
+    assert (
+        "glibc-retain: runner profile-ops ended with exit status 1: a worker of baseline: ended with" in result.stderr
+    )

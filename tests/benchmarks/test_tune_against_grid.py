@@ -40,7 +40,6 @@ def run(engine, in_process, write_profile, benchmark_script, tmp_path, monkeypat
     monkeypatch.setattr(tune, "SHIPPED_FOLDER", shipped)
     (tmp_path / "small.yaml").write_text(SPACE)
 
-    in_process(tune_against_grid)
     monkeypatch.chdir(tmp_path)
 
     def start(*options):
