@@ -135,12 +135,14 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
 
 
 def _named(summary: Summary, name: str) -> str:
-    """What a command is given to mean that profile: one's own is a file, as it was given to this one."""
+    """What a command is given to mean that profile: one's own is a file, as it was given to this one if that still
+    names it."""
     if name in (*profile.names(), *profile.local_names()):
         return name
     given = (word for word in summary.command if word.endswith((".yaml", ".yml")) and Path(word).stem == name)
-    file = next(given, f"{name}.yaml")
-    return str(Path(file).absolute()) if from_folder(summary.plan) else file
+    file, here = next(given, f"{name}.yaml"), str(Path.cwd())
+    begun_in = summary.begun_in or here
+    return str(Path(begun_in) / file) if from_folder(summary.plan) or begun_in != here else file
 
 
 def _there(summary: Summary, arm: Arm) -> str:

@@ -127,6 +127,7 @@ class Summary:
     steady, and ``skipped_steps`` how many timed steps of each sample are left out for that (``left_out``: by workload,
     with those before them that are not timed); ``reference_drift`` is how the reference's own time changed;
     ``seconds_per_block`` counts the starts of the workers too.
+    ``command`` was typed in the folder ``begun_in``, which the first records did not tell.
     ``calibration`` is what an earlier run of the baseline against itself showed here (``runner.calibration``).
     """
 
@@ -135,6 +136,7 @@ class Summary:
     data_source: str
     environments: dict[str, Environment]
     command: list[str]
+    begun_in: str | None
     commands: dict[str, str]
     measured: list[Measured]
     comparisons: list[Comparison]
@@ -230,6 +232,7 @@ def summarise(events: Sequence[Event]) -> Summary:
         data_source=run["data_source"],
         environments=environments,
         command=run.get("command", []),
+        begun_in=run.get("begun_in"),
         commands=run["commands"],
         measured=list(measured.values()),
         comparisons=[_comparison(events, plan, arm, measured, marked, ended) for arm in plan.compared],

@@ -132,7 +132,7 @@ def test_help_has_no_word_of_what_is_always_refused(cli, command):
     ("command", "words"),
     [
         ("doctor", "exit status: 0 nothing found that is a reason to stop, 1 such a reason, 2 bad input"),
-        ("submit", "with --nproc 120s for each profile, the baseline too, and for each of two single processes"),
+        ("submit", "with --nproc 120s for each profile, the baseline too, and each process that they are held against"),
     ],
 )
 def test_help_says_what_is_a_command_s_own(cli, command, words):

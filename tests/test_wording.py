@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -50,6 +51,14 @@ def test_advice_names_the_file_that_was_given():
     events = events_of()
     events[0]["command"] = ["runner", "bench", "my profiles/mine.yml", "--blocks", "7"]
     assert "use mine: runner exec 'my profiles/mine.yml' -- your command" in said(events)
+
+
+def test_advice_names_the_file_that_was_given_from_elsewhere_too():
+    events = events_of()
+    events[0] |= {"command": ["runner", "bench", "mine.yaml"], "begun_in": "/my profiles"}
+    assert "use mine: runner exec '/my profiles/mine.yaml' -- your command" in said(events)
+    events[0]["begun_in"] = str(Path.cwd())
+    assert "use mine: runner exec mine.yaml -- your command" in said(events)
 
 
 def test_a_command_to_paste_is_one_line_however_long_it_is():

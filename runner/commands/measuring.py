@@ -272,6 +272,7 @@ def begin(
         schema=record.SCHEMA,
         runner_version=__version__,
         command=sys.argv,
+        begun_in=str(Path.cwd()),
         plan=plan.to_json(),
         engines=around.seen,
         data_source=data_source,

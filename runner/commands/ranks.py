@@ -20,7 +20,9 @@ from runner.worker.workloads import DEFAULT, find
 
 # For each arm, where none is given: eleven samples or so, one of them on a part of the CPUs, with their ranks' starts.
 BUDGET_EACH_S = 120.0
-BUDGET = f"with --nproc {BUDGET_EACH_S:g}s for each profile, the baseline too, and for each of two single processes"
+BUDGET = (
+    f"with --nproc {BUDGET_EACH_S:g}s for each profile, the baseline too, and each process that they are held against"
+)
 ONE_PROCESS = "1 process"
 
 

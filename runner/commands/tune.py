@@ -20,7 +20,7 @@ from runner.commands.measuring import Surroundings
 from runner.engine_options import add as add_engine_options
 from runner.environment import Environment
 from runner.errors import FAILED, INTERRUPTED, MEASURED, InputError
-from runner.folders import quoted
+from runner.folders import quoted, short
 from runner.machine_lock import machine_lock
 from runner.measure import ENDED, NOT_IN_EFFECT, Job
 from runner.measure import FAILED as FAILED_WORKER
@@ -290,7 +290,7 @@ def _concluded(tuning: Session, reason: str, summary: Summary, verdict: Verdict,
                     width=outcome.LABEL,
                 )
         report.item(out, "machine", wording.machine(summary), width=outcome.LABEL)
-        confirmed = f"{tuning.folder}, and the confirmation: runner report {quoted(tuning.confirmation)}"
+        confirmed = f"{short(tuning.folder)}, and the confirmation: runner report {quoted(tuning.confirmation)}"
         report.item(out, "record", confirmed, width=outcome.LABEL)
     if not ended:
         said = f"the confirmation ended: {reason}; no profile was written"

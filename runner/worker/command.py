@@ -2,8 +2,8 @@
 
 The command is not changed and knows of nothing: it runs as a child, in the user's folder, with the worker's
 environment. Python programs are told to print without delay, and to leave their evidence when they end
-(``runner/worker/witness``). What the command prints goes to the worker's stderr: the beginning as it comes, the last of
-it at the end. All of it would be work for the runner, and room in its memory, while something is measured.
+(``runner/worker/witness``). What the command prints goes to the worker's stderr: the beginning as it comes, of
+the rest the end. All of it would be work for the runner, and room in its memory, while something is measured.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ from runner.worker.train import counters, increase
 
 WITNESS = Path(__file__).resolve().parent / "witness"
 READ_BYTES = 2**16
-# So much of the output, in bytes, is passed on at once, and as much again of its end.
-PASSED_ON = 2**16
+# So much of the output, in bytes, is passed on at once, and as much again of its end: when the command ends, or when it
+# has printed nothing for so long, as it may hang and all of this be killed.
+PASSED_ON, SILENT_S = 2**16, 1.0
 # A line that is longer than that is something else, and is cut.
 LONGEST_LINE = 2**16
 # Fewer and fewer looks from outside, as each keeps the program's memory map locked for a moment.
@@ -67,15 +68,21 @@ class _Watched:
     complaints: dict[str, None] = field(default_factory=dict)
     seen: dict[str, Any] | None = None
     passed_on: int = 0
-    held_back: bytes = b""
+    held_back: bytearray = field(default_factory=bytearray)
 
     def printed(self, text: bytes) -> None:
         """Pass the output on, or keep what may turn out to be its end."""
         if self.passed_on < PASSED_ON:
             self.passed_on += len(text)
             _say(text)
-        else:
-            self.held_back = (self.held_back + text)[-PASSED_ON:]
+            return
+        self.held_back += text
+        if len(self.held_back) > 2 * PASSED_ON:
+            del self.held_back[:-PASSED_ON]
+
+    def say_the_end(self) -> None:
+        _say(self.held_back[-PASSED_ON:])
+        self.held_back.clear()
 
     def line(self, text: bytes, at_s: float) -> None:
         line = text.decode(errors="replace")
@@ -141,7 +148,7 @@ def _run(argv: Sequence[str], folder: str, evidence_folder: str, readings: Readi
     earlier = os.environ.get("PYTHONPATH")
     environment = {
         **os.environ,
-        "PYTHONUNBUFFERED": "1",
+        "PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"),
         "PYTHONPATH": f"{WITNESS}:{earlier}" if earlier else str(WITNESS),
         "ENVKIT_EVIDENCE": evidence_folder,
     }
@@ -154,10 +161,10 @@ def _run(argv: Sequence[str], folder: str, evidence_folder: str, readings: Readi
     except OSError as error:
         raise Failed(_not_started(argv[0], folder, error)) from None
     finally:
-        _say(watched.held_back)
+        watched.say_the_end()
 
 
-def _say(text: bytes) -> None:
+def _say(text: bytes | bytearray) -> None:
     with contextlib.suppress(OSError):  # nobody listens any more
         os.write(2, text)
 
@@ -176,7 +183,10 @@ def _watch(child: Child, watched: _Watched) -> None:
                 watched.seen = outside.look(child.pid, watched.seen)
                 next_look_s = now + interval_s
                 interval_s *= LOOK_FACTOR
-            ready = [key.fd for key, _ in selector.select(max(0.0, next_look_s - time.perf_counter()))]
+            wait_s = max(0.0, next_look_s - time.perf_counter())
+            ready = [key.fd for key, _ in selector.select(min(wait_s, SILENT_S) if watched.held_back else wait_s)]
+            if not ready and watched.held_back:
+                watched.say_the_end()
             at_s = time.perf_counter()
             for descriptor in ready:
                 if descriptor in streams and not _take(descriptor, streams[descriptor], watched, at_s):

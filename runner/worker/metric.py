@@ -22,8 +22,10 @@ PART = re.compile(r"\.([\w-]+)|\[(\d+)\]")
 CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 # 1,234.5 as logs of fast training have it; 0,123 has a decimal comma.
 GROUPED = re.compile(r"[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
-# What a metric counts in each second, and how tqdm turns that round below one of them (``format_meter`` in its source).
-COUNTED, SLOW = re.compile(r"([A-Za-z]\w*)/s\b"), r"([\d.]+)\s*s/{}\b"
+# What a metric counts in each second. Below one of them tqdm turns it round (``format_meter`` in its source).
+COUNTED = re.compile(r"([A-Za-z]\w*)/s\b")
+# More of the lines than this that are turned round are not left out: they are the slow steps. An outer bar has few.
+MOST_TURNED = 0.2
 LONGEST_SHOWN = 120
 # Of those that are timed as they arrive: with more of them at one moment the command's output was held back.
 MOST_AT_ONCE = 0.5
@@ -41,14 +43,14 @@ class NotMeasured(ValueError):
 class Metric:
     """``expression`` or ``path``, one of the two. ``text`` is what was given for it.
 
-    ``slow`` finds the seconds of a step in the line of a bar that shows these where there is less than one in a second.
+    ``turned`` finds the lines of a bar whose rate is turned round.
     """
 
     text: str
     expression: re.Pattern[str] | None
     path: tuple[str | int, ...]
     unit: str
-    slow: re.Pattern[str] | None = None
+    turned: re.Pattern[str] | None = None
 
     @property
     def is_clock(self) -> bool:
@@ -69,8 +71,14 @@ def parse(text: str, unit: str = "s") -> Metric:
         raise MetricError(f"has {expression.groups} groups, and one can be a step's time; write the others (?:…)")
     if expression.search("") is not None:
         raise MetricError("matches an empty line, and so every line; say more of what ends a step")
-    counted = COUNTED.search(re.sub(r"\\.", " ", text)) if unit == PER_SECOND else None
-    return Metric(text, expression, (), unit, re.compile(SLOW.format(counted[1])) if counted else None)
+    counted = COUNTED.search(re.sub(r"\\.", "  ", text)) if unit == PER_SECOND else None
+    if counted is None:
+        return Metric(text, expression, (), unit)
+    try:
+        turned = re.compile(f"{text[: counted.start()]}s/{counted[1]}{text[counted.end() :]}")
+    except re.error:
+        turned = None
+    return Metric(text, expression, (), unit, turned)
 
 
 def _path(text: str) -> tuple[str | int, ...]:
@@ -99,7 +107,7 @@ class Readings:
         self.metric = metric
         self.left_out = left_out
         self.seconds: list[float] = []
-        self.lines = 0
+        self.lines = self.turned = 0
         self.last_line = ""
         self._arrived: float | None = None
 
@@ -110,14 +118,13 @@ class Readings:
             return
         self.lines += 1
         self.last_line = line.lstrip()
-        found, unit = self._found(line), self.metric.unit
-        if found is None and self.metric.slow is not None and (slow := self.metric.slow.search(line)):
-            found, unit = slow[1], "s"
+        found = self._found(line)
         if found is None:
+            self.turned += self.metric.turned is not None and self.metric.turned.search(line) is not None
             return
         if not self.metric.is_clock:
             may_be_0 = len(self.seconds) < self.left_out
-            self.seconds.append(_seconds(found, unit, self.last_line, may_be_0))
+            self.seconds.append(_seconds(found, self.metric.unit, self.last_line, may_be_0))
             return
         if self._arrived is not None:
             self.seconds.append(at_s - self._arrived)
@@ -147,6 +154,13 @@ class Readings:
         if not self.lines:
             raise NotMeasured(
                 f"found no step: the command printed nothing for {metric} to match; let it print its steps"
+            )
+        if self.metric.turned is not None and self.turned > MOST_TURNED * (self.turned + len(self.seconds)):
+            mend = f"match '{self.metric.turned.pattern}' with the unit s"
+            mend = "let it print a time for each step, and match that" if self.seconds else mend
+            raise NotMeasured(
+                f"can't time the steps: {self.turned} of {self.turned + len(self.seconds)} lines have the seconds of a "
+                f"step where {metric} has a rate, as bars do below one step in a second; {mend}"
             )
         if not self.seconds:
             once = self._arrived is not None

@@ -56,7 +56,7 @@ def test_details_add_machine_settings_evidence_and_commands(bench, simulation, i
     ):
         assert text in more, text
     # a line that is to be copied is not broken; all others fit
-    copied = ("next ", "record ", "  env -i ", "         all settings", "options ")
+    copied = ("next     use mine: runner exec ", "record ", "  env -i ", "         all settings", "options ")
     assert [
         line for line in result.stdout.splitlines() if len(line.rstrip()) > 80 and not line.startswith(copied)
     ] == []

@@ -118,6 +118,20 @@ def test_of_much_output_the_beginning_and_the_end_are_passed_on(run):
     assert len(result.stderr) <= 3 * command.PASSED_ON
 
 
+def test_the_last_words_of_a_command_that_hangs_are_said_before_it_is_killed(tmp_path):
+    script = "head -c 200000 /dev/zero | tr '\\0' '\\n'; echo last words; sleep 60"
+    process = started(folder=tmp_path, argv=["sh", "-c", script])
+    try:
+        for line in process.stderr:
+            if "last words" in line:
+                break
+        else:
+            raise AssertionError("it ended without a word")
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_what_the_command_prints_is_not_taken_for_the_document(run):
     assert run("echo '{\"seconds\": 1}'; head -c 300000 /dev/urandom").document.keys() >= SAMPLE_KEYS
 

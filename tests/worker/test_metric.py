@@ -23,8 +23,6 @@ def readings(metric, *lines, unit="s", every_s=0.5):
         (r"(\d+) us", "us", "took 250 us", 0.00025),
         (r"([\d.]+)it/s", "per-second", "Epoch 0: 50%|##  | 20/40 [00:01<00:01, 12.50it/s]", 0.08),
         (r"(\S+) steps/s", "per-second", "1,250.0 steps/s", 0.0008),
-        (r"([\d.]+)it/s", "per-second", "Epoch 0: 50%|##  | 20/40 [00:21<00:21,  1.05s/it]", 1.05),
-        (r"([\d.]+)\s*batch/s", "per-second", "  3%|   | 1/40 [00:21<00:21, 61.20s/batch, loss=2]", 61.2),
         (r"(?:step|batch) time: (.*)", "s", "batch time: 2e-3", 0.002),
         ("$.step_time", "s", '{"step": 3, "step_time": 0.5}', 0.5),
         ("$.train.times[1].seconds", "s", '{"train": {"times": [1, {"seconds": 0.25}]}}', 0.25),
@@ -54,6 +52,30 @@ def test_a_number_in_a_line(metric, unit, line, seconds):
 )
 def test_other_lines_are_no_readings(metric, line):
     assert readings(metric, line, line).seconds == []
+
+
+BAR = "Epoch 0: 50%|##  | 20/40 [00:21<00:21,  {}]"
+
+
+def test_a_bar_that_turns_its_rate_round_is_not_timed_by_its_fast_steps_alone():
+    lines = [BAR.format(shown) for shown in ("1.05it/s", "1.02s/it", "1.01it/s")]
+    found = readings(r"([\d.]+)it/s", *lines, unit="per-second")
+    assert found.seconds == [pytest.approx(1 / 1.05), pytest.approx(1 / 1.01)]
+    with pytest.raises(NotMeasured, match="1 of 3 lines have the seconds of a step") as error:
+        found.split(0)
+    assert str(error.value).endswith("; let it print a time for each step, and match that")
+    always = readings(r"([\d.]+)it/s", lines[1], lines[1], unit="per-second")
+    with pytest.raises(NotMeasured, match="2 of 2 lines") as error:
+        always.split(0)
+    assert str(error.value).endswith(r"; match '([\d.]+)s/it' with the unit s")
+
+
+def test_an_outer_bar_is_no_step():
+    inner, outer = BAR.format("12.5it/s"), "Epochs:  10%|#  | 1/10 [05:00<45:00, 300.12s/it]"
+    found = readings(r"([\d.]+)it/s", *[inner] * 20, outer, *[inner] * 20, outer, unit="per-second")
+    assert found.split(0) == ([], [0.08] * 40)
+    found = readings(r"Epoch .* ([\d.]+)it/s", inner, outer, outer, inner, unit="per-second")
+    assert len(found.split(0)[1]) == 2
 
 
 def test_without_a_group_the_time_between_matching_lines_counts():
