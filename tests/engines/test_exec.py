@@ -178,10 +178,11 @@ def runs(*words):
 def test_an_image_that_has_a_python_path(execute, engine_options, engine):
     built = f"envkit-test-path-{engine}"
     script = (
-        f"FROM {engine_options(engine)[-1]}\nUSER root\nRUN mkdir /app && echo 'print(1)' >/app/mine.py\n"
+        f"FROM {engine_options(engine)[-1]}\nUSER root\nRUN mkdir /app && echo 'import torch; print(1)' >/app/mine.py\n"
         "USER kit\nENV PYTHONPATH=/app\n"
     )
-    subprocess.run([engine, "build", "--quiet", "--tag", built, "-"], input=script, text=True, check=True)
+    build = [engine, "build", "--quiet", "--tag", built, "-"]
+    subprocess.run(build, input=script, text=True, check=True, capture_output=True)
     try:
         result = execute(("--engine", engine, "--image", built), "jemalloc", "python", "-m", "mine")
     finally:
