@@ -15,10 +15,10 @@ from runner import quality
 from runner.blocks import INITIAL_WEIGHTS, block_ratios, recorded_design, samples, skipped_steps, step_curves
 from runner.engines.base import Engine, Outcome, Task
 from runner.environment import Environment
-from runner.execution.testimony import check_sample
 from runner.plan import Arm, Plan
 from runner.progress import Progress
 from runner.record import Event, Record
+from runner.sample_effect import check_sample
 from runner.scaling import unlike_parts
 from runner.statistics.sequential import Design, at_look, design, may_stop
 from runner.statistics.steady import steady

@@ -22,7 +22,6 @@ from runner.doctor import diagnose_process
 from runner.doctor.finding import Situation
 from runner.effect import Check
 from runner.environment import Environment
-from runner.execution.testimony import check_sample, set_by_the_command
 from runner.gpu_readings import GpuReadings, readings
 from runner.image_differences import Difference, of_run
 from runner.losses import Losses, compared
@@ -31,6 +30,7 @@ from runner.noise import marked_blocks, marks
 from runner.plan import Arm, Plan
 from runner.record import Event
 from runner.resolve import of_rank
+from runner.sample_effect import check_sample, set_by_the_command
 from runner.scaling import Scaled, scaled
 from runner.statistics.bootstrap import Bootstrap, bootstrap
 from runner.statistics.drift import Drift, drift

@@ -13,7 +13,6 @@ from runner.commands import measuring, own_command, ranks, training
 from runner.commands.measuring import Surroundings
 from runner.environment import Environment
 from runner.errors import InputError
-from runner.execution.testimony import check_sample
 from runner.machine_lock import machine_lock
 from runner.measure import Job, understood
 from runner.plan import REFERENCE_PROFILE, Arm
@@ -21,6 +20,7 @@ from runner.preflight import preflight
 from runner.profile import Profile
 from runner.progress import Progress
 from runner.resolve import of_rank, resolve
+from runner.sample_effect import check_sample
 from runner.tuning.narrow import identity, together, why
 from runner.worker.workloads import DEFAULT
 

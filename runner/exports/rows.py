@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from runner.environment import Environment
-from runner.execution.testimony import check_sample
 from runner.gpu_readings import nccl_of
 from runner.noise import marks
 from runner.plan import Plan
 from runner.record import Event
+from runner.sample_effect import check_sample
 from runner.scaling import exchanged
 from runner.summary import summarise
 

@@ -13,13 +13,13 @@ from runner.blocks import INITIAL_WEIGHTS, skipped_steps
 from runner.engine_facts import engine_facts
 from runner.environment import Environment
 from runner.errors import InputError
-from runner.execution.testimony import check_sample
 from runner.fleet.lines import shortened, whole
 from runner.fleet.node import LeftOut, Node
 from runner.measure import ENDED, FAILED, NOT_IN_EFFECT
 from runner.noise import commonest, marks
 from runner.plan import Arm, Plan
 from runner.record import FILE_NAME, Event
+from runner.sample_effect import check_sample
 from runner.worker.modes import FP32
 
 SHOWN_OF_DIGEST = 12

@@ -10,11 +10,11 @@ from typing import Any
 from runner.engines.base import Outcome
 from runner.engines.process import timed_out
 from runner.environment import Environment
-from runner.execution.testimony import check_sample
 from runner.losses import loss_difference, loss_tolerance
 from runner.measure import Job, other_ranks, understood
 from runner.plan import REFERENCE_PROFILE, Arm
 from runner.record import Event
+from runner.sample_effect import check_sample
 from runner.tuning.board import BASELINE
 
 # A worker that takes so many times as long as the baseline's is ended: it has lost, and would use up the others' time.

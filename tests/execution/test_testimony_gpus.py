@@ -7,7 +7,8 @@ import json
 import pytest
 
 from runner.environment import Environment
-from runner.execution.testimony import check_sample, read, verdict
+from runner.execution.testimony import read, verdict
+from runner.sample_effect import check_sample
 
 NCCL_LOG = Environment("nccl-log", "", {}, {}, (), {"nccl.log": "written", "openmp.runtime": "gnu"}, "same")
 RANK = {"gpu": {"name": "a GPU"}, "nccl": {"log": "written"}}
