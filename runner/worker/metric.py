@@ -125,6 +125,8 @@ class Readings:
         if not self.metric.is_clock:
             may_be_0 = len(self.seconds) < self.left_out
             self.seconds.append(_seconds(found, self.metric.unit, self.last_line, may_be_0))
+            if len(self.seconds) == self.left_out:
+                self.turned = 0  # the first steps are slow, and these are left out
             return
         if self._arrived is not None:
             self.seconds.append(at_s - self._arrived)

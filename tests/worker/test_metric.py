@@ -70,6 +70,20 @@ def test_a_bar_that_turns_its_rate_round_is_not_timed_by_its_fast_steps_alone():
     assert str(error.value).endswith(r"; match '([\d.]+)s/it' with the unit s")
 
 
+def test_slow_steps_that_are_left_out_as_warm_up_may_turn_the_rate_round():
+    metric = parse(r"([\d.]+)it/s", "per-second")
+    shown = [BAR.format(text) for text in ("5.02s/it", "1.50s/it", *["2.0it/s"] * 5)]
+    for left_out, fails in ((0, True), (1, False)):
+        found = Readings(metric, left_out)
+        for number, line in enumerate(shown):
+            found.take(line, number)
+        if fails:
+            with pytest.raises(NotMeasured, match="2 of 7 lines"):
+                found.split(left_out)
+        else:
+            assert found.split(left_out) == ([0.5], [0.5] * 4)
+
+
 def test_an_outer_bar_is_no_step():
     inner, outer = BAR.format("12.5it/s"), "Epochs:  10%|#  | 1/10 [05:00<45:00, 300.12s/it]"
     found = readings(r"([\d.]+)it/s", *[inner] * 20, outer, *[inner] * 20, outer, unit="per-second")
