@@ -69,7 +69,7 @@ dev: setup
 test: unit  ## run all tests (a missing engine skips its tests and says so)
 	@$(VENV)/bin/pytest --numprocesses 2 --dist loadgroup $(REAL)
 
-unit: dev  ## run the tests that need no engine and no real training, in about a minute
+unit: dev  ## run the tests that need no engine and no real training (3 minutes on 2 CPUs)
 	@$(VENV)/bin/pytest $(PARALLEL) $(addprefix --ignore ,$(REAL))
 
 faults: dev  ## plant every known fault, print what is said of it, and write docs/faults.md
