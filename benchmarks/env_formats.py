@@ -40,7 +40,9 @@ profile. What this shell has set that could change the outcome and is not the pr
 (`CUDA_VISIBLE_DEVICES`). Any value."""),
     "dotenv": ("sh", """\
 `docker run --env-file FILE`, Compose and python-dotenv read it. They don't agree on quotes, so what needs them is
-refused: line breaks, blanks at either end, a quote at the beginning, `$`, and `#` after a blank."""),
+refused: line breaks, blanks at either end, a quote at the beginning, `$`, and `#` after a blank. For a container add
+`--engine docker --image NAME`, as a preloaded library's path is another inside; a note says so. With python-dotenv
+start commands by `dotenv run -- python train.py`: what is loaded by `load_dotenv()` comes too late for a preload."""),
     "docker": ("sh", """\
 For Docker and Podman: `eval "docker run $(runner env PROFILE --format docker …) IMAGE python train.py"`. Limits that
 you give (`--cpus`, `--cpuset-cpus`, `--memory`) are among the options, and with a profile for GPUs the machine's. Any
@@ -52,7 +54,10 @@ Paste it into a definition file. `apptainer run` and `exec` set the variables; o
 profile needs. No control characters but tabs and line breaks."""),
     "sbatch": ("sh", """\
 `runner env PROFILE --format sbatch > job.sh`, then `sbatch job.sh python train.py`. It asks for as many CPUs as the
-profile has threads. Print it on a node of the kind that the job will run on. Any value."""),
+profile has threads; where these are for a part of what runs there (one of several NUMA nodes; training on GPUs, beside
+DataLoader's workers), for as many as the profile was resolved for, of which each GPU has its part. What the submitting
+shell has set that could change the outcome is unset, as `sbatch` passes it on. Print it on a node of the kind that the
+job will run on. Any value."""),
     "kubernetes": ("yaml", """\
 A Pod, valid as it is; or take its container's `env`, `command` and `resources`. The limit is the number of CPUs that
 the profile was resolved for: for another one, print it again with `--cpus`. Any value."""),

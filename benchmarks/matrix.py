@@ -16,7 +16,6 @@ from runner.folders import quoted
 from runner.measure import ENDED
 from runner.record import Event
 from runner.summary import Summary, summarise
-from runner.tuning.narrow import together
 from runner.worker.fashion_mnist import SYNTHETIC
 from runner.worker.workloads import GENERATED
 
@@ -70,7 +69,6 @@ def _page(events: Sequence[Event], summary: Summary) -> list[str]:
         _items((row.label, row.text) for row in said),
         "## What they are",
         page.table(("profile", "what it does", "known to help", "known to hurt"), _about(summary)),
-        *_left_out(events),
     ]
 
 
@@ -89,11 +87,6 @@ def _about(summary: Summary) -> list[list[str]]:
         more = [known.helps or "", known.hurts or ""] if known else ["", ""]
         rows.append([name, summary.environments[name].title, *more])
     return rows
-
-
-def _left_out(events: Sequence[Event]) -> list[str]:
-    reasons = {name: why for event in events if event["event"] == "left-out" for name, why in event["profiles"].items()}
-    return ["## Left out here", _items(together(reasons).items())] if reasons else []
 
 
 QUESTION = """The profiles of one `runner matrix` run, which are all that apply here unless some are named, and the

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner import catalogue
+from runner.catalogue import Variable
 from runner.environment import Environment
 from runner.values import number_or_boolean
 from runner.worker.complaints import COMPLAINT
 from runner.worker.readings import NOT_VERIFIED
-from runner.worker.sensitive import is_sensitive
+from runner.worker.sensitive import is_sensitive, preloading
 
 # OpenMP runtimes by what the evidence calls them, and the libraries that read variables only where they are the one
 # that runs.
@@ -19,6 +20,8 @@ RUNTIMES = {"gnu": "gnu-openmp", "intel": "intel-openmp", "llvm": "llvm-openmp"}
 # What is shown of a program that left no evidence of its own.
 NOT_SEEN = "not seen"
 ONE_RUNS = {*RUNTIMES.values(), "jemalloc", "tcmalloc", "mimalloc"}
+# Its version is not known to whoever sets its variables, but it lists all settings that it has.
+LISTS_ALL = "mimalloc"
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,8 @@ def check(
     # a user's own command that left no evidence was seen from outside only
     missing = NOT_SEEN if "unseen" in evidence else None
     checks += [_expectation(key, expected, evidence, missing) for key, expected in environment.expect.items()]
-    wanted = {name: value for name, value in {**kept, **environment.variables}.items() if is_sensitive(name)}
+    together = {**kept, **preloading(environment.variables, kept)}
+    wanted = {name: value for name, value in together.items() if is_sensitive(name)}
     given = evidence["variables"].get("sensitive", {})
     variables = [
         Check(f"variable {name}", wanted.get(name, "not set"), given.get(name, "not set"))
@@ -112,6 +116,15 @@ def _implied(
                 # a runtime may spell a text in its own way, and where nothing is seen nothing can be said
                 if at not in expect and wanted is not None and type(seen) is type(wanted):
                     yield Check(at, wanted, seen)
+                elif at not in expect and seen is None and _is_of_another_version(variable, evidence):
+                    yield Check(at, text, "no setting of this version")
+
+
+def _is_of_another_version(variable: Variable, evidence: Mapping[str, Any]) -> bool:
+    """Whether an allocator runs that lists all its settings, and has only in some versions what this one sets."""
+    runs = look_up(evidence, "malloc.allocator")
+    lists = runs == LISTS_ALL and bool((evidence.get("malloc") or {}).get("settings"))
+    return lists and variable.read_by.get(runs, "any") != "any"
 
 
 def _complaints(printed: str) -> Iterator[Check]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from runner.worker.sensitive import is_sensitive
@@ -34,6 +35,15 @@ class Environment:
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Environment:
         return Environment(**{**document, "prefix": tuple(document["prefix"])})
+
+
+def capabilities(prefix: Sequence[str]) -> list[str]:
+    """What a container must be allowed for its command to start behind ``prefix``.
+
+    The default seccomp filters of Docker, Podman and containerd keep numactl's system calls for who has SYS_NICE
+    (https://docs.docker.com/engine/security/seccomp/).
+    """
+    return ["SYS_NICE"] if any(Path(word).name == "numactl" for word in prefix) else []
 
 
 def clean(caller: Mapping[str, str], keep: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:

@@ -127,7 +127,8 @@ class Summary:
     steady, and ``skipped_steps`` how many timed steps of each sample are left out for that (``left_out``: by workload,
     with those before them that are not timed); ``reference_drift`` is how the reference's own time changed;
     ``seconds_per_block`` counts the starts of the workers too.
-    ``command`` was typed in the folder ``begun_in``, which the first records did not tell.
+    ``command`` was typed in the folder ``begun_in``, which the first records did not tell. ``not_measured`` says of
+    profiles that a matrix left out why.
     ``calibration`` is what an earlier run of the baseline against itself showed here (``runner.calibration``).
     """
 
@@ -155,6 +156,7 @@ class Summary:
     failures: list[Event]
     removed_variables: dict[str, str]
     kept_variables: dict[str, str]
+    not_measured: dict[str, str]
     ended: str | None
     image_differences: dict[str, list[Difference]]
     scaling: list[Scaled] = field(default_factory=list)
@@ -194,6 +196,7 @@ class Summary:
             "scaling": [_finite(asdict(one)) for one in self.scaling],
             "gpus": [asdict(one) for one in self.gpus],
             "failures": [{key: event[key] for key in ("block", "arm", "problem")} for event in self.failures],
+            "not_measured": self.not_measured,
             "ended": self.ended,
             "plan": self.plan.to_json(),
             "engines": self.engines,
@@ -253,6 +256,7 @@ def summarise(events: Sequence[Event]) -> Summary:
         failures=by_kind.get("failure", []),
         removed_variables=run["removed_variables"],
         kept_variables=kept,
+        not_measured=next((event["profiles"] for event in by_kind.get("left-out", [])), {}),
         ended=ended,
         image_differences=of_run(events, plan),
         scaling=_scaling(events, plan, measured, ended),

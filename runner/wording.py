@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runner import ranking
@@ -304,12 +305,20 @@ def machine(summary: Summary) -> str:
     return f"{seen['cpu_model']}, {facts['usable_cpus']} usable CPUs{gpu}; {used}; {what_was_run(summary)}"
 
 
+def together(reasons: Mapping[str, str]) -> dict[str, str]:
+    """Reasons by what they are the reason for, with all that share one in one text: many profiles are for GPUs."""
+    whats: dict[str, list[str]] = {}
+    for what, reason in reasons.items():
+        whats.setdefault(reason, []).append(what)
+    return {", ".join(alike): reason for reason, alike in whats.items()}
+
+
 def evidence(summary: Summary) -> list[Row]:
-    """Per profile whether it was in effect; what was not met, or not verified, is named.
+    """Per profile whether it was in effect; what was not met, or not verified, is named, and what was not measured.
 
     Of many, those that were are counted.
     """
-    rows = []
+    rows = [Row("left out", f"{names}: {why}") for names, why in together(summary.not_measured).items()]
     proven = sum(one.in_effect and bool(one.checks) and not one.unverified for one in summary.measured)
     if ranking.many(summary) and proven:
         what = "pairs of a profile and a workload" if summary.plan.across else "profiles"

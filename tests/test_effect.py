@@ -115,6 +115,19 @@ def test_a_kept_variable_counts_unless_the_profile_sets_it():
     assert unmet(wanted, kept={"OMP_PLACES": "cores"}, sensitive={"OMP_PLACES": "threads"}) == []
 
 
+def test_a_kept_preload_is_there_beside_the_profile_s():
+    kept = {"LD_PRELOAD": "/site/tracer.so"}
+    wanted = environment(preload={"jemalloc": "/lib/j.so"}, variables={"LD_PRELOAD": "/lib/j.so"})
+    preloaded = {"/lib/j.so": "mapped"}
+
+    def problems(given):
+        document = {**EVIDENCE, "variables": {"sensitive": {"LD_PRELOAD": given}, "preloaded": preloaded}}
+        return [one.key for one in check(wanted, document, kept) if not one.holds]
+
+    assert problems("/lib/j.so:/site/tracer.so") == []
+    assert problems("/lib/j.so") == ["variable LD_PRELOAD"]
+
+
 def test_evidence_without_variables_is_not_met():
     wanted = environment(preload={"jemalloc": "/lib/j.so"}, variables={"MALLOC_CONF": "a:b"})
     checks = check(wanted, {**EVIDENCE, "variables": {"error": "OSError: no /proc"}}, {})
@@ -153,6 +166,10 @@ def test_gnus_variables_under_intels_runtime():
     assert seen({"KMP_BLOCKTIME": "0"}, openmp) == []
 
 
+def mimalloc(**settings):
+    return {"malloc": {"allocator": "mimalloc", "settings": settings}}
+
+
 @pytest.mark.parametrize(
     ("variables", "evidence", "unmet"),
     [
@@ -174,6 +191,14 @@ def test_gnus_variables_under_intels_runtime():
         ({"CUDA_DEVICE_MAX_CONNECTIONS": "4"}, {"gpu": {"work_queues": 8}}, [("gpu.work_queues", 4, 8)]),
         ({"CUDA_DEVICE_MAX_CONNECTIONS": "4"}, {"gpu": {"not_verified": {"work_queues": "too old"}}}, []),
         ({"OMP_UNKNOWN": "4"}, {}, []),
+        # what only other versions have; what it does not list of all versions' may be an older name of another
+        ({"MIMALLOC_PURGE_DELAY": "-1"}, mimalloc(MIMALLOC_DECOMMIT_DELAY=25),
+         [("malloc.settings.MIMALLOC_PURGE_DELAY", "-1", "no setting of this version")]),
+        ({"MIMALLOC_ALLOW_DECOMMIT": "0"}, mimalloc(MIMALLOC_PURGE_DELAY=10),
+         [("malloc.settings.MIMALLOC_ALLOW_DECOMMIT", "0", "no setting of this version")]),
+        ({"MIMALLOC_PURGE_DELAY": "-1"}, mimalloc(MIMALLOC_PURGE_DELAY=-1), []),
+        ({"MIMALLOC_LARGE_OS_PAGES": "1"}, mimalloc(MIMALLOC_PURGE_DELAY=-1), []),
+        ({"MIMALLOC_PURGE_DELAY": "-1"}, mimalloc(), []),  # nothing tells
     ],
 )  # fmt: skip
 def test_a_number_or_boolean_must_be_in_force(variables, evidence, unmet):

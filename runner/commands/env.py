@@ -50,11 +50,14 @@ def run(arguments: argparse.Namespace) -> int:
             f"profile '{environment.profile}': {text[error.start : error.end]!r} can't be written in "
             f"{error.encoding}; take it out, or use a UTF-8 locale"
         ) from None
-    notes = resolved.notes(chosen.starts, chosen.asking)
+    notes = resolved.notes(chosen.starts, chosen.asking, chosen.allowing)
     if stray:
         notes.append(f"unset, as it could change the outcome: {', '.join(stray)}; what you need of it, set again")
     if environment.preload and not chosen.inside and looked.engine.name != "local":
         notes.append(f"the preloaded libraries' paths are those inside the image ({resolved.place})")
+    elif environment.preload and chosen.either:
+        mend = "for a container add --engine docker --image NAME"
+        notes.append(f"the preloaded libraries' paths are this machine's; {mend}")
     sys.stdout.write(text)
     for note in notes:  # eval and a redirection hide what stands in comments, and some formats have none
         print(f"runner: note: {note}", file=sys.stderr)
@@ -84,4 +87,16 @@ def _resolved(looked: Looked, limits: tuple[str, ...], stray: tuple[str, ...]) -
         asking=gpus.OPTIONS["podman" if described["name"] == "podman" else "docker"] if environment.gpus else (),
         mount=f"{PROJECT / 'runner'}:{container.CODE}" if mounted else None,
         stray=stray,
+        beside=_beside(looked),
     )
+
+
+def _beside(looked: Looked) -> int:
+    """The CPUs that a job needs whose threads are only a part of what runs on them; 0 where they are all.
+
+    With GPUs, their part of the CPUs; where several NUMA nodes are needed, all that could be used.
+    """
+    facts, gpus = looked.inspection["facts"], looked.environment.gpus
+    if gpus:
+        return max(1, int(facts["usable_cpus"]) * gpus // int(facts["gpus"]))
+    return int(facts["usable_cpus"]) if "numa_nodes" in looked.profile.needs else 0

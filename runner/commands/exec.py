@@ -17,7 +17,7 @@ from runner.execution import kept, onlooker
 from runner.execution.executables import NOT_EXECUTABLE, NOT_FOUND, Unusable
 from runner.execution.launch import launch
 from runner.execution.start import Start, evidence_folder, local
-from runner.worker.sensitive import is_sensitive, is_stray
+from runner.worker.sensitive import PRELOAD, is_sensitive, is_stray
 
 TYPE_CHECKING = False  # see kept.py
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
         if is_local:
             environment = _environment(arguments)
             stray = {name for name in caller if is_stray(name)} - {*arguments.keep_env}
-            _say_removed(sorted(stray - environment["variables"].keys()))
+            own = environment["variables"].items()
+            _say_removed(sorted(stray - {name for name, value in own if _replaces_nothing(name, value)}))
             inherited = {name: value for name, value in caller.items() if name not in stray}
             passed_on = {name: value for name, value in inherited.items() if is_sensitive(name)}
             try:
@@ -171,6 +172,11 @@ def _write(path: Path, document: Mapping[str, Any]) -> None:
         atomic.write(path, json.dumps(document, indent=1).encode())
     except InputError as error:  # the command has ended, and how it did counts
         _say(f"--evidence {error}")
+
+
+def _replaces_nothing(name: str, value: str) -> bool:
+    """Whether a profile's variable may take the place of the caller's without a word: not where libraries are lost."""
+    return name != PRELOAD or os.environ.get(PRELOAD, "") in ("", value)
 
 
 def _say_removed(names: Sequence[str]) -> None:

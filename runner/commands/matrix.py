@@ -21,7 +21,7 @@ from runner.profile import Profile
 from runner.progress import Progress
 from runner.resolve import of_rank, resolve
 from runner.sample_effect import check_sample
-from runner.tuning.narrow import identity, together, why
+from runner.tuning.narrow import identity, why
 from runner.worker.workloads import DEFAULT
 
 # As much for each profile as `bench` has; the more profiles share one error rate, the more blocks an interval takes.
@@ -39,8 +39,9 @@ class Choice:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("profile", metavar="PROFILE", nargs="*",
-                        help="names of profiles, or YAML files (default: all that are shipped)")  # fmt: skip
+    left_out = "what does not apply here, or fails or is not in effect when tried once, is left out, and reported"
+    named = f"names of profiles, or YAML files (default: all that are shipped); {left_out}"
+    parser.add_argument("profile", metavar="PROFILE", nargs="*", help=named)
     parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
     measuring.add_measuring_options(parser, budget="2m for each profile, the baseline too")
 
@@ -75,7 +76,7 @@ def _try_and_measure(arguments: argparse.Namespace) -> int:
     inspection = around.seen[engine]["inspection"]
     choice = choose(loaded, inspection, arguments.force, arguments.allow_unknown, require_ranks)
     try_once(choice, arguments, engine, around)
-    for names, reason in together(choice.left_out).items():
+    for names, reason in wording.together(choice.left_out).items():
         print(f"left out {names}: {reason}", file=sys.stderr)
     if not choice.environments:
         raise InputError(f"none of these profiles is left to measure: {', '.join(choice.left_out)}; name others")

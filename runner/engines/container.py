@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from runner.engines.base import PROJECT, EngineOptions, Outcome, Task
+from runner.environment import capabilities
 from runner.errors import InputError
 
 INTERPRETER = "/opt/kit/bin/python"
@@ -121,6 +122,7 @@ def run_options(task: Task, options: EngineOptions, rootless: bool, gpus: tuple[
     swap = ["--memory-swap", options.memory] if options.memory else []
     fixed = ["--network", network(task), "--shm-size", SHM, "--workdir", working_folder(task)]
     fixed += ["--security-opt", READS_MOUNTS]
+    fixed += [part for name in capabilities(task.prefix) for part in ("--cap-add", name)]
     return [*fixed, *(gpus if task.gpus else ()), *as_user, *limits(options), *swap, *volumes, *given]
 
 

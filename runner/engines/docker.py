@@ -18,6 +18,7 @@ from docker.errors import APIError, DockerException, ImageNotFound
 from runner.engines import container, gpus, owner
 from runner.engines.base import EngineOptions, Outcome, Task, tail
 from runner.engines.process import failure_of, timed_out
+from runner.environment import capabilities
 from runner.errors import InputError
 
 SOCKET = "/var/run/docker.sock"
@@ -76,7 +77,7 @@ class DockerEngine:
                 network_mode=container.network(task), user=container.user(task, bool(task.folder) and self._rootless),
                 working_dir=container.FOLDER, labels={owner.LABEL: owner.me()}, log_config={"type": "json-file"},
                 security_opt=[container.READS_MOUNTS], shm_size=container.SHM, volumes=container.mounts(task),
-                device_requests=_all_gpus(task),
+                device_requests=_all_gpus(task), cap_add=capabilities(task.prefix),
                 **self._limits,
             )  # fmt: skip
             started.start()

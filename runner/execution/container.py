@@ -17,6 +17,7 @@ from runner.errors import InputError
 from runner.execution import kept, resolving
 from runner.execution.start import Start, witnessed
 from runner.worker.gpus import CHOOSING
+from runner.worker.sensitive import preloading
 
 WITNESS = f"{container.CODE}/worker/witness"
 EVIDENCE = "/evidence"
@@ -44,10 +45,10 @@ def prepare(
     environment = kept.answer(asked) or resolving.make(
         arguments.profile, engine, inherited, asked, arguments.allow_unknown
     )
-    variables = environment["variables"]
     gpus = arguments.gpus or bool(environment["gpus"])
     chosen = {name: os.environ[name] for name in CHOOSING if name in os.environ} if gpus else {}
     given = {**chosen, **passed_on}
+    variables = preloading(environment["variables"], given)
     path = environment.pop(resolving.PYTHON_PATH, None)
     images = {"PYTHONPATH": path} if path else {}  # which is to stay
     told = witnessed({**images, **given, **variables}, WITNESS, EVIDENCE if evidence else None, variables)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runner.errors import InputError
 from runner.execution.executables import find
-from runner.worker.sensitive import asked_for
+from runner.worker.sensitive import asked_for, preloading
 
 TYPE_CHECKING = False  # see kept.py
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def local(
 
     Raises Unusable where the command, or that of the profile's prefix, is none.
     """
-    variables = {**inherited, **environment["variables"]}
+    variables = {**inherited, **preloading(environment["variables"], inherited)}
     search = variables.get("PATH")
     executable = find(command[0], search)
     argv = [*environment["prefix"], *command]

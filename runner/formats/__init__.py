@@ -15,7 +15,9 @@ class Format:
 
     ``inside``: it is for a container, so that paths must be those in an image. ``starts``: it starts commands with the
     profile's prefix itself. ``asking`` is how what is pasted gets the machine's GPUs, where it does not ask for them
-    itself. ``cleans``: it takes away what the shell has that it is printed in (``Resolved.stray``).
+    itself, and ``allowing`` how it gets the capabilities that the prefix needs. ``cleans``: it takes away what the
+    shell has that it is printed in (``Resolved.stray``). ``either``: containers read it as well as programs of this
+    machine.
     """
 
     render: Callable[[Resolved], str]
@@ -23,14 +25,18 @@ class Format:
     inside: bool = False
     starts: bool = False
     asking: str = ""
+    allowing: str = ""
     cleans: bool = False
+    either: bool = False
 
 
 FORMATS = {
     "shell": Format(shells.shell, 'eval "$(runner env PROFILE)" in bash, zsh or dash', cleans=True),
-    "dotenv": Format(dotenv.dotenv, "a .env file"),
+    "dotenv": Format(dotenv.dotenv, "a .env file", either=True),
     "docker": Format(docker.options, "options of docker run", inside=True),
-    "dockerfile": Format(docker.dockerfile, "ENV instructions", inside=True, starts=True, asking=docker.ASKING),
+    "dockerfile": Format(
+        docker.dockerfile, "ENV instructions", inside=True, starts=True, asking=docker.ASKING, allowing=docker.ALLOWING
+    ),
     "apptainer": Format(
         shells.apptainer, "%environment of a definition file", inside=True, starts=True, asking=shells.ASKING
     ),

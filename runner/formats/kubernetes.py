@@ -6,6 +6,7 @@ import re
 
 import yaml
 
+from runner.environment import capabilities
 from runner.formats.resolved import Resolved
 
 IMAGE = "your-image"
@@ -40,6 +41,8 @@ def kubernetes(resolved: Resolved) -> str:
     )
     if environment.gpus:
         text += f'          nvidia.com/gpu: "{environment.gpus}"\n'
+    if allowed := capabilities(environment.prefix):
+        text += f"      securityContext:\n        capabilities:\n          add: [{', '.join(map(_text, allowed))}]\n"
     if not environment.variables:
         return text
     text += "      env:\n"

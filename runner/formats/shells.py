@@ -11,11 +11,21 @@ import shlex
 from collections.abc import Callable
 
 from runner.formats.resolved import Resolved, refuse
+from runner.worker.sensitive import PREFIXES, WHERE
 
 # Apptainer's own shell takes U+0080 and U+0081 for marks of its own, and drops a carriage return (seen with 1.4.5).
 NOT_IN_DEFINITIONS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # How a container of the image is started with GPUs.
 ASKING = "apptainer run --nv"
+# Parts of a batch script, which bash runs. `exec` of no command would succeed.
+GIVEN = "[ $# -gt 0 ] || { echo 'use: sbatch THIS_FILE python train.py' >&2; exit 2; }\n"
+CLEAN = f"""for envkit_name in $(compgen -e); do  # what would change the outcome, and is not the profile's
+    case $envkit_name in
+    {"|".join(sorted(WHERE))}) ;;
+    {"|".join(f"{prefix}*" for prefix in PREFIXES)}) unset "$envkit_name" ;;
+    esac
+done
+"""
 
 
 def _exports(resolved: Resolved, quote: Callable[[str], str], indent: str = "") -> str:
@@ -33,12 +43,13 @@ def sbatch(resolved: Resolved) -> str:
     """A batch script that runs the command it is given: ``sbatch FILE python train.py``.
 
     It asks for as many CPUs as there are OpenMP threads, in all ranks of the profile, or as were usable where that does
-    not say; for one thread per core where that is how the profile was resolved; and for as many GPUs as the profile
-    needs. Options: https://slurm.schedmd.com/sbatch.html
+    not say all (``Resolved.beside``); for one thread per core where that is how the profile was resolved; and for as
+    many GPUs as the profile needs. What the job gets from the shell that submits it, and would change the outcome, it
+    takes away: that shell is another one than that it is printed in. Options: https://slurm.schedmd.com/sbatch.html
     """
     threads = resolved.environment.variables.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     each = int(threads) if re.fullmatch(r"[1-9][0-9]*", threads) else 0
-    cpus = each * resolved.environment.ranks or resolved.usable_cpus
+    cpus = resolved.beside or each * resolved.environment.ranks or resolved.usable_cpus
     one_each = resolved.smt and cpus <= resolved.physical_cores
     options = [f"--cpus-per-task={cpus}", *(["--hint=nomultithread"] if one_each else [])]
     options += [f"--gpus={resolved.environment.gpus}"] if resolved.environment.gpus else []
@@ -48,6 +59,8 @@ def sbatch(resolved: Resolved) -> str:
         + resolved.comments(starts=True)
         + "# use: sbatch THIS_FILE python train.py\n"
         + "".join(f"#SBATCH {option}\n" for option in options)
+        + GIVEN
+        + CLEAN
         + _exports(resolved, shlex.quote)
         + f'exec {start}"$@"\n'
     )

@@ -98,14 +98,6 @@ def why(name: str, error: InputError) -> str:
     return str(error).removeprefix(f"profile '{name}'").lstrip(":, ").partition(": it does not apply")[0]
 
 
-def together(reasons: Mapping[str, str]) -> dict[str, str]:
-    """Reasons by what they are the reason for, with all that share one in one text: many profiles are for GPUs."""
-    whats: dict[str, list[str]] = {}
-    for what, reason in reasons.items():
-        whats.setdefault(reason, []).append(what)
-    return {", ".join(alike): reason for reason, alike in whats.items()}
-
-
 def differs(numerics: Numerics, wanted: str) -> bool:
     """Whether what may change the results is not wanted."""
     return numerics == "may-differ" and wanted == "same"

@@ -25,7 +25,7 @@ from runner.tuning.confirm import BASELINE, SHIPPED, TUNED, Verdict
 from runner.tuning.importance import Importance, importance
 from runner.tuning.live import ranked
 from runner.tuning.looks import LOOK, WARMED
-from runner.tuning.narrow import LeftOut, together
+from runner.tuning.narrow import LeftOut
 from runner.tuning.place import Written
 from runner.tuning.space import Space
 from runner.worker.gpus import CHOOSING
@@ -100,7 +100,7 @@ def show_search(
         were = "profile was" if len(unseen) == 1 else "profiles were"
         said = f"{len(unseen)} shipped {were} not looked at, for want of time: {', '.join(unseen)}"
         report.item(out, "not seen", said, width=LABEL)
-    for what, why in together({one.what: one.why for one in left_out}).items():
+    for what, why in wording.together({one.what: one.why for one in left_out}).items():
         report.item(out, "left out", f"{what}: {why}", width=LABEL)
     if found:
         out.print()

@@ -42,8 +42,8 @@ def cpu_facts(root: Path = Path("/")) -> dict[str, Any]:
 
     ``usable_cpus`` is the least of the affinity mask, the CPU quota (rounded down, at least 1, because a spinning
     thread too many is throttled) and the online CPUs. ``physical_cores`` counts distinct cores among the CPUs of the
-    mask and is never more than ``usable_cpus``. ``numa_nodes`` are those that have CPUs; ``memory_nodes`` counts all of
-    them where there are others, as a GPU's or an expander's memory can be one.
+    mask and is never more than ``usable_cpus``. ``numa_nodes`` are those that have CPUs of the mask; ``memory_nodes``
+    counts all of the machine where there are others, as a GPU's or an expander's memory can be one.
     """
     mask = os.sched_getaffinity(0)
     online_list = _read(root / "sys/devices/system/cpu/online")
@@ -58,7 +58,7 @@ def cpu_facts(root: Path = Path("/")) -> dict[str, Any]:
         core = _read(topology / "thread_siblings_list") or _read(topology / "core_id") or f"cpu{cpu}"
         cores.add((_read(topology / "physical_package_id"), core))
     nodes = list((root / "sys/devices/system/node").glob("node[0-9]*"))
-    with_cpus = sum(bool(_read(node / "cpulist")) for node in nodes)
+    with_cpus = sum(not cpus.isdisjoint(expand_cpu_list(_read(node / "cpulist") or "")) for node in nodes)
     return {
         "usable_cpus": usable,
         "physical_cores": min(len(cores), usable),

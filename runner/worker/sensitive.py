@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 PREFIXES = (
     # OpenMP runtimes and the math libraries that use them
@@ -16,6 +16,7 @@ PREFIXES = (
     # a fixed seed would give all samples one layout of Python's dictionaries: lucky or unlucky, it looks like an effect
     "PYTHONHASHSEED",
 )  # fmt: skip
+PRELOAD = "LD_PRELOAD"
 # Those of them that say where things are, and not how work is done: a batch job can't do without.
 WHERE = frozenset({
     "CUDA_CACHE_PATH", "CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_MPS_LOG_DIRECTORY", "CUDA_MPS_PIPE_DIRECTORY",
@@ -32,6 +33,15 @@ def is_sensitive(name: str) -> bool:
 def is_stray(name: str) -> bool:
     """Whether a user's own command must not either, unless it is asked for."""
     return is_sensitive(name) and name not in WHERE
+
+
+def preloading(variables: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, str]:
+    """A profile's ``variables``; where they preload libraries, those of a ``kept`` LD_PRELOAD come after these.
+
+    The caller's (a site's tracer, for example) are then in the profile's processes as they are in the baseline's.
+    """
+    both = [given[PRELOAD] for given in (variables, kept) if given.get(PRELOAD)]
+    return {**variables, PRELOAD: ":".join(both)} if len(both) > 1 else {**variables}
 
 
 def asked_for(names: Iterable[str]) -> dict[str, str]:

@@ -31,7 +31,7 @@ def test_the_page_has_the_ranking_the_profiles_and_what_was_left_out(folder, ben
     assert ranking[-1].startswith("| jemalloc | ")
     assert "| SLOWER |" in ranking[-1]
     assert "The run: `runner matrix --steps 3`" in text
-    assert "- smt: needs two | threads" in text.split("## Left out here")[1]
+    assert "- left out: smt: needs two | threads" in text
     about = text.split("## What they are")[1]
     assert "| tcmalloc | A test | Many threads with small blocks" in about
     assert "- next: use mine" in text

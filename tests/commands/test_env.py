@@ -104,6 +104,34 @@ def test_a_profile_for_gpus_asks_for_them(cli, monkeypatch, tmp_path, engine, as
         assert said == f"runner: note: start the container with the machine's GPUs: {started}\n"
 
 
+def test_where_a_file_for_containers_too_has_this_machine_s_paths(env):
+    note = "runner: note: the preloaded libraries' paths are this machine's; for a container add --engine docker "
+    assert env("jemalloc", "--format", "dotenv").stderr == f"{note}--image NAME\n"
+    assert env("jemalloc", "--format", "vscode").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("profile", "seen", "cpus"),
+    [
+        # 4 CPUs on 2 cores: what the profile's threads are is all that runs
+        ("physical-cores", {}, 2),
+        # the job's other CPUs are for other processes, or on the other NUMA node
+        ("ddp-cpu", {"numa_nodes": 2}, 4),
+        ("one-socket", {"numa_nodes": 2}, 4),
+        # for DataLoader's workers, beside each of the machine's GPUs
+        ("gpu-host", {"gpus": 1}, 4),
+        ("gpu-host", {"gpus": 2}, 2),
+    ],
+)
+def test_a_job_asks_for_the_cpus_beside_the_threads_too(cli, monkeypatch, tmp_path, profile, seen, cpus):
+    made = InstantImages(tmp_path / "images", "docker")
+    monkeypatch.setitem(engines.ENGINES, "docker", made)
+    found = accelerator(seen.get("gpus", 0))
+    made.add("some").inspection(facts={**FACTS, **seen}, accelerator=found, commands={"numactl": "/usr/bin/numactl"})
+    script = cli("env", profile, "--engine", "docker", "--image", "some", "--format", "sbatch").stdout
+    assert f"#SBATCH --cpus-per-task={cpus}\n" in script
+
+
 def test_a_value_that_a_format_cannot_express(env_refused, write_profile):
     path = write_profile("mine", 'env:\n  LINES: "a\\nb"\n')
     message = env_refused(path, "--format", "dotenv")
@@ -143,7 +171,7 @@ def test_what_contradicts_the_profile_is_unset_in_a_shell(cli, simulation, write
     assert (unset, export) == ("unset KMP_AFFINITY LD_PRELOAD", "export OMP_NUM_THREADS=2")
     note = "unset, as it could change the outcome: KMP_AFFINITY, LD_PRELOAD; what you need of it, set again"
     assert result.stderr == f"runner: note: {note}\n"
-    for other in FORMATS.keys() - {"shell"}:
+    for other in FORMATS.keys() - {"shell", "sbatch"}:
         assert "unset" not in cli("env", profile, "--python", simulation.python, "--format", other, **given).stdout
 
 

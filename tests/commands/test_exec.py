@@ -162,6 +162,20 @@ def test_a_stray_variable_is_left_out_unless_it_is_kept(execute):
     assert f"{LEFT_OUT}KMP_BLOCKTIME, " in result.stderr
 
 
+def test_a_preload_of_the_caller_s(execute):
+    """Where the profile has its own, the caller's goes, or is kept behind it."""
+    show = ("sh", "-c", "echo $LD_PRELOAD")
+    own = execute("intel-omp", *show).stdout.strip()
+    assert own.endswith("/libiomp5.so")
+    replaced = execute("intel-omp", *show, LD_PRELOAD="libm.so.6")
+    assert replaced.stdout.strip() == own
+    assert f"{LEFT_OUT}LD_PRELOAD, which could change the outcome" in replaced.stderr
+    again = execute("intel-omp", *show, LD_PRELOAD=own)
+    assert (again.stdout.strip(), LEFT_OUT in again.stderr) == (own, False)
+    kept = execute("intel-omp", *show, options=("--keep-env", "LD_PRELOAD"), LD_PRELOAD="libm.so.6")
+    assert (kept.stdout.strip(), LEFT_OUT in kept.stderr) == (f"{own}:libm.so.6", False)
+
+
 def test_the_witness_comes_before_the_users_own_python_path(execute, shared):
     show = ("sh", "-c", "echo $PYTHONPATH; ls -d $ENVKIT_EVIDENCE")
     result = execute("mine", *show)

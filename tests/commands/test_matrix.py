@@ -102,7 +102,7 @@ def test_profiles_that_are_the_same_here_are_measured_once(matrix, one, write_pr
          "its worker ended with exit status 3: no such thing"),
     ],
 )  # fmt: skip
-def test_what_does_not_apply_is_left_out(matrix, one, simulation, run_folder, text, behaviour, reason):
+def test_what_does_not_apply_is_left_out(matrix, one, simulation, cli, run_folder, text, behaviour, reason):
     bad = one("bad", text=text)
     if behaviour:
         simulation.worker("bad warming", **behaviour)
@@ -110,6 +110,9 @@ def test_what_does_not_apply_is_left_out(matrix, one, simulation, run_folder, te
     assert result.returncode == 0, result
     assert left_out(result)["bad"].startswith(reason)
     assert arms(run_folder) == ["baseline", "mine"]
+    # and all that is told of the run later says so too
+    assert "left out bad: " in cli("report", run_folder).stdout
+    assert json.loads(cli("report", run_folder, "--json").stdout)["not_measured"] == left_out(result)
 
 
 def test_where_the_baseline_fails_nothing_is_blamed_on_the_profiles(matrix, one, simulation):

@@ -58,6 +58,11 @@ def test_the_container_has_image_command_and_cpus():
     assert container["resources"] == {"limits": {"cpu": "4"}}
 
 
+def test_the_container_is_allowed_what_its_prefix_needs():
+    of = {prefix: pod(prefix=[prefix])["spec"]["containers"][0].get("securityContext") for prefix in ("numactl", "env")}
+    assert of == {"numactl": {"capabilities": {"add": ["SYS_NICE"]}}, "env": None}
+
+
 def test_the_container_has_as_many_gpus_as_the_profile_needs():
     (container,) = pod(gpus=2)["spec"]["containers"]
     assert container["resources"] == {"limits": {"cpu": "4", "nvidia.com/gpu": "2"}}

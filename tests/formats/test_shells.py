@@ -110,6 +110,24 @@ def test_a_batch_script_asks_for_what_the_profile_was_resolved_for(variables, fa
     assert not any(line.startswith("#") for line in lines[first:])
 
 
+def test_a_batch_script_takes_away_what_its_job_was_given(monkeypatch):
+    """But for what says where things are; sbatch passes on the variables of the shell that submits."""
+    given = {"KMP_AFFINITY": "none", "LD_PRELOAD": "", "CUDA_VISIBLE_DEVICES": "1", "name": "n", "OMP_NUM_THREADS": "7"}
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    script = shells.sbatch(resolved({"OMP_NUM_THREADS": "2"}))
+    seen = environment_of("bash", "--norc", "-c", script, "script", "env", "-0")
+    kept = {"CUDA_VISIBLE_DEVICES": "1", "name": "n", "OMP_NUM_THREADS": "2"}
+    assert {name: seen[name] for name in given if name in seen} == kept
+
+
+def test_a_batch_script_without_a_command_fails():
+    result = subprocess.run(
+        ["bash", "--norc", "-c", shells.sbatch(resolved()), "script"], capture_output=True, text=True, check=False
+    )
+    assert (result.returncode, result.stderr) == (2, "use: sbatch THIS_FILE python train.py\n")
+
+
 @pytest.mark.parametrize("form", [shells.shell, shells.sbatch, shells.apptainer])
 def test_what_is_for_each_of_several_ranks_is_said(form):
     said = "# this is what each of 2 ranks is to have: start them together, with torchrun --nproc-per-node 2"

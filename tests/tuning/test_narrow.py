@@ -8,7 +8,7 @@ from runner.environment import Environment
 from runner.errors import InputError
 from runner.profile import PROFILE_FOLDER, load, names
 from runner.tuning import session, space_file
-from runner.tuning.narrow import identity, narrow, together
+from runner.tuning.narrow import identity, narrow
 from runner.tuning.space import choices, shown
 from tests.simulated_worker import inspection
 from tests.tuning.planted import write_space
@@ -108,7 +108,3 @@ def test_profiles_for_gpus_are_left_out_for_want_of_them_whatever_else_could_be_
     assert for_gpus <= reasons.keys()
     assert {reasons[what].partition(" to be ")[0] for what in for_gpus} == {"needs gpus"}
     assert not {one.profile.name for one in found} & {what.removeprefix("profile ") for what in for_gpus}
-
-
-def test_what_shares_a_reason_is_told_together():
-    assert together({"a": "no GPU", "b": "no library", "c": "no GPU"}) == {"a, c": "no GPU", "b": "no library"}

@@ -48,6 +48,14 @@ def test_nodes_without_cpus_are_memory_only(tmp_path):
     assert (facts["numa_nodes"], facts["memory_nodes"]) == (1, 3)
 
 
+def test_nodes_without_a_cpu_of_the_mask_are_not_counted(machine):
+    """As in a batch job that has one socket of two."""
+    packages = {"cpus": TWO_PACKAGES, "nodes": 2}
+    assert machine(**packages)["numa_nodes"] == 2
+    facts = machine(**packages, mask={1})
+    assert (facts["numa_nodes"], facts["memory_nodes"]) == (1, 2)
+
+
 def test_cores_are_told_by_their_threads_where_their_numbers_begin_anew(tmp_path, monkeypatch):
     """In each cluster of an ARM processor, of which there are two with two cores each."""
     for cpu in range(4):
