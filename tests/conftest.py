@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import signal
 import subprocess
@@ -39,16 +40,18 @@ Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
+COUNTER = itertools.count()
 FAULTS = "tests/faults/test_faults.py::test_a_planted_fault_is_caught"
 # Which tests share a group, by the first that their place begins with: those of one group never run beside each other.
 # One starts containers, and sees to it that none is left; one has what mostly waits: for a cluster's jobs, and for
-# images that are built. The others start workers on this machine alone.
+# images that are built; one starts workers on this machine alone, several at once. All others, such as the faults, go
+# one by one to whichever process is free.
 GROUPS = {
     "tests/engines/slurm/": "waiting", "tests/engines/test_image_build": "waiting", "tests/images/": "waiting",
     "tests/engines/test_env_formats.py::test_a_batch_script_": "waiting",
     **{f"{FAULTS}[{name}": "working" for name in
        ("cpuset-of-one", "half-a-cpu", "memory-limit-near", "numa-node-missing", "threads-above-quota")},
-    "tests/faults/": "faults", "tests/engines/test_local.py": "local", "tests/engines/": "working",
+    "tests/engines/test_local.py": "local", "tests/engines/": "working",
 }  # fmt: skip
 
 
@@ -70,7 +73,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.fixture(autouse=True)
 def own_surroundings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep the user's cache, results, temporary folder (and so the machine's lock) and variables out of every test."""
-    folder = tmp_path_factory.mktemp("surroundings")
+    # pytest's own numbers take a look at all earlier folders, and there are thousands
+    folder = tmp_path_factory.mktemp(f"surroundings{next(COUNTER)}", numbered=False)
     for name, inner in (("XDG_CACHE_HOME", "cache"), ("TMPDIR", "tmp")):
         (folder / inner).mkdir()
         monkeypatch.setenv(name, str(folder / inner))

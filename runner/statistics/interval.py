@@ -83,13 +83,12 @@ def speedup(ratios: Sequence[float], error_rate: float, margin: float) -> Speedu
 
     ``error_rate`` is how often the interval may miss. None where so few blocks can't give that interval.
     """
-    import numpy
-
     middle = walsh_averages(ratios)
     outside = _ranks_outside(len(ratios), error_rate)
     if outside == 0:
         return None
-    ratio, low, high = (math.exp(value) for value in (numpy.median(middle), middle[outside - 1], middle[-outside]))
+    median = (middle[(len(middle) - 1) // 2] + middle[len(middle) // 2]) / 2
+    ratio, low, high = (math.exp(value) for value in (median, middle[outside - 1], middle[-outside]))
     return Speedup(ratio, low, high, len(ratios), margin)
 
 
@@ -98,8 +97,16 @@ def walsh_averages(values: Sequence[float]) -> Any:
     import numpy
 
     array = numpy.asarray(values, dtype=float)
-    first, second = numpy.triu_indices(len(array))
+    first, second = _pairs(len(array))
     return numpy.sort((array[first] + array[second]) / 2)
+
+
+@lru_cache(maxsize=16)
+def _pairs(number: int) -> Any:
+    """The places of the first and of the second of all pairs, each with itself too: they take longer than the rest."""
+    import numpy
+
+    return numpy.triu_indices(number)
 
 
 def attained_rate(blocks: int, error_rate: float) -> float:

@@ -164,12 +164,12 @@ def test_the_memory_limit_is_named_when_it_kills(measured, engine, words):
 def test_a_worker_that_hangs_is_stopped_and_removed(
     cli, engine, engine_options, image_of, surroundings, project, tmp_path
 ):
-    arguments = ["bench", "baseline", *engine_options(engine), *ENDLESS, "--timeout", "8s"]
+    arguments = ["bench", "baseline", *engine_options(engine), *ENDLESS, "--timeout", "5s"]
     result = cli(*arguments, "--output", tmp_path / "run", cwd=project, **surroundings)
     events = record.read(tmp_path / "run")
     assert result.returncode == 1
     assert [event["problem"] for event in events if event["event"] == "failure"] == [
-        "did not end within 8 s (--timeout) and was stopped"
+        "did not end within 5 s (--timeout) and was stopped"
     ]
     nothing_remains(engine, image_of(engine))
 
