@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from runner import record
+from runner import engines, record
 from runner.engines import docker as docker_engine
 from runner.engines import owner
+from runner.engines.base import EngineOptions, Task
 from tests.conftest import command_line
 
 SHORT = ("--steps", "2", "--warmup-steps", "1", "--budget", "1s")
@@ -158,6 +159,15 @@ def test_the_memory_limit_is_named_when_it_kills(measured, engine, words):
     (failure,) = [event for event in events if event["event"] == "failure"]
     assert failure["problem"] == f"{words} (warming up)"
     assert words in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize("engine", OCI)
+def test_numactl_may_place_memory(engine, image_of):
+    """Their seccomp filters refuse its system calls to a container as it is."""
+    used = engines.get_all([engine], EngineOptions(image=image_of(engine)))[engine]
+    outcome = used.run(Task((), program=("numactl", "--show"), prefix=("numactl", "--interleave=all")))
+    assert outcome.failure is None, outcome
+    assert "policy: interleave" in outcome.stdout
 
 
 @pytest.mark.parametrize("engine", ALL)
