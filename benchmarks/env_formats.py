@@ -55,9 +55,9 @@ profile needs. No control characters but tabs and line breaks."""),
     "sbatch": ("sh", """\
 `runner env PROFILE --format sbatch > job.sh`, then `sbatch job.sh python train.py`. It asks for as many CPUs as the
 profile has threads; where these are for a part of what runs there (one of several NUMA nodes; training on GPUs, beside
-DataLoader's workers), for as many as the profile was resolved for, of which each GPU has its part. What the submitting
-shell has set that could change the outcome is unset, as `sbatch` passes it on. Print it on a node of the kind that the
-job will run on. Any value."""),
+DataLoader's workers), for as many as the profile was resolved for, of which each GPU has its part. What the job is
+given by the shell that submits it, or the site, and could change the outcome, is unset and named in the job's output.
+Print it on a node of the kind that the job will run on. Any value."""),
     "kubernetes": ("yaml", """\
 A Pod, valid as it is; or take its container's `env`, `command` and `resources`. The limit is the number of CPUs that
 the profile was resolved for: for another one, print it again with `--cpus`. Any value."""),

@@ -14,7 +14,7 @@ from runner.places import IMAGE_OPTION
 from runner.plan import Arm, Plan
 from runner.statistics.interval import ERROR_RATE, FASTER, NOT_FOUND, SLOWER
 from runner.statistics.power import blocks_needed
-from runner.summary import Comparison, Summary
+from runner.summary import Comparison, Summary, disturbed
 from runner.wording import Row, learns_otherwise, other_workload
 from runner.worker.gpus import CHOOSING
 from runner.worker.modes import CUDA
@@ -40,7 +40,10 @@ def _per_profile(summary: Summary) -> list[str]:
     texts: list[str] = []
     arms = {arm.name: arm for arm in summary.plan.compared}
     best_told = False
-    for one in ranking.ranked(summary):
+    ranked = ranking.ranked(summary)
+    if ranking.many(summary):  # the noisiest of them is the likeliest to be at the top without being known to be faster
+        ranked = sorted(ranked, key=lambda one: one.verdict != FASTER)
+    for one in ranked:
         arm = arms[one.arm]
         wrong = one.verdict == "NOT IN EFFECT" or learns_otherwise(summary, one)
         if ranking.many(summary) and best_told and not wrong:
@@ -52,7 +55,7 @@ def _per_profile(summary: Summary) -> list[str]:
         elif learns_otherwise(summary, one):
             text = _find_out(arm)
         else:
-            text = _too_disturbed(summary, one) or _next(summary, one, arm)
+            text = _too_disturbed(summary, one, arm) or _next(summary, one, arm)
         if text:
             texts.append(text)
             best_told = best_told or not wrong
@@ -72,8 +75,8 @@ def _of_image(summary: Summary, one: Comparison, arm: Arm) -> str | None:
         return f"find out why: runner doctor {there}, and the same in {reference.image}"
     if learns_otherwise(summary, one):
         return f"find out why the losses in {arm.name} differ, before you use it"
-    if disturbed := _too_disturbed(summary, one):
-        return disturbed
+    if too_disturbed := _too_disturbed(summary, one, arm):
+        return too_disturbed
     matters = one.speedup is not None and not one.speedup.within_margin
     if one.verdict == FASTER and matters:
         return f"use {arm.name}: {_exec(summary, arm)}"
@@ -119,12 +122,14 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
     if comparison.speedup and comparison.speedup.within_margin:
         return f"choose {reference} or {arm.name} for other reasons than speed"
     if comparison.verdict == FASTER:
-        command = None
+        command, use = None, arm.profile
         if (ranks := summary.plan.ranks_of(arm)) > 1:
             each = summary.plan.parts_of(arm)  # on a node
             nodes = f"--nnodes {ranks // each} " if ranks > each else ""
-            command = f"torchrun {nodes}--nproc-per-node {each} ... (with 'ranks: {each}' in the profile)"
-        return f"use {arm.profile}: {_exec(summary, arm, command)}"
+            command = f"torchrun {nodes}--nproc-per-node {each} train.py"
+            if not arm.ranks:  # they were asked for, and are not the profile's own
+                use += f", with 'ranks: {each}' in a copy of it"
+        return f"use {use}: {_exec(summary, arm, command)}"
     if comparison.verdict == SLOWER:
         return f"leave {arm.name} alone here: {reference} is faster"
     if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:
@@ -137,10 +142,10 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
 def _named(summary: Summary, name: str) -> str:
     """What a command is given to mean that profile: one's own is a file, as it was given to this one if that still
     names it."""
-    if name in (*profile.names(), *profile.local_names()):
+    given = [word for word in summary.command if word.endswith((".yaml", ".yml")) and Path(word).stem == name]
+    if not given and name in (*profile.names(), *profile.local_names()):  # a file may be called like one of these
         return name
-    given = (word for word in summary.command if word.endswith((".yaml", ".yml")) and Path(word).stem == name)
-    file, here = next(given, f"{name}.yaml"), str(Path.cwd())
+    file, here = next(iter(given), f"{name}.yaml"), str(Path.cwd())
     begun_in = summary.begun_in or here
     return str(Path(begun_in) / file) if from_folder(summary.plan) or begun_in != here else file
 
@@ -182,12 +187,13 @@ def _find_out(arm: Arm) -> str:
     return f"find out why the losses of {arm.name} differ, before you use it"
 
 
-def _too_disturbed(summary: Summary, comparison: Comparison) -> str | None:
-    """What to do where all blocks, or nearly all, were disturbed from outside, and no others are left to go by."""
-    total, marked = len({sample.block for sample in summary.samples}), len(summary.marked)
-    if not comparison.speedup or comparison.unmarked or not marked or marked < NEARLY_ALL * total:
+def _too_disturbed(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
+    """What to do where all of its blocks, or nearly all, were disturbed from outside, and no others are left."""
+    marked = disturbed((summary.plan.reference_of(arm), arm), summary.marked)
+    total = len({sample.block for sample in summary.samples})
+    if not comparison.speedup or comparison.unmarked or not marked or len(marked) < NEARLY_ALL * total:
         return None
-    return f"measure again on a quieter machine: {marked} of {total} blocks were disturbed, {commonest(summary.marked)}"
+    return f"measure again on a quieter machine: {len(marked)} of {total} blocks were disturbed, {commonest(marked)}"
 
 
 def _after_calibration(comparison: Comparison) -> str | None:
@@ -198,12 +204,15 @@ def _after_calibration(comparison: Comparison) -> str | None:
 
 
 def _longer(summary: Summary, deviation: float, blocks: int) -> str:
-    """What it takes to find a difference as small as the margin."""
-    needed = _needed(summary, deviation, blocks)
+    """What it takes to find a difference as small as the margin, or a smaller one where that was not found by now."""
+    margin = summary.plan.margin
+    while (needed := _needed(summary, deviation, blocks, margin)) <= blocks:
+        margin /= 2
     minutes = math.ceil(needed * summary.seconds_per_block / 60) + 1
-    option = f"--blocks {needed}" if summary.plan.epochs else f"--budget {minutes}m"
-    return f"to find a difference of {summary.plan.margin * 100:g}% takes about {needed:,} blocks: {option}"
+    option = f"--blocks {needed}" if summary.plan.epochs or summary.plan.blocks else f"--budget {minutes}m"
+    option += "" if margin == summary.plan.margin else f" --margin {margin * 100:g}%"
+    return f"to find a difference of {margin * 100:g}% takes about {needed:,} blocks: {option}"
 
 
-def _needed(summary: Summary, deviation: float, blocks: int) -> int:
-    return blocks_needed(deviation, blocks, summary.plan.margin, summary.plan.sharing)
+def _needed(summary: Summary, deviation: float, blocks: int, margin: float | None = None) -> int:
+    return blocks_needed(deviation, blocks, margin or summary.plan.margin, summary.plan.sharing)

@@ -12,7 +12,7 @@ from runner.environment import Environment
 from runner.values import number_or_boolean
 from runner.worker.complaints import COMPLAINT
 from runner.worker.readings import NOT_VERIFIED
-from runner.worker.sensitive import is_sensitive, preloading
+from runner.worker.sensitive import is_sensitive
 
 # OpenMP runtimes by what the evidence calls them, and the libraries that read variables only where they are the one
 # that runs.
@@ -67,8 +67,7 @@ def check(
     # a user's own command that left no evidence was seen from outside only
     missing = NOT_SEEN if "unseen" in evidence else None
     checks += [_expectation(key, expected, evidence, missing) for key, expected in environment.expect.items()]
-    together = {**kept, **preloading(environment.variables, kept)}
-    wanted = {name: value for name, value in together.items() if is_sensitive(name)}
+    wanted = {name: value for name, value in {**kept, **environment.variables}.items() if is_sensitive(name)}
     given = evidence["variables"].get("sensitive", {})
     variables = [
         Check(f"variable {name}", wanted.get(name, "not set"), given.get(name, "not set"))

@@ -96,7 +96,12 @@ def page(folder: Path, events: Sequence[Event], summary: Summary) -> str:
         introduction=image_wording.introduction(summary),
         headlines=headlines(summary),
         scaling=scaling_wording.rows(summary),
-        certainty=[*wording.certainty(summary), *gpu_wording.rows(summary), *learnt(summary)],
+        certainty=[
+            *wording.certainty(summary),
+            *wording.not_measured(summary),
+            *gpu_wording.rows(summary),
+            *learnt(summary),
+        ],
         advice=[*across.wins(summary), *advice.rows(summary)],
         machine=wording.machine(summary),
         drawn={picture.name: _drawn(picture, summary) for picture in chosen},

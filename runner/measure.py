@@ -24,7 +24,7 @@ from runner.statistics.sequential import Design, at_look, design, may_stop
 from runner.statistics.steady import steady
 from runner.worker.fashion_mnist import SYNTHETIC
 from runner.worker.modes import CUDA, Options
-from runner.worker.sensitive import asked_for, is_sensitive, preloading
+from runner.worker.sensitive import asked_for, is_sensitive
 from runner.worker.workloads import GENERATED
 
 # Why a run ended; the reasons that mean it was completed.
@@ -63,11 +63,10 @@ class Job:
         """The start of one worker of ``arm``, its environment made larger by ``padding`` bytes."""
         environment, data = self.environments[arm.name], self.plan.trained(arm).data
         settings = {name: value for name, value in self.kept.items() if is_sensitive(name)}
-        own = preloading(environment.variables, self.kept)
         told = asked_for(environment.variables) if self.plan.own else {}  # the command may replace them
         return Task(
             arguments=arguments,
-            variables={**settings, **own, **told, **({PADDING: "x" * padding} if padding else {})},
+            variables={**settings, **environment.variables, **told, **({PADDING: "x" * padding} if padding else {})},
             inherited=self.inherited,
             prefix=environment.prefix,
             data=None if self.plan.own or data in NO_FOLDER else data,

@@ -85,8 +85,8 @@ class Comparison:
 
     ``verdict`` is one of: faster, slower, no difference larger than the margin, no difference found, NOT IN EFFECT,
     failed, not ended, too few samples, one run each (then there is ``single_ratio``, and no ``speedup``). ``unmarked``
-    is the speedup without the blocks that are marked as noisy, where some are and enough others are left. ``deviation``
-    is the standard deviation of a block's log ratio; ``drift`` how that ratio changed in the course of the run.
+    is the speedup without the blocks in which either was disturbed, where there are such and enough others.
+    ``deviation`` is the standard deviation of a block's log ratio; ``drift`` how that ratio changed in the run.
     """
 
     arm: str
@@ -315,25 +315,29 @@ def _comparison(
     if ended not in ENDED:
         return Comparison(arm.name, "not ended", losses=losses)
     found = at_end(planned, ratios, plan.margin, stopped_early=ended == PRECISE)
-    disturbed = _disturbed(plan, (reference, arm), marked)
-    quiet = block_ratios(events, plan, arm, without=disturbed)
+    hit = disturbed((reference, arm), marked)
+    quiet = block_ratios(events, plan, arm, without=set(hit))
     blocks = set(complete_blocks(events, plan, arm))
     return Comparison(
         arm.name,
         verdict=found.verdict if found else "too few samples",
         speedup=found,
         losses=losses,
-        unmarked=at_end(planned, quiet, plan.margin, stopped_early=False) if blocks & disturbed else None,
+        unmarked=at_end(planned, quiet, plan.margin, stopped_early=False) if blocks & hit.keys() else None,
         bootstrap=bootstrap(*(comparable_steps(events, plan, one, blocks) for one in (reference, arm))),
         deviation=basic.stdev(ratios) if len(ratios) > 1 else None,
         drift=drift([math.exp(ratio) for ratio in ratios]),
     )
 
 
-def _disturbed(plan: Plan, both: Sequence[Arm], marked: dict[int, list[str]]) -> set[int]:
-    """The blocks that do not count without noise: of several workloads, those in which one of the two arms was hit."""
-    hit = tuple(f"{one.name}: " for one in both)
-    return {block for block, texts in marked.items() if not plan.across or any(text.startswith(hit) for text in texts)}
+def disturbed(both: Sequence[Arm], marked: dict[int, list[str]]) -> dict[int, list[str]]:
+    """The blocks in which one of the two arms was hit, and by what: these do not count without noise.
+
+    Of many arms nearly every block has one that was.
+    """
+    arms = tuple(f"{one.name}: " for one in both)
+    hit = {block: [text for text in texts if text.startswith(arms)] for block, texts in marked.items()}
+    return {block: texts for block, texts in hit.items() if texts}
 
 
 def _samples(events: Sequence[Event], plan: Plan) -> list[Sample]:

@@ -15,13 +15,14 @@ from runner.gpu_readings import trained_on
 from runner.measure import PRECISE
 from runner.plan import Arm, Plan
 from runner.statistics.interval import ERROR_RATE, FASTER, MIN_BLOCKS, NOT_FOUND, SLOWER, Speedup
-from runner.summary import Comparison, Summary
+from runner.summary import Comparison, Summary, disturbed
 
 CONFIDENCE = f"{1 - ERROR_RATE:.0%}"
 # A drift is worth a line when chance alone shows one as clear this seldom.
 DRIFT_P = 0.01
 # How long a quota may hold a profile back (in seconds, over all samples) before the report says so.
 NOTABLE_S = 0.1
+_FAILED = "the run ended as a worker of {} failed: go on with --resume, or measure without that"
 # Up to so many workloads of a run are named one by one.
 MOST_WORKLOADS = 4
 
@@ -55,10 +56,17 @@ def verdicts(summary: Summary) -> list[Row]:
             rows.append(Row(arm, f"not worked out: the run ended as {culprit} was not in effect; measure without it"))
         elif comparison.verdict == "not ended":
             rows.append(Row(arm, "not worked out before the run has ended: go on with --resume"))
+        elif comparison.verdict == "failed" and len(references) > 1 and _culprit(summary) not in (None, arm):
+            rows.append(Row(arm, f"not worked out: {_FAILED.format(_culprit(summary))}"))
         else:
             rows.append(Row(arm, f"not worked out: {comparison.verdict}", "bad"))
         rows += _losses(summary, comparison)
     return rows
+
+
+def _culprit(summary: Summary) -> str | None:
+    """The arm whose worker failed last, which ends a run."""
+    return summary.failures[-1]["arm"] if summary.failures else None
 
 
 def of_many(summary: Summary) -> list[Row]:
@@ -66,6 +74,8 @@ def of_many(summary: Summary) -> list[Row]:
     rows = []
     if any(one.verdict == "too few samples" for one in summary.comparisons):
         rows.append(Row("note", f"no speedups: {_needed(summary)}"))
+    if any(one.verdict == "failed" for one in summary.comparisons) and _culprit(summary):
+        rows.append(Row("note", f"no speedups: {_FAILED.format(_culprit(summary))}"))
     if summary.ended is None:
         rows.append(Row("note", "no speedups before the run has ended: go on with --resume"))
     for comparison in summary.comparisons:
@@ -96,8 +106,10 @@ def _meaning(arm: str, found: Speedup, reference: str) -> str:
 
 
 def learns_otherwise(summary: Summary, comparison: Comparison) -> bool:
+    """Whether losses differ that should not: those of a profile that may change the results must still be numbers."""
     losses = comparison.losses
-    return losses is not None and not losses.agree and summary.environments[comparison.arm].numerics == "same"
+    may_differ = summary.environments[comparison.arm].numerics != "same"
+    return losses is not None and not losses.agree and not (may_differ and math.isfinite(losses.largest_difference))
 
 
 def other_workload(summary: Summary, arm: Arm) -> str | None:
@@ -210,9 +222,14 @@ def _noise(summary: Summary) -> list[Row]:
         if one.unmarked is not None:
             rows.append(Row("", f"{whose}without them: {one.unmarked.ratio:.3f} ({one.unmarked.low:.3f} to "
                                 f"{one.unmarked.high:.3f}), {one.unmarked.verdict}"))  # fmt: skip
-        elif one.speedup is not None:
+        elif one.speedup is not None and _was_hit(summary, one):
             rows.append(Row("", f"{whose}without them: too few blocks are left for an interval"))
     return rows
+
+
+def _was_hit(summary: Summary, comparison: Comparison) -> bool:
+    (arm,) = (arm for arm in summary.plan.compared if arm.name == comparison.arm)
+    return bool(disturbed((summary.plan.reference_of(arm), arm), summary.marked))
 
 
 def _without_marked(summary: Summary) -> str:
@@ -232,7 +249,7 @@ def _drift(summary: Summary) -> list[Row]:
         than = f"{abs(found.change):.1%} {'more' if found.change > 0 else 'less'} time at the end than at the start"
         rows.append(Row("drift", f"{summary.plan.reference.name} took {than}; blocks cancel that"))
     for one in summary.comparisons:
-        if one.drift is not None and one.drift.p_value < DRIFT_P:
+        if one.drift is not None and one.drift.p_value < DRIFT_P / len(summary.comparisons):
             change = f"changed by {one.drift.change:+.1%} in the course of the run"
             rows.append(Row("drift", f"the speedup of {one.arm} itself {change}: it is an average", "bad"))
     return rows
@@ -313,12 +330,16 @@ def together(reasons: Mapping[str, str]) -> dict[str, str]:
     return {", ".join(alike): reason for reason, alike in whats.items()}
 
 
+def not_measured(summary: Summary) -> list[Row]:
+    return [Row("left out", f"{names}: {why}") for names, why in together(summary.not_measured).items()]
+
+
 def evidence(summary: Summary) -> list[Row]:
     """Per profile whether it was in effect; what was not met, or not verified, is named, and what was not measured.
 
     Of many, those that were are counted.
     """
-    rows = [Row("left out", f"{names}: {why}") for names, why in together(summary.not_measured).items()]
+    rows = not_measured(summary)
     proven = sum(one.in_effect and bool(one.checks) and not one.unverified for one in summary.measured)
     if ranking.many(summary) and proven:
         what = "pairs of a profile and a workload" if summary.plan.across else "profiles"

@@ -115,19 +115,6 @@ def test_a_kept_variable_counts_unless_the_profile_sets_it():
     assert unmet(wanted, kept={"OMP_PLACES": "cores"}, sensitive={"OMP_PLACES": "threads"}) == []
 
 
-def test_a_kept_preload_is_there_beside_the_profile_s():
-    kept = {"LD_PRELOAD": "/site/tracer.so"}
-    wanted = environment(preload={"jemalloc": "/lib/j.so"}, variables={"LD_PRELOAD": "/lib/j.so"})
-    preloaded = {"/lib/j.so": "mapped"}
-
-    def problems(given):
-        document = {**EVIDENCE, "variables": {"sensitive": {"LD_PRELOAD": given}, "preloaded": preloaded}}
-        return [one.key for one in check(wanted, document, kept) if not one.holds]
-
-    assert problems("/lib/j.so:/site/tracer.so") == []
-    assert problems("/lib/j.so") == ["variable LD_PRELOAD"]
-
-
 def test_evidence_without_variables_is_not_met():
     wanted = environment(preload={"jemalloc": "/lib/j.so"}, variables={"MALLOC_CONF": "a:b"})
     checks = check(wanted, {**EVIDENCE, "variables": {"error": "OSError: no /proc"}}, {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +11,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from runner import advice, report
+from runner import advice, ranking, report
 from runner.summary import summarise
-from runner.wording import noise_floor
+from runner.wording import noise_floor, together
 from tests import records
 from tests.reports import BEGUN, details, events_of, printed
 from tests.simulation import STEADY, times
@@ -70,9 +71,55 @@ def test_a_command_to_paste_is_one_line_however_long_it_is():
 
 def test_advice_after_ranks_on_several_nodes_starts_as_many_on_each():
     summary = summarise(events_of())
-    (row,) = advice.rows(replace(summary, plan=replace(summary.plan, ranks=4, nodes=2)))
-    command = "torchrun --nnodes 2 --nproc-per-node 4 ... (with 'ranks: 4' in the profile)"
-    assert row.text == f"use mine: runner exec mine.yaml -- {command}"
+    plan = replace(summary.plan, ranks=4, nodes=2)
+    (row,) = advice.rows(replace(summary, plan=plan))
+    use = "runner exec mine.yaml -- torchrun --nnodes 2 --nproc-per-node 4 train.py"
+    assert row.text == f"use mine, with 'ranks: 4' in a copy of it: {use}"
+    own = tuple(replace(arm, ranks=2) if arm.name == "mine" else arm for arm in plan.arms)
+    (row,) = advice.rows(replace(summary, plan=replace(plan, arms=own, ranks=1, nodes=1)))
+    assert row.text == "use mine: runner exec mine.yaml -- torchrun --nproc-per-node 2 train.py"
+
+
+def test_of_many_the_best_that_is_known_to_be_faster_is_advised():
+    """Not the one with the largest estimate, which may be the noisiest."""
+    noise = [0.2, 0.2, 1.3, 1.3]
+    others = {"noisy": {"seconds": noise}, "quick": {"seconds": times(0.7)}, "slow": {"seconds": times(1.6)}}
+    summary = summarise(events_of(12, mine={"seconds": times(0.9)}, others=others))
+    first = ranking.ranked(summary)[0]
+    assert (first.arm, first.verdict) == ("noisy", "no difference found")
+    assert [row.text.partition(":")[0] for row in advice.rows(summary)] == ["use quick"]
+
+
+def test_a_file_that_is_called_like_a_shipped_profile_is_meant(tmp_path):
+    events = events_of(profile="jemalloc-retain")
+    assert "use jemalloc-retain: runner exec jemalloc-retain -- your command" in said(events)
+    events[0]["command"] = ["runner", "bench", "/a/jemalloc-retain.yaml"]
+    assert "use jemalloc-retain: runner exec /a/jemalloc-retain.yaml -- your command" in said(events)
+
+
+def test_where_the_margin_was_not_found_in_enough_blocks_a_smaller_one_is_looked_for():
+    unlike = {"seconds": [0.933, 1.049, 0.989, 0.943, 1.043, 0.993]}
+    text = said(events_of(60, mine=unlike))
+    assert ": NO DIFFERENCE FOUND" in text
+    found = re.search(r"to find a difference of (.*?)% takes about (\d+) blocks: --budget \d+m --margin \1%", text)
+    assert found is not None, text
+    assert (found[1], int(found[2]) > 60) == ("1", True)
+    assert " blocks: --blocks " in said(events_of(60, mine=unlike, plan={"blocks": 60}))
+
+
+def test_where_another_s_worker_failed_the_way_on_is_told():
+    events = events_of(7, others={"other": {}})
+    failure = {"event": "failure", "time": 1.0, "block": 7, "arm": "other", "problem": "was killed", "stderr": ""}
+    text = said([*events[:-1], failure, {**events[-1], "reason": "a worker failed"}])
+    on = "the run ended as a worker of other failed: go on with --resume, or measure without that"
+    assert f"mine not worked out: {on}" in text
+    assert "other not worked out: failed" in text
+
+
+def test_losses_that_are_no_numbers_are_wrong_whatever_the_profile_may_change():
+    text = said(events_of(mine={"losses": [1.0, math.nan, 1.0]}, numerics="may-differ"))
+    assert "LOSSES DIFFER" in text
+    assert "find out why the losses of mine differ, before you use it" in text
 
 
 def test_a_folder_with_blanks_can_be_pasted():
@@ -277,9 +324,9 @@ def test_a_calibration_says_its_own_noise_floor(factor, advice):
     assert "runner show" not in text
 
 
-def disturbed(events, *blocks):
+def disturbed(events, *blocks, arm="mine"):
     for event in events:
-        if (event["event"], event.get("arm")) == ("sample", "mine") and event["block"] in blocks:
+        if (event["event"], event.get("arm")) == ("sample", arm) and event["block"] in blocks:
             event["usage"]["worker_cpus_steal_s"] = 2 * event["seconds"]
     return events
 
@@ -322,6 +369,9 @@ def test_the_most_frequent_disturbance_is_named_once_for_several_profiles():
 
 def test_with_several_profiles_it_is_said_whose_result_without_disturbed_blocks_it_is():
     text = said(disturbed(events_of(12, others={"other": {}}), 3))
+    assert "mine without them: 2.00" in text
+    assert "other without them" not in text  # none of its samples was disturbed, nor of the baseline's
+    text = said(disturbed(events_of(12, others={"other": {}}), 3, arm="baseline"))
     assert "mine without them: 2.00" in text
     assert "other without them: 1.00" in text
 
@@ -382,3 +432,7 @@ def test_the_report_of_an_ordinary_run_fits_on_one_screen():
 def test_no_report_is_wider_than_a_terminal(events):
     lines = printed(events).splitlines()
     assert [line for line in lines if len(line.rstrip()) > 80 and "some/folder" not in line] == []
+
+
+def test_what_shares_a_reason_is_told_together():
+    assert together({"a": "no GPU", "b": "no library", "c": "no GPU"}) == {"a, c": "no GPU", "b": "no library"}

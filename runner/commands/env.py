@@ -13,7 +13,7 @@ from runner.commands.resolving import Looked
 from runner.engines import container, gpus
 from runner.engines.base import PROJECT
 from runner.errors import MEASURED, InputError
-from runner.formats import FORMATS
+from runner.formats import FORMATS, docker
 from runner.formats.resolved import Resolved
 from runner.profile import VARIABLE_NAME
 from runner.worker.sensitive import is_stray
@@ -50,7 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
             f"profile '{environment.profile}': {text[error.start : error.end]!r} can't be written in "
             f"{error.encoding}; take it out, or use a UTF-8 locale"
         ) from None
-    notes = resolved.notes(chosen.starts, chosen.asking, chosen.allowing)
+    in_oci = looked.engine.name not in NOT_OCI
+    allowing = docker.ALLOWING if chosen.either and in_oci else chosen.allowing
+    notes = resolved.notes(chosen.starts, chosen.asking, allowing)
     if stray:
         notes.append(f"unset, as it could change the outcome: {', '.join(stray)}; what you need of it, set again")
     if environment.preload and not chosen.inside and looked.engine.name != "local":

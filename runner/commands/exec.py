@@ -17,7 +17,7 @@ from runner.execution import kept, onlooker
 from runner.execution.executables import NOT_EXECUTABLE, NOT_FOUND, Unusable
 from runner.execution.launch import launch
 from runner.execution.start import Start, evidence_folder, local
-from runner.worker.sensitive import PRELOAD, is_sensitive, is_stray
+from runner.worker.sensitive import PRELOAD, is_sensitive, is_stray, preloading
 
 TYPE_CHECKING = False  # see kept.py
 if TYPE_CHECKING:
@@ -70,7 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
         evidence = None if folder is None else str(folder)
         if is_local:
             environment = _environment(arguments)
-            stray = {name for name in caller if is_stray(name)} - {*arguments.keep_env}
+            kept = {name: caller[name] for name in arguments.keep_env}
+            environment["variables"] = preloading(environment["variables"], kept)
+            stray = {name for name in caller if is_stray(name)} - kept.keys()
             own = environment["variables"].items()
             _say_removed(sorted(stray - {name for name, value in own if _replaces_nothing(name, value)}))
             inherited = {name: value for name, value in caller.items() if name not in stray}

@@ -32,9 +32,9 @@ from runner.plan import MARGIN, REFERENCE_PROFILE, Arm, OwnCommand, Plan, Traine
 from runner.preflight import preflight
 from runner.progress import Progress
 from runner.record import Event, Record
-from runner.resolve import of_rank, resolve
+from runner.resolve import KEPT, of_rank, resolve
 from runner.summary import summarise
-from runner.worker.sensitive import WHERE
+from runner.worker.sensitive import PRELOAD, WHERE
 from runner.worker.workloads import DEFAULT, GENERATED, WORKLOADS, get
 
 BUDGET_S = 240.0
@@ -202,6 +202,9 @@ def surroundings(arguments: argparse.Namespace, arms: Sequence[Arm], commands: S
     options = given_engine_options(arguments)
     used = engines_of(arms, options)
     seen = _look(used, inherited, commands, training.on_gpus(how, own), contents=any(arm.image for arm in arms))
+    if PRELOAD in kept:
+        for one in seen.values():
+            one["inspection"][KEPT] = {PRELOAD: kept[PRELOAD]}
     return Surroundings(options, used, inherited, kept, removed, seen)
 
 
@@ -339,7 +342,7 @@ def _measure(job: Job, opened: Record, events: list[Event], arguments: argparse.
     as_json = arguments.json
     folder = opened.path.parent
     try:
-        with Progress(0.0 if job.plan.epochs else job.plan.budget_s, quiet=as_json) as progress:
+        with Progress(0.0 if job.plan.epochs or job.plan.blocks else job.plan.budget_s, quiet=as_json) as progress:
             reason = measure.measure(job, opened, events, progress)
     except KeyboardInterrupt:
         reason = measure.INTERRUPTED

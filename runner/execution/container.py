@@ -45,10 +45,10 @@ def prepare(
     environment = kept.answer(asked) or resolving.make(
         arguments.profile, engine, inherited, asked, arguments.allow_unknown
     )
+    environment["variables"] = variables = preloading(environment["variables"], passed_on)
     gpus = arguments.gpus or bool(environment["gpus"])
     chosen = {name: os.environ[name] for name in CHOOSING if name in os.environ} if gpus else {}
     given = {**chosen, **passed_on}
-    variables = preloading(environment["variables"], given)
     path = environment.pop(resolving.PYTHON_PATH, None)
     images = {"PYTHONPATH": path} if path else {}  # which is to stay
     told = witnessed({**images, **given, **variables}, WITNESS, EVIDENCE if evidence else None, variables)

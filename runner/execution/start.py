@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runner.errors import InputError
 from runner.execution.executables import find
-from runner.worker.sensitive import asked_for, preloading
+from runner.worker.sensitive import asked_for
 
 TYPE_CHECKING = False  # see kept.py
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def local(
 
     Raises Unusable where the command, or that of the profile's prefix, is none.
     """
-    variables = {**inherited, **preloading(environment["variables"], inherited)}
+    variables = {**inherited, **environment["variables"]}
     search = variables.get("PATH")
     executable = find(command[0], search)
     argv = [*environment["prefix"], *command]

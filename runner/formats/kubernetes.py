@@ -7,7 +7,7 @@ import re
 import yaml
 
 from runner.environment import capabilities
-from runner.formats.resolved import Resolved
+from runner.formats.resolved import Resolved, one_line
 
 IMAGE = "your-image"
 COMMAND = ("python", "train.py")
@@ -42,7 +42,11 @@ def kubernetes(resolved: Resolved) -> str:
     if environment.gpus:
         text += f'          nvidia.com/gpu: "{environment.gpus}"\n'
     if allowed := capabilities(environment.prefix):
-        text += f"      securityContext:\n        capabilities:\n          add: [{', '.join(map(_text, allowed))}]\n"
+        why = (
+            f"for {environment.prefix[0]}, where Pods have a seccomp filter; else, or where it is refused, take it out"
+        )
+        text += f"      securityContext:  # {one_line(why)}\n"
+        text += f"        capabilities:\n          add: [{', '.join(map(_text, allowed))}]\n"
     if not environment.variables:
         return text
     text += "      env:\n"

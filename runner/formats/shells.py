@@ -19,10 +19,10 @@ NOT_IN_DEFINITIONS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 ASKING = "apptainer run --nv"
 # Parts of a batch script, which bash runs. `exec` of no command would succeed.
 GIVEN = "[ $# -gt 0 ] || { echo 'use: sbatch THIS_FILE python train.py' >&2; exit 2; }\n"
-CLEAN = f"""for envkit_name in $(compgen -e); do  # what would change the outcome, and is not the profile's
+CLEAN = f"""for envkit_name in {" ".join(f"${{!{prefix}@}}" for prefix in PREFIXES)}; do
     case $envkit_name in
     {"|".join(sorted(WHERE))}) ;;
-    {"|".join(f"{prefix}*" for prefix in PREFIXES)}) unset "$envkit_name" ;;
+    *) echo "unset, as it could change the outcome: $envkit_name" >&2; unset "$envkit_name" ;;
     esac
 done
 """
@@ -44,13 +44,15 @@ def sbatch(resolved: Resolved) -> str:
 
     It asks for as many CPUs as there are OpenMP threads, in all ranks of the profile, or as were usable where that does
     not say all (``Resolved.beside``); for one thread per core where that is how the profile was resolved; and for as
-    many GPUs as the profile needs. What the job gets from the shell that submits it, and would change the outcome, it
-    takes away: that shell is another one than that it is printed in. Options: https://slurm.schedmd.com/sbatch.html
+    many GPUs as the profile needs. What the job gets that would change the outcome, from the shell that submits it or
+    the site, it takes away and names: nobody knows it when the script is printed. Options:
+    https://slurm.schedmd.com/sbatch.html
     """
     threads = resolved.environment.variables.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     each = int(threads) if re.fullmatch(r"[1-9][0-9]*", threads) else 0
     cpus = resolved.beside or each * resolved.environment.ranks or resolved.usable_cpus
-    one_each = resolved.smt and cpus <= resolved.physical_cores
+    # as many threads as cores; what runs beside them has hardware threads
+    one_each = resolved.smt and not resolved.beside and cpus <= resolved.physical_cores
     options = [f"--cpus-per-task={cpus}", *(["--hint=nomultithread"] if one_each else [])]
     options += [f"--gpus={resolved.environment.gpus}"] if resolved.environment.gpus else []
     start = f"{resolved.start()} " if resolved.environment.prefix else ""

@@ -17,9 +17,10 @@ PREFIXES = (
     "PYTHONHASHSEED",
 )  # fmt: skip
 PRELOAD = "LD_PRELOAD"
-# Those of them that say where things are, and not how work is done: a batch job can't do without.
+# Those of them that say where things are, or a job's share of them, and not how work is done: it can't do without.
 WHERE = frozenset({
-    "CUDA_CACHE_PATH", "CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_MPS_LOG_DIRECTORY", "CUDA_MPS_PIPE_DIRECTORY",
+    "CUDA_CACHE_PATH", "CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "CUDA_MPS_LOG_DIRECTORY",
+    "CUDA_MPS_PIPE_DIRECTORY",
     "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME", "TORCHINDUCTOR_CACHE_DIR",
     "TORCH_EXTENSIONS_DIR", "TORCH_HOME",
 })  # fmt: skip
@@ -36,9 +37,9 @@ def is_stray(name: str) -> bool:
 
 
 def preloading(variables: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, str]:
-    """A profile's ``variables``; where they preload libraries, those of a ``kept`` LD_PRELOAD come after these.
+    """A profile's ``variables``; where they preload libraries, those of the caller's that are ``kept`` come after them.
 
-    The caller's (a site's tracer, for example) are then in the profile's processes as they are in the baseline's.
+    These (a site's tracer, for example) are then in the profile's processes as they are in the baseline's.
     """
     both = [given[PRELOAD] for given in (variables, kept) if given.get(PRELOAD)]
     return {**variables, PRELOAD: ":".join(both)} if len(both) > 1 else {**variables}

@@ -164,6 +164,17 @@ def test_a_preload_of_the_caller_is_removed(bench, simulation, details):
     assert not any("LD_PRELOAD" in start["environment"] for start in simulation.starts(all=True))
 
 
+def test_a_kept_preload_is_in_the_profile_s_workers_too(cli, bench_arguments, simulation, write_profile, run_folder):
+    """Behind what the profile preloads; else what a site's tracer costs would be the profile's gain."""
+    simulation.inspection(libraries={"jemalloc": {"path": "libc.so.6", "sha256": "0" * 64}})  # which all machines have
+    profile, both = write_profile("preloading", "preload: [jemalloc]\n"), "libc.so.6:libm.so.6"
+    arguments = bench_arguments("mine", "--keep-env", "LD_PRELOAD", "--blocks", 1)
+    result = cli(arguments[0], profile, *arguments[2:], LD_PRELOAD="libm.so.6")
+    assert result.returncode == 0, result.stdout
+    assert {start["environment"]["LD_PRELOAD"] for start in simulation.starts()} == {"libm.so.6", both}
+    assert record.read(run_folder)[0]["environments"]["preloading"]["variables"] == {"LD_PRELOAD": both}
+
+
 def test_kept_variables_reach_every_worker_and_are_listed(bench, simulation, details):
     variables = {"OMP_NUM_THREADS": "1", "KMP_BLOCKTIME": "7"}
     assert bench("mine", "--keep-env", "OMP_NUM_THREADS", "--blocks", 1, **variables).returncode == 0

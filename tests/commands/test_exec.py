@@ -164,7 +164,7 @@ def test_a_stray_variable_is_left_out_unless_it_is_kept(execute):
 
 def test_a_preload_of_the_caller_s(execute):
     """Where the profile has its own, the caller's goes, or is kept behind it."""
-    show = ("sh", "-c", "echo $LD_PRELOAD")
+    show = ("sh", "-c", "echo $LD_PRELOAD; sleep 0.2")  # so long that it is looked at from outside
     own = execute("intel-omp", *show).stdout.strip()
     assert own.endswith("/libiomp5.so")
     replaced = execute("intel-omp", *show, LD_PRELOAD="libm.so.6")
@@ -174,6 +174,7 @@ def test_a_preload_of_the_caller_s(execute):
     assert (again.stdout.strip(), LEFT_OUT in again.stderr) == (own, False)
     kept = execute("intel-omp", *show, options=("--keep-env", "LD_PRELOAD"), LD_PRELOAD="libm.so.6")
     assert (kept.stdout.strip(), LEFT_OUT in kept.stderr) == (f"{own}:libm.so.6", False)
+    assert (kept.returncode, "was NOT in effect" in kept.stderr) == (0, False)
 
 
 def test_the_witness_comes_before_the_users_own_python_path(execute, shared):

@@ -113,6 +113,9 @@ def test_what_does_not_apply_is_left_out(matrix, one, simulation, cli, run_folde
     # and all that is told of the run later says so too
     assert "left out bad: " in cli("report", run_folder).stdout
     assert json.loads(cli("report", run_folder, "--json").stdout)["not_measured"] == left_out(result)
+    page = run_folder.parent / "page.html"
+    assert cli("report", run_folder, "--html", page).returncode == 0
+    assert "left out" in page.read_text()
 
 
 def test_where_the_baseline_fails_nothing_is_blamed_on_the_profiles(matrix, one, simulation):

@@ -99,7 +99,7 @@ def test_the_report(bench, cli, workers, run_folder):
     assert "workload cnn (2 ranks)" in text
     assert "1 process on 1/2" in text
     # one process is what the others are held against, and no profile to choose
-    assert "-- torchrun --nproc-per-node 2 ... (with 'ranks: 2' in the profile)" in text
+    assert "-- torchrun --nproc-per-node 2 train.py" in text
     assert "leave 1 process" not in text
     page, markdown = run_folder / "x.html", cli("report", run_folder, "--markdown")
     assert cli("report", run_folder, "--html", page).returncode == 0

@@ -137,6 +137,15 @@ def test_nothing_of_it_outlives_the_runner(start, tmp_path, number):
 # --- how containers are started ---
 
 
+def test_what_starts_with_numactl_is_allowed_to_place_memory():
+    added = {
+        command: "--cap-add SYS_NICE" in " ".join(container.run_options(task, EngineOptions(), rootless=False))
+        for command in ("/usr/bin/numactl", "env")
+        if (task := Task(("train",), prefix=(command, "--option")))
+    }
+    assert added == {"/usr/bin/numactl": True, "env": False}
+
+
 def test_the_folder_alone_can_be_written_to():
     task = Task(("command",), folder="/home/me/training", variables={"OMP_NUM_THREADS": "2"})
     assert container.mounts(task) == [f"{PROJECT}/runner:/kit/runner:ro", "/home/me/training:/home/me/training:rw"]

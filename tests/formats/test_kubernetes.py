@@ -61,6 +61,7 @@ def test_the_container_has_image_command_and_cpus():
 def test_the_container_is_allowed_what_its_prefix_needs():
     of = {prefix: pod(prefix=[prefix])["spec"]["containers"][0].get("securityContext") for prefix in ("numactl", "env")}
     assert of == {"numactl": {"capabilities": {"add": ["SYS_NICE"]}}, "env": None}
+    assert "# for numactl, where Pods have a seccomp filter" in kubernetes(resolved(prefix=["numactl"]))
 
 
 def test_the_container_has_as_many_gpus_as_the_profile_needs():

@@ -99,6 +99,7 @@ def test_a_batch_script_runs_its_arguments_with_any_values(variables):
         ({"OMP_NUM_THREADS": "many"}, {}, ["--cpus-per-task=4"]),
         ({}, {"gpus": 2}, ["--cpus-per-task=4", "--gpus=2"]),
         ({"OMP_NUM_THREADS": "2"}, {"ranks": 2}, ["--cpus-per-task=4"]),
+        ({"OMP_NUM_THREADS": "1"}, {"gpus": 1, "beside": 2}, ["--cpus-per-task=2", "--gpus=1"]),
     ],
 )
 def test_a_batch_script_asks_for_what_the_profile_was_resolved_for(variables, facts, options):
@@ -116,9 +117,14 @@ def test_a_batch_script_takes_away_what_its_job_was_given(monkeypatch):
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     script = shells.sbatch(resolved({"OMP_NUM_THREADS": "2"}))
-    seen = environment_of("bash", "--norc", "-c", script, "script", "env", "-0")
+    result = subprocess.run(
+        ["bash", "--norc", "-uc", script, "script", "env"], capture_output=True, text=True, check=False
+    )
+    seen = dict(line.split("=", 1) for line in result.stdout.splitlines() if "=" in line)
     kept = {"CUDA_VISIBLE_DEVICES": "1", "name": "n", "OMP_NUM_THREADS": "2"}
     assert {name: seen[name] for name in given if name in seen} == kept
+    unset = {line.removeprefix("unset, as it could change the outcome: ") for line in result.stderr.splitlines()}
+    assert unset == given.keys() - {"CUDA_VISIBLE_DEVICES", "name"}
 
 
 def test_a_batch_script_without_a_command_fails():
