@@ -40,7 +40,7 @@ class Environment:
 def capabilities(prefix: Sequence[str]) -> list[str]:
     """What a container must be allowed for its command to start behind ``prefix``.
 
-    The default seccomp filters of Docker, Podman and containerd keep numactl's system calls for who has SYS_NICE
+    Docker's default seccomp filter, and those made after it, keep numactl's system calls for who has SYS_NICE
     (https://docs.docker.com/engine/security/seccomp/).
     """
     return ["SYS_NICE"] if any(Path(word).name == "numactl" for word in prefix) else []

@@ -205,6 +205,7 @@ def surroundings(arguments: argparse.Namespace, arms: Sequence[Arm], commands: S
     if PRELOAD in kept:
         for one in seen.values():
             one["inspection"][KEPT] = {PRELOAD: kept[PRELOAD]}
+    own_command.note_program(arguments, seen)
     return Surroundings(options, used, inherited, kept, removed, seen)
 
 
@@ -318,6 +319,7 @@ def same_surroundings(folder: Path, first: Event, plan: Plan) -> Surroundings:
     used = engines_of(plan.arms, options)
     seen = _look(used, inherited, (), training.on_gpus(plan.options, plan.own is not None))
     with record.understood(folder):
+        own_command.require_program(folder, first["engines"])
         for name, before in first["engines"].items():
             _check_unchanged(folder, before, seen[name])
     return Surroundings(options, used, inherited, kept, removed, seen)

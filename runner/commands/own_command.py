@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from runner import yamlfile
 from runner.arguments import count
@@ -22,6 +24,8 @@ from runner.yamlfile import YamlFile
 EVERY = "all"
 KEYS = ("name", "command", "folder", "metric", "unit", "warmup_lines")
 SUFFIXES = (".yaml", ".yml")
+# What an inspection has of the command's first word.
+PROGRAM = "program"
 # In the place of the data set, which a command brings itself.
 NO_DATA = DataSet("none", "the command's own")
 # What says how to train the kit's own workloads, and which of its data.
@@ -161,6 +165,24 @@ def _require_metric(text: str, unit: str | None) -> None:
         raise MetricError(
             "has no group that could be a number with a unit; put one around the number, or leave the unit out"
         )
+
+
+def note_program(arguments: argparse.Namespace, seen: Mapping[str, Any]) -> None:
+    """Add to what is ``seen`` of this machine which file the command's first word is, by the PATH."""
+    found = own_command(arguments)
+    if found and "local" in seen and "/" not in (word := found[1].argv[0]):
+        seen["local"]["inspection"][PROGRAM] = {word: shutil.which(word)}
+
+
+def require_program(folder: Path, engines: Mapping[str, Any]) -> None:
+    """Raise InputError where a word that was noted is another file now: another Python may have another torch."""
+    noted = engines["local"]["inspection"].get(PROGRAM, {}) if "local" in engines else {}
+    for word, before in noted.items():
+        if (now := shutil.which(word)) != before:
+            raise InputError(
+                f"--resume {folder}: {word} was {before} and is {now} on this PATH: samples of both can't be compared; "
+                "resume where it is what it was, or start a new run"
+            )
 
 
 def shortened(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -233,6 +234,19 @@ def test_one_that_is_resumed(own, cli, simulation, run_folder):
     result = cli("bench", "--resume", run_folder)
     assert "FASTER" in result.stdout
     assert all(start["arguments"][0] == "command" for start in simulation.starts(all=True) if start["name"] == "mine")
+
+
+def test_another_python_on_the_path_is_not_resumed_with(own, cli, simulation, run_folder, tmp_path):
+    """As where another virtual environment is active: its torch may be another one."""
+    simulation.worker("mine", seconds=times(0.5), does="exit", status=1, **{"from": 3})
+    assert own(*OWN, *METRIC).returncode == 1
+    other = tmp_path / "other/python"
+    other.parent.mkdir()
+    other.symlink_to("/bin/true")
+    before = (run_folder / record.FILE_NAME).read_bytes()
+    result = cli("bench", "--resume", run_folder, PATH=f"{other.parent}:{os.environ['PATH']}")
+    assert (result.returncode, (run_folder / record.FILE_NAME).read_bytes()) == (2, before)
+    assert f" and is {other} on this PATH: samples of both can't be compared; resume where" in result.stderr
 
 
 def test_resuming_takes_no_command(refused, own, run_folder):

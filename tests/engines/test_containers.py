@@ -163,7 +163,7 @@ def test_the_memory_limit_is_named_when_it_kills(measured, engine, words):
 
 @pytest.mark.parametrize("engine", OCI)
 def test_numactl_may_place_memory(engine, image_of):
-    """Their seccomp filters refuse its system calls to a container as it is."""
+    """Docker's seccomp filter refuses its system calls to a container as it is."""
     used = engines.get_all([engine], EngineOptions(image=image_of(engine)))[engine]
     outcome = used.run(Task((), program=("numactl", "--show"), prefix=("numactl", "--interleave=all")))
     assert outcome.failure is None, outcome
