@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 from runner import across, profile, ranking
@@ -42,7 +43,7 @@ def _per_profile(summary: Summary) -> list[str]:
     best_told = False
     ranked = ranking.ranked(summary)
     if ranking.many(summary):  # the noisiest of them is the likeliest to be at the top without being known to be faster
-        ranked = sorted(ranked, key=lambda one: one.verdict != FASTER)
+        ranked = sorted(ranked, key=lambda one: not _is_worth_it(one))
     for one in ranked:
         arm = arms[one.arm]
         wrong = one.verdict == "NOT IN EFFECT" or learns_otherwise(summary, one)
@@ -62,6 +63,10 @@ def _per_profile(summary: Summary) -> list[str]:
     return texts
 
 
+def _is_worth_it(one: Comparison) -> bool:
+    return one.verdict == FASTER and one.speedup is not None and not one.speedup.within_margin
+
+
 def _per_image(summary: Summary) -> list[str]:
     arms = {arm.name: arm for arm in summary.plan.compared}
     texts = [_of_image(summary, one, arms[one.arm]) for one in summary.comparisons]
@@ -77,10 +82,9 @@ def _of_image(summary: Summary, one: Comparison, arm: Arm) -> str | None:
         return f"find out why the losses in {arm.name} differ, before you use it"
     if too_disturbed := _too_disturbed(summary, one, arm):
         return too_disturbed
-    matters = one.speedup is not None and not one.speedup.within_margin
-    if one.verdict == FASTER and matters:
+    if _is_worth_it(one):
         return f"use {arm.name}: {_exec(summary, arm)}"
-    if one.verdict == SLOWER and matters:
+    if one.verdict == SLOWER and one.speedup is not None and not one.speedup.within_margin:
         return f"stay with {reference.name}: {arm.name} is slower here"
     return _next(summary, one, arm)
 
@@ -122,14 +126,15 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
     if comparison.speedup and comparison.speedup.within_margin:
         return f"choose {reference} or {arm.name} for other reasons than speed"
     if comparison.verdict == FASTER:
-        command, use = None, arm.profile
+        command, use, runs = None, arm.profile, arm
         if (ranks := summary.plan.ranks_of(arm)) > 1:
             each = summary.plan.parts_of(arm)  # on a node
             nodes = f"--nnodes {ranks // each} " if ranks > each else ""
             command = f"torchrun {nodes}--nproc-per-node {each} train.py"
             if not arm.ranks:  # they were asked for, and are not the profile's own
-                use += f", with 'ranks: {each}' in a copy of it"
-        return f"use {use}: {_exec(summary, arm, command)}"
+                runs = replace(arm, profile=f"{arm.profile}-{each}")
+                use += f", copied to {runs.profile}.yaml with 'ranks: {each}'"
+        return f"use {use}: {_exec(summary, runs, command)}"
     if comparison.verdict == SLOWER:
         return f"leave {arm.name} alone here: {reference} is faster"
     if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:

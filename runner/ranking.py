@@ -113,7 +113,7 @@ def losses(summary: Summary) -> list[str]:
         most = f"{max(near.values()):.1e} of their value at most"
         said.append(f"differ by rounding, {most}: {_names([*near], len(known))}")
     for arm, found in known.items():
-        if not found.agree and summary.environments[arm].numerics != "same":
+        if not found.agree and summary.environments[arm].numerics != "same" and math.isfinite(found.largest_difference):
             said.append(f"of {arm}, which may change numerics (*), differ by {found.largest_difference:.1e} at most")
     return [*said, *apart]
 

@@ -22,7 +22,6 @@ CONFIDENCE = f"{1 - ERROR_RATE:.0%}"
 DRIFT_P = 0.01
 # How long a quota may hold a profile back (in seconds, over all samples) before the report says so.
 NOTABLE_S = 0.1
-_FAILED = "the run ended as a worker of {} failed: go on with --resume, or measure without that"
 # Up to so many workloads of a run are named one by one.
 MOST_WORKLOADS = 4
 
@@ -57,7 +56,7 @@ def verdicts(summary: Summary) -> list[Row]:
         elif comparison.verdict == "not ended":
             rows.append(Row(arm, "not worked out before the run has ended: go on with --resume"))
         elif comparison.verdict == "failed" and len(references) > 1 and _culprit(summary) not in (None, arm):
-            rows.append(Row(arm, f"not worked out: {_FAILED.format(_culprit(summary))}"))
+            rows.append(Row(arm, f"not worked out: {_failed(summary)}"))
         else:
             rows.append(Row(arm, f"not worked out: {comparison.verdict}", "bad"))
         rows += _losses(summary, comparison)
@@ -69,13 +68,19 @@ def _culprit(summary: Summary) -> str | None:
     return summary.failures[-1]["arm"] if summary.failures else None
 
 
+def _failed(summary: Summary) -> str:
+    culprit = _culprit(summary)
+    without = ", or measure without that" if any(arm.name == culprit for arm in summary.plan.compared) else ""
+    return f"the run ended as a worker of {culprit} failed: go on with --resume{without}"
+
+
 def of_many(summary: Summary) -> list[Row]:
     """What there is to say of many profiles, or of some on many workloads, below their table."""
     rows = []
     if any(one.verdict == "too few samples" for one in summary.comparisons):
         rows.append(Row("note", f"no speedups: {_needed(summary)}"))
     if any(one.verdict == "failed" for one in summary.comparisons) and _culprit(summary):
-        rows.append(Row("note", f"no speedups: {_FAILED.format(_culprit(summary))}"))
+        rows.append(Row("note", f"no speedups: {_failed(summary)}"))
     if summary.ended is None:
         rows.append(Row("note", "no speedups before the run has ended: go on with --resume"))
     for comparison in summary.comparisons:
@@ -234,11 +239,12 @@ def _was_hit(summary: Summary, comparison: Comparison) -> bool:
 
 def _without_marked(summary: Summary) -> str:
     """Of many profiles, those of which the blocks that nothing disturbed say something else."""
-    known = [one for one in summary.comparisons if one.speedup and one.unmarked]
-    others = [f"{one.arm}: {one.unmarked.verdict}" for one in known if one.unmarked and one.speedup
+    hit = [one for one in summary.comparisons if one.speedup and _was_hit(summary, one)]
+    others = [f"{one.arm}: {one.unmarked.verdict}" for one in hit if one.unmarked and one.speedup
               and one.unmarked.verdict != one.speedup.verdict]  # fmt: skip
-    if not known:
-        return "without them: too few blocks are left for intervals"
+    if few := [one.arm for one in hit if one.unmarked is None]:
+        whose = "" if len(few) == len(summary.comparisons) else f" of {', '.join(few)}"
+        others.append(f"too few blocks{whose} are left for intervals")
     return f"without them: {'; '.join(others)}" if others else "without them all verdicts are the same"
 
 

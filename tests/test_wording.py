@@ -73,8 +73,8 @@ def test_advice_after_ranks_on_several_nodes_starts_as_many_on_each():
     summary = summarise(events_of())
     plan = replace(summary.plan, ranks=4, nodes=2)
     (row,) = advice.rows(replace(summary, plan=plan))
-    use = "runner exec mine.yaml -- torchrun --nnodes 2 --nproc-per-node 4 train.py"
-    assert row.text == f"use mine, with 'ranks: 4' in a copy of it: {use}"
+    use = "runner exec mine-4.yaml -- torchrun --nnodes 2 --nproc-per-node 4 train.py"
+    assert row.text == f"use mine, copied to mine-4.yaml with 'ranks: 4': {use}"
     own = tuple(replace(arm, ranks=2) if arm.name == "mine" else arm for arm in plan.arms)
     (row,) = advice.rows(replace(summary, plan=replace(plan, arms=own, ranks=1, nodes=1)))
     assert row.text == "use mine: runner exec mine.yaml -- torchrun --nproc-per-node 2 train.py"
@@ -114,6 +114,24 @@ def test_where_another_s_worker_failed_the_way_on_is_told():
     on = "the run ended as a worker of other failed: go on with --resume, or measure without that"
     assert f"mine not worked out: {on}" in text
     assert "other not worked out: failed" in text
+    text = said([*events[:-1], failure | {"arm": "baseline"}, {**events[-1], "reason": "a worker failed"}])
+    assert "measure without" not in text  # the baseline can't be left out
+
+
+def test_of_many_those_with_too_few_undisturbed_blocks_are_named():
+    others = {name: {"seconds": times(0.9)} for name in ("a", "b", "c")}
+    assert "without them: too few blocks of mine are left" in said(disturbed(events_of(8, others=others), 3))
+    everyone = said(disturbed(events_of(8, others=others), 3, arm="baseline"))
+    assert "without them: too few blocks are left for intervals" in everyone
+
+
+def test_a_gain_that_does_not_matter_hides_nothing():
+    noise = [0.776, 1.2125, 0.873, 1.1155, 0.873, 1.0185]
+    others = {"tiny": {"seconds": [0.995 * one for one in STEADY]}, "noisy": {"seconds": noise}, "slow": {}}
+    summary = summarise(events_of(60, mine={"seconds": times(1.6)}, others=others))
+    verdicts = {one.arm: one.verdict for one in summary.comparisons}
+    assert (verdicts["tiny"], verdicts["noisy"]) == ("faster", "no difference found")
+    assert any("to find a difference of" in row.text for row in advice.rows(summary))
 
 
 def test_losses_that_are_no_numbers_are_wrong_whatever_the_profile_may_change():

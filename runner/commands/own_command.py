@@ -178,11 +178,17 @@ def require_program(folder: Path, engines: Mapping[str, Any]) -> None:
     """Raise InputError where a word that was noted is another file now: another Python may have another torch."""
     noted = engines["local"]["inspection"].get(PROGRAM, {}) if "local" in engines else {}
     for word, before in noted.items():
-        if (now := shutil.which(word)) != before:
+        now = shutil.which(word)
+        if before is not None and (now is None or _where(now) != _where(before)):
             raise InputError(
                 f"--resume {folder}: {word} was {before} and is {now} on this PATH: samples of both can't be compared; "
                 "resume where it is what it was, or start a new run"
             )
+
+
+def _where(program: str) -> Path:
+    """The folder is another name of itself on some machines (/bin); a virtual environment's Python is itself a link."""
+    return Path(program).parent.resolve() / Path(program).name
 
 
 def shortened(text: str) -> str:

@@ -17,11 +17,13 @@ from runner.worker.sensitive import PREFIXES, WHERE
 NOT_IN_DEFINITIONS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # How a container of the image is started with GPUs.
 ASKING = "apptainer run --nv"
+# Slurm sets it to the job's own share of a GPU (https://slurm.schedmd.com/gres.html).
+GPU_SHARE = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
 # Parts of a batch script, which bash runs. `exec` of no command would succeed.
 GIVEN = "[ $# -gt 0 ] || { echo 'use: sbatch THIS_FILE python train.py' >&2; exit 2; }\n"
 CLEAN = f"""for envkit_name in {" ".join(f"${{!{prefix}@}}" for prefix in PREFIXES)}; do
     case $envkit_name in
-    {"|".join(sorted(WHERE))}) ;;
+    {"|".join(sorted({*WHERE, GPU_SHARE}))}) ;;
     *) echo "unset, as it could change the outcome: $envkit_name" >&2; unset "$envkit_name" ;;
     esac
 done

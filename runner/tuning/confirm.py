@@ -130,7 +130,9 @@ def verdict(summary: Summary, events: Sequence[Event], shipped: str | None, same
 def _wins(one: Comparison | None, same_losses: bool) -> bool:
     if one is None or one.verdict != FASTER:
         return False
-    return not same_losses or one.losses is None or one.losses.agree
+    if one.losses is None or one.losses.agree:
+        return True
+    return not same_losses and math.isfinite(one.losses.largest_difference)
 
 
 def _versus(plan: Plan, events: Sequence[Event], shipped: str) -> Speedup | None:

@@ -17,10 +17,9 @@ PREFIXES = (
     "PYTHONHASHSEED",
 )  # fmt: skip
 PRELOAD = "LD_PRELOAD"
-# Those of them that say where things are, or a job's share of them, and not how work is done: it can't do without.
+# Those of them that say where things are, and not how work is done: a batch job can't do without.
 WHERE = frozenset({
-    "CUDA_CACHE_PATH", "CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "CUDA_MPS_LOG_DIRECTORY",
-    "CUDA_MPS_PIPE_DIRECTORY",
+    "CUDA_CACHE_PATH", "CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_MPS_LOG_DIRECTORY", "CUDA_MPS_PIPE_DIRECTORY",
     "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME", "TORCHINDUCTOR_CACHE_DIR",
     "TORCH_EXTENSIONS_DIR", "TORCH_HOME",
 })  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
@@ -84,6 +85,11 @@ def test_other_losses_lose_unless_they_are_allowed(tmp_path):
     assert (found.best, found.refused) == (SHIPPED, (TUNED,))
     allowed = verdict(summary, events, "jemalloc", same_losses=False)
     assert (allowed.best, allowed.refused) == (TUNED, ())
+
+
+def test_losses_that_are_no_numbers_lose_always(tmp_path):
+    summary, events = confirmed(tmp_path, losses=[2.3, math.nan, 1.1])
+    assert verdict(summary, events, "jemalloc", same_losses=False).best == SHIPPED
 
 
 def test_that_something_faster_was_refused_for_its_losses_is_said(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 
@@ -155,6 +156,13 @@ def test_a_candidate_with_other_losses_is_rejected_unless_numerics_may_differ(tu
     assert tuned("--numerics", "any").returncode == 0
     assert written(local).env["GOMP_SPINCOUNT"] == "1000"
     assert written(local).numerics == "may-differ"  # though nothing that it sets is known for that
+
+
+def test_a_candidate_whose_losses_are_no_numbers_is_always_rejected(tuned, engine, local):
+    engine.other = lambda variables: {"losses": [2.3, math.nan, 2.1]} if "GOMP_SPINCOUNT" in variables else {}
+    result = tuned("--numerics", "any")
+    assert "GOMP_SPINCOUNT" not in written(local).env
+    assert "has other losses than the baseline, by up to inf" in " ".join(result.stdout.split())
 
 
 def test_where_every_candidate_fails_one_line_says_why_and_nothing_is_written(tuned, engine, local, tmp_path):
