@@ -100,3 +100,8 @@ def printed(events: list[Event], show: ModuleType = report) -> str:
 def details(events: list[Event]) -> str:
     """The long report."""
     return printed(events, long_report)
+
+
+def said(events: list[Event]) -> str:
+    """The report in one line, without what wrapping did to it."""
+    return " ".join(printed(events).split())
