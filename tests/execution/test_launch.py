@@ -1,4 +1,4 @@
-"""How the process of a command is waited for; what users see of it is in tests/commands/test_exec.py."""
+"""How the process of a command is waited for; what users see of it is in tests/commands/exec/test_exec.py."""
 
 from __future__ import annotations
 

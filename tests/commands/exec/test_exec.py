@@ -11,53 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.exec.conftest import PYTHON_PATH
 from tests.conftest import PROJECT, command_line
 from tests.processes import gone, until
 
 LEFT_OUT = "runner: left out "
-PYTHON_PATH = f"{PROJECT}:{{}}"
-# A torch with as much as the witness asks for: the real one takes seconds to import.
-TORCH = """
-class _Tensor:
-    def add_(self, number): pass
-def zeros(count, device): return _Tensor()
-def get_num_threads(): return 1
-"""
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory):
-    """Profiles and a cache for all tests here: looking into the interpreter takes most of a second."""
-    folder = tmp_path_factory.mktemp("exec")
-    head = "title: A test\nwhy:\n  reason: A test.\n  source: here\n"
-    (folder / "mine.yaml").write_text(f"name: mine\n{head}env:\n  GREETING: hello\n  MKL_NUM_THREADS: 1\n")
-    (folder / "wrong.yaml").write_text(f"name: wrong\n{head}expect:\n  malloc.allocator: jemalloc\n")
-    (folder / "prefixed.yaml").write_text(f"name: prefixed\n{head}prefix: [env, FROM_PREFIX=yes]\n")
-    (folder / "torch.py").write_text(TORCH)
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def surroundings(shared, monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(shared / "cache"))
-    monkeypatch.setenv("PYTHONPATH", PYTHON_PATH.format(shared))
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def execute(shared):
-    """``execute("mine", "echo", "hello")`` runs that, with options of exec before it; its result."""
-
-    def run(profile, *command, options=(), stdin="", **variables):
-        path = shared / f"{profile}.yaml"
-        result = subprocess.run(
-            command_line("exec", *options, path if path.exists() else profile, "--", *command), input=stdin,
-            env={**os.environ, **variables}, capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
-        assert "Traceback" not in result.stderr, result.stderr
-        return result
-
-    return run
 
 
 @pytest.fixture
@@ -382,30 +340,3 @@ def test_what_the_runner_says_may_have_no_reader(shared):
     assert subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", *arguments], check=False).returncode == 5
     full = subprocess.run(["sh", "-c", '"$@" 2>/dev/full', "sh", *arguments], check=False)
     assert full.returncode == 5
-
-
-# --- the environment is kept, and never a wrong one ---
-
-
-def test_the_interpreter_is_looked_into_once(execute, simulation):
-    for _ in range(2):
-        result = execute("mine", "sh", "-c", "echo $GREETING", options=("--python", simulation.python))
-        assert (result.returncode, result.stdout) == (0, "hello\n")
-    assert len(simulation.starts(all=True)) == 1
-
-
-def test_a_profile_that_was_changed_is_read_again(execute, write_profile):
-    for value in ("one", "two"):
-        path = write_profile("edited", f"env:\n  GREETING: {value}\n")
-        os.utime(path, (1, 1))  # neither its time nor its size tell
-        assert execute(path, "sh", "-c", "echo $GREETING").stdout == f"{value}\n"
-
-
-def test_a_cache_that_cannot_be_written_or_read_is_no_trouble(execute, shared, tmp_path):
-    (tmp_path / "file").write_text("")
-    assert execute("mine", "sh", "-c", "echo $GREETING", XDG_CACHE_HOME=str(tmp_path / "file")).stdout == "hello\n"
-    kept = shared / "cache/envkit/exec"  # where nothing is kept that changed a moment ago
-    until(lambda: execute("mine", "true").returncode == 0 and kept.is_dir() and [*kept.iterdir()])
-    for entry in kept.iterdir():
-        entry.write_text('{"asked"')
-    assert execute("mine", "sh", "-c", "echo $GREETING").stdout == "hello\n"
