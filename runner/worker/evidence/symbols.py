@@ -38,7 +38,7 @@ def origin(name: str) -> str | None:
     path = _file_of(function(name))
     if path is None or not _is_program(path):
         return path
-    for library in _libraries():
+    for library in libraries():
         found = _file_of(getattr(ctypes.CDLL(library), name, None))
         if found is not None and Path(found).resolve() == Path(library).resolve():
             return found
@@ -51,7 +51,7 @@ def _is_program(path: str) -> bool:
     return path == first or Path(path).resolve() == Path("/proc/self/exe").resolve()
 
 
-def _libraries() -> list[str]:
+def libraries() -> list[str]:
     """The libraries of this process in the order in which the loader searches them (dl_iterate_phdr(3))."""
     names: list[str] = []
 
