@@ -172,6 +172,13 @@ def test_wrong_usage(cli, arguments):
     assert result.stderr.startswith("usage: runner")
 
 
+@pytest.mark.parametrize("command", ["bench", "matrix", "calibrate", "submit", "compare-engines", "loader-grid"])
+def test_a_budget_and_a_number_of_blocks_are_one_too_many(cli, command):
+    result = cli(command, "--budget", "4m", "--blocks", 8)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.endswith("error: argument --blocks: not allowed with argument --budget\n")
+
+
 def test_no_line_that_is_not_for_a_terminal_ends_in_blanks(bench, simulation, instant, cli, run_folder):
     simulation.worker("mine", seconds=times(0.5))
     printed = bench("mine").stdout

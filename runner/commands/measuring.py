@@ -59,14 +59,15 @@ def add_measuring_options(parser: argparse.ArgumentParser, budget: str = "4m", r
     training.add_options(group)
     group.add_argument("--full", action="store_true", help="train all epochs once each and report time and accuracy")
     group.add_argument("--epochs", metavar="N", type=count, help="with --full: so many of them (default: cnn 10)")
-    group.add_argument(
+    length = group.add_mutually_exclusive_group()
+    length.add_argument(
         "--budget", metavar="TIME", type=duration, help=f"stop after this long, e.g. 60s (default: {budget})"
     )
+    length.add_argument("--blocks", metavar="N", type=count, help="measure so many blocks, however long they take")
     group.add_argument("--margin", metavar="SHARE", type=share,
                        help="the smallest difference that matters to you (default: 2%%)")  # fmt: skip
     group.add_argument("--half-width", metavar="SHARE", type=share,
                        help="stop early only when the interval's half-width is below this (default: 4%%)")  # fmt: skip
-    group.add_argument("--blocks", metavar="N", type=count, help="measure so many blocks, however long they take")
     group.add_argument("--steps", metavar="N", type=count, help="timed steps per sample (default: the workload's)")
     group.add_argument("--warmup-steps", metavar="N", type=count, help="untimed steps before them")
     group.add_argument("--timeout", metavar="TIME", type=duration,

@@ -24,7 +24,7 @@ from runner.worker.libraries import FILE_NAMES
 
 TRAINING = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "2")
 # With this seed the profile comes before the baseline (``runner.plan``): most runs end at its first sample.
-SHORT = ("--data", "synthetic", "--warmup-steps", "1", "--steps", "2", "--budget", "1s", "--seed", "3")
+SHORT = ("--data", "synthetic", "--warmup-steps", "1", "--steps", "2", "--blocks", "1", "--seed", "3")
 IMAGES = ("envkit-cpu:debian", "envkit-cpu")  # the tests' own image, or else the user's
 TIMEOUT_S = duration("10m")  # beside other tests everything takes longer
 SHOWN_CHARACTERS = 300
