@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.results import Line
+from runner.engine_facts import cpu_name
 from runner.worker.host import cpu_facts, fingerprint
 
 
@@ -16,7 +17,7 @@ def machine() -> str:
     """One line about this machine."""
     host, facts = fingerprint(), cpu_facts()
     return (
-        f"{host['cpu_model']}, {facts['usable_cpus']} usable CPUs on {facts['physical_cores']} cores, "
+        f"{cpu_name(host)}, {facts['usable_cpus']} usable CPUs on {facts['physical_cores']} cores, "
         f"{host['hypervisor'] or 'bare metal'}; {host['distribution']}, Linux {host['kernel']}, "
         f"Python {sys.version.split()[0]}"
     )

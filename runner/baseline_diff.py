@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from runner.baseline import Baseline
 from runner.blocks import INITIAL_WEIGHTS
-from runner.engine_facts import SHOWN_OF_DIGEST, engine_facts, shortened
+from runner.engine_facts import SHOWN_OF_DIGEST, cpu_name, engine_facts, shortened
 from runner.errors import InputError
 from runner.statistics.interval import ERROR_RATE
 from runner.statistics.two_sample import autocorrelation, shift, widened
@@ -118,12 +118,19 @@ def machine_pairs(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, A
     GPUs must where there were some then.
     """
     then, now = _gpus(old), _gpus(new)
+    hosts = (old["fingerprint"], new["fingerprint"])
+    # a session of an earlier version has the name alone
+    was, is_now = (cpu_name(one) if all(map(_has_numbers, hosts)) else one["cpu_model"] for one in hosts)
     return [
-        ("the CPU", old["fingerprint"]["cpu_model"], new["fingerprint"]["cpu_model"]),
+        ("the CPU", was, is_now),
         ("the architecture", old["fingerprint"]["architecture"], new["fingerprint"]["architecture"]),
         ("the number of usable CPUs", old["facts"]["usable_cpus"], new["facts"]["usable_cpus"]),
         *([("the GPUs", then, now)] if then else []),
     ]
+
+
+def _has_numbers(fingerprint: dict[str, Any]) -> bool:
+    return fingerprint.get("cpu_numbers") is not None
 
 
 def _gpus(inspection: dict[str, Any]) -> str:

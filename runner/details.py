@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import image_wording, report, wording
+from runner.engine_facts import cpu_name
 from runner.plan import Arm, OwnCommand, Plan
 from runner.summary import Measured, Summary
 from runner.worker.metric import parse
@@ -34,7 +35,7 @@ def surroundings(summary: Summary) -> list[tuple[str, str]]:
     profiles = {arm.profile: summary.environments[arm.name].title for arm in plan.subjects}
     rows = [("profile", f"{name}: {title}") for name, title in profiles.items()]
     rows += [
-        ("machine", f"{machine['cpu_model']}, {facts['usable_cpus']} usable CPUs on {facts['physical_cores']} cores"
+        ("machine", f"{cpu_name(machine)}, {facts['usable_cpus']} usable CPUs on {facts['physical_cores']} cores"
          f"{quota}, {machine['hypervisor'] or 'bare metal'}"),
         ("system", f"{machine['distribution']}, Linux {machine['kernel']}, {machine['libc']}"),
         ("memory", f"{(machine['memory_bytes'] or 0) / 2**30:.1f} GiB, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 SHOWN_OF_DIGEST = 12
@@ -29,6 +30,12 @@ def engine_facts(seen: dict[str, Any]) -> dict[str, str | None]:
             f"{provider} ({shortened(library['sha256'])})" if provider else shortened(library["sha256"])
         )
     return {what: _text(value) for what, value in found.items()}
+
+
+def cpu_name(fingerprint: Mapping[str, Any]) -> str:
+    """The processor's name with the numbers that tell its kind; earlier versions did not record these."""
+    numbers = fingerprint.get("cpu_numbers")
+    return f"{fingerprint['cpu_model']} ({numbers})" if numbers else str(fingerprint["cpu_model"])
 
 
 def _text(value: Any) -> str | None:

@@ -36,8 +36,9 @@ def inspection(commands: list[str], replaced: dict) -> dict:
             "cpu_quota": None, "smt": True,
         },
         "fingerprint": {
-            "cpu_model": "Simulated CPU", "architecture": "x86_64", "microcode": None, "caches": {"L1 Data": "32K"},
-            "memory_bytes": 2**33, "kernel": "6.1.0", "distribution": "Simulated Linux 1", "libc": "glibc 2.36",
+            "cpu_model": "Simulated CPU", "cpu_numbers": "model 1", "architecture": "x86_64", "microcode": None,
+            "caches": {"L1 Data": "32K"}, "memory_bytes": 2**33, "kernel": "6.1.0",
+            "distribution": "Simulated Linux 1", "libc": "glibc 2.36",
             "thp_enabled": "madvise", "thp_defrag": "madvise", "governor": None, "frequency_driver": None,
             "hypervisor": None, "isa": ["avx2"], "aslr": "full",
         },

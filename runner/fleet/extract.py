@@ -10,7 +10,7 @@ from typing import Any
 
 from runner import record
 from runner.blocks import INITIAL_WEIGHTS, skipped_steps
-from runner.engine_facts import engine_facts
+from runner.engine_facts import cpu_name, engine_facts
 from runner.environment import Environment
 from runner.errors import InputError
 from runner.fleet.lines import shortened, whole
@@ -69,7 +69,7 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
         name=name,
         profile=arm.profile,
         workload=plan.workload_of(arm),
-        kind=f"{host['cpu_model']}, {counts['usable_cpus']} usable CPUs ({host['architecture']})",
+        kind=f"{cpu_name(host)}, {counts['usable_cpus']} usable CPUs ({host['architecture']})",
         must_agree=_must_agree(plan, arm, environment, kept, seen, samples[0]["digests"]),
         facts=facts,
         memory_bytes=host["memory_bytes"],

@@ -13,6 +13,8 @@ from runner.worker.cgroup import cpu_quota
 
 # The instruction sets that decide what oneDNN can do, as /proc/cpuinfo calls them.
 ISA = ("avx2", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_fp16", "amx_tf32")
+# What tells processors apart where a hypervisor hides their names, and on ARM, where the kernel knows none.
+CPU_NUMBERS = ("cpu family", "model", "stepping", "CPU implementer", "CPU variant", "CPU part")
 
 # How the kernel places stack, libraries and heap (kernel documentation, admin-guide/sysctl/kernel, randomize_va_space):
 # at 1 the heap alone stays where it is.
@@ -119,6 +121,7 @@ def fingerprint(root: Path = Path("/")) -> dict[str, Any]:
     os_release = dict(line.split("=", 1) for line in (_read(root / "etc/os-release") or "").splitlines() if "=" in line)
     return {
         "cpu_model": cpu.get("model name") or platform.processor() or platform.machine(),
+        "cpu_numbers": ", ".join(f"{name} {cpu[name]}" for name in CPU_NUMBERS if name in cpu) or None,
         "architecture": platform.machine(),
         "microcode": cpu.get("microcode"),
         "caches": _caches(root),

@@ -195,7 +195,14 @@ def change_plan(**fields):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (change_inspection("fingerprint", cpu_model="Another CPU"), "the CPU was Simulated CPU and is now Another CPU"),
+        (
+            change_inspection("fingerprint", cpu_model="Another CPU"),
+            "the CPU was Simulated CPU (model 1) and is now Another CPU (model 1)",
+        ),
+        (
+            change_inspection("fingerprint", cpu_numbers="model 2"),
+            "the CPU was Simulated CPU (model 1) and is now Simulated CPU (model 2)",
+        ),
         (change_inspection("facts", usable_cpus=3), "the number of usable CPUs was 4 and is now 3"),
         (change_plan(steps=4), "the plan's steps was 3 and is now 4"),
         (change_plan(warmup_steps=5), "the plan's warmup steps was 1 and is now 5"),
@@ -211,6 +218,17 @@ def test_what_can_not_be_compared_is_refused_and_named(save, refused, folder, tm
     made = rewrite(session(tmp_path / "now"), change)
     message = refused("baseline", "check", "old", "--against", made, "--folder", folder)
     assert message.startswith(f"runner: {folder}/old.json: can't be compared with what is measured now: {words}; save")
+
+
+def test_a_session_that_has_no_numbers_of_the_cpu_is_compared_by_its_name(check, folder, cli, tmp_path):
+    """As earlier versions have recorded it."""
+
+    def earlier(run):
+        del run["engines"]["local"]["inspection"]["fingerprint"]["cpu_numbers"]
+
+    made = rewrite(session(tmp_path / "then"), earlier)
+    assert cli("baseline", "save", "old", "--from", made, "--folder", folder).returncode == 0
+    assert check().returncode == 0
 
 
 @pytest.mark.parametrize("what", ["data", "code"])

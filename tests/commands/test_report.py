@@ -44,7 +44,7 @@ def test_details_add_machine_settings_evidence_and_commands(bench, simulation, i
     more = " ".join(result.stdout.removeprefix(short).split())
     for text in (
         "profile mine: A test",
-        "machine Simulated CPU, 4 usable CPUs on 2 cores, bare metal",
+        "machine Simulated CPU (model 1), 4 usable CPUs on 2 cores, bare metal",
         "system Simulated Linux 1, Linux 6.1.0, glibc 2.36",
         "engine local 6.1: /sim/bin/python, Python 3.11.7, torch 2.13.0",
         "workload cnn, 3 steps after",

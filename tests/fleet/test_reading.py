@@ -78,7 +78,7 @@ def test_what_is_kept(tmp_path):
     assert found.step_s == pytest.approx([STEP_S] * 10)
     assert (found.memory_bytes, found.facts["thp enabled"]) == (2**34, "madvise")
     assert (found.yardstick_s, found.disturbed, found.clock_mhz) == (YARDSTICK_S, 0, None)
-    assert found.kind == "Simulated CPU, 4 usable CPUs (x86_64)"
+    assert found.kind == "Simulated CPU (model 1), 4 usable CPUs (x86_64)"
 
 
 def test_steps_in_which_training_warmed_up_do_not_count(tmp_path):

@@ -124,7 +124,7 @@ def test_prometheus_is_what_its_format_allows(found):
         assert value.group(1) == families[-1]
         values[value.group(1) + value.group(2)] = float(value.group(3))
     assert len(families) == len(set(families)) > 10
-    kind = 'kind="Simulated CPU, 4 usable CPUs (x86_64)"'
+    kind = 'kind="Simulated CPU (model 1), 4 usable CPUs (x86_64)"'
     assert values['envkit_fleet_nodes{verdict="slow"}'] == 3
     assert values['envkit_fleet_nodes{verdict="left_out"}'] == 1
     assert values[f'envkit_node_slow{{node="n03",profile="mine",{kind}}}'] == 1

@@ -128,7 +128,8 @@ def test_a_machine_that_tells_nothing(tmp_path, monkeypatch):
 def test_fingerprint(tmp_path):
     cpu0 = "sys/devices/system/cpu/cpu0"
     files = {
-        "proc/cpuinfo": "processor\t: 0\nmodel name\t: Some CPU @ 2GHz\nmicrocode\t: 0x5\n"
+        "proc/cpuinfo": "processor\t: 0\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: Some CPU @ 2GHz\n"
+        "stepping\t: 1\nmicrocode\t: 0x5\n"
         "flags\t\t: avx2 hypervisor amx_bf16\n\nprocessor\t: 1\nmodel name\t: Another CPU\n",
         "proc/meminfo": "MemFree: 5 kB\nMemTotal:       2048 kB\n",
         "etc/os-release": 'NAME="x"\nPRETTY_NAME="Some Linux 12"\n',
@@ -144,6 +145,7 @@ def test_fingerprint(tmp_path):
     found = fingerprint(tmp_path)
     expected = {
         "cpu_model": "Some CPU @ 2GHz",
+        "cpu_numbers": "cpu family 25, model 17, stepping 1",
         "microcode": "0x5",
         "isa": ["avx2", "amx_bf16"],
         "memory_bytes": 2048 * 1024,
@@ -155,6 +157,19 @@ def test_fingerprint(tmp_path):
         "caches": {"L1 Data": "32K"},
     }
     assert {name: found[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "numbers"),
+    [
+        ("CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n",
+         "CPU implementer 0x41, CPU variant 0x3, CPU part 0xd0c"),
+        ("cpu\t\t: POWER9, altivec supported\n", None),
+    ],
+)  # fmt: skip
+def test_numbers_of_other_processors(tmp_path, cpuinfo, numbers):
+    write(tmp_path, {"proc/cpuinfo": cpuinfo})
+    assert fingerprint(tmp_path)["cpu_numbers"] == numbers
 
 
 @pytest.mark.parametrize(("flags", "hypervisor"), [("avx2", None), ("hypervisor", "a virtual machine of unknown make")])
