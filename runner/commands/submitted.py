@@ -70,7 +70,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
         for arm in arms:
             if arm.ranks:
                 raise InputError(f"profile '{arm.profile}' has {arm.ranks} ranks of its own; leave --nproc out")
-        ranks.arms(arguments, arms, together)  # which also sets the budget that they take
+        ranks.arms(arguments, arms, together)  # which also sets the budget that they take, if any
     trained = None if own else _workload(arguments)
     each, of_nodes = arguments.nproc or 1, nodes if joint else 1
     ranks.require_shares(arms, trained, how, each, of_nodes)

@@ -288,6 +288,12 @@ def test_ranks_on_several_nodes_are_one_run(dry, tmp_path):
     assert "time=20" in asked(text)
 
 
+def test_ranks_with_a_number_of_blocks_have_no_budget_too(dry):
+    words = measured(dry("--nodes", 2, "--nproc", 4, "--blocks", 3))
+    assert "--blocks=3" in words
+    assert not [word for word in words if word.startswith("--budget")]
+
+
 def test_ranks_on_one_node_are_a_run_like_others(dry, tmp_path):
     words = measured(dry("--nproc", 4, "--output", tmp_path / "run"))
     assert {"--nproc=4", f"--output={tmp_path}/run/NODE"} <= {*words}
