@@ -20,6 +20,8 @@ RUNTIMES = {"gnu": "gnu-openmp", "intel": "intel-openmp", "llvm": "llvm-openmp"}
 # What is shown of a program that left no evidence of its own.
 NOT_SEEN = "not seen"
 ONE_RUNS = {*RUNTIMES.values(), "jemalloc", "tcmalloc", "mimalloc"}
+# Allocators under which nothing reads what is for glibc's own.
+OTHER_ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc")
 # Its version is not known to whoever sets its variables, but it lists all settings that it has.
 LISTS_ALL = "mimalloc"
 
@@ -108,6 +110,10 @@ def _implied(
         if variable.read_by.keys() <= ONE_RUNS and not runs & variable.read_by.keys():
             running = " and ".join(sorted(one for one in runs if one)) or "nothing known"
             yield Check(f"variable {name}", f"read by {' or '.join(variable.read_by)}", f"{running} running")
+        if _is_for_glibcs_malloc(variable, value) and look_up(evidence, "malloc.allocator") in OTHER_ALLOCATORS:
+            yield Check(
+                f"variable {name}", "read by glibc's malloc", f"{look_up(evidence, 'malloc.allocator')} running"
+            )
         if variable.verified_by is not None:
             for key, kind, text in catalogue.settings(variable, value):
                 at = variable.verified_by + key
@@ -117,6 +123,13 @@ def _implied(
                     yield Check(at, wanted, seen)
                 elif at not in expect and seen is None and _is_of_another_version(variable, evidence):
                     yield Check(at, text, "no setting of this version")
+
+
+def _is_for_glibcs_malloc(variable: Variable, value: str) -> bool:
+    """Of its tunables only some: the others are read under any allocator."""
+    if set(variable.read_by) != {"glibc"}:
+        return False
+    return variable.name.startswith("MALLOC_") or "glibc.malloc." in value
 
 
 def _is_of_another_version(variable: Variable, evidence: Mapping[str, Any]) -> bool:

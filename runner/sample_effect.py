@@ -10,7 +10,7 @@ from runner.effect import Check, check
 from runner.environment import Environment
 from runner.execution.onlooker import shorter
 from runner.worker.host import expand_cpu_list
-from runner.worker.sensitive import is_sensitive, is_stray
+from runner.worker.sensitive import PRELOAD, is_sensitive, is_stray
 
 # What only a process that computes on a GPU can show.
 ON_GPUS = ("gpu.", "nccl.")
@@ -46,9 +46,13 @@ class Witness:
 
 
 def judged(document: Mapping[str, Any], environment: Environment, kept: Mapping[str, str], on_gpus: bool) -> Witness:
-    own = _set_by_itself(document["evidence"], environment, kept)
-    checks = check(_asked_of(document["evidence"], environment, on_gpus), document["evidence"], {**kept, **own})
-    return Witness(document["pid"], tuple(document["argv"]), document["evidence"], tuple(checks), own)
+    """What one process of a command shows; the command may have taken away what only says where things are."""
+    evidence = document["evidence"]
+    given = evidence["variables"].get("sensitive", {})
+    kept = {name: value for name, value in kept.items() if is_stray(name) or name in given}
+    own = _set_by_itself(evidence, environment, kept)
+    checks = check(_asked_of(evidence, environment, own, on_gpus), evidence, {**kept, **own})
+    return Witness(document["pid"], tuple(document["argv"]), evidence, tuple(checks), own)
 
 
 def any_on_gpus(evidence: Iterable[Mapping[str, Any]]) -> bool:
@@ -56,8 +60,15 @@ def any_on_gpus(evidence: Iterable[Mapping[str, Any]]) -> bool:
     return any(one.get("gpu") for one in evidence)
 
 
-def _asked_of(evidence: Mapping[str, Any], environment: Environment, on_gpus: bool) -> Environment:
-    """The environment as one process must show it: what starts ranks computes on no GPU itself, where ranks do."""
+def _asked_of(
+    evidence: Mapping[str, Any], environment: Environment, own: Mapping[str, str], on_gpus: bool
+) -> Environment:
+    """The environment as one process must show it: what starts ranks computes on no GPU itself, where ranks do.
+
+    ``own`` is what the command set for it, which may have added to what the profile preloads.
+    """
+    if PRELOAD in own and PRELOAD in environment.variables:
+        environment = replace(environment, variables={**environment.variables, PRELOAD: own[PRELOAD]})
     if not on_gpus or evidence.get("gpu"):
         return environment
     asked = {key: value for key, value in environment.expect.items() if not key.startswith(ON_GPUS)}
@@ -65,12 +76,31 @@ def _asked_of(evidence: Mapping[str, Any], environment: Environment, on_gpus: bo
 
 
 def _set_by_itself(evidence: Mapping[str, Any], environment: Environment, kept: Mapping[str, str]) -> dict[str, str]:
-    """What can change the outcome and comes from neither the profile nor the caller."""
+    """What can change the outcome and comes from neither the profile nor the caller.
+
+    ``stdbuf`` and tracers add themselves to what the profile preloads: that is the command's own, too.
+    """
     return {
         name: value
         for name, value in evidence["variables"].get("sensitive", {}).items()
-        if name not in environment.variables and kept.get(name) != value and is_sensitive(name)
+        if _is_own(name, value, environment, kept)
     }
+
+
+def _is_own(name: str, value: str, environment: Environment, kept: Mapping[str, str]) -> bool:
+    if name in environment.variables:
+        return name == PRELOAD and _adds(value, environment.variables[name])
+    return kept.get(name) != value and is_sensitive(name)
+
+
+def _adds(given: str, wanted: str) -> bool:
+    """Whether all libraries that are wanted are among those given, in this order, and others too."""
+    found = iter(_entries(given))
+    return _entries(given) != _entries(wanted) and all(one in found for one in _entries(wanted))
+
+
+def _entries(preload: str) -> list[str]:
+    return preload.replace(" ", ":").split(":")
 
 
 def set_by_the_command(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> dict[str, str]:
@@ -94,7 +124,7 @@ def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapp
     is_own = "other_processes" in sample  # as the worker has it for every such command
     own = _set_by_itself(sample["evidence"], environment, kept) if is_own else {}
     on_gpus = any_on_gpus([sample["evidence"], *(one["evidence"] for one in sample.get("other_processes", ()))])
-    asked = _asked_of(sample["evidence"], environment, on_gpus)
+    asked = _asked_of(sample["evidence"], environment, own, on_gpus)
     checks = check(asked, sample["evidence"], {**kept, **own}, sample["stderr"])
     failures: dict[tuple[str, str], list[tuple[Witness, Check]]] = {}
     for document in sample.get("other_processes", ()):

@@ -153,6 +153,22 @@ def test_gnus_variables_under_intels_runtime():
     assert seen({"KMP_BLOCKTIME": "0"}, openmp) == []
 
 
+@pytest.mark.parametrize(
+    ("variables", "read"),
+    [
+        ({"MALLOC_ARENA_MAX": "2"}, False),
+        ({"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2:glibc.malloc.hugetlb=1"}, False),
+        ({"GLIBC_TUNABLES": "glibc.cpu.x86_non_temporal_threshold=1048576"}, True),
+    ],
+)
+def test_what_is_for_glibc_s_malloc_under_another(variables, read):
+    (name,) = variables
+    found = seen(variables, {"malloc": {"allocator": "jemalloc", "settings": {}}})
+    assert found == ([] if read else [(f"variable {name}", "read by glibc's malloc", "jemalloc running")])
+    assert seen(variables, {"malloc": {"allocator": "glibc", "settings": {}}}) == []
+    assert seen(variables, {"malloc": {"error": "OSError: no"}}) == []  # nothing tells
+
+
 def mimalloc(**settings):
     return {"malloc": {"allocator": "mimalloc", "settings": settings}}
 

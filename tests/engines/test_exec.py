@@ -82,6 +82,16 @@ def test_ranks_and_what_starts_them_are_checked(execute):
     assert "intel-omp was in effect in 3 processes" in result.stderr
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is only one CPU")
+def test_ranks_that_libgomp_bound_to_one_core_are_found(execute):
+    """It binds what starts them, as soon as that imports torch, and they inherit its one core."""
+    torchrun = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "1", "plain_loop.py", "--steps", "2")
+    result = execute((), "gnu-omp", *torchrun)
+    assert result.returncode == 1
+    assert "gnu-omp was NOT in effect in 1 of 2 processes" in result.stderr
+    assert "openmp.places: expected " in result.stderr
+
+
 # Moves the variables that it was started with and writes over where they were, as setproctitle does; and has other
 # defaults for its tensors.
 TITLED = """\

@@ -30,7 +30,8 @@ TCMALLOC_PROPERTIES = {
 }
 # It has no C function for the release rate; its C++ one looks at nothing but that setting.
 TCMALLOC_RELEASE_RATE = "_ZN22TCMallocImplementation20GetMemoryReleaseRateEv"
-MIMALLOC_OPTION = re.compile(r"^mimalloc: option '(\w+)': (-?\d+)", re.MULTILINE)
+# Later releases of version 3 leave their own name out.
+MIMALLOC_OPTION = re.compile(r"^(?:mimalloc: )?option '(\w+)': (-?\d+)", re.MULTILINE)
 
 
 def allocator_of(path: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from runner.worker.evidence import symbols
 from runner.worker.evidence.capture import printed
+from runner.worker.readings import Unread, read
 
 ISA = re.compile(r"info,cpu,isa:(.*)")
 EXECUTED = re.compile(r"primitive,exec,cpu,convolution,([^,]*)")
@@ -22,6 +23,8 @@ MKL = re.compile(r"(?:Math Kernel Library|oneMKL).* Version (\d[\d.]*)")
 MKL_THREADS = re.compile(r"mkl_get_max_threads\(\) : (\d+)")
 # What MKL's code is made for where it takes none that is made for an instruction set.
 ANY_PROCESSOR = "Intel(R) Architecture processors"
+# mkl_get_version, as it is called inside PyTorch's own library, and where MKL is a library by itself.
+TELLS_VERSION = ("mkl_serv_get_version", "MKL_Get_Version", "mkl_get_version")
 
 
 class _MklVersion(ctypes.Structure):
@@ -69,12 +72,15 @@ def mkl() -> dict[str, Any]:
     torch = sys.modules["torch"]
     about = torch.__config__.parallel_info()
     version, threads = MKL.search(about), MKL_THREADS.search(about)
-    return {
+    found: dict[str, Any] = {
         "available": torch.backends.mkl.is_available(),
         "version": version.group(1) if version else None,
         "max_threads": int(threads.group(1)) if threads else None,
-        **(mkl_code(_made_for()) if torch.backends.mkl.is_available() else {}),
     }
+    if torch.backends.mkl.is_available():
+        read(found, "code", _made_for)
+        read(found, "dispatch", lambda: dispatch(_made_for()))
+    return found
 
 
 def _usual(torch: Any) -> dict[str, Any]:
@@ -82,22 +88,20 @@ def _usual(torch: Any) -> dict[str, Any]:
     return {"device": "cpu", "dtype": torch.float32}
 
 
-def _made_for() -> str | None:
-    """What MKL calls the processor; None where PyTorch's library does not show the function that says so.
+def _made_for() -> str:
+    """What MKL calls the processor. Raises Unread where no function is found that says so.
 
-    It has ``mkl_get_version`` under an inner name only. MKL's verbose mode prints the same words, and first takes most
-    of a second to measure the frequency that stands beside them.
+    MKL's verbose mode prints the same words, and first takes most of a second to measure the frequency that stands
+    beside them.
     """
-    library = next((path for path in symbols.libraries() if Path(path).name == "libtorch_cpu.so"), None)
-    tell = getattr(ctypes.CDLL(library), "mkl_serv_get_version", None) if library else None
+    libraries = [ctypes.CDLL(path) for path in symbols.libraries() if Path(path).name == "libtorch_cpu.so"]
+    tell = next((getattr(one, name) for one in libraries for name in TELLS_VERSION if hasattr(one, name)), None)
     if tell is None:
-        return None
+        raise Unread("this PyTorch does not let MKL be asked which code it takes")
     version = _MklVersion()
     tell(ctypes.byref(version))
-    return version.processor.decode() if version.processor else None
+    return str(version.processor.decode())
 
 
-def mkl_code(processor: str | None) -> dict[str, str | None]:
-    if processor is None:
-        return {"code": None, "dispatch": None}
-    return {"code": processor, "dispatch": "generic" if processor == ANY_PROCESSOR else "native"}
+def dispatch(processor: str) -> str:
+    return "generic" if processor == ANY_PROCESSOR else "native"

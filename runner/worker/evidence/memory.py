@@ -31,12 +31,14 @@ def probe() -> dict[str, Any]:
     because it started others as copies of itself (DataLoader's workers), a new large block stands for it.
     """
     anonymous, huge = (_rollup(field) for field in ("Anonymous", "AnonHugePages"))
-    most = huge >= anonymous / 2 or (huge > 0 and _new_block_is_huge())
+    # PyTorch asks for huge pages for its large tensors only, of which what starts ranks has none
+    asked = huge > 0 or os.environ.get("THP_MEM_ALLOC_ENABLE") == "1"
+    most = 0 < huge >= anonymous / 2 or (asked and _new_block_is_huge())
     policies, pages = parse_numa_maps(_text(Path("/proc/self/numa_maps")))
     return {
         "anonymous_bytes": anonymous,
         "huge_bytes": huge,
-        "huge_pages": "none" if huge == 0 else "most" if most else "some",
+        "huge_pages": "most" if most else "some" if huge else "none",
         "thp_enabled": _selected(_text(THP / "enabled")),
         "thp_defrag": _selected(_text(THP / "defrag")),
         "numa_policy": policies.most_common(1)[0][0] if policies else None,

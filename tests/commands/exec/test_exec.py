@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.worker.libraries import locate, search_folders
 from tests.commands.exec.conftest import PYTHON_PATH
 from tests.conftest import PROJECT, command_line
 from tests.processes import gone, until
@@ -284,6 +286,34 @@ def test_what_does_not_change_the_outcome_is_checked_too(execute):
     result = execute("mine", "env", "-u", "GREETING", *python("import torch"))
     assert result.returncode == 1
     assert "runner:   variable GREETING: expected hello, seen not set (process " in result.stderr
+
+
+@pytest.mark.skipif(
+    shutil.which("stdbuf") is None or "mkl-dispatch" not in locate(search_folders()),
+    reason="stdbuf is not installed, or the kit has no library of its own to preload on this architecture",
+)
+def test_what_adds_to_a_profile_s_preload_leaves_it_in_effect(execute, shared):
+    """stdbuf does, and a profile that preloads is what one would start it under."""
+    (shared / "preloads.yaml").write_text((shared / "mine.yaml").read_text().replace("mine", "preloads", 1)
+                                          + "preload: [mkl-dispatch]\n")  # fmt: skip
+    result = execute("preloads", "stdbuf", "-oL", *python("import torch"))
+    assert result.returncode == 0, result.stderr
+    assert "preloads was in effect in 1 process" in result.stderr
+    assert "the command itself set, for processes of its own: LD_PRELOAD=" in result.stderr
+    taken_away = execute("preloads", "env", "LD_PRELOAD=", *python("import torch"))
+    assert taken_away.returncode == 1
+    assert "preloads was NOT in effect" in taken_away.stderr
+
+
+def test_a_command_may_take_away_what_says_where_things_are(execute):
+    """As `module purge` does; what can change the outcome it may not, where it was to be kept."""
+    caller = {"CUDA_HOME": "/usr/local/cuda", "OMP_NUM_THREADS": "7"}
+    options = ("--keep-env", "OMP_NUM_THREADS")
+    result = execute("mine", "env", "-u", "CUDA_HOME", *python("import torch"), options=options, **caller)
+    assert result.returncode == 0, result.stderr
+    result = execute("mine", "env", "-u", "OMP_NUM_THREADS", *python("import torch"), options=options, **caller)
+    assert result.returncode == 1
+    assert "variable OMP_NUM_THREADS: expected 7, seen not set" in result.stderr
 
 
 def test_variables_that_were_passed_on_are_named_only(execute, tmp_path):

@@ -12,7 +12,7 @@ import pytest
 
 from runner.engines.base import PROJECT
 from runner.worker.evidence import math_libraries
-from runner.worker.evidence.math_libraries import mkl, mkl_code, onednn, parse_verbose
+from runner.worker.evidence.math_libraries import mkl, onednn, parse_verbose
 from runner.worker.libraries import locate, search_folders
 
 HEAD = """\
@@ -78,10 +78,18 @@ def test_mkl(monkeypatch):
 
 @pytest.mark.parametrize(
     ("processor", "dispatch"),
-    [(AVX2, "native"), ("Intel(R) Architecture processors", "generic"), (None, None)],
+    [(AVX2, "native"), ("Intel(R) Architecture processors", "generic")],
 )
 def test_what_code_mkl_takes(processor, dispatch):
-    assert mkl_code(processor) == {"code": processor, "dispatch": dispatch}
+    assert math_libraries.dispatch(processor) == dispatch
+
+
+def test_where_mkl_can_not_be_asked_nothing_is_verified(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", torch_with(PARALLEL))
+    monkeypatch.setattr(math_libraries.symbols, "libraries", lambda: ["/lib/libother.so"])
+    found = mkl()
+    assert "code" not in found
+    assert found["not_verified"]["dispatch"] == "this PyTorch does not let MKL be asked which code it takes"
 
 
 REAL = """

@@ -99,9 +99,16 @@ def test_the_share_of_one_mapping(address, share):
     assert memory.huge_share(SMAPS, address) == pytest.approx(share)
 
 
-@pytest.mark.parametrize(("at", "huge", "seen"), [(0x7F0000000000, 1, "most"), (0x7F0004000000, 1, "some"),
-                                                  (0x7F0000000000, 0, "none")])  # fmt: skip
-def test_a_new_block_stands_for_what_a_small_process_would_work_with(monkeypatch, at, huge, seen):
+@pytest.mark.parametrize(
+    ("at", "huge", "asks", "seen"),
+    [
+        (0x7F0000000000, 1, "0", "most"), (0x7F0004000000, 1, "0", "some"), (0x7F0000000000, 0, "0", "none"),
+        # PyTorch asks for its large tensors only, and there is none yet
+        (0x7F0000000000, 0, "1", "most"), (0x7F0004000000, 0, "1", "none"),
+    ],
+)  # fmt: skip
+def test_a_new_block_stands_for_what_a_small_process_would_work_with(monkeypatch, at, huge, asks, seen):
+    monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", asks)
     block = SimpleNamespace(fill_=lambda value: block, data_ptr=lambda: at)
     torch = SimpleNamespace(empty=lambda size, dtype, device: block, uint8=None)
     monkeypatch.setitem(sys.modules, "torch", torch)
