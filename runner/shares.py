@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.worker.modes import Options
+from runner.worker.modes import CUDA, Options
 from runner.worker.pipeline import MICRO_BATCHES
 from runner.worker.workloads import WORKLOADS, get
 
@@ -46,13 +46,20 @@ def crowded(ranks: int, cores: int, where: str) -> str | None:
     return f"--nproc {ranks}: only {cores} {there} usable ({where}), and each rank takes one of its own; {mend}"
 
 
-def not_tried(trained: str | None, how: Options, numerics: str, ranks: int) -> str | None:
+def not_tried(trained: str | None, how: Options, numerics: str, together: int, gpus: int, ranks: int) -> str | None:
     """Why a search leaves out that ``ranks`` train the workload ``trained``; None where it does not.
 
-    ``trained`` is None for a command of the user's; ``numerics`` is ``same`` or ``any``.
+    ``trained`` is None for a command of the user's; ``numerics`` is ``same`` or ``any``. So many train ``together`` in
+    all candidates, unless a candidate chooses; ``gpus`` are usable.
     """
-    if trained is None or ranks == 1:
+    if ranks == 1:
         return None
+    if together > 1:
+        return f"has {ranks} ranks of its own, and --nproc {together} is given"
+    if trained is None:
+        return "a command of your own starts its ranks itself"
+    if how.device == CUDA and ranks > gpus:
+        return f"{ranks} ranks take a GPU each, and {gpus} {'is' if gpus == 1 else 'are'} usable"
     if found := unshared(trained, how, ranks):
         return found[0]
     learns_otherwise = numerics == "same" and get(trained).ranks_tolerance > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runner.shares import not_tried, shared, unshared
-from runner.worker.modes import USUAL, Options
+from runner.worker.modes import CPU, CUDA, USUAL, Options
 from runner.worker.workloads import WORKLOADS
 
 
@@ -27,7 +27,7 @@ from runner.worker.workloads import WORKLOADS
 def test_what_ranks_can_share(name, how, ranks, why):
     found = unshared(name, how, ranks)
     assert (found and found[0]) == why
-    assert not_tried(name, how, "any", ranks) == why
+    assert not_tried(name, how, "any", 1, 0, ranks) == why
 
 
 @pytest.mark.parametrize("name", shared())
@@ -39,8 +39,23 @@ def test_the_numbers_that_are_advised_can_be_given(name):
 
 
 def test_a_search_leaves_out_ranks_that_learn_otherwise():
-    assert not_tried("segmentation", USUAL, "same", 2) == (
+    assert not_tried("segmentation", USUAL, "same", 1, 0, 2) == (
         "several ranks learn something else; --numerics any tries them too"
     )
-    tried = [("segmentation", "any", 2), ("segmentation", "same", 1), ("cnn", "same", 2), (None, "same", 2)]
-    assert [not_tried(name, USUAL, numerics, ranks) for name, numerics, ranks in tried] == [None] * len(tried)
+    tried = [("segmentation", "any", 2), ("segmentation", "same", 1), ("cnn", "same", 2), (None, "same", 1)]
+    assert [not_tried(name, USUAL, numerics, 1, 0, ranks) for name, numerics, ranks in tried] == [None] * len(tried)
+
+
+@pytest.mark.parametrize(
+    ("trained", "device", "together", "ranks", "why"),
+    [
+        ("cnn", CUDA, 1, 2, None),
+        ("cnn", CUDA, 1, 4, "4 ranks take a GPU each, and 2 are usable"),
+        ("cnn", CPU, 1, 4, None),
+        ("cnn", CPU, 2, 4, "has 4 ranks of its own, and --nproc 2 is given"),
+        ("cnn", CPU, 2, 1, None),
+        (None, CPU, 1, 2, "a command of your own starts its ranks itself"),
+    ],
+)
+def test_a_search_leaves_out_ranks_that_can_not_be_had(trained, device, together, ranks, why):
+    assert not_tried(trained, Options(device=device), "same", together, 2, ranks) == why

@@ -134,14 +134,17 @@ def _start(arguments: argparse.Namespace) -> int:
     arm = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine)
     around = measuring.surroundings(arguments, [arm], looked_for)
     training.require_in(around.seen, workloads, how)
-    ranks.require_gpus(around.seen, most, how)
+    ranks.require_gpus(around.seen, together, how)
     ranks.require_room(around.seen, together)
     inspection = of_rank(around.seen[engine]["inspection"], together)
     baseline = resolve(profile.load(REFERENCE_PROFILE), inspection)
-    not_tried = partial(shares.not_tried, None if own else trained, how, numerics)
+    gpus = inspection["facts"].get("gpus", 0)
+    not_tried = partial(shares.not_tried, None if own else trained, how, numerics, together, gpus)
     narrowed, _ = narrow(space, inspection, numerics, not_tried)  # before anything is recorded: it may leave nothing
     shipped, left_out = (
-        ([], []) if arguments.space_only else session.shipped(SHIPPED_FOLDER, inspection, numerics, space.first)
+        ([], [])
+        if arguments.space_only
+        else session.shipped(SHIPPED_FOLDER, inspection, numerics, space.first, not_tried)
     )
     require_candidates(narrowed, baseline, inspection, one_by_one=arguments.exhaustive, alone=not shipped)
     data = own_command.NO_DATA if own else training.data(arguments.data, workloads)
@@ -261,8 +264,8 @@ def _concluded(tuning: Session, reason: str, summary: Summary, verdict: Verdict,
     # after an end that wrote, what was there before it is no longer there
     there = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
     ends = [event for event in tuning.events if event["event"] == "end" and event["reason"] in ENDED]
-    written_before = any(event.get("there") != there for event in ends)
-    tuning.append("end", reason=reason, best=verdict.best, there=there)
+    written_before = any(event.get("there") != there for event in ends if event.get("profile", str(path)) == str(path))
+    tuning.append("end", reason=reason, best=verdict.best, there=there, profile=str(path))
     # last, as it has the digest of the whole record
     replaces = verdict.best != confirm.BASELINE and not written_before  # to read an old one again replaces nothing
     written = _write(tuning, summary, verdict, shipped, found, replaces) if ended else None
@@ -294,8 +297,9 @@ def _concluded(tuning: Session, reason: str, summary: Summary, verdict: Verdict,
         report.item(out, "record", confirmed, width=outcome.LABEL)
     if not ended:
         said = f"the confirmation ended: {reason}; no profile was written"
+        go_on = outcome.failed_again(summary) + _go_on_with(tuning)
         never = "start a new tuning: what was seen to have no effect in this one stays in its record"
-        print(f"runner: {said}; {never if summary.not_in_effect else _go_on_with(tuning)}", file=sys.stderr)
+        print(f"runner: {said}; {never if summary.not_in_effect else go_on}", file=sys.stderr)
     return MEASURED if ended else FAILED
 
 

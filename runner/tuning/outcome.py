@@ -41,6 +41,16 @@ def busy(events: Iterable[Event]) -> str:
     return f"; the machine is busy ({'; '.join(found[-1])}), and a quiet one needs less" if found else ""
 
 
+def failed_again(confirmation: Summary) -> str:
+    """What to do, beside going on, where the arm that failed had failed before: to go on may lead nowhere."""
+    arms = [event["arm"] for event in confirmation.failures]
+    if arms[-1:] != arms[-2:-1] or not arms:
+        return ""
+    return (
+        f"{arms[-1]} failed before, too: start a new tuning with what its workers lacked or without what it sets, or "
+    )
+
+
 def knobs(space: Space, board: Board) -> list[Importance]:
     """Which knobs mattered, by the candidates of the space that were looked at."""
     scores = board.scores()

@@ -17,6 +17,7 @@ from __future__ import annotations
 import itertools
 import random
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,8 @@ TRIES = 12
 # Spaces with fewer choices than this are searched through to the last one; of others, so many are drawn at a time.
 COUNTABLE = 5_000
 DRAWN = 300
+# A label that failed so often, and never ran, is not predicted to be good.
+FAILURES = 2
 # The best known candidates, whose neighbours are looked at in large spaces.
 BEST = 3
 
@@ -52,7 +55,12 @@ def propose(
     known = list(known)
     study = _study(space, known, seed)
     chance = random.Random(seed)
-    predicted = _predicted(space, [(choice, score) for choice, score in known if score is not None], chance)
+    hopeless = _hopeless(known)
+    predicted = (
+        choice
+        for choice in _predicted(space, [(choice, score) for choice, score in known if score is not None], chance)
+        if hopeless.isdisjoint(choice.items())
+    )
     found: list[Choice] = []
     while len(found) < count:
         choice = next(filter(admit, predicted), None) if len(found) % 2 == 0 else None
@@ -61,6 +69,13 @@ def propose(
             break
         found.append(choice)
     return found
+
+
+def _hopeless(known: Iterable[tuple[Choice, float | None]]) -> set[tuple[str, str]]:
+    """The labels, each with its knob, of which no candidate ran and several failed: no effect of theirs is known."""
+    failed = Counter(pair for choice, score in known if score is None for pair in choice.items())
+    ran = {pair for choice, score in known if score is not None for pair in choice.items()}
+    return {pair for pair, times in failed.items() if times >= FAILURES and pair not in ran}
 
 
 def _predicted(space: Space, scored: list[tuple[Choice, float]], chance: random.Random) -> Iterator[Choice]:

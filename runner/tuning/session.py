@@ -23,7 +23,7 @@ from runner.tuning.board import BASELINE, Board
 from runner.tuning.confirm import Verdict
 from runner.tuning.live import View
 from runner.tuning.looks import WARMED, Looks
-from runner.tuning.narrow import LeftOut, differs, identity, narrow, require, why
+from runner.tuning.narrow import LeftOut, NotTried, differs, identity, narrow, require, why
 from runner.tuning.search import Candidate, Search
 from runner.tuning.space import Space
 
@@ -67,7 +67,9 @@ class Session:
         self.folder = self.record.path.parent
         whole = space_file.read(self.folder / SPACE_FILE)
         plan, numerics = self.job.plan, self.settings.numerics
-        not_tried = partial(shares.not_tried, None if plan.own else plan.workload, plan.options, numerics)
+        trained = None if plan.own else plan.workload
+        gpus = self.inspection["facts"].get("gpus", 0)
+        not_tried = partial(shares.not_tried, trained, plan.options, numerics, plan.ranks, gpus)
         self.space, self.left_out = narrow(whole, self.inspection, numerics, not_tried)
         self.left_out += [LeftOut(**one) for one in first["left_out_profiles"]]
         self.board = Board.of(self.events)
@@ -140,8 +142,8 @@ class Session:
             environments[shipped.profile.name] = shipped.environment
         if not is_shipped:
             environments[confirm.TUNED] = replace(chosen.environment, profile=name)
-            if chosen.environment.ranks > 1:
-                arms = (*arms[:-1], replace(arms[-1], ranks=chosen.environment.ranks))
+        own = {arm: one.ranks if one.ranks > 1 else 0 for arm, one in environments.items()}
+        arms = tuple(replace(arm, ranks=own[arm.name]) for arm in arms)
         job = replace(
             self.job,
             plan=replace(
@@ -179,7 +181,11 @@ class Session:
 
 
 def shipped(
-    folder: Path, inspection: Mapping[str, Any], numerics: str, first: Sequence[str]
+    folder: Path,
+    inspection: Mapping[str, Any],
+    numerics: str,
+    first: Sequence[str],
+    not_tried: NotTried = lambda ranks: None,
 ) -> tuple[list[Candidate], list[LeftOut]]:
     """The profiles in ``folder`` that can have an effect here, and those that can't, with the reason.
 
@@ -192,6 +198,9 @@ def shipped(
         if name == REFERENCE_PROFILE:
             continue
         loaded = profile.load(name, folder)
+        if reason := not_tried(loaded.ranks):
+            left_out.append(LeftOut(f"profile {name}", reason))
+            continue
         try:
             environment = require(loaded, inspection)
         except InputError as error:

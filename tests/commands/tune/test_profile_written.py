@@ -216,3 +216,16 @@ def test_an_old_tuning_that_is_read_again_does_not_replace_a_newer_one(tuned, en
     assert result.returncode == 0
     assert "another one that is there now stays as it is" in " ".join(result.stdout.split())
     assert written(local) == newer
+
+
+def test_the_profile_of_a_tuning_that_has_ended_can_be_written_over_an_earlier_one(tuned, engine, cli, local, tmp_path):
+    tuned("--profile", tmp_path / "mine.yaml")
+    (tmp_path / "tuning").rename(tmp_path / "before")
+    engine.gain = lambda variables: 0.3 * (variables.get("OMP_DYNAMIC") == "true")
+    tuned()
+    result = cli("tune", "--resume", tmp_path / "tuning", "--profile", tmp_path / "mine.yaml")
+    assert result.returncode == 0, result
+    assert profile.load(str(tmp_path / "mine.yaml")).env["OMP_DYNAMIC"] == "true"
+    assert "the earlier one is kept as" in " ".join(result.stdout.split())
+    (earlier,) = tmp_path.glob("mine-*.yaml")
+    assert profile.load(str(earlier)).env == {"GOMP_SPINCOUNT": "1000"}

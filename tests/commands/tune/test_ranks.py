@@ -43,6 +43,33 @@ def test_ranks_threads_and_allocators_are_searched(tuned, cli, engine, local, to
     assert "ranks    2" in shown
 
 
+def test_a_profile_that_says_how_many_ranks_is_confirmed_on_them(
+    tuned, engine, shipped, local, write_profile, tmp_path
+):
+    write_profile("pair", "preload: [jemalloc]\nranks: 2\n", folder=shipped)
+    engine.gain = lambda variables: 0.3 * (variables[WHERE] == " on 2 ranks")
+    result = tuned()
+    assert result.returncode == 0, result
+    plan = Plan.from_json(record.read(tmp_path / "tuning/confirmation")[0]["plan"])
+    assert {arm.name: arm.ranks for arm in plan.arms}["pair"] == 2
+    assert (written(local).ranks, written(local).preload) == (2, ("jemalloc",))
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--nproc", 2), "has 2 ranks of its own, and --nproc 2 is given"),
+        (("--command", "python train.py"), "a command of your own starts its ranks itself"),
+    ],
+)
+def test_a_profile_that_says_how_many_ranks_is_left_out(cli, arguments, shipped, write_profile, tmp_path, options, why):
+    write_profile("pair", "preload: [jemalloc]\nranks: 2\n", folder=shipped)
+    given = [word for word in arguments(*options) if word not in ("--steps", 3, "--data", "synthetic")]
+    cli(*given)
+    left_out = {one["what"]: one["why"] for one in events(tmp_path)[0]["left_out_profiles"]}
+    assert left_out["profile pair"] == why
+
+
 def test_every_candidate_can_have_as_many_ranks(tuned, simulation, tmp_path):
     result = tuned("--nproc", 2)
     assert result.returncode == 0, result

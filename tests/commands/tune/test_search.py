@@ -52,6 +52,20 @@ def test_where_the_confirmation_fails_nothing_is_written_and_it_can_go_on(tuned,
     assert written(local).env == {"GOMP_SPINCOUNT": "1000"}
 
 
+def test_where_the_same_fails_again_in_the_confirmation_there_is_another_way_on(tuned, cli, engine, tmp_path):
+    lacks = {"GOMP_SPINCOUNT": "1000"}
+    engine.misbehave = lambda variables: (
+        "was killed" if engine.trained >= 75 and variables.items() >= lacks.items() else None
+    )
+    assert "failed before" not in tuned().stderr
+    go_on = f"go on with: runner tune --resume {tmp_path / 'tuning'}"
+    said = "tuned failed before, too: start a new tuning with what its workers lacked or without what it sets, or "
+    for _ in range(2):
+        result = cli("tune", "--resume", tmp_path / "tuning")
+        assert result.returncode == 1
+        assert result.stderr.splitlines()[-1].endswith(f"a worker failed; no profile was written; {said}{go_on}")
+
+
 def test_the_confirmation_is_an_ordinary_run_of_fresh_samples(tuned, cli, tmp_path):
     tuned()
     folder = tmp_path / "tuning/confirmation"
