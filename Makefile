@@ -67,7 +67,7 @@ dev: setup
 	@PYTHON="$(PYTHON)" images/setup $(VENV) --dev
 
 test: unit  ## run all tests (a missing engine skips its tests and says so)
-	@$(VENV)/bin/pytest --numprocesses 2 --dist loadgroup $(REAL)
+	@$(VENV)/bin/pytest --numprocesses 3 --dist loadgroup $(REAL)
 
 unit: dev  ## run the tests that need no engine and no real training (3 minutes on 2 CPUs)
 	@$(VENV)/bin/pytest $(PARALLEL) $(addprefix --ignore ,$(REAL))

@@ -41,32 +41,27 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 
 COUNTER = itertools.count()
-FAULTS = "tests/faults/test_faults.py::test_a_planted_fault_is_caught"
-# Which tests share a group, by the first that their place begins with: those of one group never run beside each other.
-# One starts containers, and sees to it that none is left; one has what mostly waits: for a cluster's jobs, and for
-# images that are built; one starts workers on this machine alone, several at once. All others, such as the faults, go
-# one by one to whichever process is free.
-GROUPS = {
-    "tests/engines/slurm/": "waiting", "tests/engines/test_image_build": "waiting", "tests/images/": "waiting",
-    "tests/engines/test_env_formats.py::test_a_batch_script_": "waiting",
-    **{f"{FAULTS}[{name}": "working" for name in
-       ("cpuset-of-one", "half-a-cpu", "memory-limit-near", "numa-node-missing", "threads-above-quota")},
-    "tests/engines/test_local.py": "local", "tests/engines/": "working",
-}  # fmt: skip
+# What takes the one cluster for itself.
+CLUSTER = ("tests/engines/slurm/", "tests/engines/test_env_formats.py::test_a_batch_script_")
+# Whose tests share what takes long to make, or look for what others of their file would start.
+FILES = ("tests/engines/", "tests/images/")
 
 
 class ByGroup(LoadScopeScheduling):
-    """Hands each of GROUPS to one process, and every other test to any.
+    """Hands the tests of the cluster, and of each file in FILES, to one process, and every other test to any.
 
-    pytest-xdist's own loadgroup writes groups into names of tests, which pytest 9 does not let it change.
+    Those of one group never run beside each other. pytest-xdist's own loadgroup writes groups into names of tests,
+    which pytest 9 does not let it change.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return next((name for place, name in GROUPS.items() if nodeid.startswith(place)), nodeid)
+        if nodeid.startswith(CLUSTER):
+            return "cluster"
+        return nodeid.partition("::")[0] if nodeid.startswith(FILES) else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """``pytest --dist loadgroup`` goes by GROUPS."""
+    """``pytest --dist loadgroup`` goes by group."""
     return ByGroup(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
