@@ -59,4 +59,6 @@ def _conditions(plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> An
     length = (plan.workload_of(plan.reference), plan.options, plan.own, plan.steps, plan.warmup_steps, plan.epochs)
     limits = {name: value for name, value in plan.engine_options.items() if name not in IMAGES}
     image = (seen["engine"], inside["packages"], limits)
-    return length, image, inside["facts"], inside["fingerprint"], inside.get("accelerator"), kept
+    # earlier versions did not record these numbers, and the rest tells kinds of processors apart, too
+    machine = {name: value for name, value in inside["fingerprint"].items() if name != "cpu_numbers"}
+    return length, image, inside["facts"], machine, inside.get("accelerator"), kept

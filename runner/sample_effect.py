@@ -10,7 +10,7 @@ from runner.effect import Check, check
 from runner.environment import Environment
 from runner.execution.onlooker import shorter
 from runner.worker.host import expand_cpu_list
-from runner.worker.sensitive import PRELOAD, is_sensitive, is_stray
+from runner.worker.sensitive import PRELOAD, adds_to, is_sensitive, is_stray
 
 # What only a process that computes on a GPU can show.
 ON_GPUS = ("gpu.", "nccl.")
@@ -89,18 +89,8 @@ def _set_by_itself(evidence: Mapping[str, Any], environment: Environment, kept: 
 
 def _is_own(name: str, value: str, environment: Environment, kept: Mapping[str, str]) -> bool:
     if name in environment.variables:
-        return name == PRELOAD and _adds(value, environment.variables[name])
+        return name == PRELOAD and adds_to(value, environment.variables[name])
     return kept.get(name) != value and is_sensitive(name)
-
-
-def _adds(given: str, wanted: str) -> bool:
-    """Whether all libraries that are wanted are among those given, in this order, and others too."""
-    found = iter(_entries(given))
-    return _entries(given) != _entries(wanted) and all(one in found for one in _entries(wanted))
-
-
-def _entries(preload: str) -> list[str]:
-    return preload.replace(" ", ":").split(":")
 
 
 def set_by_the_command(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> dict[str, str]:

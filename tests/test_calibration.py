@@ -113,6 +113,16 @@ def test_what_it_must_have_in_common_with_the_run(results, change):
     assert find(results)["folder"] == str(results / "same")
 
 
+def test_one_that_an_earlier_version_made_counts(results):
+    """It did not record the numbers of the CPU."""
+
+    def earlier(run):
+        del run["engines"]["local"]["inspection"]["fingerprint"]["cpu_numbers"]
+
+    calibrated(results / "one", earlier)
+    assert find(results) is not None
+
+
 def test_one_under_another_engine_does_not_count(results):
     arms = [{**arm, "engine": "docker"} for arm in TWICE]
     records.write(results / "docker", records.run_events(*arms, factor=1, blocks=10))

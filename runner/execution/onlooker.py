@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from runner.worker.given import started_with
+from runner.worker.sensitive import PRELOAD, adds_to
 
 TYPE_CHECKING = False  # see kept.py
 if TYPE_CHECKING:
@@ -47,7 +48,11 @@ class Seen:
             if os.path.realpath(path) not in self._mapped
         ]
         given = [(name, value, variables.get(name, "not set")) for name, value in environment["variables"].items()]
-        return missing + [f"{name} is {seen}, not {value}" for name, value, seen in given if seen != value]
+        return missing + [
+            f"{name} is {seen}, not {value}"
+            for name, value, seen in given
+            if seen != value and not (name == PRELOAD and adds_to(seen, value))
+        ]
 
 
 def look(pid: int) -> Iterator[tuple[int, Seen]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.worker.given import started_with
-from runner.worker.sensitive import is_sensitive
+from runner.worker.sensitive import is_sensitive, preloaded
 
 NOT_MAPPED = "not mapped"
 
@@ -36,7 +36,7 @@ def look(pid: int, earlier: dict[str, Any] | None) -> dict[str, Any] | None:
 def seen(given: Mapping[str, str], mapped: Iterable[str], otherwise: str = NOT_MAPPED) -> dict[str, Any]:
     """The ``variables`` of evidence for a process that was given these variables and has these files mapped."""
     files = set(mapped)
-    entries = [entry for entry in given.get("LD_PRELOAD", "").replace(" ", ":").split(":") if entry]
+    entries = preloaded(given.get("LD_PRELOAD", ""))
     return {
         "sensitive": {name: value for name, value in sorted(given.items()) if is_sensitive(name)},
         "preloaded": {entry: "mapped" if os.path.realpath(entry) in files else otherwise for entry in entries},

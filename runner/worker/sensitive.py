@@ -44,6 +44,20 @@ def preloading(variables: Mapping[str, str], kept: Mapping[str, str]) -> dict[st
     return {**variables, PRELOAD: ":".join(both)} if len(both) > 1 else {**variables}
 
 
+def adds_to(given: str, wanted: str) -> bool:
+    """Whether what is preloaded is what was wanted, and then more: stdbuf and tracers add themselves so.
+
+    What comes before it would take its place.
+    """
+    wanted_first = preloaded(wanted)
+    return given != wanted and preloaded(given)[: len(wanted_first)] == wanted_first
+
+
+def preloaded(value: str) -> list[str]:
+    """The libraries that LD_PRELOAD names (ld.so(8))."""
+    return [entry for entry in value.replace(" ", ":").split(":") if entry]
+
+
 def asked_for(names: Iterable[str]) -> dict[str, str]:
     """The variable by which the witness in a user's command is asked for the values of ``names``, a profile's.
 

@@ -12,6 +12,7 @@ import pytest
 from runner import record
 from runner.blocks import samples as recorded_samples
 from tests.processes import PATIENCE_S, gone, until
+from tests.simulated_worker import inspection
 from tests.simulation import times
 
 
@@ -143,6 +144,19 @@ def test_a_failed_sample_is_measured_again_on_resume(bench, simulation, instant,
     assert "FAILED   block 1, mine: the worker ended with exit status 3" in result.stdout
 
 
+def test_a_run_that_an_earlier_version_began_goes_on(bench, simulation, instant, run_folder, cli):
+    """It did not record the numbers of the CPU."""
+    simulation.worker("mine", does="exit", status=3)
+    assert bench("mine").returncode == 1
+    path = run_folder / record.FILE_NAME
+    first, rest = path.read_text().split("\n", 1)
+    path.write_text(first.replace('"cpu_numbers": "model 1", ', "") + "\n" + rest)
+    assert "cpu_numbers" not in path.read_text()
+    simulation.worker("mine", seconds=times(0.5))
+    result = cli("bench", "--resume", run_folder)
+    assert result.returncode == 0, result
+
+
 # --- resuming what can't be resumed ---
 
 
@@ -189,9 +203,11 @@ def test_a_resumed_run_keeps_its_settings(refused, tmp_path, option, named):
     [
         ({"packages": {"torch": "2.14.0", "numpy": "2.4.6"}}, "packages.torch was 2.13.0 and is now 2.14.0"),
         ({"libraries": {}}, "libraries.jemalloc was "),
+        ({"fingerprint": {**inspection([], {})["fingerprint"], "cpu_numbers": "model 2"}},
+         "fingerprint.cpu_numbers was model 1 and is now model 2"),
         ({"python": {"version": "3.12.0"}}, "python."),
     ],
-)
+)  # fmt: skip
 def test_a_run_is_not_resumed_in_other_surroundings(failed_run, simulation, refused, change, what):
     run_folder = failed_run
     before = (run_folder / record.FILE_NAME).read_bytes()

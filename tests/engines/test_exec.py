@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.worker.host import cpu_facts
 from tests.conftest import PROJECT, command_line
 from tests.processes import until
 
@@ -82,7 +83,7 @@ def test_ranks_and_what_starts_them_are_checked(execute):
     assert "intel-omp was in effect in 3 processes" in result.stderr
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is only one CPU")
+@pytest.mark.skipif(cpu_facts()["physical_cores"] < 2, reason="there is only one core")
 def test_ranks_that_libgomp_bound_to_one_core_are_found(execute):
     """It binds what starts them, as soon as that imports torch, and they inherit its one core."""
     torchrun = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "1", "plain_loop.py", "--steps", "2")

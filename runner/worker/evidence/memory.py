@@ -20,6 +20,8 @@ MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) ", re.MULTILINE)
 SIZE = re.compile(r"^(\w+): +(\d+) kB$", re.MULTILINE)
 # As in torch_build.py: larger than what glibc keeps for blocks of less.
 BLOCK_BYTES = 64 << 20
+# More than PyTorch alone takes, and less than a training.
+LITTLE_BYTES = 256 << 20
 NODE_PAGES = re.compile(r"\bN(\d+)=(\d+)")
 
 
@@ -32,7 +34,7 @@ def probe() -> dict[str, Any]:
     """
     anonymous, huge = (_rollup(field) for field in ("Anonymous", "AnonHugePages"))
     # PyTorch asks for huge pages for its large tensors only, of which what starts ranks has none
-    asked = huge > 0 or os.environ.get("THP_MEM_ALLOC_ENABLE") == "1"
+    asked = huge > 0 or (anonymous < LITTLE_BYTES and os.environ.get("THP_MEM_ALLOC_ENABLE") == "1")
     most = 0 < huge >= anonymous / 2 or (asked and _new_block_is_huge())
     policies, pages = parse_numa_maps(_text(Path("/proc/self/numa_maps")))
     return {
