@@ -8,9 +8,11 @@ import pytest
 
 from runner.engines.base import PROJECT
 from runner.errors import InputError
+from runner.profile import load
 from runner.tuning import space_file
-from runner.tuning.space import choices, profile, shown
-from tests.tuning.planted import write_space
+from runner.tuning.narrow import identity
+from runner.tuning.space import choices, nearest, profile, shown
+from tests.tuning.planted import resolve, write_space
 
 SPIN = "  spin: {variable: GOMP_SPINCOUNT, values: [unset, 0]}\n"
 ALLOCATOR = """\
@@ -162,3 +164,16 @@ def test_the_example_in_the_documentation_is_a_space(tmp_path):
     assert "runtime=gnu, allocator=glibc, spin=0" in found
     assert "runtime=intel, allocator=jemalloc, decay=-1" in found
     assert "runtime=gnu, allocator=jemalloc, spin=0" not in " ".join(found)
+
+
+DEFAULT = space_file.read(space_file.find("default"))
+
+
+@pytest.mark.parametrize("name", DEFAULT.first)
+def test_the_profiles_that_the_default_space_names_first_are_points_of_it(name):
+    """Else looks at them would teach the search nothing, and it would try the same once more under another name."""
+    shipped = load(name)
+    choice = nearest(DEFAULT, shipped)
+    made = None if choice is None else profile(DEFAULT, choice, name)
+    assert made is not None
+    assert identity(resolve(made)) == identity(resolve(shipped))
