@@ -27,6 +27,7 @@ def shared(tmp_path_factory):
     (folder / "mine.yaml").write_text(f"name: mine\n{head}env:\n  GREETING: hello\n  MKL_NUM_THREADS: 1\n")
     (folder / "wrong.yaml").write_text(f"name: wrong\n{head}expect:\n  malloc.allocator: jemalloc\n")
     (folder / "prefixed.yaml").write_text(f"name: prefixed\n{head}prefix: [env, FROM_PREFIX=yes]\n")
+    (folder / "preloads.yaml").write_text(f"name: preloads\n{head}preload: [mkl-dispatch]\n")
     (folder / "torch.py").write_text(TORCH)
     return folder
 
