@@ -11,7 +11,7 @@ from runner.errors import InputError
 from runner.profile import load
 from runner.tuning import space_file
 from runner.tuning.narrow import identity
-from runner.tuning.space import choices, nearest, profile, shown
+from runner.tuning.space import allowed, choices, nearest, profile, shown
 from tests.tuning.planted import resolve, write_space
 
 SPIN = "  spin: {variable: GOMP_SPINCOUNT, values: [unset, 0]}\n"
@@ -177,3 +177,12 @@ def test_the_profiles_that_the_default_space_names_first_are_points_of_it(name):
     made = None if choice is None else profile(DEFAULT, choice, name)
     assert made is not None
     assert identity(resolve(made)) == identity(resolve(shipped))
+
+
+@pytest.mark.parametrize(("runtime", "tried"), [("gnu", True), ("intel", False), ("llvm", False)])
+def test_threads_of_other_runtimes_are_not_bound_as_libgomp_s_are(runtime, tried):
+    """PyTorch's libgomp is there as well, and would bind the first thread before they count its CPUs."""
+    unset = {knob.name: next(iter(knob.labels)) for knob in DEFAULT.knobs if not knob.when}
+    assert allowed(DEFAULT, unset | {"runtime": runtime})
+    for binding in ("close", "spread"):
+        assert allowed(DEFAULT, unset | {"runtime": runtime, "binding": binding}) == tried
