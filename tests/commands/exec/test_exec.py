@@ -173,12 +173,18 @@ def test_no_process_is_left_behind(start):
     until(lambda: gone(int(pid)))
 
 
-def test_ctrl_c_in_a_terminal_reaches_the_command_once(shared):
-    script = "trap 'echo got it' INT; echo ready; read line; read line; echo end"
+def in_a_terminal(shared, script):
+    """Start a shell script under a profile in a terminal of its own; the runner's process, and the terminal."""
     pid, terminal = os.forkpty()
     if pid == 0:
         arguments = command_line("exec", shared / "mine.yaml", "--", "sh", "-c", script)
         os.execv(arguments[0], arguments)
+    return pid, terminal
+
+
+def test_ctrl_c_in_a_terminal_reaches_the_command_once(shared):
+    script = "trap 'echo got it' INT; echo ready; read line; read line; echo end"
+    pid, terminal = in_a_terminal(shared, script)
     seen = b""
 
     def reads(word):
@@ -202,11 +208,7 @@ def test_ctrl_c_in_a_terminal_reaches_the_command_once(shared):
 
 def test_a_command_ends_with_its_terminal(shared, tmp_path):
     """The kernel tells only the leader of the session of that, which is the runner here."""
-    script = "echo $$ > pid; echo ready; exec sleep 1000"
-    runner, terminal = os.forkpty()
-    if runner == 0:
-        arguments = command_line("exec", shared / "mine.yaml", "--", "sh", "-c", script)
-        os.execv(arguments[0], arguments)
+    runner, terminal = in_a_terminal(shared, "echo $$ > pid; echo ready; exec sleep 1000")
     seen = b""
     while b"ready" not in seen:
         seen += os.read(terminal, 1000)
