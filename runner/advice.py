@@ -10,12 +10,12 @@ from pathlib import Path
 from runner import across, profile, ranking
 from runner.calibration import is_calibration
 from runner.engines.container import LIMITS
-from runner.noise import commonest
+from runner.noise import commonest, disturbed
 from runner.places import IMAGE_OPTION
 from runner.plan import Arm, Plan
 from runner.statistics.interval import ERROR_RATE, FASTER, NOT_FOUND, SLOWER
 from runner.statistics.power import blocks_needed
-from runner.summary import Comparison, Summary, disturbed
+from runner.summary import Comparison, Summary
 from runner.wording import Row, learns_otherwise, other_workload
 from runner.worker.gpus import CHOOSING
 from runner.worker.modes import CUDA

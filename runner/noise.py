@@ -1,9 +1,10 @@
-"""Which samples were disturbed from outside, by a rule that looks at no timing.
+"""Which samples were disturbed from outside, by a rule that looks at no timing of theirs.
 
 Only that counts which a profile can hardly cause itself: CPU time that others used, CPU time that the hypervisor
 withheld, swapping, and throttling of hot cores. Involuntary switches, page faults, pressure, a quota's throttling and
 the CPUs' frequency are in each sample as well, but threads that spin or wide vector instructions cause them too: a
-profile must not get rid of its slow samples by what it does itself. So they mark nothing.
+profile must not get rid of its slow samples by what it does itself. So they mark nothing. A virtual machine's
+neighbours on the same cores show in no counter, but in the times of the yardstick, which no profile touches.
 
 The limits were set from such counters alone. In the 26 samples, of 4 to 6 s, of one run on a virtual machine with 2
 CPUs and no other work known of, "others" (the kernel's own threads, interrupts and errors of the count) used -0.023 to
@@ -16,6 +17,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from runner.plan import Arm
 from runner.record import Event
 
 # CPU time of others, on the CPUs that the worker may run on: as a share of these, and at least in CPUs. An OpenMP team
@@ -25,6 +27,9 @@ OTHERS_SHARE, OTHERS_CPUS = 0.025, 0.05
 STEAL_SHARE, STEAL_CPUS = 0.01, 0.02
 # A page that was swapped out takes from 0.1 ms on to come back: so much takes 25 ms or more of a sample's seconds.
 SWAPPED_BYTES = 2**20
+# The yardstick's times are called uneven from here on, and with at least so many. On a shared host, of whose neighbours
+# nothing showed in any counter, it took 1.29 to 1.58 times as long in its slowest of 4 to 17 blocks as in its fastest.
+UNEVEN, PACES = 1.25, 4
 # What each kind of mark says, by the words in it.
 KINDS = {
     "others used": "other programs used its CPUs",
@@ -79,6 +84,28 @@ def marked_blocks(events: Sequence[Event]) -> dict[int, list[str]]:
         if event["event"] == "sample" and (reasons := marks(event)):
             found.setdefault(event["block"], []).extend(f"{event['arm']}: {reason}" for reason in reasons)
     return found
+
+
+def disturbed(both: Sequence[Arm], marked: dict[int, list[str]]) -> dict[int, list[str]]:
+    """The blocks in which one of the two arms was hit, and by what: these do not count without noise.
+
+    Of many arms nearly every block has one that was.
+    """
+    arms = tuple(f"{one.name}: " for one in both)
+    hit = {block: [text for text in texts if text.startswith(arms)] for block, texts in marked.items()}
+    return {block: texts for block, texts in hit.items() if texts}
+
+
+def uneven_pace(events: Sequence[Event], marked: Mapping[int, Sequence[str]]) -> tuple[float, float] | None:
+    """The yardstick's shortest and longest time in seconds, where others slow this machine and no counter shows it.
+
+    It is the same work in each block, and each time the median of its passes. Only blocks without a mark are looked at,
+    and never how long training took.
+    """
+    times = [one["seconds"] for one in events if one["event"] == "yardstick" and one["block"] not in marked]
+    if len(times) < PACES or max(times) < UNEVEN * min(times):
+        return None
+    return min(times), max(times)
 
 
 def commonest(marked: Mapping[int, Sequence[str]]) -> str:

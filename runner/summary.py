@@ -26,7 +26,7 @@ from runner.gpu_readings import GpuReadings, readings
 from runner.image_differences import Difference, of_run
 from runner.losses import Losses, compared
 from runner.measure import ENDED, FAILED, PRECISE
-from runner.noise import marked_blocks, marks
+from runner.noise import disturbed, marked_blocks, marks, uneven_pace
 from runner.plan import Arm, Plan
 from runner.record import Event
 from runner.resolve import of_rank
@@ -123,7 +123,8 @@ class Summary:
     """``engines`` has, by ``Arm.place``, what each engine said of itself (``engine``) and its image (``inspection``).
     ``image_differences`` are those of the images that are compared, by arm (``runner.image_differences``).
 
-    ``marked`` has, by block, what disturbed it from outside; ``warm_up``, by arm, after how many steps training was
+    ``marked`` has, by block, what disturbed it from outside; ``uneven_pace_s`` how far the yardstick's times were apart
+    in the others, where that is much (``runner.noise``); ``warm_up``, by arm, after how many steps training was
     steady, and ``skipped_steps`` how many timed steps of each sample are left out for that (``left_out``: by workload,
     with those before them that are not timed); ``reference_drift`` is how the reference's own time changed;
     ``seconds_per_block`` counts the starts of the workers too.
@@ -143,6 +144,7 @@ class Summary:
     comparisons: list[Comparison]
     samples: list[Sample]
     marked: dict[int, list[str]]
+    uneven_pace_s: tuple[float, float] | None
     noise_known: bool
     design: Design | None
     warm_up: dict[str, int]
@@ -181,6 +183,7 @@ class Summary:
             "references": {arm.name: self.plan.reference_of(arm).name for arm in self.plan.compared},
             "comparisons": [_finite(asdict(one)) for one in self.comparisons],
             "marked_blocks": self.marked,
+            "uneven_pace_s": self.uneven_pace_s,
             "design": self.design and asdict(self.design),
             "warm_up_steps": self.warm_up,
             "unsteady": self.unsteady,
@@ -241,6 +244,7 @@ def summarise(events: Sequence[Event]) -> Summary:
         comparisons=[_comparison(events, plan, arm, measured, marked, ended) for arm in plan.compared],
         samples=_samples(events, plan),
         marked=marked,
+        uneven_pace_s=uneven_pace(events, marked),
         noise_known=all("worker_cpus" in event["usage"] for event in samples(events)),
         design=recorded_design(events, plan),
         warm_up=fixed.get("warm_up", {}),
@@ -328,16 +332,6 @@ def _comparison(
         deviation=basic.stdev(ratios) if len(ratios) > 1 else None,
         drift=drift([math.exp(ratio) for ratio in ratios]),
     )
-
-
-def disturbed(both: Sequence[Arm], marked: dict[int, list[str]]) -> dict[int, list[str]]:
-    """The blocks in which one of the two arms was hit, and by what: these do not count without noise.
-
-    Of many arms nearly every block has one that was.
-    """
-    arms = tuple(f"{one.name}: " for one in both)
-    hit = {block: [text for text in texts if text.startswith(arms)] for block, texts in marked.items()}
-    return {block: texts for block, texts in hit.items() if texts}
 
 
 def _samples(events: Sequence[Event], plan: Plan) -> list[Sample]:

@@ -13,9 +13,10 @@ from runner.calibration import is_calibration
 from runner.effect import NOT_SEEN
 from runner.gpu_readings import trained_on
 from runner.measure import PRECISE
+from runner.noise import disturbed
 from runner.plan import Arm, Plan
 from runner.statistics.interval import ERROR_RATE, FASTER, MIN_BLOCKS, NOT_FOUND, SLOWER, Speedup
-from runner.summary import Comparison, Summary, disturbed
+from runner.summary import Comparison, Summary
 
 CONFIDENCE = f"{1 - ERROR_RATE:.0%}"
 # A drift is worth a line when chance alone shows one as clear this seldom.
@@ -213,6 +214,16 @@ def _floor(summary: Summary, blocks: int) -> str:
 
 
 def _noise(summary: Summary) -> list[Row]:
+    rows = _marked(summary)
+    if summary.uneven_pace_s is not None:
+        least, most = summary.uneven_pace_s
+        took = f"the same fixed work took {least * 1000:.0f} ms in one block and {most * 1000:.0f} ms in another"
+        rows.append(Row("", f"yet its own pace changed: {took}. Others may share its cores, caches or memory unseen: "
+                            "more blocks narrow the interval, a machine of one's own does more"))  # fmt: skip
+    return rows
+
+
+def _marked(summary: Summary) -> list[Row]:
     total = len({sample.block for sample in summary.samples})
     if not summary.noise_known:
         return [Row("noise", "not recorded: an earlier version measured this")]

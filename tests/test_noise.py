@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.noise import marked_blocks, marks
+from runner.noise import marked_blocks, marks, uneven_pace
 
 SECONDS = 5.0
 # On 4 CPUs, which others may use 0.1 of; 2 ticks of each CPU, 0.016 of a CPU here, are the error of the count.
@@ -118,6 +118,18 @@ def test_more_disturbance_never_has_fewer_marks(busy, steal, swapped, hot, own, 
         return marks(sample(seconds, worker_cpus=cpus, user_s=own, system_s=0.0, **usage))
 
     assert len(of(more)) >= len(of(0.0))
+
+
+def yardsticks(*times):
+    return [{"event": "yardstick", "block": block, "seconds": seconds} for block, seconds in enumerate(times)]
+
+
+def test_a_pace_that_nothing_else_shows():
+    assert uneven_pace(yardsticks(0.16, 0.15, 0.2, 0.17), {}) == (0.15, 0.2)
+    assert uneven_pace(yardsticks(0.16, 0.15, 0.18, 0.17), {}) is None
+    assert uneven_pace(yardsticks(0.16, 0.15, 0.2), {}) is None
+    assert uneven_pace(yardsticks(0.16, 0.15, 0.2, 0.17, 0.16), {2: ["baseline: 0.20 CPUs stolen"]}) is None
+    assert uneven_pace([], {}) is None
 
 
 def test_marked_blocks_say_which_arm_it_hit():

@@ -243,6 +243,17 @@ def test_no_block_was_disturbed():
     assert "noise none of 7 blocks was disturbed from outside, as far as can be seen" in said(events_of())
 
 
+def test_a_pace_that_changes_without_a_reason_is_told_and_is_in_the_json():
+    events = events_of()
+    assert "its own pace changed" not in said(events)
+    assert summarise(events).to_json()["uneven_pace_s"] is None
+    next(event for event in events if event["event"] == "yardstick" and event["block"] == 3)["seconds"] = 0.16
+    expected = "yet its own pace changed: the same fixed work took 100 ms in one block and 160 ms in another."
+    assert expected in said(events)
+    assert summarise(events).to_json()["uneven_pace_s"] == (0.1, 0.16)
+    assert expected not in said(disturbed(events, 3))
+
+
 def test_disturbed_blocks_are_counted_and_the_result_without_them_is_given():
     text = said(disturbed(events_of(10), 3, 5))
     assert "noise 2 of 10 blocks disturbed from outside, for example mine: 2.00 CPUs stolen" in text
