@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,6 +41,8 @@ def _texts(summary: Summary) -> list[str]:
 def _per_profile(summary: Summary) -> list[str]:
     texts: list[str] = []
     arms = {arm.name: arm for arm in summary.plan.compared}
+    if chosen := _of_a_search(summary, arms):
+        return [chosen]
     best_told = False
     ranked = ranking.ranked(summary)
     if ranking.many(summary):  # the noisiest of them is the likeliest to be at the top without being known to be faster
@@ -56,11 +59,24 @@ def _per_profile(summary: Summary) -> list[str]:
         elif learns_otherwise(summary, one):
             text = _find_out(arm)
         else:
-            text = _too_disturbed(summary, one, arm) or _next(summary, one, arm)
+            text = too_disturbed(summary, one, arm) or _next(summary, one, arm)
         if text:
             texts.append(text)
             best_told = best_told or not wrong
     return texts
+
+
+def _of_a_search(summary: Summary, arms: Mapping[str, Arm]) -> str | None:
+    """What to say of a search's confirmation in which both profiles are faster: the search compared these, and wrote
+    the one to use."""
+    if not summary.plan.more_comparisons or not all(
+        _is_worth_it(one) and not learns_otherwise(summary, one) and not too_disturbed(summary, one, arms[one.arm])
+        for one in summary.comparisons
+    ):
+        return None
+    shipped, tuned = summary.plan.compared
+    which = f"{shipped.name}, unless {tuned.name} was surely faster than that too"
+    return f"use what the search wrote, which is {which}: {_exec(summary, tuned)}"
 
 
 def _is_worth_it(one: Comparison) -> bool:
@@ -80,8 +96,8 @@ def _of_image(summary: Summary, one: Comparison, arm: Arm) -> str | None:
         return f"find out why: runner doctor {there}, and the same in {reference.image}"
     if learns_otherwise(summary, one):
         return f"find out why the losses in {arm.name} differ, before you use it"
-    if too_disturbed := _too_disturbed(summary, one, arm):
-        return too_disturbed
+    if disturbed_text := too_disturbed(summary, one, arm):
+        return disturbed_text
     if _is_worth_it(one):
         return f"use {arm.name}: {_exec(summary, arm)}"
     if one.verdict == SLOWER and one.speedup is not None and not one.speedup.within_margin:
@@ -132,8 +148,9 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
             nodes = f"--nnodes {ranks // each} " if ranks > each else ""
             command = f"torchrun {nodes}--nproc-per-node {each} train.py"
             if not arm.ranks:  # they were asked for, and are not the profile's own
-                runs = replace(arm, profile=f"{arm.profile}-{each}")
-                use += f", copied to {runs.profile}.yaml with 'ranks: {each}'"
+                name = f"{arm.profile}-{each}"
+                runs = replace(arm, profile=name)
+                use += f", copied to {name}.yaml with 'name: {name}' and 'ranks: {each}'"
         return f"use {use}: {_exec(summary, runs, command)}"
     if comparison.verdict == SLOWER:
         return f"leave {arm.name} alone here: {reference} is faster"
@@ -147,7 +164,8 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
 def _named(summary: Summary, name: str) -> str:
     """What a command is given to mean that profile: one's own is a file, as it was given to this one if that still
     names it."""
-    given = [word for word in summary.command if word.endswith((".yaml", ".yml")) and Path(word).stem == name]
+    words = [word.partition("=")[2] if word.startswith("--") else word for word in summary.command]
+    given = [word for word in words if word.endswith((".yaml", ".yml")) and Path(word).stem == name]
     if not given and name in (*profile.names(), *profile.local_names()):  # a file may be called like one of these
         return name
     file, here = next(iter(given), f"{name}.yaml"), str(Path.cwd())
@@ -192,7 +210,7 @@ def _find_out(arm: Arm) -> str:
     return f"find out why the losses of {arm.name} differ, before you use it"
 
 
-def _too_disturbed(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
+def too_disturbed(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
     """What to do where all of its blocks, or nearly all, were disturbed from outside, and no others are left."""
     marked = disturbed((summary.plan.reference_of(arm), arm), summary.marked)
     total = len({sample.block for sample in summary.samples})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from runner.progress import Progress
 from runner.record import Event, Record
 from runner.sample_effect import check_sample
 from runner.scaling import unlike_parts
-from runner.statistics.sequential import Design, at_look, design, may_stop
+from runner.statistics.sequential import Design, at_look, design, fewest_blocks, may_stop
 from runner.statistics.steady import steady
 from runner.worker.fashion_mnist import SYNTHETIC
 from runner.worker.modes import CUDA, Options
@@ -105,6 +106,9 @@ class _Run:
     @property
     def design(self) -> Design | None:
         return recorded_design(self.events, self.plan)
+
+    def say(self, text: str) -> None:
+        self._progress.say(text)
 
     def append(self, event: str, **fields: Any) -> None:
         self.events.append(self._record.append(event, **fields))
@@ -253,8 +257,15 @@ def _fix_design(run: _Run, blocks: int) -> None:
     if plan.blocks:
         fixed = Design(plan.blocks, (plan.blocks,), plan.sharing)
     else:
-        planned = blocks + int((plan.budget_s - run.spent_s) / _block_s(run, blocks))
+        block_s = _block_s(run, blocks)
+        planned = blocks + int((plan.budget_s - run.spent_s) / block_s)
         fixed = design(planned, plan.sharing)
+        fewest = fewest_blocks(plan.sharing)
+        if plan.contrasts and planned < fewest:
+            minutes = math.ceil((run.spent_s + (fewest - blocks + 1) * block_s) / 60)
+            run.say(
+                f"the budget has room for {planned} blocks, and an interval needs {fewest}: --budget {minutes}m has it"
+            )
     curves = {arm.name: steady(step_curves(run.events, arm)) for arm in plan.arms if _can_be_laid_over(run, arm)}
     warm_up = {name: found.steps for name, found in curves.items() if found is not None}
     unsteady = [name for name, found in curves.items() if found is not None and not found.reached]

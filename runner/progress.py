@@ -39,6 +39,10 @@ class Progress:
         if self._bar:
             self._bar.stop()
 
+    def say(self, text: str) -> None:
+        if not self._quiet:
+            print(f"runner: {text}", file=sys.stderr, flush=True)
+
     def start(self, stage: str, arm: str, left_s: float) -> None:
         """A worker is about to start; at most ``left_s`` seconds of the budget are left."""
         if self._bar:

@@ -15,7 +15,8 @@ from runner.gpu_readings import trained_on
 from runner.measure import PRECISE
 from runner.noise import disturbed
 from runner.plan import Arm, Plan
-from runner.statistics.interval import ERROR_RATE, FASTER, MIN_BLOCKS, NOT_FOUND, SLOWER, Speedup
+from runner.statistics.interval import ERROR_RATE, FASTER, NOT_FOUND, SLOWER, Speedup
+from runner.statistics.sequential import fewest_blocks
 from runner.summary import Comparison, Summary
 
 CONFIDENCE = f"{1 - ERROR_RATE:.0%}"
@@ -95,8 +96,8 @@ def of_many(summary: Summary) -> list[Row]:
 
 
 def _needed(summary: Summary) -> str:
-    """How many blocks an interval takes: 2 of 2^blocks orders of signs must be rare enough for the error rate."""
-    fewest = max(MIN_BLOCKS, math.ceil(1 - math.log2(ERROR_RATE / summary.plan.sharing)))
+    """How many blocks an interval takes."""
+    fewest = fewest_blocks(summary.plan.sharing)
     mend = f"raise {'--blocks' if summary.plan.blocks else '--budget'}"
     return f"an interval needs {fewest} complete blocks ({mend})"
 
@@ -218,8 +219,9 @@ def _noise(summary: Summary) -> list[Row]:
     if summary.uneven_pace_s is not None:
         least, most = summary.uneven_pace_s
         took = f"the same fixed work took {least * 1000:.0f} ms in one block and {most * 1000:.0f} ms in another"
-        rows.append(Row("", f"yet its own pace changed: {took}. Others may share its cores, caches or memory unseen: "
-                            "more blocks narrow the interval, a machine of one's own does more"))  # fmt: skip
+        changed = f"the machine's own pace changed, though no counter shows why: {took}"
+        rows.append(Row("", f"{changed}. Others may share its cores, caches or memory unseen: more blocks narrow the "
+                            "interval, a machine of one's own does more"))  # fmt: skip
     return rows
 
 

@@ -59,7 +59,7 @@ def test_advice_after_ranks_on_several_nodes_starts_as_many_on_each():
     plan = replace(summary.plan, ranks=4, nodes=2)
     (row,) = advice.rows(replace(summary, plan=plan))
     use = "runner exec mine-4.yaml -- torchrun --nnodes 2 --nproc-per-node 4 train.py"
-    assert row.text == f"use mine, copied to mine-4.yaml with 'ranks: 4': {use}"
+    assert row.text == f"use mine, copied to mine-4.yaml with 'name: mine-4' and 'ranks: 4': {use}"
     own = tuple(replace(arm, ranks=2) if arm.name == "mine" else arm for arm in plan.arms)
     (row,) = advice.rows(replace(summary, plan=replace(plan, arms=own, ranks=1, nodes=1)))
     assert row.text == "use mine: runner exec mine.yaml -- torchrun --nproc-per-node 2 train.py"

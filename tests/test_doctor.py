@@ -39,6 +39,14 @@ def sets(**variables):
     return {"variables": variables}
 
 
+def arm(**variables):
+    return {**sets(**variables), "fingerprint": {"architecture": "aarch64", "isa": []}}
+
+
+def never_huge(name, value):
+    return {**sets(**{name: value}), "fingerprint": {"thp_enabled": "never"}}
+
+
 def sees(probe, **items):
     return {"evidence": {probe: items}}
 
@@ -138,6 +146,14 @@ CASES = [
         [{**wants_huge_pages("never"), "expect": {"torch.huge_page_tensors": False}}],
     ),
     (
+        "huge-pages-off", "stop", never_huge("MALLOC_CONF", "narenas:1,thp:always"),
+        [sets(MALLOC_CONF="thp:always"), never_huge("MALLOC_CONF", "metadata_thp:auto,thp:default")],
+    ),
+    (
+        "huge-pages-off", "stop", never_huge("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1:glibc.malloc.perturb=0"),
+        [sets(GLIBC_TUNABLES="glibc.malloc.hugetlb=1"), never_huge("GLIBC_TUNABLES", "glibc.malloc.hugetlb=0")],
+    ),
+    (
         "hidden-topology", "note", binds("OMP_PROC_BIND"),
         [binds("OMP_PROC_BIND", hypervisor=None), binds("OMP_PROC_BIND", smt=True), binds("OMP_DYNAMIC")],
     ),
@@ -154,6 +170,25 @@ CASES = [
     (
         "isa-above-cpu", "warn", sets(ONEDNN_MAX_CPU_ISA="avx10_1_512"),
         [{**sets(ONEDNN_MAX_CPU_ISA="avx10_1_512"), "fingerprint": {"isa": ["avx2", "avx512f", "avx512_fp16"]}}],
+    ),
+    (
+        "isa-already-the-best", "warn", {**sets(ONEDNN_MAX_CPU_ISA="AVX2"), "fingerprint": {"isa": ["avx2"]}},
+        [sets(ONEDNN_MAX_CPU_ISA="AVX2"), {**sets(ONEDNN_MAX_CPU_ISA="AVX"), "fingerprint": {"isa": ["avx2"]}},
+         {**sets(ONEDNN_MAX_CPU_ISA="AVX2"), "fingerprint": {"architecture": "aarch64", "isa": []}}],
+    ),
+    (
+        "isa-already-the-best", "warn",
+        {**sets(ONEDNN_CPU_ISA_HINTS="prefer_ymm"), "fingerprint": {"isa": ["avx2"]}},
+        [sets(ONEDNN_CPU_ISA_HINTS="prefer_ymm")],
+    ),
+    ("of-x86-alone", "warn", arm(ONEDNN_MAX_CPU_ISA="AVX2"), [sets(ONEDNN_MAX_CPU_ISA="AVX2"),
+                                                              arm(ONEDNN_MAX_CPU_ISA="sve_256")]),
+    ("of-x86-alone", "warn", arm(ONEDNN_CPU_ISA_HINTS="prefer_ymm"), [sets(ONEDNN_CPU_ISA_HINTS="prefer_ymm")]),
+    (
+        "of-x86-alone", "warn",
+        arm(GLIBC_TUNABLES="glibc.malloc.tcache_count=9:glibc.cpu.x86_non_temporal_threshold=1048576"),
+        [sets(GLIBC_TUNABLES="glibc.cpu.x86_non_temporal_threshold=1048576"),
+         arm(GLIBC_TUNABLES="glibc.malloc.tcache_count=9")],
     ),
     (
         "fpmath-above-cpu", "warn", sets(ONEDNN_DEFAULT_FPMATH_MODE="bf16"),

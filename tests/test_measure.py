@@ -289,6 +289,15 @@ def test_the_budget_ends_a_run_that_is_not_precise(bench, simulation, instant, e
     assert (fixed["planned_blocks"], fixed["looks"]) == (20, [8, 12, 16, 20])
 
 
+def test_a_budget_without_room_for_an_interval_is_told_before_it_is_used_up(bench, instant, samples, tmp_path):
+    """Warming takes 2 s and each block 3 s."""
+    result = bench("mine", "--budget", "15s")
+    said = [line for line in result.stderr.splitlines() if line.startswith("runner: ")]
+    assert said == ["runner: the budget has room for 4 blocks, and an interval needs 6: --budget 1m has it"]
+    assert len(samples()) == 8
+    assert "runner: " not in bench("mine", "--budget", "15s", "--json", "--output", tmp_path / "again").stderr
+
+
 def test_too_small_a_budget_measures_one_block_and_says_what_is_missing(bench, instant, samples, events):
     result = bench("mine", "--budget", "0.01s")
     assert result.returncode == 0

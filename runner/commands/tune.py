@@ -265,7 +265,8 @@ def _concluded(tuning: Session, reason: str, summary: Summary, verdict: Verdict,
     there = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
     ends = [event for event in tuning.events if event["event"] == "end" and event["reason"] in ENDED]
     written_before = any(event.get("there") != there for event in ends if event.get("profile", str(path)) == str(path))
-    tuning.append("end", reason=reason, best=verdict.best, there=there, profile=str(path))
+    best = verdict.best if ended else None
+    tuning.append("end", reason=reason, best=best, there=there, profile=str(path))
     # last, as it has the digest of the whole record
     replaces = verdict.best != confirm.BASELINE and not written_before  # to read an old one again replaces nothing
     written = _write(tuning, summary, verdict, shipped, found, replaces) if ended else None
@@ -273,7 +274,7 @@ def _concluded(tuning: Session, reason: str, summary: Summary, verdict: Verdict,
         versus = verdict.versus and {**asdict(verdict.versus), "verdict": verdict.versus.verdict}
         print(json.dumps({
             **outcome.to_json(board, tuning.left_out, found),
-            "best": verdict.best, "best_shipped": shipped, "shipped_not_looked_at": unseen,
+            "best": best, "best_shipped": shipped, "shipped_not_looked_at": unseen,
             "versus_best_shipped": versus, "confirmation": summary.to_json(),
             "written": str(path) if written and not written.stays else None,
             "earlier": str(written.earlier) if written and written.earlier else None, "record": str(tuning.folder),

@@ -16,6 +16,12 @@ GPU_VARIABLES = ("NCCL_", "CUDA_", "CUBLAS_", "CUDNN_", "NVIDIA_")
 ISA_NEEDS = {"avx2": "avx2", "avx512": "avx512f", "bf16": "avx512_bf16", "fp16": "avx512_fp16", "avx10": "avx512_fp16",
              "amx": "amx_bf16", "amx_fp16": "amx_fp16", "amx_2": "amx_fp16"}  # fmt: skip
 FPMATH_NEEDS = {"bf16": ("avx512_bf16", "amx_bf16"), "f16": ("avx512_fp16", "amx_fp16"), "tf32": ("amx_tf32",)}
+# Settings of x86 alone: oneDNN's hints are read by its code for x86 only, and glibc has these tunables where it is
+# built for x86 ("Hardware Capability Tunables" in its manual).
+X86_TUNABLES = "glibc.cpu.x86_"
+X86_ISA = re.compile("sse|avx|amx")
+# What asks for huge pages in so many words (jemalloc's and glibc's manuals).
+HUGE_SETTINGS = {"MALLOC_CONF": re.compile(r"\bthp:always"), "GLIBC_TUNABLES": re.compile(r"malloc\.hugetlb=1\b")}
 # numactl(8): the options that take nodes, where they are numbers
 NUMA_NODES = re.compile(
     r"(?:--(?:cpunodebind|membind|interleave|weighted-interleave|preferred|preferred-many)=|-[NmiwpP])([\d,-]+)"
@@ -41,6 +47,7 @@ def asks_for_too_many_threads(situation: Situation) -> Finding | None:
 def huge_pages_off(situation: Situation) -> Finding | None:
     expected = situation.environment.expect if situation.environment else {}
     wanted = expected.get("memory.huge_pages") is not None or expected.get("torch.huge_page_tensors") is True
+    wanted = wanted or any(asks.search(situation.variable(name) or "") for name, asks in HUGE_SETTINGS.items())
     if not wanted or situation.fingerprint["thp_enabled"] != "never":
         return None
     return Finding(
@@ -80,6 +87,37 @@ def isa_above_cpu(situation: Situation) -> Finding | None:
                 "remove it, or name an instruction set below the CPU's best",
             )  # fmt: skip
     return None
+
+
+def isa_already_the_best(situation: Situation) -> Finding | None:
+    """Of 256-bit instruction sets oneDNN's code for float32 is AVX2's: what came after it is about smaller types."""
+    if situation.fingerprint["architecture"] != "x86_64" or "avx512f" in situation.fingerprint["isa"]:
+        return None
+    for name, value in (("ONEDNN_MAX_CPU_ISA", "avx2"), ("ONEDNN_CPU_ISA_HINTS", "prefer_ymm")):
+        if (situation.variable(name) or "").lower() == value:
+            return Finding(
+                "isa-already-the-best", "warn",
+                f"{name}={value}, and this CPU has no registers of 512 bits",
+                "oneDNN uses AVX2 and its registers of 256 bits here, as it would without the variable",
+                "remove it",
+            )  # fmt: skip
+    return None
+
+
+def of_x86_alone(situation: Situation) -> Finding | None:
+    architecture = situation.fingerprint["architecture"]
+    if architecture == "x86_64":
+        return None
+    isa = (situation.variable("ONEDNN_MAX_CPU_ISA") or situation.variable("DNNL_MAX_CPU_ISA") or "").lower()
+    hints, tunables = situation.variable("ONEDNN_CPU_ISA_HINTS"), situation.variable("GLIBC_TUNABLES") or ""
+    said = f"ONEDNN_MAX_CPU_ISA={isa}" if X86_ISA.search(isa) else f"ONEDNN_CPU_ISA_HINTS={hints}" if hints else None
+    said = said or next((one for one in tunables.split(":") if one.startswith(X86_TUNABLES)), None)
+    if said is None:
+        return None
+    return Finding(
+        "of-x86-alone", "warn", f"{said}, and this CPU is {architecture}",
+        "nothing reads that here", "remove it, or choose a profile for this architecture",
+    )  # fmt: skip
 
 
 def fpmath_above_cpu(situation: Situation) -> Finding | None:
@@ -178,6 +216,6 @@ def hidden_topology(situation: Situation) -> Finding | None:
 
 
 PROFILE_CHECKS: tuple[Callable[[Situation], Finding | None], ...] = (
-    asks_for_too_many_threads, huge_pages_off, no_gpu, isa_above_cpu, fpmath_above_cpu,
-    numa_node_missing, gpu_missing, interface_missing, mixed_versions, hidden_topology,
+    asks_for_too_many_threads, huge_pages_off, no_gpu, isa_above_cpu, isa_already_the_best, of_x86_alone,
+    fpmath_above_cpu, numa_node_missing, gpu_missing, interface_missing, mixed_versions, hidden_topology,
 )  # fmt: skip

@@ -87,6 +87,15 @@ def may_stop(found: Speedup | None, precision: float) -> bool:
     return found is not None and found.decided and found.half_width <= precision
 
 
+def fewest_blocks(comparisons: int) -> int:
+    """The fewest that can give each of so many comparisons an interval, at the rate that they share.
+
+    Of n blocks' differences all have one sign in 2 of 2^n cases, which must be no more than that rate.
+    """
+    rate = ERROR_RATE * (1 - HELD_BACK) / comparisons
+    return max(MIN_BLOCKS, math.ceil(1 - math.log2(rate)))
+
+
 def look_rate(plan: Design, blocks: int, last: bool) -> float:
     """The nominal two-sided rate of the look at ``blocks`` blocks."""
     looks = (*(look for look in plan.looks if look < blocks), blocks)

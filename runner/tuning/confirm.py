@@ -14,8 +14,8 @@ from statistics import fmean
 from runner.blocks import block_ratios, recorded_design
 from runner.plan import REFERENCE_PROFILE, Arm, Plan
 from runner.record import Event
-from runner.statistics.interval import ERROR_RATE, FASTER, MIN_BLOCKS, Speedup
-from runner.statistics.sequential import at_end
+from runner.statistics.interval import FASTER, Speedup
+from runner.statistics.sequential import at_end, fewest_blocks
 from runner.summary import Comparison, Summary
 from runner.tuning import board
 from runner.tuning.looks import LOOK, WARMED
@@ -57,12 +57,8 @@ def more_comparisons(arms: int) -> int:
 
 
 def least_blocks(arms: int) -> int:
-    """The fewest that can give every comparison an interval, at the rate that they share.
-
-    Of n blocks' differences all have one sign in 2 of 2^n cases, which must be no more than that rate.
-    """
-    comparisons = arms - 1 + more_comparisons(arms)
-    return max(MIN_BLOCKS, math.ceil(1 - math.log2(ERROR_RATE / comparisons)))
+    """The fewest that can give every comparison an interval."""
+    return fewest_blocks(arms - 1 + more_comparisons(arms))
 
 
 def reserve_s(warmed: Event, arms: int, dearest_s: float = 0.0) -> float:

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import report, wording
-from runner.advice import from_folder, gpus
+from runner.advice import from_folder, gpus, too_disturbed
 from runner.noise import marks
 from runner.plan import MARGIN, Plan
 from runner.record import Event
@@ -78,7 +78,7 @@ def reason(verdict: Verdict, begun: float, machine: str, shipped: str | None, un
         return f"Found by runner tune on {when}: {gain}{other}{f', {_best_shipped(unseen)}' if other else ''}."
     found = f"; what the search found was {_interval(verdict.versus)} times as fast as it" if verdict.versus else ""
     kind = f"{_best_shipped(unseen)}, {shipped}" if unseen else f"the shipped profile {shipped}"
-    return f"A copy of {kind}, which runner tune could not better{_refused(verdict)} on {when}: {gain}{found}."
+    return f"A copy of {kind}, which runner tune could not better{_but_refused(verdict)} on {when}: {gain}{found}."
 
 
 def _refused(verdict: Verdict) -> str:
@@ -87,6 +87,11 @@ def _refused(verdict: Verdict) -> str:
         return ""
     were = "is" if len(verdict.refused) == 1 else "are"
     return f" with the same losses ({' and '.join(verdict.refused)} {were}, with others)"
+
+
+def _but_refused(verdict: Verdict) -> str:
+    """The same of a sentence about the shipped profile, which what was refused need not better."""
+    return _refused(verdict) if verdict.versus is not None and verdict.versus.verdict == FASTER else ""
 
 
 def _interval(found: Speedup) -> str:
@@ -172,6 +177,10 @@ def show_confirmation(
     out.print()
     report.table(summary, out)
     report.items(out, [*wording.certainty(summary), *wording.evidence(summary)])
+    won = {TUNED: verdict.tuned, SHIPPED: verdict.shipped}.get(verdict.best)
+    arms = {arm.name: arm for arm in summary.plan.compared}
+    if won is not None and (quieter := too_disturbed(summary, won, arms[won.arm])):
+        report.item(out, "next", quieter)
     report.failures(summary, out)
 
 
@@ -187,7 +196,7 @@ def advice(verdict: Verdict, shipped: str | None, path: Path, written: Written) 
     elif verdict.best == SHIPPED and verdict.tuned is None:
         said = f"{shipped} is the best that was found; a copy of it was written"
     elif verdict.best == SHIPPED:
-        found = f"the search found nothing that is surely faster than {shipped}{_refused(verdict)}"
+        found = f"the search found nothing that is surely faster than {shipped}{_but_refused(verdict)}"
         said = f"{found}; a copy of that was written"
     else:
         said = "the tuned profile was written"

@@ -12,6 +12,7 @@ import yaml
 
 from runner import atomic
 from runner.errors import InputError
+from runner.plan import REFERENCE_PROFILE
 from runner.tuning import profile_file
 
 
@@ -19,6 +20,8 @@ def require(path: Path) -> None:
     """Raises InputError where ``path`` can't be written, or holds a profile that no tuning wrote."""
     if path.suffix not in (".yaml", ".yml"):
         raise InputError(f"--profile {path}: a profile is a YAML file; give a name that ends in .yaml")
+    if path.stem == REFERENCE_PROFILE:
+        raise InputError(f"--profile {path}: that is the name of what it is compared with; give another name")
     if path.exists() and not profile_file.evidence_path(path).is_file():
         raise InputError(f"--profile {path}: it is there already, and no tuning wrote it; give another name")
     nearest = next(folder for folder in path.parents if folder.exists())

@@ -190,6 +190,9 @@ class Search:
         if top not in self.board.finalists:
             return top
         near = [one for one in most if one == top or self._is_near(one, top)]
+        known = [one for one in most if entries[one].shipped is not None]
+        worse = sorted(known, key=lambda one: (-scores[one], one))[1:]  # than another that is as well known
+        near = [one for one in near if one not in worse]
         return min(near, key=lambda one: (self._settings(one), -scores[one], one))
 
     def _is_near(self, one: int, top: int) -> bool:

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from runner import profile, record, wording
+from runner import advice, profile, record, report, wording
 from runner.profile import Profile
 from runner.statistics.interval import ERROR_RATE, FASTER, speedup
 from runner.summary import summarise
@@ -107,6 +107,44 @@ def test_that_something_faster_was_refused_for_its_losses_is_said(tmp_path):
     for written in (Written(), Written(stays=True)):
         said = outcome.advice(found, "jemalloc", tmp_path / "x.yaml", written)
         assert said.startswith(f"nothing is surely faster than the baseline{refused}; ")
+
+
+def test_what_was_refused_for_its_losses_need_not_better_what_won(tmp_path):
+    summary, events = confirmed(tmp_path, shipped=0.6, tuned=0.8, losses=[2.3, 2.2, 1.1])
+    found = verdict(summary, events, "jemalloc", same_losses=True)
+    assert (found.best, found.refused) == (SHIPPED, (TUNED,))
+    assert "with others" not in outcome.reason(found, 0.0, "a machine", "jemalloc")
+    assert "with others" not in outcome.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
+
+
+@pytest.mark.parametrize(
+    ("shipped", "tuned", "advised"),
+    [
+        (0.8, 0.7, "use what the search wrote, which is jemalloc, unless tuned was surely faster than that too: "
+                   "runner exec tuned.yaml -- your command"),
+        (0.7, 0.8, "use what the search wrote, which is jemalloc, unless tuned was surely faster than that too: "
+                   "runner exec tuned.yaml -- your command"),
+        (0.7, 1.2, "use jemalloc: runner exec jemalloc -- your command"),
+        (None, 0.7, "use tuned: runner exec tuned.yaml -- your command"),
+    ],
+)  # fmt: skip
+def test_a_report_advises_what_the_search_wrote(tmp_path, shipped, tuned, advised):
+    """It does not know which of two that is: the search compared them."""
+    summary, _ = confirmed(tmp_path, shipped, tuned)
+    uses = [row.text for row in advice.rows(summary) if row.text.startswith("use ")]
+    assert uses == [advised]
+
+
+def test_where_nearly_all_was_disturbed_a_quieter_machine_is_advised(tmp_path, capsys):
+    summary, events = confirmed(tmp_path)
+    for event in events:
+        if event.get("arm") == "tuned":
+            event["usage"]["worker_cpus_steal_s"] = 2 * event["seconds"]
+    for found in (summary, summarise(events)):
+        outcome.show_confirmation(found, verdict(found, events, "jemalloc", True), "jemalloc", report.console())
+        printed = " ".join(capsys.readouterr().out.split())
+        advised = "next measure again on a quieter machine: 7 of 7 blocks were disturbed, "
+        assert (advised in printed) is (found is not summary)
 
 
 ARMS = (BASELINE_NUMBER, 4, 7)

@@ -9,7 +9,7 @@ import pytest
 
 from runner.errors import InputError
 from runner.tuning import search, space_file
-from runner.tuning.board import BASELINE, PREPARING
+from runner.tuning.board import BASELINE, PREPARING, Entry
 from runner.tuning.search import Candidate
 from runner.tuning.space import choices, nearest, profile
 from tests.tuning.planted import Planted, coarse, planted, resolve, write_space
@@ -184,6 +184,21 @@ def test_more_is_kept_where_a_faster_candidate_is_dear_to_look_at():
     looks = run.search.board.looks_of[best]
     assert run.search.reserve_s == 0.0
     assert asked[-1] == pytest.approx((len(looks) - 1 + 4) / len(looks))
+
+
+@pytest.mark.parametrize(("noise", "best"), [(0.0, 0), (0.4, 1)])
+def test_of_shipped_finalists_only_the_best_can_be_preferred_for_being_known(noise, best):
+    """The second best is surely worse than the candidate of the space, and the third too noisy to tell."""
+    space = coarse()
+    run = Planted(space, planted(space, 1), 30)
+    board = run.search.board
+    board.entries = {0: Entry(0, {"runtime": "intel"}, None, "its own"), 1: Entry(1, None, "second", "second"),
+                     2: Entry(2, None, "third", "third")}  # fmt: skip
+    board.finalists = [0, 1, 2]
+    swing = (0.3, -0.3, 0.3, -0.3, 0.3, -0.3)
+    board.step_s = [{BASELINE: 1.0, 0: 0.5, 1: 0.52 * math.exp(noise * one), 2: 0.54 * math.exp(one)} for one in swing]
+    assert run.search.best() == best
+    assert run.search.best(shipped=True) == 1
 
 
 def test_the_shipped_profiles_for_which_there_was_no_time_are_known(tmp_path):
