@@ -20,7 +20,7 @@ from rich.text import Text
 from benchmarks import page, script
 from runner import record, report, wording
 from runner.arguments import count
-from runner.commands import measuring
+from runner.commands import measuring, measuring_options
 from runner.engines.base import PROJECT
 from runner.errors import MEASURED, InputError
 from runner.measure import COMPLETE
@@ -118,7 +118,7 @@ def _check_same(arguments: argparse.Namespace, arms: Sequence[Arm], plan: Plan) 
 
 def _options(given: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    measuring.add_measuring_options(parser)
+    measuring_options.add(parser)
     return parser.parse_args(given, argparse.Namespace(command="book"))
 
 

@@ -18,7 +18,7 @@ WHAT_FOR = (
 )
 COMMANDS = {
     "bench": "measure profiles against the baseline and report the speedup, with proof",
-    "plan": "measure the noise for a minute and say how long it takes to find a difference here",
+    "plan": "measure the noise for a minute or two and say how long it takes to find a difference here",
     "calibrate": "measure the baseline against itself: how small a difference can be seen here",
     "matrix": "measure every profile that applies here against the baseline, in one run, and rank them",
     "tune": "search for the best environment on this machine, confirm it, and write it as a profile",

@@ -18,7 +18,7 @@ from runner import baseline, baseline_report, engine_options, engines, profile, 
 from runner.arguments import count, duration, share
 from runner.baseline import Baseline
 from runner.baseline_diff import Changes, changes, differences, machine_pairs, obstacles, unequal
-from runner.commands import measuring, training
+from runner.commands import measuring, measuring_options, training
 from runner.engines.base import EngineOptions
 from runner.environment import clean
 from runner.errors import FAILED, INTERRUPTED, MEASURED, InputError
@@ -78,7 +78,7 @@ def _add_measuring(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--blocks", metavar="N", type=count, help="measure so many (default: as many as it has)")
     group.add_argument("--budget", type=duration, help=argparse.SUPPRESS)  # known, to say what to give instead
     group.add_argument("--timeout", metavar="TIME", type=duration, help="stop a worker that takes longer")
-    measuring.add_worker_options(group)
+    measuring_options.add_worker_options(group)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -155,7 +155,7 @@ def _check(arguments: argparse.Namespace) -> int:
 def _settings(arguments: argparse.Namespace, old: Baseline) -> argparse.Namespace:
     """The arguments of a measurement like the baseline's, but for what the user said."""
     parser = argparse.ArgumentParser()
-    measuring.add_measuring_options(parser)
+    measuring_options.add(parser)
     settings = parser.parse_args([])
     plan = old.plan
     for name in EngineOptions.names():

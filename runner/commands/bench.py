@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from runner import engines, profile
-from runner.commands import against_image, measuring, own_command, ranks
+from runner.commands import against_image, measuring, measuring_options, own_command, ranks
 from runner.errors import InputError
 from runner.plan import REFERENCE_PROFILE, Arm
 from runner.worker.workloads import ALL
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ranks.add_option(parser, "and measure how that scales")
     ranks.add_nodes_option(parser)
     each = f"with --workload all {BUDGET_EACH_S:g}s for each profile on each, the baseline too"
-    measuring.add_measuring_options(parser, budget=f"4m; {each}; {ranks.BUDGET}")
+    measuring_options.add(parser, budget=f"4m; {each}; {ranks.BUDGET}")
     against_image.add_options(parser)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from runner import engines
-from runner.commands import measuring
+from runner.commands import measuring, measuring_options
 from runner.errors import InputError
 from runner.plan import REFERENCE_PROFILE, Arm
 
@@ -16,7 +16,7 @@ AGAIN = "again"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
-    measuring.add_measuring_options(parser, budget="3m", refused=REFUSED)
+    measuring_options.add(parser, budget="3m", refused=REFUSED)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from runner import engines
-from runner.commands import measuring
+from runner.commands import measuring, measuring_options
 from runner.errors import InputError
 from runner.plan import Arm
 
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("profile", metavar="PROFILE", nargs="?", help="name of a profile, or a YAML file")
     parser.add_argument("--engines", metavar="LIST",
                         help=f"the reference first, of: {', '.join(engines.ENGINES)} (default: {DEFAULT})")  # fmt: skip
-    measuring.add_measuring_options(parser)
+    measuring_options.add(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

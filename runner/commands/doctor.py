@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "runner doctor [options] [PROFILE] | runner doctor [options] -- COMMAND..."
     parser.add_argument("profile", metavar="PROFILE", nargs="?", help="name of a profile, or a YAML file")
     parser.add_argument("without_dashes", metavar="COMMAND", nargs="*", help="after --: watch this instead")
-    parser.add_argument("--watch", metavar="TIME", type=duration, default=WATCH_S,
+    parser.add_argument("--watch", metavar="TIME", type=duration,
                         help="how long to watch the command before it is stopped (default: 10s)")  # fmt: skip
     parser.add_argument("--engine", help=f"where to look: {', '.join(engines.ENGINES)} (default: local)")
     parser.add_argument("--json", action="store_true", help="print JSON for scripts")
@@ -58,9 +58,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.own_command is not None:
         if arguments.profile is not None:
             raise InputError("doctor: give a PROFILE, or a command after --, and not both")
-        findings = _of_command(arguments.own_command, arguments.watch)
+        for name, given in {"engine": arguments.engine, **engine_options.given(arguments).to_json()}.items():
+            if given and given != "local":
+                where = "a command after --, which is watched as it runs on this machine"
+                raise InputError(f"doctor: --{name.replace('_', '-')} means nothing to {where}; leave it out")
+        findings = _of_command(arguments.own_command, arguments.watch or WATCH_S)
     elif arguments.without_dashes:
         raise InputError(f"doctor: '{arguments.without_dashes[0]}': a command to watch comes after --")
+    elif arguments.watch is not None:
+        raise InputError("doctor: --watch means nothing without a command after --; leave it out")
     else:
         findings = _of_profile(arguments)
     if arguments.json:

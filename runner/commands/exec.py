@@ -33,9 +33,10 @@ SIZES = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "runner exec [options] PROFILE -- COMMAND..."
     parser.description = (
-        f"{parser.description}. Its exit status is the command's own (128 + N for signal N, 126 and 127 for one that "
-        "can't be started), or 1 where the command ended well and the profile was not in effect."
+        f"{parser.description}. For one that signal N ended the exit status is 128 + N, and 126 or 127 for one that "
+        "can't be started."
     )
+    parser.epilog = "exit status: the command's own; 1 where that was 0 and the profile was not in effect; 2 bad input"
     parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
     parser.add_argument("without_dashes", metavar="COMMAND", nargs="*", help="after --: what to run, as you would")
     parser.add_argument("--engine", help="where to run it: local, docker, podman, apptainer (default: local)")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runner import atomic, engines, grid, pictures, record, report
 from runner.arguments import counts
-from runner.commands import measuring
+from runner.commands import measuring, measuring_options
 from runner.errors import MEASURED, InputError
 from runner.plan import REFERENCE_PROFILE, Arm
 from runner.summary import summarise
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                        help=f"batches that each worker makes ahead (default: {_listed(PREFETCH)})")  # fmt: skip
     group.add_argument("--pin-memory", action="store_true",
                        help="measure each with pinned memory too, which takes an accelerator")  # fmt: skip
-    measuring.add_measuring_options(parser, budget=f"{BLOCKS} blocks, however long they take", refused=NOT_HERE)
+    measuring_options.add(parser, budget=f"{BLOCKS} blocks, however long they take", refused=NOT_HERE)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -45,6 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
                 for one in cells(arguments)]  # fmt: skip
         arguments.workload = "loader"
         if arguments.blocks is None and arguments.budget is None:
+            if arguments.half_width is not None:
+                raise InputError(f"--half-width means nothing to {BLOCKS} blocks, which never stop early; add --budget")
             arguments.blocks = BLOCKS
 
     def tell(folder: Path) -> int:

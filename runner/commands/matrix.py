@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner import catalogue, engines, profile, wording
-from runner.commands import measuring, own_command, ranks, training
+from runner.commands import measuring, measuring_options, own_command, ranks, training
 from runner.commands.measuring import Surroundings
 from runner.environment import Environment
 from runner.errors import InputError
@@ -43,13 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     named = f"names of profiles, or YAML files (default: all that are shipped); {left_out}"
     parser.add_argument("profile", metavar="PROFILE", nargs="*", help=named)
     parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
-    measuring.add_measuring_options(parser, budget="2m for each profile, the baseline too")
+    measuring_options.add(parser, budget="2m for each profile, the baseline too")
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.resume is not None:
         return measuring.run(arguments, "matrix", [])
-    measuring.require_lengths(arguments)
+    measuring_options.require(arguments)
     with machine_lock():  # for trying and measuring: nothing else is to begin between the two
         engines.remove_leftovers()
         return _try_and_measure(arguments)

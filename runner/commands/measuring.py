@@ -10,15 +10,14 @@ import secrets
 import shlex
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from runner import __version__, calibration, catalogue, engines, image_differences, measure, profile, record, report
-from runner.arguments import count, duration, refuse_others, share
-from runner.commands import own_command, ranks, training
-from runner.engine_options import add as add_engine_options
+from runner.arguments import refuse_others
+from runner.commands import measuring_options, own_command, ranks, training
 from runner.engine_options import given as given_engine_options
 from runner.engines.base import PROJECT, Engine, EngineOptions
 from runner.environment import Environment, clean
@@ -35,7 +34,7 @@ from runner.record import Event, Record
 from runner.resolve import KEPT, of_rank, resolve
 from runner.summary import summarise
 from runner.worker.sensitive import PRELOAD, WHERE
-from runner.worker.workloads import DEFAULT, GENERATED, WORKLOADS, get
+from runner.worker.workloads import DEFAULT, GENERATED, get
 
 BUDGET_S = 240.0
 PRECISION = 0.04
@@ -44,53 +43,6 @@ FULL_TIMEOUT_S = 7200.0
 RESULTS = PROJECT / "results"
 LATER = {"cpu_numbers"}  # of a machine: runs that an earlier version began lack these
 Then = Callable[[Path], int]
-
-
-def add_measuring_options(parser: argparse.ArgumentParser, budget: str = "4m", refused: Collection[str] = ()) -> None:
-    """``budget`` is what the help names as the command's default.
-
-    The help has no word of the options that are ``refused``: they are known, to say what to give instead.
-    """
-    add_engine_options(parser)
-    group = parser.add_argument_group("measuring")
-    group.add_argument("--resume", metavar="DIR", type=Path, help="go on with the interrupted run in this folder")
-    group.add_argument("--workload", type=own_command.known_workload, metavar="NAME",
-                       help=f"to train: {', '.join(WORKLOADS)}; all, with bench (default: cnn); "
-                       "or a file like x.yaml")  # fmt: skip
-    training.add_options(group)
-    group.add_argument("--full", action="store_true", help="train all epochs once each and report time and accuracy")
-    group.add_argument("--epochs", metavar="N", type=count, help="with --full: so many of them (default: cnn 10)")
-    length = group.add_mutually_exclusive_group()
-    length.add_argument(
-        "--budget", metavar="TIME", type=duration, help=f"stop after this long, e.g. 60s (default: {budget})"
-    )
-    length.add_argument("--blocks", metavar="N", type=count, help="measure so many blocks, however long they take")
-    group.add_argument("--margin", metavar="SHARE", type=share,
-                       help="the smallest difference that matters to you (default: 2%%)")  # fmt: skip
-    group.add_argument("--half-width", metavar="SHARE", type=share,
-                       help="stop early only when the interval's half-width is below this (default: 4%%)")  # fmt: skip
-    group.add_argument("--steps", metavar="N", type=count, help="timed steps per sample (default: the workload's)")
-    group.add_argument("--warmup-steps", metavar="N", type=count, help="untimed steps before them")
-    group.add_argument("--timeout", metavar="TIME", type=duration,
-                       help="stop a worker that takes longer (default: 5m, with --full 2h)")  # fmt: skip
-    group.add_argument("--seed", metavar="N", type=count, help="of the random order of blocks (default: random)")
-    add_worker_options(group)
-    group.add_argument("--json", action="store_true", help="print JSON for scripts instead of the report")
-    own_command.add_own_command_options(parser)
-    for action in parser._actions:  # of several modules, and argparse has no other list
-        if action.dest in refused:
-            action.help = argparse.SUPPRESS
-
-
-def add_worker_options(group: argparse._ArgumentGroup) -> None:
-    """Those of what workers are given, of what they may be, and of where it is recorded."""
-    group.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    group.add_argument("--keep-env", metavar="NAME", action="append",
-                       help="let workers inherit this variable although it can change the outcome")  # fmt: skip
-    group.add_argument("--force", action="store_true", help="measure although it is known to be worthless")
-    group.add_argument("--allow-unknown", action="store_true",
-                       help="let a profile set variables that nothing is known to read")  # fmt: skip
-    group.add_argument("--output", metavar="DIR", type=Path, help="folder for the record (default: in results/)")
 
 
 def run(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then: Then | None = None) -> int:
@@ -111,13 +63,13 @@ def run_locked(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], t
     except record.RecordFull as error:
         if arguments.command == "plan":
             raise InputError(f"{error}; make room, then start it again") from None
-        go_on = f"make room, then runner bench --resume {quoted(error.folder)}"
+        go_on = f"make room, then {_go_on_with(arguments, error.folder)}"
         raise InputError(f"{error}; what was recorded is safe: {go_on}") from None
 
 
 def _start(arguments: argparse.Namespace, title: str, arms: Sequence[Arm], then: Then | None) -> int:
     trained, own = own_command.own_command(arguments) or (arguments.workload or DEFAULT, None)
-    require_lengths(arguments)
+    measuring_options.require(arguments)
     profiles = {arm.profile: profile.load(arm.profile) for arm in arms}
     arms = tuple(ranks.arm_of(arm, profiles[arm.profile]) for arm in arms)
     profiles = {loaded.name: loaded for loaded in profiles.values()}
@@ -162,17 +114,6 @@ def _naming_image(arm: Arm) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(f"{arm.image}: {error}" if arm.image else str(error)) from None
-
-
-def require_lengths(arguments: argparse.Namespace) -> None:
-    """Raise InputError for options of what to measure, and how long, that don't go together."""
-    training.require_one(arguments)
-    if arguments.epochs and not arguments.full:
-        raise InputError(f"--epochs {arguments.epochs} means nothing without --full, which trains whole epochs; add it")
-    for name in ("steps", "budget", "half_width"):
-        if arguments.full and getattr(arguments, name) is not None:
-            option = f"--{name.replace('_', '-')}"
-            raise InputError(f"{option} means nothing with --full, which trains whole epochs; leave it out")
 
 
 @dataclass(frozen=True)
@@ -361,12 +302,16 @@ def _measure(job: Job, opened: Record, events: list[Event], arguments: argparse.
         report.show(summary, str(short(folder)), report.console())
     if reason == measure.INTERRUPTED:
         # a plan is so short that it is begun anew
-        go_on = (
-            "start it again" if arguments.command == "plan" else f"go on with: runner bench --resume {quoted(folder)}"
-        )
-        print(f"runner: interrupted; {go_on}", file=sys.stderr)
+        again = "start it again" if arguments.command == "plan" else f"go on with: {_go_on_with(arguments, folder)}"
+        print(f"runner: interrupted; {again}", file=sys.stderr)
         return INTERRUPTED
     return status
+
+
+def _go_on_with(arguments: argparse.Namespace, folder: Path) -> str:
+    """What goes on with the run that is there; the grid of the loader has a picture of its own."""
+    command = "loader-grid" if arguments.command == "loader-grid" else "bench"
+    return f"runner {command} --resume {quoted(folder)}"
 
 
 def _check_unchanged(folder: Path, then: dict[str, Any], now: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""``runner plan PROFILE``: measure the noise for a minute and say how long it takes to find a difference here."""
+"""``runner plan PROFILE``: measure the noise for a minute or two, and say how long a difference takes to find."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from runner import engines, record, report
 from runner.blocks import block_ratios, timed_steps
-from runner.commands import measuring
+from runner.commands import measuring, measuring_options
 from runner.commands.bench import against_baseline
 from runner.engines.base import EngineOptions
 from runner.errors import MEASURED, InputError
@@ -26,7 +26,7 @@ from runner.statistics.power import POWER, blocks_needed
 from runner.summary import summarise
 
 # What decides how long to measure, which plan is to find out.
-REFUSED = ("full", "epochs", "resume", "budget")
+REFUSED = ("full", "epochs", "resume", "budget", "half_width")
 BLOCKS = 5
 LEAST_BLOCKS = 3
 DIFFERENCES = (0.01, 0.02, 0.05)
@@ -47,13 +47,14 @@ class Need:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
     parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
-    measuring.add_measuring_options(parser, refused=REFUSED)
+    blocks = f"look at the noise in so many blocks, {LEAST_BLOCKS} or more (default: {BLOCKS})"
+    measuring_options.add(parser, blocks=blocks, refused=REFUSED)
 
 
 def run(arguments: argparse.Namespace) -> int:
     for name in REFUSED:
         if getattr(arguments, name):
-            raise InputError(f"plan takes no --{name}; give --blocks to look at the noise for longer")
+            raise InputError(f"plan takes no --{name.replace('_', '-')}; give --blocks to look at the noise for longer")
     arguments.blocks = arguments.blocks or BLOCKS
     if arguments.blocks < LEAST_BLOCKS:
         raise InputError(f"--blocks {arguments.blocks}: the noise can't be told from fewer than {LEAST_BLOCKS} blocks")

@@ -20,7 +20,7 @@ from typing import Any
 
 from runner import __version__, atomic, record
 from runner.arguments import count, duration, refuse_others
-from runner.commands import measuring, ranks, submitted
+from runner.commands import measuring, measuring_options, ranks, submitted
 from runner.errors import INTERRUPTED, MEASURED, InputError
 from runner.folders import quoted
 from runner.record import Event, Record
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser, nodelist: str, together: str,
                        help="cancel what has not started by then, and say why it waits")  # fmt: skip
     group.add_argument("--detach", action="store_true", help="submit and return; --resume DIR follows the job later")
     group.add_argument("--dry-run", action="store_true", help="print the batch script, and submit nothing")
-    measuring.add_measuring_options(parser, budget=f"4m; {ranks.BUDGET}")
+    measuring_options.add(parser, budget=f"4m; {ranks.BUDGET}", refused=("image",))
 
 
 def run(arguments: argparse.Namespace, show: Show, with_resume: Collection[str] = ()) -> int:

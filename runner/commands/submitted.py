@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from runner import engine_options, engines, profile
-from runner.commands import bench, measuring, own_command, ranks, training
+from runner.commands import bench, measuring, measuring_options, own_command, ranks, training
 from runner.engines import apptainer
 from runner.engines.base import PROJECT
 from runner.engines.local import LocalEngine
@@ -51,7 +51,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
     # the tuned profile is another one on every node
     arms = [arm if arm.profile == profile.TUNED else ranks.arm_of(arm, profile.load(arm.profile)) for arm in arms]
     own = own_command.own_command(arguments)
-    measuring.require_lengths(arguments)
+    measuring_options.require(arguments)
     how = training.options(arguments)
     if own is None:
         training.require([_workload(arguments)], how)

@@ -28,8 +28,8 @@ CPU_BUILD = "+cpu"
 def add_options(group: argparse._ArgumentGroup) -> None:
     """The modes, which any workload takes, and the scale."""
     group.add_argument("--device", metavar="DEVICE", type=_device,
-                       help=f"where to train: {CPU}, or {CUDA}: the first GPU, or with --nproc as many; {CUDA} gives "
-                       f"a command of your own the GPUs in a container (default: {CPU})")  # fmt: skip
+                       help=f"where to train: {CPU}, or {CUDA}: the first GPU, or one for each rank; {CUDA} "
+                       f"gives a command of your own the GPUs in a container (default: {CPU})")  # fmt: skip
     group.add_argument("--precision", metavar="FORMAT", type=_precision,
                        help=f"number format to train in: {', '.join(PRECISIONS)} (default: {FP32})")  # fmt: skip
     group.add_argument("--compile", action="store_true", help="train a model that torch.compile has compiled")

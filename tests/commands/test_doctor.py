@@ -9,6 +9,8 @@ import pytest
 from runner.commands import doctor
 from runner.worker.machine_load import Load
 
+OF_NO_COMMAND = "means nothing to a command after --, which is watched as it runs on this machine; leave it out"
+
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch):
@@ -87,6 +89,9 @@ def test_it_is_kept_in_a_container(diagnosed, in_image, write_profile, needs):
     [
         (("baseline", "--", "true"), "doctor: give a PROFILE, or a command after --, and not both"),
         (("baseline", "python", "train.py"), "doctor: 'python': a command to watch comes after --"),
+        (("--watch", "3s", "baseline"), "doctor: --watch means nothing without a command after --; leave it out"),
+        (("--engine", "docker", "--", "true"), f"doctor: --engine {OF_NO_COMMAND}"),
+        (("--python", "python3", "--", "true"), f"doctor: --python {OF_NO_COMMAND}"),
     ],
 )
 def test_a_profile_or_a_command(refused, words, said):

@@ -133,6 +133,7 @@ def test_interrupted(plan, simulation, instant):
         (["mine", "--full"], "plan takes no --full; give --blocks"),
         (["mine", "--epochs", "2"], "plan takes no --epochs; give --blocks"),
         (["mine", "--budget", "60s"], "plan takes no --budget; give --blocks"),
+        (["mine", "--half-width", "1%"], "plan takes no --half-width; give --blocks"),
         (["mine", "--resume", "x"], "plan takes no --resume; give --blocks"),
         (["baseline"], "plan needs another PROFILE than baseline; for baseline against itself there is: runner calib"),
         (["inetl-omp"], "no profile 'inetl-omp' in "),
