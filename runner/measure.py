@@ -182,7 +182,8 @@ def _held_against(event: Event, measured: Arm, arm: Arm) -> Event:
     """A sample of ``measured``, for one of ``arm``: in another image PyTorch may make other weights to begin with."""
     if measured.image == arm.image:
         return event
-    return {**event, "digests": {name: value for name, value in event["digests"].items() if name != INITIAL_WEIGHTS}}
+    digests = {name: value for name, value in event["digests"].items() if name != INITIAL_WEIGHTS}
+    return {**event, "digests": digests, "evidence": {**event["evidence"], "torch": {}}}
 
 
 def measure(job: Job, record: Record, events: list[Event], progress: Progress) -> str:
@@ -351,6 +352,9 @@ def understood(
             # a file that the command of a user's own writes to is not among the digests of all its samples
             if event["digests"].get(name, digest) != digest:
                 return None, f"its {name.replace('_', ' ')} differs from that of earlier samples ({digest[:12]}…)"
+        versions = [one.get("evidence", {}).get("torch", {}).get("version") for one in (event, document)]
+        if None not in versions and versions[0] != versions[1]:
+            return None, f"its torch is {versions[1]}, and that of earlier samples was {versions[0]}; start a new run"
     if other := _other_modes(document, options):
         return None, other
     if outcome.cpu_s is not None and "cpu_s" in document:

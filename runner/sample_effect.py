@@ -48,11 +48,15 @@ class Witness:
 def judged(document: Mapping[str, Any], environment: Environment, kept: Mapping[str, str], on_gpus: bool) -> Witness:
     """What one process of a command shows; the command may have taken away what only says where things are."""
     evidence = document["evidence"]
-    given = evidence["variables"].get("sensitive", {})
-    kept = {name: value for name, value in kept.items() if is_stray(name) or name in given}
+    kept = _not_taken_away(kept, evidence)
     own = _set_by_itself(evidence, environment, kept)
     checks = check(_asked_of(evidence, environment, own, on_gpus), evidence, {**kept, **own})
     return Witness(document["pid"], tuple(document["argv"]), evidence, tuple(checks), own)
+
+
+def _not_taken_away(kept: Mapping[str, str], evidence: Mapping[str, Any]) -> dict[str, str]:
+    given = evidence["variables"].get("sensitive", {})
+    return {name: value for name, value in kept.items() if is_stray(name) or name in given}
 
 
 def any_on_gpus(evidence: Iterable[Mapping[str, Any]]) -> bool:
@@ -112,6 +116,7 @@ def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapp
     if "ranks" in sample:
         return _check_ranks(environment, sample, kept)
     is_own = "other_processes" in sample  # as the worker has it for every such command
+    kept = _not_taken_away(kept, sample["evidence"]) if is_own else kept
     own = _set_by_itself(sample["evidence"], environment, kept) if is_own else {}
     on_gpus = any_on_gpus([sample["evidence"], *(one["evidence"] for one in sample.get("other_processes", ()))])
     asked = _asked_of(sample["evidence"], environment, own, on_gpus)

@@ -26,6 +26,8 @@ DRIFT_P = 0.01
 NOTABLE_S = 0.1
 # Up to so many workloads of a run are named one by one.
 MOST_WORKLOADS = 4
+# When a command of a user's own leaves evidence.
+WITNESSED = "it must end by itself, in a Python that has imported torch and whose PYTHONPATH the command only adds to"
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,8 @@ def certainty(summary: Summary) -> list[Row]:
         if seen["inspection"]["unverified_packages"]:
             rows.append(Row("note", f"UNVERIFIED package: {seen['inspection']['unverified_packages']}", "bad"))
     for name in summary.unsteady:
-        rows.append(Row("warm-up", f"{name} was not steady within half of a sample: give more --warmup-steps", "bad"))
+        more = "--warmup-lines" if summary.plan.own else "--warmup-steps"
+        rows.append(Row("warm-up", f"{name} was not steady within half of a sample: give more {more}", "bad"))
     for one in summary.measured:
         if one.throttled_s > NOTABLE_S:
             rows.append(Row("note", f"{one.arm} was held back by its CPU quota for {one.throttled_s:.1f} s"))
@@ -372,7 +375,7 @@ def evidence(summary: Summary) -> list[Row]:
                 if not check.holds
             ]
             if one.unseen:
-                rows.append(Row("", f"{one.unseen}: it must end by itself, in a Python that has imported torch"))
+                rows.append(Row("", f"{one.unseen}: {WITNESSED}"))
         elif len(one.checks) > len(one.unverified) and not ranking.many(summary):
             count = f"({len(one.checks) - len(one.unverified)} of {len(one.checks)})"
             rows.append(Row("effect", f"{one.arm}: what it expects was observed in every sample {count}"))

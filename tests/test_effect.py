@@ -229,7 +229,8 @@ def test_a_library_that_complains(line):
 
 @pytest.mark.parametrize(
     "text", ["", "chatter about libgomp: all is well", "OMP: Info #276: omp_set_nested routine deprecated",
-             "<jemalloc>: -- Set conf value: thp:always"],
+             "<jemalloc>: -- Set conf value: thp:always",
+             "OMP: Warning #190: Forking a process while a parallel region is active is potentially unsafe."],
 )  # fmt: skip
 def test_other_output_is_no_complaint(text):
     assert seen({}, printed=text) == []

@@ -242,6 +242,14 @@ def test_a_worker_that_fails_is_recorded_and_reported(bench, simulation, events,
     assert events()[-1]["reason"] == "a worker failed"
 
 
+def test_workers_must_run_the_same_torch(bench, simulation, instant, events):
+    simulation.worker("mine", evidence={"torch": {"version": "2.14.0"}})
+    assert bench("mine").returncode == 1
+    (failure,) = events("failure")
+    said = "its torch is {}, and that of earlier samples was {}; start a new run"
+    assert failure["problem"] in (said.format("2.13.0", "2.14.0"), said.format("2.14.0", "2.13.0"))
+
+
 @pytest.mark.parametrize("name", ["code", "data", "initial_weights"])
 def test_workers_must_run_the_same_code_data_and_weights(bench, simulation, instant, events, name):
     simulation.worker("mine", digests={name: "f" * 64})

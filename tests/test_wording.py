@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import math
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
-from runner import report
+from runner import report, wording
+from runner.plan import OwnCommand
 from runner.summary import summarise
 from runner.wording import noise_floor, together
 from tests import records
@@ -318,8 +320,12 @@ def test_an_arm_that_never_becomes_steady():
     events = events_of()
     next(event for event in events if event["event"] == "design").update(warm_up={"baseline": 2}, unsteady=["baseline"])
     text = said(events)
-    assert "baseline was not steady within half of a sample" in text
+    assert "baseline was not steady within half of a sample: give more --warmup-steps" in text
     assert "steady after" not in text
+    summary = summarise(events)
+    own = OwnCommand(("python", "train.py"), "/a", None, "s", 0)
+    texts = [row.text for row in wording.certainty(replace(summary, plan=replace(summary.plan, own=own)))]
+    assert "baseline was not steady within half of a sample: give more --warmup-lines" in texts
 
 
 def test_a_profile_that_its_quota_held_back():

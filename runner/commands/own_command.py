@@ -16,7 +16,7 @@ from runner.dataset import DataSet
 from runner.errors import InputError
 from runner.plan import OwnCommand
 from runner.suggestion import suggestion
-from runner.worker.metric import SECONDS, MetricError, parse
+from runner.worker.metric import PER_SECOND, SECONDS, MetricError, parse
 from runner.worker.workloads import WORKLOADS, find
 from runner.yamlfile import YamlFile
 
@@ -161,7 +161,10 @@ def _require_metric(text: str, unit: str | None) -> None:
     """Raises MetricError."""
     if not text:
         raise MetricError("is empty; give a regular expression, or a path as $.step_time")
-    if parse(text).is_clock and unit is not None:
+    metric = parse(text)
+    if metric.is_rate and unit is None:
+        raise MetricError(f"has a number in each second, and would be taken for seconds; give the unit {PER_SECOND}")
+    if metric.is_clock and unit is not None:
         raise MetricError(
             "has no group that could be a number with a unit; put one around the number, or leave the unit out"
         )

@@ -40,7 +40,7 @@ class Seen:
         self._mapped = mapped
 
     def wrong(self, environment: Mapping[str, Any]) -> list[str]:
-        """What of an environment (as JSON) it was not given, one text each."""
+        """What of an environment (as JSON) it was not given, one text each. The witness stands in PYTHONPATH too."""
         variables = started_with(self._block.decode(errors="surrogateescape"))
         missing = [
             f"{library} is not mapped"
@@ -51,7 +51,7 @@ class Seen:
         return missing + [
             f"{name} is {seen}, not {value}"
             for name, value, seen in given
-            if seen != value and not (name == PRELOAD and adds_to(seen, value))
+            if seen != value and name != "PYTHONPATH" and not (name == PRELOAD and adds_to(seen, value))
         ]
 
 

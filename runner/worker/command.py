@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -86,7 +87,8 @@ class _Watched:
 
     def line(self, text: bytes, at_s: float) -> None:
         line = text.decode(errors="replace")
-        self.last_line = line.strip() or self.last_line
+        if any(map(str.isalnum, line)):  # and no border around what torchrun says
+            self.last_line = line.strip()
         if len(self.complaints) < COMPLAINTS and COMPLAINT.match(line):
             self.complaints[line.strip()] = None
         if self.readings is not None:
@@ -149,6 +151,7 @@ def _run(argv: Sequence[str], folder: str, evidence_folder: str, readings: Readi
     environment = {
         **os.environ,
         "PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"),
+        "ENVKIT_WHOLE_LINES": "1",
         "PYTHONPATH": f"{WITNESS}:{earlier}" if earlier else str(WITNESS),
         "ENVKIT_EVIDENCE": evidence_folder,
     }
@@ -274,12 +277,15 @@ def _not_started(program: str, folder: str, error: OSError) -> str:
     if not Path(folder).is_dir():
         return f"found no folder {folder} to start the command in"
     if isinstance(error, FileNotFoundError):
+        if "/" in program and Path(folder, program).exists():
+            return f"could not start '{program}': its first line names an interpreter that is not there"
         where = f"from {folder}" if "/" in program else f"in PATH; is it ./{program}, or not installed"
         return f"found no command '{program}' {where}"
-    return f"could not start the command '{program}': {error.strerror}"
+    mends = {errno.EACCES: f"; chmod +x {program}", errno.ENOEXEC: "; its first line must be one like #!/bin/sh"}
+    return f"could not start the command '{program}': {error.strerror}{mends.get(error.errno or 0, '')}"
 
 
-def _of_files(named: dict[str, str], argv: Sequence[str], folder: str) -> dict[str, str]:
+def _of_files(named: dict[str, files.Content], argv: Sequence[str], folder: str) -> dict[str, str]:
     return {f"file {name}": digest for name, digest in files.unchanged(named, argv, Path(folder)).items()}
 
 

@@ -5,13 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 # Larger files are known by their size and time: to read them would push others out of the page cache.
 READ_BYTES = 64 * 2**20
 
 
-def named(argv: Sequence[str], folder: Path) -> dict[str, str]:
-    """SHA-256 by name of the files that ``argv`` names: ``train.py``, ``--config=x.yaml`` or ``-m package.train``."""
+class Content(NamedTuple):
+    """``digest`` is the SHA-256; ``stamp`` changes with each write, also of the same once more."""
+
+    digest: str
+    stamp: tuple[int, int]
+
+
+def named(argv: Sequence[str], folder: Path) -> dict[str, Content]:
+    """By name the files that ``argv`` names: ``train.py``, ``--config=x.yaml`` or ``-m package.train``."""
     names = []
     for earlier, word in zip(("", *argv), argv, strict=False):
         if earlier == "-m":
@@ -20,26 +28,26 @@ def named(argv: Sequence[str], folder: Path) -> dict[str, str]:
         names += [word, word.partition("=")[2]]
     found = {}
     for name in dict.fromkeys(names):
-        digest = _digest(folder / name) if name else None
-        if digest is not None:
-            found[name] = digest
+        content = _content(folder / name) if name else None
+        if content is not None:
+            found[name] = content
     return found
 
 
-def unchanged(before: Mapping[str, str], argv: Sequence[str], folder: Path) -> dict[str, str]:
-    """Those whose content is what it was ``before``: a file that the command writes to is not what it is made of."""
+def unchanged(before: Mapping[str, Content], argv: Sequence[str], folder: Path) -> dict[str, str]:
+    """SHA-256 by name of those that are as they were ``before``: what the command writes to is not its own part."""
     after = named(argv, folder)
-    return {name: digest for name, digest in before.items() if after.get(name) == digest}
+    return {name: content.digest for name, content in before.items() if after.get(name) == content}
 
 
-def _digest(path: Path) -> str | None:
+def _content(path: Path) -> Content | None:
     """None for what is no file that can be read."""
     try:
         if not path.is_file():
             return None
         about = path.stat()
-        if about.st_size > READ_BYTES:
-            return hashlib.sha256(f"{about.st_size} {about.st_mtime_ns}".encode()).hexdigest()
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        large = about.st_size > READ_BYTES
+        content = f"{about.st_size} {about.st_mtime_ns}".encode() if large else path.read_bytes()
+        return Content(hashlib.sha256(content).hexdigest(), (about.st_mtime_ns, about.st_ino))
     except (OSError, ValueError):  # no permission, or a word that can't be a file's name
         return None

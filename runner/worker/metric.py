@@ -17,13 +17,21 @@ PER_SECOND = "per-second"
 # What a number in each unit has to be multiplied with to be seconds; a rate is turned round.
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, PER_SECOND: 1.0}
 # A part of a path: a key, or the number of an item.
-PART = re.compile(r"\.([\w-]+)|\[(\d+)\]")
+PART = re.compile(r"""\.([\w-]+)|\[(\d+)\]|\['([^']+)'\]|\["([^"]+)"\]""")
 # What terminals take as a command, for colours and for moving in a progress bar (ECMA-48, section 5.4).
 CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 # 1,234.5 as logs of fast training have it; 0,123 has a decimal comma.
 GROUPED = re.compile(r"[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
-# What a metric counts in each second. Below one of them tqdm turns it round (``format_meter`` in its source).
+# What a metric counts in each second, and how long each takes: tqdm changes from one to the other where that is one
+# second (``format_meter`` in its source).
 COUNTED = re.compile(r"([A-Za-z]\w*)/s\b")
+TIMED = re.compile(r"(?<!\w)s/([A-Za-z]\w*)")
+# The same with the number that is read right before it.
+RATE = re.compile(r"\)(?:\\s|[\s?*+])*[A-Za-z]\w*/s\b")
+# What goes on with a number, where a metric ends with a part of it, or went before, where one begins with a part.
+EXPONENT, THOUSANDS = re.compile(r"[eE][+-]?\d"), re.compile(r",\d{3}(?!\d)")
+ENDS_IN_A_PART, ENDS_IN_THOUSANDS = re.compile(r"\d\.?$"), re.compile(r"\d,$")
+FEW_DIGITS, THREE_DIGITS = re.compile(r"[1-9]\d{0,2}"), re.compile(r"\d{3}(?!\d)")
 # More of the lines than this that are turned round are not left out: they are the slow steps. An outer bar has few.
 MOST_TURNED = 0.2
 LONGEST_SHOWN = 120
@@ -43,7 +51,7 @@ class NotMeasured(ValueError):
 class Metric:
     """``expression`` or ``path``, one of the two. ``text`` is what was given for it.
 
-    ``turned`` finds the lines of a bar whose rate is turned round.
+    ``turned`` finds the lines of a bar that has a rate where the others have a time, or a time where they have a rate.
     """
 
     text: str
@@ -51,6 +59,11 @@ class Metric:
     path: tuple[str | int, ...]
     unit: str
     turned: re.Pattern[str] | None = None
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether the number is followed by ``it/s`` or the like."""
+        return not self.is_clock and RATE.search(_plain(self.text)) is not None
 
     @property
     def is_clock(self) -> bool:
@@ -71,14 +84,21 @@ def parse(text: str, unit: str = "s") -> Metric:
         raise MetricError(f"has {expression.groups} groups, and one can be a step's time; write the others (?:…)")
     if expression.search("") is not None:
         raise MetricError("matches an empty line, and so every line; say more of what ends a step")
-    counted = COUNTED.search(re.sub(r"\\.", "  ", text)) if unit == PER_SECOND else None
+    shows = {PER_SECOND: COUNTED, "s": TIMED}.get(unit)
+    counted = shows.search(_plain(text)) if shows and expression.groups else None
     if counted is None:
         return Metric(text, expression, (), unit)
+    other = f"s/{counted[1]}" if unit == PER_SECOND else f"{counted[1]}/s"
     try:
-        turned = re.compile(f"{text[: counted.start()]}s/{counted[1]}{text[counted.end() :]}")
+        turned = re.compile(f"{text[: counted.start()]}{other}{text[counted.end() :]}")
     except re.error:
         turned = None
     return Metric(text, expression, (), unit, turned)
+
+
+def _plain(expression: str) -> str:
+    """A regular expression, as long as it was, with blanks for what has a backslash before it; but a blank is one."""
+    return re.sub(r"\\.", "  ", expression)
 
 
 def _path(text: str) -> tuple[str | int, ...]:
@@ -88,9 +108,10 @@ def _path(text: str) -> tuple[str | int, ...]:
         match = PART.match(text, at)
         if match is None:
             raise MetricError(
-                f"is no path at position {at + 1} ('{text[at:]}'); write it like $.train.step_time or $.times[0]"
+                f"is no path at position {at + 1} ('{text[at:]}'); write it like $.train.step_time, $.times[0] "
+                "or $['a/b']"
             )
-        parts.append(match.group(1) if match.group(2) is None else int(match.group(2)))
+        parts.append(int(match[2]) if match[2] is not None else next(filter(None, (match[1], match[3], match[4]))))
         at = match.end()
     if not parts:
         raise MetricError("names no key; write it like $.train.step_time")
@@ -136,6 +157,11 @@ class Readings:
         """What the metric finds in the line: text or a value, or None for nothing."""
         if self.metric.expression is not None:
             match = self.metric.expression.search(line)
+            if match and not self.metric.is_clock and match[1] and _is_cut(match):
+                raise NotMeasured(
+                    f"can't read a step's time: '{self.metric.text}' cuts the number in '{shown(self.last_line)}' at "
+                    rf"'{match[1]}'; let it match all of that, as (\S+) does"
+                )
             return match and match.group(self.metric.expression.groups)
         if not line.lstrip().startswith("{"):
             return None
@@ -158,11 +184,14 @@ class Readings:
                 f"found no step: the command printed nothing for {metric} to match; let it print its steps"
             )
         if self.metric.turned is not None and self.turned > MOST_TURNED * (self.turned + len(self.seconds)):
-            mend = f"match '{self.metric.turned.pattern}' with the unit s"
+            is_rate = self.metric.unit == PER_SECOND
+            mend = f"match '{self.metric.turned.pattern}' with the unit {'s' if is_rate else PER_SECOND}"
             mend = "let it print a time for each step, and match that" if self.seconds else mend
+            time, rate, side = "the seconds of a step", "a rate", "below" if is_rate else "above"
+            have, has = (time, rate) if is_rate else (rate, time)
             raise NotMeasured(
-                f"can't time the steps: {self.turned} of {self.turned + len(self.seconds)} lines have the seconds of a "
-                f"step where {metric} has a rate, as bars do below one step in a second; {mend}"
+                f"can't time the steps: {self.turned} of {self.turned + len(self.seconds)} lines have {have} where "
+                f"{metric} has {has}, as bars do {side} one step in a second; {mend}"
             )
         if not self.seconds:
             once = self._arrived is not None
@@ -184,6 +213,19 @@ class Readings:
                 "holds its output back; let it flush each line (stdbuf -oL), or print a time and match that"
             )
         return self.seconds[:warmup], counted
+
+
+def _is_cut(match: re.Match[str]) -> bool:
+    """Whether the group has the beginning or the end of a number, and the expression nothing beside it."""
+    before, number, after = match.string[: match.start(1)], match[1], match.string[match.end(1) :]
+    goes_on = EXPONENT.match(after) or (FEW_DIGITS.fullmatch(number) and THOUSANDS.match(after))
+    if goes_on and match.end(1) == match.end() and number[-1:].isdigit():
+        return True
+    if match.start(1) > match.start() or not number[:1].isdigit():
+        return False
+    return ENDS_IN_A_PART.search(before) is not None or bool(
+        ENDS_IN_THOUSANDS.search(before) and THREE_DIGITS.match(number)
+    )
 
 
 def _seconds(found: Any, unit: str, line: str, may_be_0: bool) -> float:

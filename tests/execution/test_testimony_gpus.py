@@ -7,6 +7,7 @@ import json
 import pytest
 
 from runner.environment import Environment
+from runner.execution.onlooker import Seen
 from runner.execution.testimony import read, verdict
 from runner.sample_effect import check_sample
 
@@ -54,6 +55,26 @@ def test_a_sample_of_a_command_is_judged_alike():
     assert checks == {"openmp.runtime": True}
     alone = {"evidence": evidence(LAUNCHER), "stderr": ""}
     assert [one.key for one in check_sample(NCCL_LOG, alone, {}) if not one.holds] == ["nccl.log"]
+
+
+def test_a_command_may_take_away_what_only_says_where_things_are():
+    """Its main process as well as the others; what is left of it has to be as it was."""
+    kept = {"CUDA_VISIBLE_DEVICES": "0", "OMP_DYNAMIC": "true"}
+    seen = evidence(RANK)
+    seen["variables"]["sensitive"] = {"OMP_DYNAMIC": "true"}
+    sample = {"evidence": seen, "stderr": "", "other_processes": []}
+    assert [one.key for one in check_sample(NCCL_LOG, sample, kept) if not one.holds] == []
+    seen["variables"]["sensitive"] = {"CUDA_VISIBLE_DEVICES": "0"}
+    assert [one.key for one in check_sample(NCCL_LOG, sample, kept) if not one.holds] == ["variable OMP_DYNAMIC"]
+
+
+def test_a_profile_s_pythonpath_stands_behind_the_witness():
+    mine = {"profile": "mine", "preload": {}, "variables": {"PYTHONPATH": "/x", "OMP_DYNAMIC": "true"}, "expect": {}}
+    seen = Seen(["./program"], b"PYTHONPATH=/witness:/x\0OMP_DYNAMIC=true\0", frozenset())
+    assert seen.wrong(mine) == []
+    assert Seen(["./program"], b"PYTHONPATH=/witness:/x\0", frozenset()).wrong(mine) == [
+        "OMP_DYNAMIC is not set, not true"
+    ]
 
 
 ONE_QUEUE = Environment("gpu-one-queue", "", {}, {}, (), {"gpu.one_queue": True}, "same")

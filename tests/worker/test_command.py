@@ -185,7 +185,17 @@ def test_a_command_that_is_not_there(refused, tmp_path):
     assert refused("", argv=["train-it"]) == "found no command 'train-it' in PATH; is it ./train-it, or not installed"
     assert refused("", argv=["./train-it"]) == f"found no command './train-it' from {tmp_path}"
     (tmp_path / "train-it").write_text("")
-    assert refused("", argv=["./train-it"]) == "could not start the command './train-it': Permission denied"
+    assert refused("", argv=["./train-it"]) == (
+        "could not start the command './train-it': Permission denied; chmod +x ./train-it"
+    )
+    (tmp_path / "train-it").chmod(0o755)
+    assert refused("", argv=["./train-it"]) == (
+        "could not start the command './train-it': Exec format error; its first line must be one like #!/bin/sh"
+    )
+    (tmp_path / "train-it").write_text("#!/bin/bash\r\necho\r\n")
+    assert refused("", argv=["./train-it"]) == (
+        "could not start './train-it': its first line names an interpreter that is not there"
+    )
     assert refused("true", folder=tmp_path / "gone") == f"found no folder {tmp_path}/gone to start the command in"
 
 
@@ -335,6 +345,17 @@ def test_the_time_that_evidence_takes_is_no_training(run):
     whole = script.replace("}}", '}, "seconds": 1000}')
     document = run(f"sleep 0.2; {whole}").document
     assert document["step_s"][0] < 0.001
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [({}, "False True"), ({"PYTHONUNBUFFERED": "1"}, "False True"), ({"PYTHONUNBUFFERED": ""}, "False False")],
+)
+def test_a_line_is_written_at_once_and_in_one_piece(run, monkeypatch, given, seen):
+    """Else several ranks write between each other's parts of a line. Who asks for buffers has them."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    script = "import sys; print(sys.stdout.write_through, sys.stdout.line_buffering)"
+    assert f"{seen}\n" in run("", argv=[sys.executable, "-c", script], **given).stderr
 
 
 def test_complaints_of_libraries_stay_in_sight(run):

@@ -26,17 +26,21 @@ def test_files_by_their_name(tmp_path, argv, found):
     for name in ("train.py", "package/train.py", "conf/a.yaml"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("content")
-    assert files.named(argv, tmp_path) == dict.fromkeys(found, sha("content"))
+    named = files.named(argv, tmp_path)
+    assert {name: content.digest for name, content in named.items()} == dict.fromkeys(found, sha("content"))
 
 
 def test_what_a_command_writes_is_not_what_it_is_made_of(tmp_path):
-    argv = ["python", "train.py", "--log", "out.log", "--save", "model.pt"]
+    argv = ["python", "train.py", "--log", "out.log", "--save", "model.pt", "--once-more", "same.pt"]
     (tmp_path / "train.py").write_text("code")
     (tmp_path / "out.log").write_text("first run\n")
+    (tmp_path / "same.pt").write_text("weights")
     before = files.named(argv, tmp_path)
-    assert before.keys() == {"train.py", "out.log"}
+    assert before.keys() == {"train.py", "out.log", "same.pt"}
     (tmp_path / "out.log").write_text("first run\nsecond run\n")
     (tmp_path / "model.pt").write_text("weights")
+    (tmp_path / "same.pt").unlink()
+    (tmp_path / "same.pt").write_text("weights")
     assert files.unchanged(before, argv, tmp_path) == {"train.py": sha("code")}
 
 
@@ -44,6 +48,6 @@ def test_a_large_file_is_known_by_its_size_and_time(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "READ_BYTES", 3)
     (tmp_path / "data").write_text("large")
     (first,) = files.named(["data"], tmp_path).values()
-    assert first != sha("large")
+    assert first.digest != sha("large")
     (tmp_path / "data").write_text("larger")
     assert files.named(["data"], tmp_path) != {"data": first}

@@ -27,6 +27,12 @@ def readings(metric, *lines, unit="s", every_s=0.5):
         ("$.step_time", "s", '{"step": 3, "step_time": 0.5}', 0.5),
         ("$.train.times[1].seconds", "s", '{"train": {"times": [1, {"seconds": 0.25}]}}', 0.25),
         ("$.rate", "per-second", '  {"rate": "4"}', 0.25),
+        ("$['train/step_time']", "s", '{"train/step_time": 0.25}', 0.25),
+        ('$.times["a.b"][0]', "s", '{"times": {"a.b": [0.25]}}', 0.25),
+        (r"^([\d.]+)", "s", "0.25,123,7", 0.25),
+        (r"([\d.]+)$", "s", "12,0.25", 0.25),
+        (r",(\d+)$", "ms", "12,250", 0.25),
+        (r"^(\d+),", "ms", "250,123", 0.25),
         (r"time (\d+)", "s", "\x1b[32mtime\x1b[0m \x1b[1m7\x1b[0m", 7),
     ],
 )
@@ -68,6 +74,32 @@ def test_a_bar_that_turns_its_rate_round_is_not_timed_by_its_fast_steps_alone():
     with pytest.raises(NotMeasured, match="2 of 2 lines") as error:
         always.split(0)
     assert str(error.value).endswith(r"; match '([\d.]+)s/it' with the unit s")
+
+
+def test_a_bar_that_turns_its_times_round_is_not_timed_by_its_slow_steps_alone():
+    lines = [BAR.format(shown) for shown in ("1.02s/it", "1.05it/s", "1.2it/s", "1.01s/it")]
+    found = readings(r"([\d.]+)s/it", *lines)
+    assert found.seconds == [1.02, 1.01]
+    said = "2 of 4 lines have a rate where .* has the seconds of a step, as bars do above one step in a second; let it"
+    with pytest.raises(NotMeasured, match=said):
+        found.split(0)
+    with pytest.raises(NotMeasured, match="2 of 2 lines") as error:
+        readings(r"([\d.]+)s/it", *lines[1:3]).split(0)
+    assert str(error.value).endswith(r"; match '([\d.]+)it/s' with the unit per-second")
+
+
+@pytest.mark.parametrize(
+    ("metric", "line", "part"),
+    [
+        (r"time=([\d.]+)", "time=9.5e-05", "9.5"),
+        (r"time ([\d.]+)", "time 1,234.5 ms", "1"),
+        (r"([\d.]+) ms", "took 1,234.5 ms", "234.5"),
+        (r"(\d+) ms", "took 12.5 ms", "5"),
+    ],
+)
+def test_a_part_of_a_number_is_no_reading(metric, line, part):
+    with pytest.raises(NotMeasured, match=f"cuts the number in '{line}' at '{part}'"):
+        readings(metric, line)
 
 
 def test_slow_steps_that_are_left_out_as_warm_up_may_turn_the_rate_round():
@@ -112,9 +144,9 @@ def test_what_a_line_is_indented_by_counts():
         (r"(\d+) of (\d+)", "has 2 groups, and one can be a step's time; write the others (?:…)"),
         (".*", "matches an empty line, and so every line; say more of what ends a step"),
         ("$", "names no key; write it like $.train.step_time"),
-        ("$.a..b", "is no path at position 4 ('..b'); write it like $.train.step_time or $.times[0]"),
-        ("$.a[x]", "is no path at position 4 ('[x]'); write it like $.train.step_time or $.times[0]"),
-        ("$step", "is no path at position 2 ('step'); write it like $.train.step_time or $.times[0]"),
+        ("$.a..b", "is no path at position 4 ('..b'); write it like $.train.step_time, $.times[0] or $['a/b']"),
+        ("$.a[x]", "is no path at position 4 ('[x]'); write it like $.train.step_time, $.times[0] or $['a/b']"),
+        ("$step", "is no path at position 2 ('step'); write it like $.train.step_time, $.times[0] or $['a/b']"),
     ],
 )
 def test_what_is_no_metric(metric, problem):

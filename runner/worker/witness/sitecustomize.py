@@ -7,6 +7,7 @@ DataLoader's worker, which has one thread by design. Nothing but the standard li
 before the program's end, and the program's own ``sitecustomize`` still runs. It must be harmless to any Python 3.
 """
 
+import io
 import os
 import sys
 
@@ -88,6 +89,15 @@ def _import_the_programs_own() -> None:
         found.loader.exec_module(module)
 
 
+def _print_whole_lines() -> None:
+    """What PYTHONUNBUFFERED alone does is to write each part of a print, between which other ranks may write theirs."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.write_through:
+            stream.reconfigure(line_buffering=True, write_through=False)
+
+
+if os.environ.get("ENVKIT_WHOLE_LINES"):
+    _print_whole_lines()
 if os.environ.get("ENVKIT_EVIDENCE"):
     _watch(os.environ["ENVKIT_EVIDENCE"])
 _import_the_programs_own()
