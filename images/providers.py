@@ -22,7 +22,7 @@ from pathlib import Path
 LIBRARIES: dict[str, tuple[tuple[str, ...], str | None]] = {
     "jemalloc": (("libjemalloc.so.2",), "jemalloc"),
     "tcmalloc": (("libtcmalloc.so.4", "libtcmalloc_minimal.so.4"), "gperftools"),
-    "mimalloc": (("libmimalloc.so.2", "libmimalloc.so"), None),
+    "mimalloc": (("libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so"), None),
     "llvm-openmp": (("libomp.so", "libomp.so.5"), None),
     "intel-openmp": (("libiomp5.so",), None),
 }

@@ -43,5 +43,6 @@ def dockerfile(resolved: Resolved) -> str:
     for name, value in environment.variables.items():
         text += f'ENV {name}="{ESCAPED.sub(lambda found: chr(92) + found.group(), value)}"\n'
     if environment.prefix:
+        text += "# An ENTRYPOINT takes the CMD of the image below it away: repeat that after this line.\n"
         text += f"ENTRYPOINT {json.dumps(environment.prefix)}\n"
     return text

@@ -15,7 +15,7 @@ FILE_NAMES: dict[str, tuple[str, ...]] = {
     "llvm-openmp": ("libomp.so", "libomp.so.5"),
     "jemalloc": ("libjemalloc.so.2",),
     "tcmalloc": ("libtcmalloc.so.4", "libtcmalloc_minimal.so.4"),
-    "mimalloc": ("libmimalloc.so.2", "libmimalloc.so"),
+    "mimalloc": ("libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so"),
     "mkl-dispatch": ("libmkl-dispatch.so",),
     "flush-to-zero": ("libflush-to-zero.so",),
 }
@@ -45,6 +45,8 @@ def locate(folders: Sequence[Path]) -> dict[str, dict[str, Any]]:
     for name, file_names in FILE_NAMES.items():
         candidates = [folder / file_name for file_name in file_names for folder in folders]
         paths = [candidate for candidate in candidates if candidate.is_file()]
+        if name == "intel-openmp":  # LLVM's calls itself that too, by a link, for programs that were built for Intel's
+            paths = [path for path in paths if not path.resolve().name.startswith("libomp")]
         if paths:
             digests = {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
             mine = digests[paths[0]]

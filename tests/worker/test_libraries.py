@@ -30,6 +30,7 @@ def folders(tmp_path):
         # the preferred file name comes before the order of folders
         (["one/libtcmalloc_minimal.so.4", "two/libtcmalloc.so.4"], "two/libtcmalloc.so.4"),
         (["one/libtcmalloc_minimal.so.4"], "one/libtcmalloc_minimal.so.4"),
+        (["one/libmimalloc.so.3"], "one/libmimalloc.so.3"),
     ],
 )
 def test_the_first_that_is_preferred(folders, tmp_path, files, found):
@@ -47,6 +48,14 @@ def test_the_same_content_twice_is_one_version(folders, tmp_path):
     found = folders("one/libjemalloc.so.2", "two/libjemalloc.so.2")
     (tmp_path / "two/libjemalloc.so.2").write_text("one/libjemalloc.so.2")
     assert locate(found)["jemalloc"]["others"] == []
+
+
+def test_llvms_library_is_not_intels_for_a_link_of_that_name(folders, tmp_path):
+    searched = folders("one/libomp.so.5", "two/libiomp5.so")
+    (tmp_path / "one/libiomp5.so").symlink_to("libomp.so.5")
+    assert locate(searched)["intel-openmp"]["path"] == str(tmp_path / "two/libiomp5.so")
+    (tmp_path / "two/libiomp5.so").unlink()
+    assert locate([tmp_path / "one"]).keys() == {"llvm-openmp"}
 
 
 def test_what_is_not_there_is_left_out(folders):
