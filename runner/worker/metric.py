@@ -29,7 +29,7 @@ TIMED = re.compile(r"(?<!\w)s/([A-Za-z]\w*)")
 # The same with the number that is read right before it.
 RATE = re.compile(r"\)(?:\\s|[\s?*+])*[A-Za-z]\w*/s\b")
 # What goes on with a number, where a metric ends with a part of it, or went before, where one begins with a part.
-EXPONENT, THOUSANDS = re.compile(r"[eE][+-]?\d"), re.compile(r",\d{3}(?!\d)")
+GOES_ON, THOUSANDS = re.compile(r"\.\d|[eE][+-]?\d"), re.compile(r",\d{3}(?!\d)")
 ENDS_IN_A_PART, ENDS_IN_THOUSANDS = re.compile(r"\d\.?$"), re.compile(r"\d,$")
 FEW_DIGITS, THREE_DIGITS = re.compile(r"[1-9]\d{0,2}"), re.compile(r"\d{3}(?!\d)")
 # More of the lines than this that are turned round are not left out: they are the slow steps. An outer bar has few.
@@ -218,7 +218,7 @@ class Readings:
 def _is_cut(match: re.Match[str]) -> bool:
     """Whether the group has the beginning or the end of a number, and the expression nothing beside it."""
     before, number, after = match.string[: match.start(1)], match[1], match.string[match.end(1) :]
-    goes_on = EXPONENT.match(after) or (FEW_DIGITS.fullmatch(number) and THOUSANDS.match(after))
+    goes_on = GOES_ON.match(after) or (FEW_DIGITS.fullmatch(number) and THOUSANDS.match(after))
     if goes_on and match.end(1) == match.end() and number[-1:].isdigit():
         return True
     if match.start(1) > match.start() or not number[:1].isdigit():
