@@ -130,7 +130,7 @@ def test_nothing_is_noted_when_all_has_ended(shell):
 
 
 def test_a_session_is_noted_while_it_runs(shell, tmp_path):
-    outcome = shell(f"echo $$; ls {notes()}")
+    outcome = shell(f'echo $$; until [ -n "$(ls {notes()})" ]; do sleep 0.02; done; ls {notes()}')
     session, noted = outcome.stdout.split()
     assert session == noted
 
