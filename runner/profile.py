@@ -26,13 +26,13 @@ Numerics = Literal["same", "may-differ"]
 # Where `expect` can look in the worker's evidence. Those that end in a dot take a setting's name after it.
 EXPECTABLE = (
     "openmp.runtime", "openmp.max_threads", "openmp.proc_bind", "openmp.places", "openmp.blocktime_ms",
-    "openmp.settings.", "malloc.allocator", "malloc.settings.", "memory.huge_pages", "memory.numa_policy",
-    "threads.pinned_cpus", "onednn.isa", "onednn.implementation", "onednn.fpmath", "mkl.max_threads", "mkl.dispatch",
-    "torch.num_threads", "torch.interop_threads", "torch.deterministic", "torch.matmul_precision",
-    "torch.huge_page_tensors", "gpu.count", "gpu.module_loading", "gpu.settings.", "gpu.expandable_segments",
-    "gpu.tf32_products", "gpu.tf32_convolutions", "gpu.cublas_workspace_bytes", "gpu.work_queues", "gpu.one_queue",
-    "nccl.log", "nccl.network", "nccl.interfaces", "nccl.transports", "nccl.channels", "nccl.algorithms",
-    "nccl.protocols", "nccl.settings.",
+    "openmp.wait_policy", "openmp.settings.", "malloc.allocator", "malloc.settings.", "memory.huge_pages",
+    "memory.numa_policy", "threads.pinned_cpus", "onednn.isa", "onednn.implementation", "onednn.fpmath",
+    "mkl.max_threads", "mkl.dispatch", "torch.num_threads", "torch.interop_threads", "torch.deterministic",
+    "torch.matmul_precision", "torch.huge_page_tensors", "gpu.count", "gpu.module_loading", "gpu.settings.",
+    "gpu.expandable_segments", "gpu.tf32_products", "gpu.tf32_convolutions", "gpu.cublas_workspace_bytes",
+    "gpu.work_queues", "gpu.one_queue", "nccl.log", "nccl.network", "nccl.interfaces", "nccl.transports",
+    "nccl.channels", "nccl.algorithms", "nccl.protocols", "nccl.settings.",
 )  # fmt: skip
 VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # Any facts do to check an expression; 1 can't be divided to zero by min and max.

@@ -25,6 +25,9 @@ PROC_BIND = {0: "false", 1: "true", 2: "primary", 3: "close", 4: "spread", 5: "i
 # The CPUs that the process might run on before a runtime was loaded, which may bind the first thread.
 STARTED_ON = os.sched_getaffinity(0)
 DISPLAY = "import ctypes, os, sys; os.sched_setaffinity(0, map(int, sys.argv[2:])); ctypes.CDLL(sys.argv[1])"
+# OMP_WAIT_POLICY=active, as libgomp (looks before a thread sleeps) and the kmp runtimes (milliseconds) take it.
+ALWAYS_LOOKS = 30_000_000_000
+ALWAYS_MS = 2_147_483
 SETTING = re.compile(r"^\s*(?:\[\w+\]\s*)?(\w+)\s*=\s*'?(.*?)'?\s*$")
 
 
@@ -51,6 +54,7 @@ def probe() -> dict[str, Any]:
         "proc_bind": None,
         "places": None,
         "blocktime_ms": None,
+        "wait_policy": None,
         "settings": {},
     }
     if active is None:
@@ -62,7 +66,23 @@ def probe() -> dict[str, Any]:
     if origin("kmp_get_blocktime") == active:
         result["blocktime_ms"] = function("kmp_get_blocktime")()
     result["settings"] = parse_display(_display(active))
+    result["wait_policy"] = wait_policy(result["settings"].get("GOMP_SPINCOUNT"), result["blocktime_ms"])
     return result
+
+
+def wait_policy(spin_count: str | None, blocktime_ms: int | None) -> str | None:
+    """``passive`` where waiting threads sleep at once, ``active`` where they always spin, else ``neither``.
+
+    From how long they really spin, as all runtimes print ``OMP_WAIT_POLICY='PASSIVE'`` where it is not set. None where
+    a runtime says nothing of it.
+    """
+    if blocktime_ms is not None:
+        spins, always = blocktime_ms, ALWAYS_MS
+    elif spin_count is not None and spin_count.isdigit():
+        spins, always = int(spin_count), ALWAYS_LOOKS
+    else:
+        return None
+    return "passive" if spins == 0 else "active" if spins >= always else "neither"
 
 
 def _display(library: str) -> str:

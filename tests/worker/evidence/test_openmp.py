@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.worker.evidence.openmp import wait_policy
 from tests.conftest import PROJECT
 
 PROBE = """
@@ -42,6 +43,31 @@ def test_the_runtime_that_runs(probed):
     assert (found["runtime"], found["max_threads"], found["proc_bind"]) == ("gnu", 3, "false")
     assert found["settings"]["GOMP_SPINCOUNT"] == "7"
     assert found["blocktime_ms"] is None
+
+
+@pytest.mark.parametrize(
+    ("given", "policy"),
+    [
+        ({}, "neither"),
+        ({"OMP_WAIT_POLICY": "passive"}, "passive"),
+        ({"OMP_WAIT_POLICY": "active"}, "active"),
+        ({"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "1000"}, "neither"),
+        ({"GOMP_SPINCOUNT": "infinite"}, "active"),
+        ({"OMP_WAIT_POLICY": "pasive"}, "neither"),
+    ],
+)
+def test_how_threads_wait(probed, given, policy):
+    """By what they do: libgomp prints OMP_WAIT_POLICY = 'PASSIVE' in all but two of these."""
+    assert probed(**given)["wait_policy"] == policy
+
+
+@pytest.mark.parametrize(
+    ("blocktime_ms", "policy"),
+    [(0, "passive"), (200, "neither"), (2147483, "active"), (2147483647, "active"), (None, None)],
+)
+def test_how_threads_of_intels_and_llvms_runtimes_wait(blocktime_ms, policy):
+    """The active ones as Intel's of 2026 and LLVM 14 have them for OMP_WAIT_POLICY=active."""
+    assert wait_policy(None, blocktime_ms) == policy
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one CPU to bind to")
