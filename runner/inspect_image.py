@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runner.engines.base import Engine, Task
+from runner.engines.limits import require_in_force
 from runner.errors import InputError
 from runner.worker.gpus import CHOOSING
 
@@ -24,7 +25,7 @@ def inspect(
     ``gpus`` says whether it is for training on GPUs, which are then looked for; where that is open (None), they are
     looked for where nothing must be done to see them.
 
-    Raises InputError if it can't run or has no torch."""
+    Raises InputError if it can't run or has no torch, and where a limit that was asked for is not in force."""
     look = engine.name == "local" if gpus is None else gpus
     looking = [argument for command in commands for argument in ("--command", command)]
     looking += [*(["--contents"] if contents else []), *(["--gpus"] if look else [])]
@@ -44,4 +45,5 @@ def inspect(
         raise InputError(f"{image}: printed no description of itself; is it a Python interpreter?") from None
     if torch is None:
         raise InputError(f"{image}: has no torch; install it there, or name another interpreter with --python")
+    require_in_force(engine.given, engine.name, inspection)
     return inspection

@@ -21,6 +21,7 @@ class InstantEngine:
 
     def __init__(self, simulation: Simulation) -> None:
         self._folder = simulation.folder
+        self.given = EngineOptions()
         self.takes_s = 1.0
 
     def __call__(self, options: EngineOptions) -> InstantEngine:

@@ -55,4 +55,6 @@ class InstantImages:
         named = str(getattr(options, self._option))
         if named not in self._images:
             raise InputError(f"there is no image '{named}'; build it")
-        return self._images[named]
+        image = self._images[named]
+        image.given = options
+        return image

@@ -35,6 +35,7 @@ def inspection(commands: list[str], replaced: dict) -> dict:
             "usable_cpus": 4, "physical_cores": 2, "numa_nodes": 1, "affinity_cpus": 4, "online_cpus": 4,
             "cpu_quota": None, "smt": True,
         },
+        "memory_limit": None,
         "fingerprint": {
             "cpu_model": "Simulated CPU", "cpu_numbers": "model 1", "architecture": "x86_64", "microcode": None,
             "caches": {"L1 Data": "32K"}, "memory_bytes": 2**33, "kernel": "6.1.0",

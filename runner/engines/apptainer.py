@@ -43,7 +43,7 @@ class ApptainerEngine:
     def __init__(self, options: EngineOptions) -> None:
         if shutil.which("apptainer") is None:
             raise InputError("Apptainer is not installed: see https://apptainer.org/docs/admin/main/installation.html")
-        self._options = options
+        self.given = options
         self._sif = Path(options.sif or SIF).resolve()
         sif_digest = digest(self._sif)
         version = subprocess.run(["apptainer", "version"], capture_output=True, text=True, timeout=60, check=False)
@@ -64,7 +64,7 @@ class ApptainerEngine:
         return [
             "apptainer", "--quiet", "exec", "--cleanenv", "--containall", "--no-home",
             *(gpus.OPTIONS[self.name] if task.gpus else ()), "--pwd", container.working_folder(task),
-            *container.limits(self._options), *binds, str(self._sif), "env", *variables, *container.argv(task),
+            *container.limits(self.given), *binds, str(self._sif), "env", *variables, *container.argv(task),
         ]  # fmt: skip
 
     def run(self, task: Task) -> Outcome:
@@ -82,7 +82,7 @@ class ApptainerEngine:
         mend = next((mend for words, mend in MENDS.items() if words in outcome.stderr_tail), None)
         if outcome.failure and mend:
             return replace(outcome, failure=f"was not started ({mend})")
-        return container.explained(outcome, self._options)
+        return container.explained(outcome, self.given)
 
 
 def _ended_children_s() -> float:

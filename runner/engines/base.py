@@ -90,6 +90,7 @@ class Engine(Protocol):
 
     name: str
     options: frozenset[str]  # the fields of EngineOptions that mean something to it
+    given: EngineOptions  # what the user asked of it
 
     def describe(self) -> dict[str, Any]:
         """Name, version and image of the engine, for the record."""

@@ -17,14 +17,13 @@ from docker.errors import APIError, DockerException, ImageNotFound
 
 from runner.engines import container, gpus, owner
 from runner.engines.base import EngineOptions, Outcome, Task, tail
+from runner.engines.limits import memory_bytes
 from runner.engines.process import failure_of, timed_out
 from runner.environment import capabilities
 from runner.errors import InputError
 
 SOCKET = "/var/run/docker.sock"
 API_TIMEOUT_S = 60
-# Megabytes and the like as Docker's own command line reads them.
-UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 LOST = (requests.exceptions.RequestException, DockerException)
 
 
@@ -35,7 +34,7 @@ class DockerEngine:
     options = frozenset({"image"}) | container.LIMITS
 
     def __init__(self, options: EngineOptions) -> None:
-        self._options = options
+        self.given = options
         self._limits = _limits(options)
         self._client = _connect()
         image = options.image or container.IMAGE
@@ -61,7 +60,7 @@ class DockerEngine:
 
     def command(self, task: Task) -> list[str]:
         rootless = bool(task.folder) and self._rootless
-        options = container.run_options(task, self._options, rootless, gpus.OPTIONS[self.name])
+        options = container.run_options(task, self.given, rootless, gpus.OPTIONS[self.name])
         return ["docker", "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
     def run(self, task: Task) -> Outcome:
@@ -103,7 +102,7 @@ class DockerEngine:
             return timed_out(timeout_s)
         started.reload()
         if started.attrs["State"]["OOMKilled"]:
-            return container.out_of_memory(self._options)
+            return container.out_of_memory(self.given)
         return failure_of(status)
 
     def _remove(self, started: Any) -> None:
@@ -136,11 +135,8 @@ def _limits(options: EngineOptions) -> dict[str, Any]:
     if options.cpuset_cpus is not None:
         limits["cpuset_cpus"] = options.cpuset_cpus
     if options.memory is not None:
-        match = re.fullmatch(r"(\d+)([bkmg]?)", options.memory.lower())
-        if match is None:
-            raise InputError(f"--memory {options.memory}: give bytes or a number with k, m or g, for example 4g")
         # swap counts too: a worker that swaps would be measured as a slow one
-        limits["mem_limit"] = limits["memswap_limit"] = int(match.group(1)) * UNITS[match.group(2)]
+        limits["mem_limit"] = limits["memswap_limit"] = memory_bytes(options.memory)
     return limits
 
 

@@ -21,6 +21,7 @@ class LocalEngine:
 
     def __init__(self, options: EngineOptions) -> None:
         named = options.python
+        self.given = EngineOptions(python=named)
         found = shutil.which(named) if named else sys.executable
         if found is None:
             raise InputError(f"--python {named}: no such executable; give an interpreter, for example /usr/bin/python3")

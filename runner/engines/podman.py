@@ -26,7 +26,7 @@ class PodmanEngine:
     def __init__(self, options: EngineOptions) -> None:
         if shutil.which("podman") is None:
             raise InputError("Podman is not installed: apt-get install podman, or choose another ENGINE")
-        self._options = options
+        self.given = options
         version = _podman("version", "--format", "{{.Client.Version}}")
         if version.returncode != 0:
             raise InputError(f"Podman can't be used here: {_last_line(version.stderr)}")
@@ -41,7 +41,7 @@ class PodmanEngine:
         return self._described
 
     def command(self, task: Task) -> list[str]:
-        options = container.run_options(task, self._options, os.geteuid() != 0, gpus.OPTIONS[self.name])
+        options = container.run_options(task, self.given, os.geteuid() != 0, gpus.OPTIONS[self.name])
         return ["podman", "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
     def run(self, task: Task) -> Outcome:
@@ -53,7 +53,7 @@ class PodmanEngine:
             name,
             "--label",
             f"{owner.LABEL}={owner.me()}",
-            *container.run_options(task, self._options, os.geteuid() != 0, gpus.OPTIONS[self.name]),
+            *container.run_options(task, self.given, os.geteuid() != 0, gpus.OPTIONS[self.name]),
         ]
         argv = ["podman", "run", *options, self._described["digest"].removeprefix("sha256:"), *container.argv(task)]
         try:
@@ -63,9 +63,9 @@ class PodmanEngine:
                 outcome.failure
                 and _podman("inspect", "--format", "{{.State.OOMKilled}}", name).stdout.strip() == "true"
             ):
-                outcome = replace(outcome, failure=container.out_of_memory(self._options))
+                outcome = replace(outcome, failure=container.out_of_memory(self.given))
             outcome = replace(outcome, failure=gpus.explained(outcome.failure, outcome.stderr_tail))
-            return container.explained(outcome, self._options)
+            return container.explained(outcome, self.given)
         finally:
             _remove(name)
 

@@ -1,0 +1,60 @@
+"""Limits that an engine takes and that must be in force inside."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner import engines
+from runner.engines.base import EngineOptions
+from runner.engines.limits import memory_bytes, require_in_force
+from runner.errors import InputError
+from tests.instant_images import InstantImages
+
+
+def inside(quota=None, cpus=4, memory=None):
+    return {"facts": {"cpu_quota": quota, "affinity_cpus": cpus}, "memory_limit": memory}
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [
+        ({}, inside()),
+        ({"cpus": "1.5"}, inside(quota=1.5)),
+        ({"cpus": "1.5"}, inside(quota=1.0)),
+        ({"cpus": "0.333"}, inside(quota=0.33333)),
+        ({"cpuset_cpus": "0,2-3"}, inside(cpus=3)),
+        ({"cpuset_cpus": "0-7"}, inside(cpus=4)),
+        ({"memory": "4g"}, inside(memory=4 * 2**30)),
+    ],
+)
+def test_limits_in_force(given, seen):
+    require_in_force(EngineOptions(**given), "podman", seen)
+
+
+@pytest.mark.parametrize(
+    ("given", "seen", "option"),
+    [
+        ({"cpus": "1.5"}, inside(), "--cpus 1.5"),
+        ({"cpus": "1"}, inside(quota=2.0), "--cpus 1"),
+        ({"cpuset_cpus": "0-1"}, inside(cpus=4), "--cpuset-cpus 0-1"),
+        ({"memory": "4G"}, inside(), "--memory 4G"),
+        ({"memory": "300m"}, inside(memory=2**30), "--memory 300m"),
+    ],
+)
+def test_a_limit_that_is_ignored(given, seen, option):
+    with pytest.raises(InputError, match=f"^{option}: podman takes it, but inside it is not in force"):
+        require_in_force(EngineOptions(**given), "podman", seen)
+
+
+@pytest.mark.parametrize(("text", "size"), [("512", 512), ("8b", 8), ("2k", 2048), ("300M", 300 * 2**20)])
+def test_bytes(text, size):
+    assert memory_bytes(text) == size
+
+
+def test_nothing_is_measured_where_a_limit_is_ignored(refused, monkeypatch, tmp_path):
+    images = InstantImages(tmp_path / "images", "podman")
+    image = images.add("mine")
+    monkeypatch.setitem(engines.ENGINES, "podman", images)
+    line = refused("bench", "baseline", "--engine", "podman", "--image", "mine", "--cpus", "2", "--data", "synthetic")
+    assert "--cpus 2: podman takes it, but inside it is not in force" in line
+    assert image.starts() == []
