@@ -241,6 +241,7 @@ GOOD = {
     "TORCH_NCCL_BLOCKING_WAIT": ["1", "True", "n"],
     "PYTHONHASHSEED": ["0", "random"],
     "LD_PRELOAD": ["/lib/a.so:/lib/b.so"],
+    "LRU_CACHE_CAPACITY": ["1", "1024"],
 }  # fmt: skip
 BAD = {
     "OMP_NUM_THREADS": ["0", "abc", "2,x", "-3", "99999999999", "", "0x4", "²"],
@@ -248,6 +249,7 @@ BAD = {
     "OMP_PROC_BIND": ["clos", "close,sprad"],
     "OMP_PLACES": ["core", "cores(0)", "{0,1", "{a}"],
     "OMP_WAIT_POLICY": ["aktive"],
+    "LRU_CACHE_CAPACITY": ["0", "1k"],
     "OMP_SCHEDULE": ["foo", "static,0", "dynamic,x"],
     "OMP_STACKSIZE": ["4MB", "x", "-1"],
     "OMP_THREAD_LIMIT": ["0"],

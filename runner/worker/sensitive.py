@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 PREFIXES = (
     # OpenMP runtimes and the math libraries that use them
     "OMP_", "KMP_", "GOMP_", "LIBOMP_", "MKL_", "OPENBLAS_", "BLIS_", "ONEDNN_", "DNNL_", "ATEN_",
+    "LRU_CACHE_CAPACITY",
     # allocators
     "MALLOC_", "JEMALLOC_", "_RJEM_", "TCMALLOC_", "MIMALLOC_", "mimalloc_", "PYTHONMALLOC", "THP_MEM_ALLOC",
     # frameworks and accelerators
