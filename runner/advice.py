@@ -76,7 +76,7 @@ def _of_a_search(summary: Summary, arms: Mapping[str, Arm]) -> str | None:
         return None
     shipped, tuned = summary.plan.compared
     which = f"{shipped.name}, unless {tuned.name} was surely faster than that too"
-    return f"use what the search wrote, which is {which}: {_exec(summary, tuned)}"
+    return f"use what the search wrote, which is {which}: {_exec(summary, tuned, _torchrun(summary, tuned))}"
 
 
 def _is_worth_it(one: Comparison) -> bool:
@@ -142,16 +142,13 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
     if comparison.speedup and comparison.speedup.within_margin:
         return f"choose {reference} or {arm.name} for other reasons than speed"
     if comparison.verdict == FASTER:
-        command, use, runs = None, arm.profile, arm
-        if (ranks := summary.plan.ranks_of(arm)) > 1:
-            each = summary.plan.parts_of(arm)  # on a node
-            nodes = f"--nnodes {ranks // each} " if ranks > each else ""
-            command = f"torchrun {nodes}--nproc-per-node {each} train.py"
-            if not arm.ranks:  # they were asked for, and are not the profile's own
-                name = f"{arm.profile}-{each}"
-                runs = replace(arm, profile=name)
-                use += f", copied to {name}.yaml with 'name: {name}' and 'ranks: {each}'"
-        return f"use {use}: {_exec(summary, runs, command)}"
+        use, runs = arm.profile, arm
+        if summary.plan.ranks_of(arm) > 1 and not arm.ranks:  # they were asked for, and are not the profile's own
+            each = summary.plan.parts_of(arm)
+            name = f"{arm.profile}-{each}"
+            runs = replace(arm, profile=name)
+            use += f", copied to {name}.yaml with 'name: {name}' and 'ranks: {each}'"
+        return f"use {use}: {_exec(summary, runs, _torchrun(summary, arm))}"
     if comparison.verdict == SLOWER:
         return f"leave {arm.name} alone here: {reference} is faster"
     if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:
@@ -159,6 +156,14 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
     if comparison.verdict == "NOT IN EFFECT":
         return f"find out why: runner doctor {there}"
     return None
+
+
+def _torchrun(summary: Summary, arm: Arm) -> str | None:
+    """What starts an arm's ranks in one's own training, where there are several."""
+    ranks, each = summary.plan.ranks_of(arm), summary.plan.parts_of(arm)  # of these on a node
+    if ranks == 1:
+        return None
+    return f"torchrun {f'--nnodes {ranks // each} ' if ranks > each else ''}--nproc-per-node {each} train.py"
 
 
 def _named(summary: Summary, name: str) -> str:

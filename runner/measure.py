@@ -179,11 +179,16 @@ class _Run:
 
 
 def _held_against(event: Event, measured: Arm, arm: Arm) -> Event:
-    """A sample of ``measured``, for one of ``arm``: in another image PyTorch may make other weights to begin with."""
+    """A sample of ``measured``, for one of ``arm``: another engine or image may have another PyTorch.
+
+    That of another image may make other weights to begin with.
+    """
+    if measured.place == arm.place:
+        return event
+    event = {**event, "evidence": {**event["evidence"], "torch": {}}}
     if measured.image == arm.image:
         return event
-    digests = {name: value for name, value in event["digests"].items() if name != INITIAL_WEIGHTS}
-    return {**event, "digests": digests, "evidence": {**event["evidence"], "torch": {}}}
+    return {**event, "digests": {k: v for k, v in event["digests"].items() if k != INITIAL_WEIGHTS}}
 
 
 def measure(job: Job, record: Record, events: list[Event], progress: Progress) -> str:

@@ -99,13 +99,17 @@ def disturbed(both: Sequence[Arm], marked: dict[int, list[str]]) -> dict[int, li
 def uneven_pace(events: Sequence[Event], marked: Mapping[int, Sequence[str]]) -> tuple[float, float] | None:
     """The yardstick's shortest and longest time in seconds, where others slow this machine and no counter shows it.
 
-    It is the same work in each block, and each time the median of its passes. Only blocks without a mark are looked at,
-    and never how long training took.
+    It is the same work in each block (None where it was not, by its digest), and each time the median of its passes.
+    Only blocks without a mark are looked at, and never how long training took. Of ten blocks the longest and the
+    shortest are left out, of twenty two each, and so on: nothing counts what disturbs the yardstick alone.
     """
-    times = [one["seconds"] for one in events if one["event"] == "yardstick" and one["block"] not in marked]
-    if len(times) < PACES or max(times) < UNEVEN * min(times):
+    found = [one for one in events if one["event"] == "yardstick" and one["block"] not in marked]
+    times = sorted(one["seconds"] for one in found)
+    if len(times) < PACES or len({one["digest"] for one in found}) > 1:
         return None
-    return min(times), max(times)
+    left_out = len(times) // 10
+    least, most = times[left_out], times[-1 - left_out]
+    return (least, most) if most >= UNEVEN * least else None
 
 
 def commonest(marked: Mapping[int, Sequence[str]]) -> str:

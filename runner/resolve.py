@@ -19,7 +19,7 @@ GET = {
     "llvm-openmp": "apt-get install libomp5",
     "jemalloc": "apt-get install libjemalloc2, or conda install -c conda-forge jemalloc",
     "tcmalloc": "apt-get install libtcmalloc-minimal4, or conda install -c conda-forge gperftools",
-    "mimalloc": "apt-get install libmimalloc2.0 (Debian 13: libmimalloc3)",
+    "mimalloc": "apt-get install libmimalloc2.0 (Debian 13: libmimalloc3, which lacks options that some profiles set)",
     "mkl-dispatch": "the kit brings it, for x86-64 only",
     "flush-to-zero": "the kit brings it, for x86-64 only",
 }

@@ -219,7 +219,7 @@ def _floor(summary: Summary, blocks: int) -> str:
 
 def _noise(summary: Summary) -> list[Row]:
     rows = _marked(summary)
-    if summary.uneven_pace_s is not None:
+    if summary.noise_known and summary.uneven_pace_s is not None:
         least, most = summary.uneven_pace_s
         took = f"the same fixed work took {least * 1000:.0f} ms in one block and {most * 1000:.0f} ms in another"
         changed = f"the machine's own pace changed, though no counter shows why: {took}"

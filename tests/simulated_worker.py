@@ -36,6 +36,7 @@ def inspection(commands: list[str], replaced: dict) -> dict:
             "cpu_quota": None, "smt": True,
         },
         "memory_limit": None,
+        "groups_seen": True,
         "fingerprint": {
             "cpu_model": "Simulated CPU", "cpu_numbers": "model 1", "architecture": "x86_64", "microcode": None,
             "caches": {"L1 Data": "32K"}, "memory_bytes": 2**33, "kernel": "6.1.0",

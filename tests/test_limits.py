@@ -11,8 +11,8 @@ from runner.errors import InputError
 from tests.instant_images import InstantImages
 
 
-def inside(quota=None, cpus=4, memory=None):
-    return {"facts": {"cpu_quota": quota, "affinity_cpus": cpus}, "memory_limit": memory}
+def inside(quota=None, cpus=4, memory=None, groups_seen=True):
+    return {"facts": {"cpu_quota": quota, "affinity_cpus": cpus}, "memory_limit": memory, "groups_seen": groups_seen}
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,8 @@ def inside(quota=None, cpus=4, memory=None):
         ({"cpuset_cpus": "0,2-3"}, inside(cpus=3)),
         ({"cpuset_cpus": "0-7"}, inside(cpus=4)),
         ({"memory": "4g"}, inside(memory=4 * 2**30)),
+        ({"memory": "1.5gib"}, inside()),
+        ({"cpus": "1.5", "memory": "4g"}, inside(groups_seen=False)),
     ],
 )
 def test_limits_in_force(given, seen):
@@ -37,6 +39,7 @@ def test_limits_in_force(given, seen):
         ({"cpus": "1.5"}, inside(), "--cpus 1.5"),
         ({"cpus": "1"}, inside(quota=2.0), "--cpus 1"),
         ({"cpuset_cpus": "0-1"}, inside(cpus=4), "--cpuset-cpus 0-1"),
+        ({"cpuset_cpus": "0-1"}, inside(groups_seen=False), "--cpuset-cpus 0-1"),
         ({"memory": "4G"}, inside(), "--memory 4G"),
         ({"memory": "300m"}, inside(memory=2**30), "--memory 300m"),
     ],

@@ -121,7 +121,10 @@ def test_more_disturbance_never_has_fewer_marks(busy, steal, swapped, hot, own, 
 
 
 def yardsticks(*times):
-    return [{"event": "yardstick", "block": block, "seconds": seconds} for block, seconds in enumerate(times)]
+    return [
+        {"event": "yardstick", "block": block, "seconds": seconds, "digest": "aa"}
+        for block, seconds in enumerate(times)
+    ]
 
 
 def test_a_pace_that_nothing_else_shows():
@@ -130,6 +133,14 @@ def test_a_pace_that_nothing_else_shows():
     assert uneven_pace(yardsticks(0.16, 0.15, 0.2), {}) is None
     assert uneven_pace(yardsticks(0.16, 0.15, 0.2, 0.17, 0.16), {2: ["baseline: 0.20 CPUs stolen"]}) is None
     assert uneven_pace([], {}) is None
+    assert uneven_pace(yardsticks(*[0.16] * 8, 0.15, 0.2), {}) is None
+    assert uneven_pace(yardsticks(*[0.16] * 7, 0.15, 0.2, 0.21), {}) == (0.16, 0.2)
+
+
+def test_the_pace_of_another_yardstick_can_not_be_compared():
+    times = yardsticks(0.16, 0.15, 0.2, 0.17)
+    times[2]["digest"] = "bb"
+    assert uneven_pace(times, {}) is None
 
 
 def test_marked_blocks_say_which_arm_it_hit():

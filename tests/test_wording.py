@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import math
 from dataclasses import replace
@@ -254,6 +255,9 @@ def test_a_pace_that_changes_without_a_reason_is_told_and_is_in_the_json():
     expected = f"the machine's own pace changed, though no counter shows why: {took}"
     assert expected in said(events)
     assert summarise(events).to_json()["uneven_pace_s"] == (0.1, 0.16)
+    older = copy.deepcopy(events)
+    next(event for event in older if event["event"] == "sample")["usage"].pop("worker_cpus")
+    assert "own pace changed" not in said(older)  # it recorded no counter
     assert expected not in said(disturbed(events, 3))
 
 

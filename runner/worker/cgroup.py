@@ -86,6 +86,11 @@ def pids_free(root: Path = Path("/")) -> int | None:
     return min(free, default=None)
 
 
+def is_seen(root: Path = Path("/")) -> bool:
+    """Whether any of this process's groups is visible: an image may have a /sys of its own, with none in it."""
+    return any((folder / "cgroup.procs").exists() for folder in _own_folders(root, "cpu", ("cpu", "cpu,cpuacct")))
+
+
 def throttled_seconds(root: Path = Path("/")) -> float | None:
     """How long this process's group, or one around it, has been held back by a quota, in seconds; None: nothing tells.
 

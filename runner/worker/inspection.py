@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.worker import gpus
-from runner.worker.cgroup import memory_limit
+from runner.worker.cgroup import is_seen, memory_limit
 from runner.worker.contents import contents
 from runner.worker.host import cpu_facts, fingerprint
 from runner.worker.libraries import locate, search_folders
@@ -43,6 +43,7 @@ def inspect(commands: Sequence[str], with_contents: bool = False, accelerators: 
         "facts": {**cpu_facts(), **({"gpus": seen["usable"]} if seen else {})},
         **({"accelerator": seen} if seen else {}),
         "memory_limit": memory_limit(),
+        "groups_seen": is_seen(),
         "fingerprint": fingerprint(),
         "python": {"version": sys.version.split()[0], "executable": sys.executable, "prefix": sys.prefix},
         "packages": {name: _version(name) for name in PACKAGES},

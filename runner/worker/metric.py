@@ -30,7 +30,8 @@ TIMED = re.compile(r"(?<!\w)s/([A-Za-z]\w*)")
 RATE = re.compile(r"\)(?:\\s|[\s?*+])*[A-Za-z]\w*/s\b")
 # What goes on with a number, where a metric ends with a part of it, or went before, where one begins with a part.
 GOES_ON, THOUSANDS = re.compile(r"\.\d|[eE][+-]?\d"), re.compile(r",\d{3}(?!\d)")
-ENDS_IN_A_PART, ENDS_IN_THOUSANDS = re.compile(r"\d\.?$"), re.compile(r"\d,$")
+ENDS_IN_A_PART = re.compile(r"\d(?:\.|[eE][+-]?)?$")
+ENDS_IN_THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})*,$")
 FEW_DIGITS, THREE_DIGITS = re.compile(r"[1-9]\d{0,2}"), re.compile(r"\d{3}(?!\d)")
 # More of the lines than this that are turned round are not left out: they are the slow steps. An outer bar has few.
 MOST_TURNED = 0.2
@@ -160,7 +161,8 @@ class Readings:
             if match and not self.metric.is_clock and match[1] and _is_cut(match):
                 raise NotMeasured(
                     f"can't read a step's time: '{self.metric.text}' cuts the number in '{shown(self.last_line)}' at "
-                    rf"'{match[1]}'; let it match all of that, as (\S+) does"
+                    rf"'{match[1]}'; let it match all of that, as (\S+) does, or the sign beside the number too, as "
+                    r"(\d+), does"
                 )
             return match and match.group(self.metric.expression.groups)
         if not line.lstrip().startswith("{"):
@@ -186,7 +188,8 @@ class Readings:
         if self.metric.turned is not None and self.turned > MOST_TURNED * (self.turned + len(self.seconds)):
             is_rate = self.metric.unit == PER_SECOND
             mend = f"match '{self.metric.turned.pattern}' with the unit {'s' if is_rate else PER_SECOND}"
-            mend = "let it print a time for each step, and match that" if self.seconds else mend
+            if self.seconds:
+                mend = "match more of the bar that is meant, or let it print a time for each step and match that"
             time, rate, side = "the seconds of a step", "a rate", "below" if is_rate else "above"
             have, has = (time, rate) if is_rate else (rate, time)
             raise NotMeasured(

@@ -4,6 +4,9 @@ import re
 
 import pytest
 
+from runner import engines
+from tests.instant_images import InstantImages
+
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
@@ -25,3 +28,14 @@ def test_an_engine_that_is_not_there(refused, tmp_path):
     message = refused("compare-engines", "baseline", "--engines", "local,docker", "--output", tmp_path / "run")
     assert re.match(r"runner: (the Docker daemon is not running \(|Docker is not installed)", message)
     assert not (tmp_path / "run").exists()
+
+
+def test_engines_may_have_other_torches(cli, monkeypatch, tmp_path, run_folder):
+    for name, torch in (("docker", "2.13.0"), ("podman", "2.14.0")):
+        images = InstantImages(tmp_path / name, name)
+        images.add("mine").worker("baseline", evidence={"torch": {"version": torch}})
+        monkeypatch.setitem(engines.ENGINES, name, images)
+    given = ("--engines", "docker,podman", "--image", "mine", "--data", "synthetic", "--steps", 3, "--blocks", 6)
+    result = cli("compare-engines", "baseline", *given, "--output", run_folder)
+    assert result.returncode == 0, result
+    assert "its torch is" not in result.stdout

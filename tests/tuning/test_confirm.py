@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -133,6 +134,13 @@ def test_a_report_advises_what_the_search_wrote(tmp_path, shipped, tuned, advise
     summary, _ = confirmed(tmp_path, shipped, tuned)
     uses = [row.text for row in advice.rows(summary) if row.text.startswith("use ")]
     assert uses == [advised]
+
+
+def test_a_report_advises_ranks_where_the_search_was_on_ranks(tmp_path):
+    summary, _ = confirmed(tmp_path)
+    on_two = replace(summary, plan=replace(summary.plan, ranks=2))
+    (text,) = (row.text for row in advice.rows(on_two) if row.text.startswith("use "))
+    assert text.endswith(": runner exec tuned.yaml -- torchrun --nproc-per-node 2 train.py")
 
 
 def test_where_nearly_all_was_disturbed_a_quieter_machine_is_advised(tmp_path, capsys):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.worker.cgroup import cpu_quota, throttled_seconds
+from runner.worker.cgroup import cpu_quota, is_seen, throttled_seconds
 
 
 @pytest.fixture
@@ -88,3 +88,18 @@ def test_a_system_without_control_groups(tmp_path):
 
 def test_this_machine_answers_without_error():
     assert cpu_quota() is None or cpu_quota() > 0
+
+
+@pytest.mark.parametrize(
+    ("memberships", "files", "seen"),
+    [
+        ("0::/\n", {"cgroup.procs": "1\n"}, True),
+        ("0::/job\n", {"job/cgroup.procs": "1\n"}, True),
+        (V1.format("/docker/1"), {"cpu,cpuacct/cgroup.procs": "1\n"}, True),
+        ("0::/job\n", {}, False),
+        ("0::/job\n", {"other/cgroup.procs": "1\n"}, False),
+        (V1.format("/job"), {"memory/cgroup.procs": "1\n"}, False),
+    ],
+)
+def test_whether_a_group_is_seen(root, memberships, files, seen):
+    assert is_seen(root(memberships, files)) is seen

@@ -358,6 +358,11 @@ def test_a_line_is_written_at_once_and_in_one_piece(run, monkeypatch, given, see
     assert f"{seen}\n" in run("", argv=[sys.executable, "-c", script], **given).stderr
 
 
+def test_last_words_on_stderr_are_not_held_back(run):
+    script = "import os, sys; sys.stderr.write('fatal: no more'); os._exit(0)"
+    assert "fatal: no more" in run("", argv=[sys.executable, "-c", script]).stderr
+
+
 def test_complaints_of_libraries_stay_in_sight(run):
     complaint = "OMP: Warning #96: Cannot form a team with 8 threads, using 2 instead."
     result = run(f"echo '{complaint}'; head -c 5000 /dev/zero | tr '\\0' x; echo")

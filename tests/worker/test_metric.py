@@ -30,6 +30,8 @@ def readings(metric, *lines, unit="s", every_s=0.5):
         ("$['train/step_time']", "s", '{"train/step_time": 0.25}', 0.25),
         ('$.times["a.b"][0]', "s", '{"times": {"a.b": [0.25]}}', 0.25),
         (r"^([\d.]+)", "s", "0.25,123,7", 0.25),
+        (r"([^,]+)$", "ms", "4,0.3410,128.4", 0.1284),
+        (r"(\d+)$", "ms", "0,300,1284,250", 0.25),
         (r"([\d.]+)$", "s", "12,0.25", 0.25),
         (r",(\d+)$", "ms", "12,250", 0.25),
         (r"^(\d+),", "ms", "250,123", 0.25),
@@ -69,7 +71,7 @@ def test_a_bar_that_turns_its_rate_round_is_not_timed_by_its_fast_steps_alone():
     assert found.seconds == [pytest.approx(1 / 1.05), pytest.approx(1 / 1.01)]
     with pytest.raises(NotMeasured, match="1 of 3 lines have the seconds of a step") as error:
         found.split(0)
-    assert str(error.value).endswith("; let it print a time for each step, and match that")
+    assert str(error.value).endswith("bar that is meant, or let it print a time for each step and match that")
     always = readings(r"([\d.]+)it/s", lines[1], lines[1], unit="per-second")
     with pytest.raises(NotMeasured, match="2 of 2 lines") as error:
         always.split(0)
@@ -80,7 +82,7 @@ def test_a_bar_that_turns_its_times_round_is_not_timed_by_its_slow_steps_alone()
     lines = [BAR.format(shown) for shown in ("1.02s/it", "1.05it/s", "1.2it/s", "1.01s/it")]
     found = readings(r"([\d.]+)s/it", *lines)
     assert found.seconds == [1.02, 1.01]
-    said = "2 of 4 lines have a rate where .* has the seconds of a step, as bars do above one step in a second; let it"
+    said = "2 of 4 lines have a rate where .* has the seconds of a step, as bars do above one step in a second; match"
     with pytest.raises(NotMeasured, match=said):
         found.split(0)
     with pytest.raises(NotMeasured, match="2 of 2 lines") as error:
@@ -96,6 +98,8 @@ def test_a_bar_that_turns_its_times_round_is_not_timed_by_its_slow_steps_alone()
         (r"([\d.]+) ms", "took 1,234.5 ms", "234.5"),
         (r"(\d+) ms", "took 12.5 ms", "5"),
         (r"took (\d+)", "took 12.5 ms", "12"),
+        (r"([\d.]+)s/it", "1e-05s/it", "05"),
+        (r"([\d.]+) ms", "took 1,234,567.5 ms", "567.5"),
     ],
 )
 def test_a_part_of_a_number_is_no_reading(metric, line, part):

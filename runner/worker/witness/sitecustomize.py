@@ -90,10 +90,12 @@ def _import_the_programs_own() -> None:
 
 
 def _print_whole_lines() -> None:
-    """What PYTHONUNBUFFERED alone does is to write each part of a print, between which other ranks may write theirs."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.write_through:
-            stream.reconfigure(line_buffering=True, write_through=False)
+    """What PYTHONUNBUFFERED alone does is to write each part of a print, between which other ranks may write theirs.
+
+    Not for stderr, where a program's last words may have no line feed. Python 3.6 has none of this.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper) and getattr(sys.stdout, "write_through", False):
+        sys.stdout.reconfigure(line_buffering=True, write_through=False)
 
 
 if os.environ.get("ENVKIT_WHOLE_LINES"):
