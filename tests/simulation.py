@@ -32,7 +32,9 @@ class Simulation:
         self._save()
 
     def _save(self) -> None:
-        (self.folder / "config.json").write_text(json.dumps(self._config))
+        unfinished = self.folder / "config.json.new"
+        unfinished.write_text(json.dumps(self._config))
+        unfinished.replace(self.folder / "config.json")  # workers that start meanwhile read all of one or the other
 
     def worker(self, name: str, **behaviour: Any) -> None:
         """Workers that a profile starts with SIMULATED=``name`` behave so.

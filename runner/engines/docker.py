@@ -176,8 +176,10 @@ def remove_leftovers() -> None:
     """Remove the containers of runners that are gone, where a daemon answers."""
     try:
         client = _connect()
-        for left in client.containers.list(all=True, filters={"label": owner.LABEL}):
+        # others may end, or be removed, while these are looked at
+        for left in client.containers.list(all=True, filters={"label": owner.LABEL}, ignore_removed=True):
             if owner.is_gone(left.labels[owner.LABEL]):
-                left.remove(force=True, v=True)
+                with contextlib.suppress(*LOST):
+                    left.remove(force=True, v=True)
     except (InputError, *LOST):
         return

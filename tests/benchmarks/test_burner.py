@@ -19,7 +19,7 @@ def cpu_s(work: float) -> float:
 
 
 def test_ten_times_the_work_takes_several_times_as_long():
-    assert cpu_s(1.0) > 3 * cpu_s(0.1)
+    assert cpu_s(1.0) > 3 * min(cpu_s(0.1) for _ in range(3))  # what others do can make one longer
 
 
 def test_work_is_one_where_nothing_is_said():

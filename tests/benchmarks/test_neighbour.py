@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from benchmarks import neighbour
+from tests.processes import gone, until
 
 
 def children(process: int) -> list[int]:
@@ -20,17 +20,8 @@ def children(process: int) -> list[int]:
 
 def wait_for_children(process: int) -> list[int]:
     """Its processes, once there is one for each CPU."""
-    while len(found := children(process)) < len(os.sched_getaffinity(0)):
-        time.sleep(0.01)
-    return found
-
-
-def gone(process: int) -> bool:
-    """Whether it has ended; it may be waiting for its new parent to take note."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
+    until(lambda: len(children(process)) >= len(os.sched_getaffinity(0)))
+    return children(process)
 
 
 def test_spins_and_rests_in_turn_for_about_a_third_of_the_time():
@@ -50,8 +41,7 @@ def test_every_cpu_follows_the_same_times_and_another_seed_has_others():
 def test_runs_on_every_cpu_and_ends_with_the_block():
     with neighbour.running("seed", 60) as process:
         spinning = wait_for_children(process)
-    while not all(map(gone, spinning)):
-        time.sleep(0.01)
+    until(lambda: all(map(gone, spinning)))
     assert gone(process)
 
 
@@ -64,8 +54,7 @@ def test_ends_when_whoever_started_it_is_killed():
         process = int(owner.stdout.readline())
         spinning = wait_for_children(process)
         owner.kill()
-    while not all(map(gone, [process, *spinning])):
-        time.sleep(0.01)
+    until(lambda: all(map(gone, [process, *spinning])))
 
 
 def test_ends_by_itself():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -16,6 +17,7 @@ from runner.engines import docker as docker_engine
 from runner.engines import owner
 from runner.engines.base import EngineOptions, Task
 from tests.conftest import command_line
+from tests.processes import until
 
 SHORT = ("--steps", "2", "--warmup-steps", "1", "--budget", "1s")
 # Without any worker before it: nothing is warmed up for a full training.
@@ -88,16 +90,18 @@ def containers(engine, project):
 
 
 def nothing_remains(engine, image, project):
-    """No container, process or mount of ours."""
-    end = time.monotonic() + 10
-    while time.monotonic() < end and (workers("train") or (engine in OCI and containers(engine, project))):
-        time.sleep(0.2)  # what was killed takes a moment to go
-    if engine in OCI:
-        assert containers(engine, project) == []
-    assert workers("train") == []
-    names = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
-    assert not [name for name in names if b"Apptainer runtime" in name and Path(image).name.encode() in name]
-    assert Path(image).name not in Path("/proc/mounts").read_text()
+    """No container, process or mount of ours; what was killed takes a moment to go."""
+
+    def left():
+        found = [*workers("train"), *(containers(engine, project) if engine in OCI else ())]
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):  # it ended meanwhile
+                words = path.read_bytes()
+                if b"Apptainer runtime" in words and Path(image).name.encode() in words:
+                    found.append(words)
+        return found or Path(image).name in Path("/proc/mounts").read_text()
+
+    until(lambda: not left())
 
 
 def samples(events):

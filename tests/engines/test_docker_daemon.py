@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -51,8 +52,9 @@ def daemon(requires, monkeypatch):
         process.terminate()
     process.wait(PATIENCE_S)
     for cmdline in Path("/proc").glob("[0-9]*/cmdline"):  # the shim of a container outlives a daemon that was killed
-        if cmdline.exists() and str(folder).encode() in cmdline.read_bytes():
-            os.kill(int(cmdline.parent.name), signal.SIGKILL)
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            if str(folder).encode() in cmdline.read_bytes():
+                os.kill(int(cmdline.parent.name), signal.SIGKILL)
     for line in Path("/proc/mounts").read_text().splitlines():
         if line.split()[1].startswith(str(folder)):
             subprocess.run(["umount", "--lazy", line.split()[1]], check=False)

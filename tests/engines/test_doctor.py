@@ -17,7 +17,8 @@ matrix = torch.rand(600, 600)
 while True:
     matrix = torch.tanh(matrix @ matrix)
 """
-WATCH = "12s"  # on a busy machine torch alone takes half of this to be imported
+# On a busy machine torch alone may take all of the first to be imported.
+WATCH = ("12s", "60s")
 QUIET = "import time; time.sleep(60)"
 # What others do on this machine while the tests run, which no test can prevent.
 FROM_OUTSIDE = {"other-load", "steal"}
@@ -41,6 +42,14 @@ def watched(tmp_path, cli):
     return run
 
 
+def patiently(watched, script, *options):
+    for watch in WATCH:
+        result = watched(script, *options, watch=watch)
+        if result.returncode == 1:
+            break
+    return result
+
+
 def codes(result):
     return [finding["code"] for finding in json.loads(result.stdout)]
 
@@ -49,7 +58,7 @@ def codes(result):
 
 
 def test_an_oversubscribed_script_is_found(watched):
-    result = watched(OVERSUBSCRIBED, watch=WATCH)
+    result = patiently(watched, OVERSUBSCRIBED)
     assert result.returncode == 1, result
     said = " ".join(result.stdout.split())
     assert f"threads want to run at a time, on {len(os.sched_getaffinity(0))} usable CPUs why " in said
@@ -147,6 +156,6 @@ class Endless:
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 for batch in DataLoader(Endless(), num_workers=2): pass
 """
-    result = watched(script, "--json", watch=WATCH)
+    result = patiently(watched, script, "--json")
     assert result.returncode == 1, result
     assert "workers-on-one-core" in codes(result)

@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -102,9 +101,7 @@ def test_the_manifest_is_that_of_the_wheelhouse(docker_image: str) -> None:
 
 def test_a_second_build_does_nothing(docker_image: str) -> None:
     identity = run("docker", "image", "inspect", "--format", "{{.Id}}", docker_image).stdout
-    begin = time.monotonic()
     result = run("images/build", "oci", "--variant", "debian", "--tag", docker_image)
-    assert time.monotonic() - begin < 5
     assert "up to date" in result.stdout
     assert run("docker", "image", "inspect", "--format", "{{.Id}}", docker_image).stdout == identity
 
@@ -221,8 +218,6 @@ def test_running_the_sif_starts_the_worker(sif: Path) -> None:
 
 def test_a_second_build_of_the_sif_does_nothing(sif: Path, sif_base: dict[str, str]) -> None:
     before = sif.stat()
-    begin = time.monotonic()
     result = run("images/build", "sif", "--variant", "debian", "--output", sif, **sif_base)
-    assert time.monotonic() - begin < 5
     assert "up to date" in result.stdout
     assert sif.stat().st_mtime_ns == before.st_mtime_ns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -361,8 +362,12 @@ def test_the_worker_dies_with_the_runner(start, tmp_path, data_folder):
 
 def training_children(parent):
     """The workers of ``parent`` that have torch mapped, and so have set what ends them with it."""
-    pids = [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
-    return [pid for pid in pids if "libtorch" in Path(f"/proc/{pid}/maps").read_text()]
+    found = []
+    for pid in map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split()):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            if "libtorch" in Path(f"/proc/{pid}/maps").read_text():
+                found.append(pid)
+    return found
 
 
 @pytest.mark.parametrize("name", ["intel-omp", "jemalloc-retain", "glibc-retain"])

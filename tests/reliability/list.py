@@ -169,14 +169,15 @@ def clock_goes_back(folder: Path) -> Finding:
 
 def two_runners(folder: Path) -> Finding:
     expect = Expectations()
-    place = Place(folder, delay_s=0.15)
-    first = place.start(place.bench("--budget", "4s"))
+    place = Place(folder, delay_s=1.0)
+    first = place.start(place.bench("--blocks", 12))  # which takes longer than the others need to be refused
     try:
         until(lambda: place.samples() or first.poll() is not None)
         second, third = place.ask(*place.bench(), temporary="a"), place.ask(*place.resume(), temporary="b")
         elsewhere = place.ask(*place.bench("--output", folder / "other"))
         expect.that(first.poll() is None, "the first runner had ended")
     finally:
+        place.hurry()
         done = place.answer(first)
     for answer in (second, third):
         _refused(

@@ -52,18 +52,26 @@ class Place:
         self.run = folder / "run"
         (folder / "simulation").mkdir(parents=True)
         self.simulation = Simulation(folder / "simulation")
+        self._take(delay_s)
+        (folder / "mine.yaml").write_text(PROFILE)
+
+    def _take(self, delay_s: float) -> None:
         self.simulation.worker("baseline", delay=delay_s)
         self.simulation.worker("mine", seconds=times(0.5), delay=delay_s)
-        (folder / "mine.yaml").write_text(PROFILE)
+
+    def hurry(self) -> None:
+        """Let workers that start from now on take no time of their own."""
+        self._take(0.0)
 
     @property
     def record(self) -> Path:
         return self.run / FILE_NAME
 
     def bench(self, *options: object) -> list[object]:
-        """The arguments that start a run: a short one, unless ``options`` have another budget."""
-        fixed = ["--python", self.simulation.python, "--data", "synthetic", "--seed", 7, "--steps", 3, "--budget", "1s"]
-        return ["bench", self.folder / "mine.yaml", *fixed, "--output", self.run, *options]
+        """The arguments that start a run: of six blocks, unless ``options`` say another length."""
+        fixed = ["--python", self.simulation.python, "--data", "synthetic", "--seed", 7, "--steps", 3]
+        length = [] if {"--blocks", "--budget"} & {*options} else ["--blocks", 6]
+        return ["bench", self.folder / "mine.yaml", *fixed, *length, "--output", self.run, *options]
 
     def resume(self) -> list[object]:
         return ["bench", "--resume", self.run]
@@ -115,7 +123,7 @@ class Place:
 
     def measured(self, samples: int) -> bytes:
         """Measure, and then keep no more than so many samples, as a kill would have left it; returns the record."""
-        answer = self.ask(*self.bench("--budget", "2s"))
+        answer = self.ask(*self.bench())
         assert answer.status == 0, answer
         lines = self.record.read_bytes().splitlines(keepends=True)
         numbers = [number for number, event in enumerate(self.events()) if event["event"] == "sample"]

@@ -24,6 +24,9 @@ def asked(monkeypatch):
     monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-3]")
     monkeypatch.setenv("SLURMD_NODENAME", "node2")
     monkeypatch.setenv("LD_PRELOAD", "")
+    # ports of this process's own: others of the tests may look for one at the same moment
+    process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    monkeypatch.setattr(step, "FIRST_PORT", 20000 + 50 * process)
     monkeypatch.setattr(client, "hosts", lambda short: ["node1", "node2", "node3"])
     monkeypatch.setattr(client, "address", lambda name: "127.0.0.1")
     monkeypatch.setattr(client, "out_of_service", lambda names, states: {})
@@ -52,16 +55,16 @@ def test_srun_has_the_runners_environment_and_the_worker_its_own(asked):
     assert given["argv"] == ["python", "-m", "x"]
     assert given["environment"] == {"LD_PRELOAD": "/lib/mine.so", "SECRET": "s3"}
     # the ranks meet where the runner is
-    assert (given["host"], given["port"], given["nodes"]) == ("127.0.0.1", 20017, ["node2", "node1"])
+    assert (given["host"], given["port"], given["nodes"]) == ("127.0.0.1", step.FIRST_PORT + 17, ["node2", "node1"])
 
 
 def test_a_port_that_is_taken_is_passed_over(asked):
     calls, _ = asked
     with socket.socket() as taken:
-        taken.bind(("", 20017))
+        taken.bind(("", step.FIRST_PORT + 17))
         taken.listen()
         step.run(["x"], {}, 2, 60.0)
-    assert json.loads(calls[0][1][GIVEN])["port"] == 20018
+    assert json.loads(calls[0][1][GIVEN])["port"] == step.FIRST_PORT + 18
 
 
 def test_a_node_that_was_lost_is_named(asked, monkeypatch):

@@ -20,7 +20,7 @@ from tests.conftest import PROJECT
 from tests.processes import gone, until
 
 IMPATIENT = "from runner.worker import __main__, child; child.GRACE_S = 0.1; __main__.main()"
-STEPS = "for step in 1 2 3 4; do echo step $step; sleep 0.1; done"
+STEPS = "for step in 1 2 3 4; do echo step $step; sleep 0.5; done"
 
 
 def started(*words, folder, argv, worker=("-m", "runner.worker"), **variables):
@@ -153,9 +153,9 @@ def test_output_of_what_it_left_behind_is_not_waited_for(tmp_path):
 
 
 def test_python_prints_without_delay(run):
-    script = "import time\nfor step in range(4): print('step', step); time.sleep(0.02)"
+    script = "import time\nfor step in range(4): print('step', step); time.sleep(0.2)"
     document = run("", "--metric", "^step", argv=[sys.executable, "-c", script]).document
-    assert min(document["step_s"]) >= 0.01
+    assert max(document["step_s"]) >= 0.1  # held back, all would come at one moment
 
 
 def test_children_count_to_what_it_used(run):
@@ -337,10 +337,10 @@ def test_the_main_evidence_is_that_of_the_command_itself_and_all_others_are_kept
 
 def test_the_time_that_evidence_takes_is_no_training(run):
     script = (
-        """echo '{"pid": 1, "argv": [], "evidence": {"variables": {}, "seconds": 0.15}}' > $ENVKIT_EVIDENCE/1.json"""
+        """echo '{"pid": 1, "argv": [], "evidence": {"variables": {}, "seconds": 0.9}}' > $ENVKIT_EVIDENCE/1.json"""
     )
-    document = run(f"sleep 0.2; {script}").document
-    assert 0.05 <= document["step_s"][0] < 0.2
+    document = run(f"sleep 1; {script}").document
+    assert 0.1 <= document["step_s"][0] < 1
     # all of it, where the witness says so
     whole = script.replace("}}", '}, "seconds": 1000}')
     document = run(f"sleep 0.2; {whole}").document

@@ -300,7 +300,7 @@ def test_what_adds_to_a_profile_s_preload_leaves_it_in_effect(execute):
     assert result.returncode == 0, result.stderr
     assert "preloads was in effect in 1 process" in result.stderr
     assert "the command itself set, for processes of its own: LD_PRELOAD=" in result.stderr
-    seen = execute("preloads", "stdbuf", "-oL", "sleep", "0.5")  # as long as it takes to be looked at
+    seen = execute("preloads", "stdbuf", "-oL", "sleep", "2")  # as long as it takes to be looked at
     assert "seen from outside, 1 of 1 process had its variables" in seen.stderr
 
 
@@ -339,7 +339,7 @@ def test_what_outlives_the_command_is_quiet(shared, tmp_path):
 
 
 def test_a_command_that_can_only_be_seen_from_outside(execute, tmp_path):
-    seconds = "0.5"  # as long as it takes to be looked at
+    seconds = "2"  # as long as it takes to be looked at, also where a machine is slow to begin
     evidence = ("--evidence", "seen.json")
     result = execute("mine", "sleep", seconds, options=evidence)
     assert result.returncode == 0
@@ -357,13 +357,13 @@ def test_a_command_that_can_only_be_seen_from_outside(execute, tmp_path):
 
 def test_a_command_of_which_only_some_processes_had_the_environment(execute, tmp_path):
     """The shell had it, and what it started did not."""
-    result = execute("mine", "sh", "-c", "env -u GREETING sleep 0.5; true", options=("--evidence", "seen.json"))
+    result = execute("mine", "sh", "-c", "env -u GREETING sleep 2; true", options=("--evidence", "seen.json"))
     assert result.returncode == 0
     first, second = result.stderr.splitlines()
     assert first.startswith("runner: mine: not known whether it was in effect: no Python process with torch ended")
     assert first.endswith("seen from outside, 1 of 2 processes did not have all of it")
     assert second.startswith("runner:   GREETING is not set, not hello (process ")
-    assert second.endswith(": sleep 0.5)")
+    assert second.endswith(": sleep 2)")
     assert json.loads((tmp_path / "seen.json").read_text())["in_effect"] is None
 
 

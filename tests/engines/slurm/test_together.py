@@ -121,13 +121,16 @@ def test_a_rank_that_dies_is_named_and_its_log_shown_and_the_others_end(cli, fol
     assert failure["time"] - died.stat().st_mtime < DEATH_S
 
 
-def ranks():
-    """The processes of ranks that train without an end, on both nodes, by their numbers on this machine."""
+def ranks(torch=False):
+    """The processes of ranks that train without an end, on both nodes, by their numbers on this machine.
+
+    With ``torch`` only those that have begun to import it.
+    """
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             words = (entry / "cmdline").read_bytes().decode().split("\0")
-            if {"--ranked", ENDLESS} <= {*words}:
+            if {"--ranked", ENDLESS} <= {*words} and (not torch or "libtorch" in (entry / "maps").read_text()):
                 found.append(int(entry.name))
     return found
 
@@ -135,9 +138,9 @@ def ranks():
 def test_a_node_that_dies_ends_the_others(start, folder):
     length = ("--steps", ENDLESS, "--blocks", 1, "--data", "synthetic", "--seed", SEED)
     process = start("submit", "baseline", "--nodes", 2, "--nproc", 1, *length, "--output", folder)
-    waiting_for(lambda: process.poll() is not None or len(ranks()) == 2, REAL_S)
+    waiting_for(lambda: process.poll() is not None or len(ranks(torch=True)) == 2, REAL_S)
     assert process.poll() is None, process.communicate()
-    time.sleep(3)  # they import torch, and meet
+    time.sleep(10)  # they import the rest, and meet
     slurm(CLUSTER, "stop-node", "node2")
     waiting_for(lambda: not ranks(), DEATH_S)
     result = ended(process)
