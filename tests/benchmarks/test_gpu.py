@@ -96,7 +96,7 @@ def test_without_a_gpu_a_part_fails_and_says_why(tmp_path):
 
 
 def test_looking_takes_no_gpu(tmp_path):
-    result = run("--python", sys.executable, "--output", tmp_path / "out", "look")
+    result = run("--python", sys.executable, "--output", tmp_path / "out", "--ranks", 1, "look")
     assert result.returncode == 0, result.stderr
     written = (tmp_path / "out/look.txt").read_text()
     assert "does not apply here: gpu-cublas-fixed" in " ".join(written.split())
@@ -161,7 +161,7 @@ def test_without_a_network_there_is_no_arm_that_takes_one(gpu_python, tmp_path):
 
 def test_a_part_that_fails_is_reported_and_may_go_on(gpu_python, simulation, tmp_path):
     out = tmp_path / "out"
-    arguments = ("--python", gpu_python, "--output", out, "--budget", "1s", "cnn")
+    arguments = ("--python", gpu_python, "--output", out, "--budget", "1s", "--ranks", 1, "cnn")
     simulation.worker("baseline", seconds=STEADY, evidence=ONE_GPU, does="exit", status=3, **{"from": 1})
     result = run(*arguments)
     assert result.returncode == 1

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from benchmarks.simulated import EFFECTS, NOISES, RUNS, power, rates
+from benchmarks.simulated import NOISES, RUNS, power, rates
 from runner.statistics.power import POWER
 
 # Which tell a power of 80% to within 3.3% (two standard deviations); `make simulated` takes RUNS.
@@ -16,7 +16,8 @@ PLANNED = 13
 CHANCE = 2 * math.sqrt(0.05 * 0.95 / RUNS)
 
 
-@pytest.mark.parametrize("effect", EFFECTS)
+# An effect moves all of an interval, so more of them would show little more; `make simulated` has five.
+@pytest.mark.parametrize("effect", [0.0, 0.05, 0.2])
 @pytest.mark.parametrize("noise", NOISES)
 def test_interval_covers_the_truth_as_often_as_it_says(noise, effect):
     seen = rates(NOISES[noise], effect, RUNS, PLANNED)

@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
-import torch
-import torch.profiler
 
 from runner.worker import accelerator, nvml
 from runner.worker.accelerator import GpuClock, HostClock, Watch, idle_share
@@ -138,7 +136,7 @@ def test_idle_time_and_kernels_of_a_step(monkeypatch):
         watched.append([one.name for one in activities])
         yield SimpleNamespace(events=lambda: events)
 
-    monkeypatch.setattr(torch.profiler, "profile", profile)
+    monkeypatch.setattr("torch.profiler.profile", profile)
     steps = []
     found = accelerator.profiled(lambda: steps.append(1) or 1.0)
     assert found == {"idle_share": pytest.approx(38 / 78), "kernels_per_step": 2.0}

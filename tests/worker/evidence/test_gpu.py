@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
-import torch
 
 from runner.worker.evidence import gpu
 
@@ -15,7 +16,13 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def test_training_on_a_cpu_says_nothing_of_gpus():
+@pytest.fixture(scope="module")
+def torch():
+    """Not imported where tests are only collected, which every process of them does."""
+    return importlib.import_module("torch")
+
+
+def test_training_on_a_cpu_says_nothing_of_gpus(torch):
     assert not torch.cuda.is_initialized()
     assert gpu.probe() == {}
 
@@ -40,19 +47,15 @@ def test_an_older_torch_tells_no_settings():
     assert gpu.allocator({"segments": [{}]}) == {"settings": {}, "expandable_segments": False}
 
 
-def test_float32_keeps_its_digits_here():
+def test_float32_keeps_its_digits_here(torch):
     assert gpu.shortens_products(torch, "cpu") is False
     assert gpu.shortens_convolutions(torch, "cpu") is False
 
 
-def as_tf32(tensor):
-    """Rounded to TF32's 10 bits of a fraction, of the 23 that float32 has."""
-    bits = tensor.view(torch.int32)
-    return ((bits + (1 << 12)) & ~((1 << 13) - 1)).view(torch.float32)
-
-
-def test_what_tf32_loses_is_seen_and_rounding_is_not():
+def test_what_tf32_loses_is_seen_and_rounding_is_not(torch):
     factor = torch.full((4, 4), gpu.LONG)
-    assert gpu.shortened(as_tf32(factor))
+    bits = factor.view(torch.int32)
+    tf32 = ((bits + (1 << 12)) & ~((1 << 13) - 1)).view(torch.float32)  # 10 bits of a fraction, of the 23 there are
+    assert gpu.shortened(tf32)
     assert gpu.shortened(factor.bfloat16().float())
     assert not gpu.shortened(factor * (1 + 2**-20))
