@@ -7,12 +7,14 @@ import os
 import re
 import shutil
 import socket
+import subprocess
 import time
 from functools import cached_property
 from typing import Any
 
 import docker
 import requests
+from docker.context.config import get_current_context_name
 from docker.errors import APIError, DockerException, ImageNotFound
 
 from runner.engines import container, gpus, owner
@@ -122,7 +124,27 @@ def _is_here() -> bool:
 
 
 def _address() -> str:
-    return os.environ.get("DOCKER_HOST", f"unix://{SOCKET}")
+    """Of the daemon that ``docker`` would ask: DOCKER_HOST, else that of its context, which is for a rootless one.
+
+    Raises InputError for a context that is not there, or is another machine's: it could mount nothing of this one.
+    """
+    if os.environ.get("DOCKER_HOST"):
+        return os.environ["DOCKER_HOST"]
+    name = os.environ.get("DOCKER_CONTEXT") or get_current_context_name()
+    if name == "default":
+        return f"unix://{SOCKET}"
+    mend = "see docker context ls, or: docker context use default"
+    command = ["docker", "context", "inspect", name, "--format", "{{.Endpoints.docker.Host}}"]
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=API_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"Docker's context '{name}' can't be used ({_reason(error)}); {mend}") from None
+    if asked.returncode != 0:
+        raise InputError(f"Docker's context '{name}' can't be used ({asked.stderr.strip()[:200]}); {mend}")
+    host = asked.stdout.strip()
+    if not host.startswith("unix://"):
+        raise InputError(f"Docker's context '{name}' is at {host}, not on this machine; {mend}")
+    return host
 
 
 def _limits(options: EngineOptions) -> dict[str, Any]:
@@ -161,7 +183,7 @@ def _connect() -> Any:
                 f"the Docker daemon is not running ({path}: {error.strerror}): sudo systemctl start docker"
             ) from None
     try:
-        client = docker.from_env(timeout=API_TIMEOUT_S)
+        client = docker.from_env(timeout=API_TIMEOUT_S, environment={**os.environ, "DOCKER_HOST": address})
         client.ping()
     except LOST as error:
         raise InputError(f"the Docker daemon at {address} does not answer ({_reason(error)}): start it") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -347,6 +348,32 @@ def test_no_daemon(refused):
     else:
         line = "the Docker daemon is not running (/nowhere/docker.sock: No such file or directory)"
     assert line in refused("bench", "baseline", "--engine", "docker", DOCKER_HOST="unix:///nowhere/docker.sock")
+
+
+@pytest.mark.parametrize(
+    ("host", "chosen", "line"),
+    [
+        ("unix:///nowhere/own.sock", "mine", "the Docker daemon is not running (/nowhere/own.sock: No such file"),
+        (
+            "ssh://far.away",
+            "mine",
+            "Docker's context 'mine' is at ssh://far.away, not on this machine; see docker context",
+        ),
+        ("unix:///nowhere/own.sock", "other", "Docker's context 'other' can't be used ("),
+    ],
+)
+@pytest.mark.parametrize("by_variable", [True, False])
+def test_the_daemon_of_a_context(refused, requires, monkeypatch, tmp_path, host, chosen, line, by_variable):
+    """Which is how one without root is chosen."""
+    requires("docker")
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    subprocess.run(["docker", "context", "create", "mine", "--docker", f"host={host}"], capture_output=True, check=True)
+    if by_variable:
+        monkeypatch.setenv("DOCKER_CONTEXT", chosen)
+    else:
+        (tmp_path / "config.json").write_text(json.dumps({"currentContext": chosen}))
+    assert line in refused("bench", "baseline", "--engine", "docker")
 
 
 def test_a_daemon_that_does_not_answer(refused):
