@@ -17,6 +17,8 @@ from runner.worker.sensitive import is_sensitive
 # OpenMP runtimes by what the evidence calls them, and the libraries that read variables only where they are the one
 # that runs.
 RUNTIMES = {"gnu": "gnu-openmp", "intel": "intel-openmp", "llvm": "llvm-openmp"}
+# A runtime may spell a text in its own way; what is seen here has the worker's words, which are the variable's.
+OWN_WORDS = {"openmp.wait_policy"}
 # What is shown of a program that left no evidence of its own.
 NOT_SEEN = "not seen"
 ONE_RUNS = {*RUNTIMES.values(), "jemalloc", "tcmalloc", "mimalloc"}
@@ -117,8 +119,9 @@ def _implied(
         if variable.verified_by is not None:
             for key, kind, text in catalogue.settings(variable, value):
                 at = variable.verified_by + key
-                wanted, seen = number_or_boolean(kind, text), look_up(evidence, at)
-                # a runtime may spell a text in its own way, and where nothing is seen nothing can be said
+                wanted = text.lower() if at in OWN_WORDS else number_or_boolean(kind, text)
+                seen = look_up(evidence, at)
+                # where nothing is seen nothing can be said
                 if at not in expect and wanted is not None and type(seen) is type(wanted):
                     yield Check(at, wanted, seen)
                 elif at not in expect and seen is None and _is_of_another_version(variable, evidence):

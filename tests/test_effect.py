@@ -262,3 +262,20 @@ def test_what_else_the_profile_sets_is_compared_where_it_was_asked_for():
     assert unmet(profile, named={"GREETING": "hello"}) == []
     assert unmet(profile, named={"GREETING": None}) == [Check("variable GREETING", "hello", "not set")]
     assert unmet(profile, named={"GREETING": ""}) == [Check("variable GREETING", "hello", "")]
+
+
+@pytest.mark.parametrize(
+    ("value", "policy", "complaint"),
+    [
+        ("passive", "passive", []),
+        ("PASSIVE", "passive", []),
+        ("passive", "neither", [("openmp.wait_policy", "passive", "neither")]),
+        ("active", "passive", [("openmp.wait_policy", "active", "passive")]),
+        ("active", None, []),
+    ],
+)
+def test_what_wins_over_a_wait_policy_is_seen(value, policy, complaint):
+    variables = {"OMP_WAIT_POLICY": value}
+    evidence = {"openmp": {"runtime": "gnu", "wait_policy": policy}, "variables": {"sensitive": variables}}
+    found = check(environment(variables=variables), evidence, {})
+    assert [(one.key, one.expected, one.seen) for one in found] == complaint

@@ -70,6 +70,11 @@ SETTINGS = (
         plant=planting.needs(cpus=2),
     ),
     Fault(
+        "wait-policy-overruled", "OMP_WAIT_POLICY=passive, and GOMP_SPINCOUNT wins over it",
+        ("wait-policy-overruled is NOT IN EFFECT", "openmp.wait_policy: expected passive, seen neither"), 1,
+        "env:\n  OMP_WAIT_POLICY: passive\n  GOMP_SPINCOUNT: 300000\n",
+    ),
+    Fault(
         "one-core", "GOMP_CPU_AFFINITY binds all threads to one core",
         ("pinned-to-one-core: all", f"threads may run on CPU {CPU} only"), 1,
         f"env:\n  GOMP_CPU_AFFINITY: {CPU}\n", command="doctor", plant=planting.needs(cpus=2),
