@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import site
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,11 +23,17 @@ FILE_NAMES: dict[str, tuple[str, ...]] = {
 
 
 def search_folders() -> list[Path]:
-    """Folders in the order they are searched: the interpreter's own environment, the system's, then the kit's own."""
+    """Folders in the order they are searched: the interpreter's own environment, what ``pip --user`` installs, the
+    environment that a virtual one was made of, the system's, then the kit's own.
+    """
     machine = platform.machine()
+    users = [Path(site.getuserbase()) / "lib"] if site.ENABLE_USER_SITE else []
+    made_of = [] if sys.base_prefix in (sys.prefix, "/usr", "/usr/local") else [Path(sys.base_prefix) / "lib"]
     return [
         Path(sys.prefix) / "lib",
         Path(sys.prefix) / "conda/lib",
+        *users,
+        *made_of,
         Path("/usr/local/lib"),
         Path(f"/usr/lib/{machine}-linux-gnu"),
         Path("/usr/lib64"),

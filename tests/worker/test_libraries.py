@@ -64,3 +64,13 @@ def test_what_is_not_there_is_left_out(folders):
 
 def test_the_interpreters_own_folder_is_searched_first():
     assert search_folders()[0] == Path(sys.prefix) / "lib"
+
+
+def test_what_pip_installs_for_one_user_and_what_an_environment_was_made_of_are_searched_next(monkeypatch):
+    monkeypatch.setattr("site.ENABLE_USER_SITE", True)
+    monkeypatch.setattr("site.getuserbase", lambda: "/home/me/.local")
+    monkeypatch.setattr(sys, "base_prefix", "/opt/conda")
+    assert search_folders()[2:4] == [Path("/home/me/.local/lib"), Path("/opt/conda/lib")]
+    monkeypatch.setattr("site.ENABLE_USER_SITE", False)  # as in most virtual environments
+    monkeypatch.setattr(sys, "base_prefix", "/usr")
+    assert search_folders()[2] == Path("/usr/local/lib")
