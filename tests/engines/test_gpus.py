@@ -26,7 +26,7 @@ WORDS = {
 @pytest.mark.parametrize("engine", WORDS, ids=lambda engine: engine.name)
 def test_only_training_on_gpus_is_given_them(engine):
     made = engine.__new__(engine)
-    made._options, made._sif, made._rootless = EngineOptions(), Path("x.sif"), False
+    made.given, made._sif, made._rootless = EngineOptions(), Path("x.sif"), False
     made._described = {"image": "x"}
     with_them = " ".join(made.command(Task(("train",), gpus=True)))
     assert WORDS[engine] in with_them

@@ -161,7 +161,7 @@ def test_what_is_passed_on_is_named_alone(engine):
     """Anybody may read a command line."""
     task = Task(("command",), folder="/home/me", variables={"A": "1"}, passed_on={"TOKEN": "secret", "A": "2"})
     made = engine.__new__(engine)
-    made._options, made._sif, made._rootless = EngineOptions(), Path("x.sif"), False
+    made.given, made._sif, made._rootless = EngineOptions(), Path("x.sif"), False
     made._described = {"image": "x"}
     command = " ".join(made.command(task))
     assert ("secret" in command, "A=1" in command, "A=2" in command) == (False, True, False)

@@ -112,10 +112,10 @@ def test_a_busy_node_keeps_no_other_waiting_and_ctrl_c_cancels_all(start, cli, f
 def test_a_fleet_with_real_workers_under_apptainer(cli, tmp_path, engine_options, surroundings, project):
     folder = tmp_path / "run"
     image = engine_options("apptainer")
-    length = (*SHORT, "--steps", 2, "--warmup-steps", 1, "--blocks", 2)
+    length = (*SHORT, "--steps", 2, "--warmup-steps", 1, "--blocks", 6)
     arguments = ["fleet", "baseline", *image, *length, "--output", folder]
     result = cli(*arguments, cwd=project, timeout_s=REAL_S, **surroundings)
     assert result.returncode == 0, result
     assert "baseline, workload cnn" in result.stdout
     for node in ("node1", "node2"):
-        assert [event["evidence"]["openmp"]["runtime"] for event in measured(folder, node)] == ["gnu"] * 2
+        assert [event["evidence"]["openmp"]["runtime"] for event in measured(folder, node)] == ["gnu"] * 6
