@@ -18,7 +18,7 @@ IN_IMAGE := $(if $(VARIANT),$(if $(filter apptainer,$(ENGINE)),--sif $(SIF),--im
 # What builds images, or has one that is to be converted.
 BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
 # Where the tests are that start engines, build images or train, and as many processes as there is work for in all others.
-REAL := tests/engines tests/images tests/faults tests/reliability
+REAL := tests/engines tests/images tests/faults tests/reliability tests/training
 PARALLEL := --numprocesses logical --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
@@ -69,7 +69,7 @@ dev: setup
 test: unit  ## run all tests (a missing engine skips its tests and says so)
 	@$(VENV)/bin/pytest --numprocesses 3 --dist loadgroup $(REAL)
 
-unit: dev  ## run the tests that need no engine and no real training (3 minutes on 2 CPUs)
+unit: dev  ## run the tests that need no engine and no real training (2 to 3 minutes on 2 CPUs)
 	@$(VENV)/bin/pytest $(PARALLEL) $(addprefix --ignore ,$(REAL))
 
 faults: dev  ## plant every known fault, print what is said of it, and write docs/faults.md

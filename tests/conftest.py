@@ -44,7 +44,7 @@ COUNTER = itertools.count()
 # What takes the one cluster for itself.
 CLUSTER = ("tests/engines/slurm/", "tests/engines/test_env_formats.py::test_a_batch_script_")
 # Whose tests share what takes long to make, or look for what others of their file would start.
-FILES = ("tests/engines/", "tests/images/")
+FILES = ("tests/engines/", "tests/images/", "tests/training/")
 
 
 class ByGroup(LoadScopeScheduling):

@@ -283,10 +283,10 @@ def test_what_means_nothing_to_a_full_training_is_refused(refused, bench_argumen
     assert f"{option[0]} means nothing with --full" in refused(*bench_arguments("mine", "--full", *option))
 
 
-@pytest.mark.parametrize("command", ["bench", "submit"])
+@pytest.mark.parametrize("command", [("bench",), ("submit", "--dry-run")])
 def test_blocks_whose_number_is_given_stop_at_no_half_width(refused, command):
     said = "--half-width means nothing with --blocks, which never stops early; leave one of them out"
-    assert refused(command, "intel-omp", "--blocks", 8, "--half-width", "1%") == f"runner: {said}"
+    assert refused(*command, "intel-omp", "--blocks", 8, "--half-width", "1%") == f"runner: {said}"
 
 
 def test_epochs_mean_nothing_without_a_full_training(refused, bench_arguments):
