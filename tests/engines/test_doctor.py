@@ -143,6 +143,7 @@ def test_options_that_are_wrong(cli, option):
     assert option[1] in result.stderr
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) == 1, reason="one CPU: there is no other for the workers")
 def test_data_loader_workers_on_one_core_are_found(watched):
     """The trap of an affinity that was meant for OpenMP: the loader's workers inherit the first thread's mask."""
     script = """

@@ -173,17 +173,18 @@ SHELL = (
     Fault(
         "wrapper-drops-variables", "The interpreter is a script that takes OMP_NUM_THREADS away",
         ("wrapper-drops-variables is NOT IN EFFECT", "variable OMP_NUM_THREADS: expected 2, seen not set"), 1,
-        TWO_THREADS, plant=planting.wrapper_that_drops_variables,
+        TWO_THREADS, plant=planting.for_two_threads(planting.wrapper_that_drops_variables),
     ),
     Fault(
         "set-by-sitecustomize", "A sitecustomize.py sets OMP_NUM_THREADS=1 once Python has started",
         ("set-by-sitecustomize is NOT IN EFFECT", "openmp.max_threads: expected 2, seen 1"), 1,
-        TWO_THREADS, plant=planting.sitecustomize("import os; os.environ['OMP_NUM_THREADS'] = '1'"),
+        TWO_THREADS,
+        plant=planting.for_two_threads(planting.sitecustomize("import os; os.environ['OMP_NUM_THREADS'] = '1'")),
     ),
     Fault(
         "set-by-the-workload", "The training code calls torch.set_num_threads(1)",
         ("set-by-the-workload is NOT IN EFFECT", "openmp.max_threads: expected 2, seen 1"), 1,
-        TWO_THREADS, plant=planting.sitecustomize("import torch; torch.set_num_threads(1)"),
+        TWO_THREADS, plant=planting.for_two_threads(planting.sitecustomize("import torch; torch.set_num_threads(1)")),
     ),
 )  # fmt: skip
 

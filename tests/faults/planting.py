@@ -48,11 +48,27 @@ def needs(*libraries: str, cpus: int = 1) -> Plant:
     def plant(folder: Path) -> Iterator[Planted]:
         for name in libraries:
             _library(name)
-        if len(os.sched_getaffinity(0)) < cpus:
-            raise CantPlant(f"there are fewer than {cpus} CPUs")
+        _require_cpus(cpus)
         yield Planted()
 
     return plant
+
+
+def for_two_threads(planted: Plant) -> Plant:
+    """``planted`` on a machine that has a CPU for each; on others the kit refuses the profile before it is launched."""
+
+    @contextlib.contextmanager
+    def plant(folder: Path) -> Iterator[Planted]:
+        _require_cpus(2)
+        with planted(folder) as one:
+            yield one
+
+    return plant
+
+
+def _require_cpus(least: int) -> None:
+    if len(os.sched_getaffinity(0)) < least:
+        raise CantPlant(f"there are fewer than {least} CPUs")
 
 
 def only_if(holds: bool, reason: str) -> Plant:
