@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from runner.baseline import Baseline
 from runner.blocks import INITIAL_WEIGHTS
-from runner.engine_facts import SHOWN_OF_DIGEST, cpu_name, engine_facts, shortened
+from runner.engine_facts import SHOWN_OF_DIGEST, cpu_name, engine_facts, gpu_names, shortened
 from runner.errors import InputError
 from runner.statistics.interval import ERROR_RATE
 from runner.statistics.two_sample import autocorrelation, shift, widened
@@ -117,7 +117,7 @@ def machine_pairs(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, A
 
     GPUs must where there were some then.
     """
-    then, now = _gpus(old), _gpus(new)
+    then, now = gpu_names(old), gpu_names(new)
     hosts = (old["fingerprint"], new["fingerprint"])
     # a session of an earlier version has the name alone
     was, is_now = (cpu_name(one) if all(map(_has_numbers, hosts)) else one["cpu_model"] for one in hosts)
@@ -131,11 +131,6 @@ def machine_pairs(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, A
 
 def _has_numbers(fingerprint: dict[str, Any]) -> bool:
     return fingerprint.get("cpu_numbers") is not None
-
-
-def _gpus(inspection: dict[str, Any]) -> str:
-    seen = inspection.get("accelerator") or {}
-    return " and ".join(str(one["name"]) for one in seen.get("devices", []))
 
 
 def unequal(pair: tuple[str, Any, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,6 +37,13 @@ def cpu_name(fingerprint: Mapping[str, Any]) -> str:
     """The processor's name with the numbers that tell its kind; earlier versions did not record these."""
     numbers = fingerprint.get("cpu_numbers")
     return f"{fingerprint['cpu_model']} ({numbers})" if numbers else str(fingerprint["cpu_model"])
+
+
+def gpu_names(inspection: Mapping[str, Any]) -> str:
+    """The names of the GPUs that were seen, each with how many there are of it; empty where there are none."""
+    devices = (inspection.get("accelerator") or {}).get("devices", [])
+    counted = Counter(str(one["name"]) for one in devices)
+    return " and ".join(name if count == 1 else f"{count} {name}" for name, count in counted.items())
 
 
 def _text(value: Any) -> str | None:

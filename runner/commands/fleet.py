@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from runner import atomic, report
+from runner import atomic, record, report
 from runner.arguments import refuse_others
 from runner.commands import submission
 from runner.errors import FAILED, MEASURED, InputError
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any]) -> int:
         try:
-            return _show(folder, arguments, _margin(settings), {"submission": document})
+            return _show(folder, arguments, settings, {"submission": document})
         except InputError as error:
             if arguments.json:
                 print(json.dumps({"submission": document}))
@@ -77,20 +77,32 @@ def _report(arguments: argparse.Namespace) -> int:
         raise InputError(f"fleet {REPORT} takes one folder; give: runner fleet {REPORT} DIR")
     why = "means nothing to a report, which measures nothing; leave it out"
     refuse_others(arguments, ("command", "profile", *OF_REPORT), why)
-    return _show(Path(folders[0]), arguments, arguments.margin or MARGIN, {})
+    place = Path(folders[0])
+    return _show(place, arguments, _settings(place), {})
 
 
-def _margin(settings: Settings) -> float:
+def _settings(place: Path) -> Settings | None:
+    """Those of the submission that the folder is of; None where it is of none, but has records from elsewhere."""
+    if not record.is_submission(place):
+        return None
+    first = record.first(place, "submit")
+    with record.understood(place):
+        return Settings.from_json(first["settings"])
+
+
+def _margin(settings: Settings | None) -> float:
     """That of the measurement: the smallest difference that matters."""
-    given = [word.partition("=")[2] for word in settings.bench if word.startswith("--margin=")]
+    words = settings.bench if settings else ()
+    given = [word.partition("=")[2] for word in words if word.startswith("--margin=")]
     return float(given[-1]) if given else MARGIN
 
 
-def _show(folder: Path, arguments: argparse.Namespace, margin: float, more: dict[str, Any]) -> int:
+def _show(folder: Path, arguments: argparse.Namespace, settings: Settings | None, more: dict[str, Any]) -> int:
     """Print or write the report; returns the exit status. ``more`` goes into the document for scripts."""
     from runner.fleet import findings
 
-    fleet = findings.find(folder, arguments.judged, margin)
+    margin = arguments.margin or _margin(settings)
+    fleet = findings.find(folder, arguments.judged, margin, settings.nodelist if settings else ())
     written = {}
     if arguments.html:
         from runner.fleet import page  # drawing takes a second to load

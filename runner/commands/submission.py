@@ -68,12 +68,18 @@ def run(arguments: argparse.Namespace, show: Show, with_resume: Collection[str] 
     """Submit, or go on; ``with_resume`` are options that may be given again besides those that all have."""
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a connection that is lost ends the view, and not the job
-    if arguments.resume is None:
-        return _start(arguments, show)
-    return _resume(arguments, show, {*WITH_RESUME, *with_resume})
+    try:
+        if arguments.resume is None:
+            return _start(arguments, show)
+        return _resume(arguments, show, {*WITH_RESUME, *with_resume})
+    except record.RecordFull as error:  # a job that was submitted goes on all the same
+        begun = record.is_begun(error.folder)
+        then = f"then go on, with: {_go_on(arguments, error.folder)}" if begun else "then submit again"
+        raise InputError(f"{error}; make room, {then}") from None
 
 
 def _start(arguments: argparse.Namespace, show: Show) -> int:
+    _require_following(arguments)
     if not arguments.dry_run:
         client.require()
     settings = submitted.settings(arguments)
@@ -102,6 +108,13 @@ def _start(arguments: argparse.Namespace, show: Show) -> int:
         return _follow(settings, opened, job, arguments, show)
 
 
+def _require_following(arguments: argparse.Namespace) -> None:
+    """Raise InputError for an option that takes a runner that stays, beside one by which it goes."""
+    if arguments.detach and arguments.start_within:
+        why = "nobody is left to cancel what has not started"
+        raise InputError(f"--start-within means nothing with --detach, as {why}; leave one of them out")
+
+
 def _discard(folder: Path) -> None:
     """Leave nothing of a submission that never was one."""
     for name in (FILE_NAME, script.NAME, record.FILE_NAME):
@@ -112,6 +125,7 @@ def _discard(folder: Path) -> None:
 
 def _resume(arguments: argparse.Namespace, show: Show, free: Collection[str]) -> int:
     refuse_others(arguments, free, "can't be given with --resume: the submission keeps what it was started with")
+    _require_following(arguments)
     folder = arguments.resume.absolute()
     first = record.first(folder, "submit")
     with record.understood(folder):
@@ -250,7 +264,8 @@ def _follow(settings: Settings, opened: Record, job: str, arguments: argparse.Na
     folder = opened.path.parent
     go_on = _go_on(arguments, folder)
     if arguments.detach:
-        print(f"job {job} was submitted; follow it with: {go_on}")
+        told = json.dumps({"job": job, "record": str(folder)})
+        print(told if arguments.json else f"job {job} was submitted; follow it with: {go_on}")
         return MEASURED
     interrupted = False
     with View(quiet=arguments.json) as view:

@@ -17,6 +17,7 @@ from runner.engines import apptainer
 from runner.engines.base import PROJECT
 from runner.engines.local import LocalEngine
 from runner.errors import InputError
+from runner.fleet.alike import MIN_SAMPLES
 from runner.slurm import client, table
 from runner.slurm.client import Partition, Refused
 from runner.slurm.settings import Settings
@@ -52,6 +53,8 @@ def settings(arguments: argparse.Namespace) -> Settings:
     arms = [arm if arm.profile == profile.TUNED else ranks.arm_of(arm, profile.load(arm.profile)) for arm in arms]
     own = own_command.own_command(arguments)
     measuring_options.require(arguments)
+    if arguments.command == "fleet":
+        _require_samples(arguments)
     how = training.options(arguments)
     if own is None:
         training.require([_workload(arguments)], how)
@@ -106,6 +109,15 @@ def require_engine(engine: str) -> None:
         raise InputError(
             f"--engine {engine}: on nodes workers are started by {' or '.join(OPTIONS)}; choose one of these"
         )
+
+
+def _require_samples(arguments: argparse.Namespace) -> None:
+    """Raise InputError for what gives a node too few samples to be judged by."""
+    few = f"a node is judged by {MIN_SAMPLES} samples at least"
+    if arguments.full:
+        raise InputError(f"--full trains once, and {few}; leave it out")
+    if arguments.blocks is not None and arguments.blocks < MIN_SAMPLES:
+        raise InputError(f"--blocks {arguments.blocks}: {few}; give {MIN_SAMPLES} or more")
 
 
 def _of_job(nodes: int | None, named: Sequence[str]) -> int:

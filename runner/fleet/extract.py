@@ -10,7 +10,7 @@ from typing import Any
 
 from runner import record
 from runner.blocks import INITIAL_WEIGHTS, skipped_steps
-from runner.engine_facts import cpu_name, engine_facts
+from runner.engine_facts import cpu_name, engine_facts, gpu_names
 from runner.environment import Environment
 from runner.errors import InputError
 from runner.fleet.lines import shortened, whole
@@ -20,7 +20,7 @@ from runner.noise import commonest, marks
 from runner.plan import Arm, Plan
 from runner.record import FILE_NAME, Event
 from runner.sample_effect import check_sample
-from runner.worker.modes import FP32
+from runner.worker.modes import CUDA, FP32
 
 SHOWN_OF_DIGEST = 12
 # In seconds since 1970: a clock that says more can't be printed as a date.
@@ -60,8 +60,9 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
     if not 0 <= began < LATEST:
         raise InputError(f"began at {began:g} seconds since 1970, which is no time")
     seen = run["engines"][arm.place]
-    host, counts = seen["inspection"]["fingerprint"], seen["inspection"]["facts"]
-    facts = {what: value for what, value in engine_facts(seen).items() if value is not None}
+    driver = (seen["inspection"].get("accelerator") or {}).get("driver")
+    known = {**engine_facts(seen), "GPU driver": driver}
+    facts = {what: value for what, value in known.items() if value is not None}
     disturbed = {number: texts for number, event in enumerate(samples) if (texts := marks(event))}
     yardsticks = [event for event in events if event["event"] == "yardstick"]
     clocks = [mhz for event in samples if (mhz := event["usage"].get("frequency_mhz")) is not None]
@@ -69,10 +70,10 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
         name=name,
         profile=arm.profile,
         workload=plan.workload_of(arm),
-        kind=f"{cpu_name(host)}, {counts['usable_cpus']} usable CPUs ({host['architecture']})",
+        kind=_kind(plan, seen["inspection"]),
         must_agree=_must_agree(plan, arm, environment, kept, seen, samples[0]["digests"]),
         facts=facts,
-        memory_bytes=host["memory_bytes"],
+        memory_bytes=seen["inspection"]["fingerprint"]["memory_bytes"],
         began=began,
         finished=_last(events).get("reason") in ENDED,
         step_s=step_s,
@@ -82,6 +83,13 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
         yardstick_digest=yardsticks[0]["digest"] if yardsticks else None,
         clock_mhz=statistics.median(clocks) if clocks else None,
     )
+
+
+def _kind(plan: Plan, inspection: dict[str, Any]) -> str:
+    """The type of machine; GPUs belong to it where they are trained on, as a command of the user's own may do."""
+    host, usable = inspection["fingerprint"], inspection["facts"]["usable_cpus"]
+    gpus = gpu_names(inspection) if plan.options.device == CUDA or plan.own is not None else ""
+    return f"{cpu_name(host)}, {usable} usable CPUs ({host['architecture']}){gpus and f', {gpus}'}"
 
 
 def _arm(plan: Plan, profile: str | None) -> Arm:

@@ -88,12 +88,14 @@ class Fleet:
         return statistics.median(one.node.began for one in self.results)
 
 
-def find(place: Path, profile: str | None, margin: float) -> Fleet:
+def find(place: Path, profile: str | None, margin: float, asked: Sequence[str] = ()) -> Fleet:
     """Read the records in ``place`` and judge their nodes; see ``reading.read`` and ``slow.judge``.
+
+    ``asked`` are the nodes that it should have, where that is known.
 
     Raises InputError if no node has what it takes.
     """
-    nodes, unusable = reading.read(place, profile)
+    nodes, unusable = reading.read(place, profile, asked)
     groups, not_alike = alike.groups(nodes)
     left_out = sorted([*unusable, *not_alike], key=lambda one: one.name)
     if not groups:

@@ -29,13 +29,16 @@ CHUNK = 32
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
-def read(place: Path, profile: str | None) -> tuple[list[Node], list[LeftOut]]:
+def read(place: Path, profile: str | None, asked: Sequence[str] = ()) -> tuple[list[Node], list[LeftOut]]:
     """The nodes whose records are in the folders in ``place``, and those that can't be used, by name.
 
-    ``profile`` is the one to look at, where nodes measured several. Raises InputError if no node can be used.
+    ``profile`` is the one to look at, where nodes measured several. Nodes that were ``asked`` for and have no folder
+    can't be used either. Raises InputError if no node can be used.
     """
     folders, missing = _folders(place)
     left_out = [LeftOut(folder.name, f"has no {FILE_NAME}: nothing was measured") for folder in missing]
+    there = {folder.name for folder in (*folders, *missing)}
+    left_out += [LeftOut(name, "has no folder: its job did not begin") for name in asked if name not in there]
     nodes = []
     for one in _all(folders, profile):
         if isinstance(one, Node):

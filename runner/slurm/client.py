@@ -20,9 +20,14 @@ from runner.errors import InputError
 
 TIMEOUT_S = 120.0
 # Of these variables Slurm's commands take options, which would change what is asked for. What a job is charged to may
-# come from them; a variable of sbatch's otherwise outdoes the script (https://slurm.schedmd.com/sbatch.html).
-OPTIONS_IN_VARIABLES = ("SBATCH_", "SQUEUE_", "SINFO_", "SCANCEL_", "SACCT_", "SLURM_TIME_FORMAT")
-TAKEN_FROM_VARIABLES = ("SBATCH_ACCOUNT", "SBATCH_QOS", "SBATCH_RESERVATION", "SBATCH_CONSTRAINT", "SBATCH_WCKEY")
+# come from them; a variable of sbatch's otherwise outdoes the script (https://slurm.schedmd.com/sbatch.html). Those of
+# another job, in whose shell this is, would go into the new one, whose srun takes options from them: its tasks would
+# have so many CPUs, or so much memory, as the tasks of that one (https://slurm.schedmd.com/srun.html).
+OPTIONS_IN_VARIABLES = ("SBATCH_", "SQUEUE_", "SINFO_", "SCANCEL_", "SACCT_", "SLURM_", "SRUN_", "SLURMD_")
+TAKEN_FROM_VARIABLES = (
+    "SBATCH_ACCOUNT", "SBATCH_QOS", "SBATCH_RESERVATION", "SBATCH_CONSTRAINT", "SBATCH_WCKEY",
+    "SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT",  # where the cluster is, and who asks
+)  # fmt: skip
 ENDED = (
     "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY",
     "REVOKED", "UNKNOWN",

@@ -21,6 +21,8 @@ HEAD = """\
 #   {command}
 # and goes on with what it has there already: a job that is requeued begins where it was.
 set -u
+# Either would have srun give its task these CPUs of a node, and no others.
+unset SLURM_CPUS_PER_TASK SRUN_CPUS_PER_TASK SLURM_THREADS_PER_CORE
 folder={folder}
 python={python}
 project={project}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -185,6 +186,8 @@ def test_no_node_is_in_service(refused, slurm, tmp_path):
         (("intel-omp", "--nodelist", "a", "--workload", "all"), "--workload all means nothing to runner fleet; name"),
         (("intel-omp", "jemalloc", "--nodelist", "a"), "fleet judges nodes by one profile: choose among intel-omp, j"),
         (("intel-omp", "--nodelist", "a", "--profile", "intel"), "--profile intel: it is not measured; choose among "),
+        (("intel-omp", "--nodelist", "a", "--full"), "--full trains once, and a node is judged by 6 samples at least"),
+        (("intel-omp", "--nodelist", "a", "--blocks", "5"), "--blocks 5: a node is judged by 6 samples at least; give"),
         (("intel-omp", "--nodelist", "a", "--sbatch", "hold"), "--sbatch hold: the batch script sets hold itself; lea"),
     ],
 )
@@ -224,6 +227,25 @@ def test_a_fleet_that_was_measured_is_reported_again(cli, submission, tmp_path):
     document = json.loads(cli("fleet", "--resume", submission, "--json").stdout)
     assert document["nodes_by_verdict"]["slow"] == 1
     assert [one["state"] for one in document["submission"]["nodes"]] == ["measured"] * 8
+
+
+def test_nodes_that_never_began_are_in_the_report(cli, submission, tmp_path):
+    shutil.rmtree(submission / "n03")
+    shutil.rmtree(submission / "n05")
+    result = cli("fleet", "report", submission)
+    assert result.returncode == 1
+    text = words(result.stdout)
+    assert text.startswith("no slow node: none of 6 nodes")
+    for name in ("n03", "n05"):
+        assert f"{name}: has no folder: its job did not begin" in text
+
+
+def test_the_margin_is_that_of_the_measurement_unless_one_is_given(cli, tmp_path):
+    document = settings(nodes=12, fleet=True, bench=("--margin=0.2",)).to_json()
+    records.write(tmp_path, [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}])
+    fleet(tmp_path, 12, slower={"n02": 0.1}, noise=0.003)
+    assert "more than +20.0% (--margin)" in words(cli("fleet", "report", tmp_path).stdout)
+    assert cli("fleet", "report", tmp_path, "--margin", "2%").stdout.startswith("1 of 12 nodes is SLOW")
 
 
 def test_a_fleet_goes_on_as_a_fleet(refused, submission):

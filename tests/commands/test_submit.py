@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from runner import history, record
+from runner.record import Record, RecordFull
 from runner.slurm import client
 from tests.records import run_events, write
 from tests.slurm.conftest import settings
@@ -341,3 +342,28 @@ def test_slurm_that_does_not_answer_may_have_taken_the_job(refused, slurm, monke
         f"runner submit --resume {folder}"
     )
     assert record.read(folder, "submit")[-1]["event"] == "submitting"
+
+
+@pytest.mark.parametrize(("at", "then"), [("submit", "then submit again"), ("submitted", "then go on, with: ")])
+def test_a_full_disk(refused, slurm, monkeypatch, tmp_path, at, then):
+    """What was submitted by then goes on, and the line says how to follow it."""
+    append = Record.append
+
+    def full(self, event, **fields):
+        if event == at:
+            raise RecordFull(self.path.parent, "No space left on device")
+        return append(self, event, **fields)
+
+    monkeypatch.setattr(Record, "append", full)
+    folder = tmp_path / "run"
+    line = refused("submit", "intel-omp", "--data", "synthetic", "--output", folder)
+    why = "can't be written: No space left on device"
+    assert line.startswith(f"runner: {folder}/record.jsonl: {why}; make room, {then}")
+    assert line.endswith(f"runner submit --resume {folder}") == (at == "submitted")
+
+
+def test_a_script_that_submits_is_told_the_job(cli, refused, slurm, tmp_path):
+    options = ("submit", "intel-omp", "--data", "synthetic", "--detach", "--output", tmp_path / "run")
+    result = cli(*options, "--json")
+    assert json.loads(result.stdout) == {"job": "17", "record": str(tmp_path / "run")}
+    assert refused(*options, "--start-within", "30m").startswith("runner: --start-within means nothing with --detach")

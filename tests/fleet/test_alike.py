@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from runner.fleet import alike, reading
-from tests.fleet.nodes import fleet, node
+from tests import records
+from tests.fleet.nodes import fleet, node, node_events
+from tests.nvidia import accelerator
 
 A, B = "sha256:" + "a" * 64, "sha256:" + "b" * 64
 
@@ -48,6 +50,28 @@ def test_kinds_of_machines_are_apart(tmp_path):
     node(tmp_path, "n02", facts={"usable_cpus": 8})
     node(tmp_path, "n03", fingerprint={"cpu_model": "Another CPU"})
     assert grouped(tmp_path) == ([["n00", "n01"], ["n03"], ["n02"]], {})
+
+
+def with_gpu(place, name, gpu, **options):
+    events = node_events(name, **options)
+    seen = accelerator(1, devices=[{"name": gpu, "uuid": "GPU-1"}])
+    events[0]["engines"]["local"]["inspection"]["accelerator"] = seen
+    records.write(place / name, events)
+
+
+def test_gpus_are_of_the_kind_where_they_are_trained_on(tmp_path):
+    for number, gpu in enumerate(("A100", "A100", "V100")):
+        with_gpu(tmp_path, f"n{number:02}", gpu, options={"device": "cuda"})
+    assert grouped(tmp_path) == ([["n00", "n01"], ["n02"]], {})
+    groups, _ = alike.groups(reading.read(tmp_path, None)[0])
+    assert [group[0].kind.rpartition(", ")[2] for group in groups] == ["A100", "V100"]
+    assert groups[0][0].facts["GPU driver"] == "580.95.05"
+
+
+def test_gpus_that_nothing_was_trained_on_make_no_other_kind(tmp_path):
+    for number, gpu in enumerate(("A100", "V100")):
+        with_gpu(tmp_path, f"n{number:02}", gpu)
+    assert grouped(tmp_path) == ([["n00", "n01"]], {})
 
 
 @pytest.mark.parametrize(("ended", "words"), [

@@ -59,8 +59,10 @@ def test_commands_that_are_missing(monkeypatch):
 def test_options_in_variables_are_left_out_unless_they_say_who_pays():
     caller = {
         "SBATCH_EXCLUSIVE": "user", "SQUEUE_STATES": "RUNNING", "SLURM_CONF": "/c", "SBATCH_ACCOUNT": "a", "HOME": "/h",
+        "SLURM_CPUS_PER_TASK": "4", "SRUN_CPUS_PER_TASK": "4", "SLURM_MEM_PER_CPU": "2048", "SLURMD_NODENAME": "node1",
+        "SLURM_JWT": "j",
     }  # fmt: skip
-    assert client._environment(caller) == {"SLURM_CONF": "/c", "SBATCH_ACCOUNT": "a", "HOME": "/h"}
+    assert client._environment(caller) == {"SLURM_CONF": "/c", "SBATCH_ACCOUNT": "a", "HOME": "/h", "SLURM_JWT": "j"}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -59,6 +60,15 @@ def test_bash_can_read_it(tmp_path):
     path = tmp_path / "batch.sh"
     path.write_text(render(settings(), FOLDER, "envkit-1", 2))
     subprocess.run(["bash", "-n", path], check=True)
+
+
+def test_no_variable_gives_a_task_only_some_cpus_of_its_node(tmp_path):
+    """srun takes -c and --threads-per-core from variables, and either would keep the step from the other CPUs."""
+    head = render(settings(), FOLDER, "envkit-1", 2).partition("# One task on each of")[0]
+    planted = {"SLURM_CPUS_PER_TASK": "1", "SRUN_CPUS_PER_TASK": "1", "SLURM_THREADS_PER_CORE": "1", "OTHER": "1"}
+    env = {**os.environ, **planted}
+    left = subprocess.run(["bash", "-c", f"{head}env"], env=env, capture_output=True, text=True, check=True).stdout
+    assert [name for name in planted if f"{name}=1\n" in left] == ["OTHER"]
 
 
 @pytest.mark.parametrize(("minutes", "seconds"), [(None, 60), (1, 10), (3, 30), (6, 60), (600, 60)])
