@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import platform
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -17,9 +18,9 @@ from runner.errors import InputError
 def machine_lock() -> Iterator[None]:
     """Hold the machine for this process. Raises InputError, naming the process, while another measurement runs.
 
-    Only those that have the same TMPDIR see each other.
+    Only those that have the same TMPDIR see each other, which several machines may share.
     """
-    path = Path(tempfile.gettempdir()) / "envkit.lock"
+    path = Path(tempfile.gettempdir()) / f"envkit-{platform.node()}.lock"
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW  # the folder is everybody's: a link may lead anywhere
     try:
         # An existing file is opened without O_CREAT: in a sticky folder the kernel refuses that for another user's
@@ -35,10 +36,14 @@ def machine_lock() -> Iterator[None]:
             os.fchmod(descriptor, 0o666)  # other users measure here too, whatever this one's umask
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
             raise InputError(
                 f"another measurement runs on this machine (process {holder}); both would be spoilt: wait for it"
+            ) from None
+        except OSError as error:  # a file system without locks
+            raise InputError(
+                f"{path}: can't be locked: {error.strerror}; set TMPDIR to a folder on this machine's own disk"
             ) from None
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)

@@ -103,9 +103,13 @@ class Record:
 def _locked(descriptor: int, path: Path) -> int:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         os.close(descriptor)
         raise InputError(f"{path}: another runner is writing to it; wait for it, or give another folder") from None
+    except OSError as error:  # some network file systems are mounted without locks
+        os.close(descriptor)
+        why = f"can't be locked against a second runner: {error.strerror}"
+        raise InputError(f"{path}: {why}; give a folder on another file system") from None
     return descriptor
 
 

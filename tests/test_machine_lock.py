@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
+import platform
 import stat
 import subprocess
 import sys
@@ -12,6 +15,7 @@ import pytest
 from runner.errors import InputError
 from runner.machine_lock import machine_lock
 
+LOCK = f"envkit-{platform.node()}.lock"
 HOLD = "import runner.machine_lock as m\nwith m.machine_lock(): print('held', flush=True); input()"
 
 
@@ -52,24 +56,40 @@ def test_other_users_can_use_the_same_lock():
     umask = os.umask(0o077)
     try:
         with machine_lock():
-            path = Path(tempfile.gettempdir()) / "envkit.lock"
+            path = Path(tempfile.gettempdir()) / LOCK
             assert stat.S_IMODE(path.stat().st_mode) == 0o666
     finally:
         os.umask(umask)
 
 
 def test_a_lock_that_cannot_be_opened():
-    (Path(tempfile.gettempdir()) / "envkit.lock").mkdir()
-    with pytest.raises(InputError, match=r"envkit.lock: can't be opened: Is a directory; remove it, or set TMPDIR"):
+    (Path(tempfile.gettempdir()) / LOCK).mkdir()
+    with pytest.raises(InputError, match=rf"{LOCK}: can't be opened: Is a directory; remove it, or set TMPDIR"):
         machine_lock().__enter__()
 
 
 def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path, monkeypatch):
     precious = tmp_path / "precious"
     precious.write_text("content")
-    (tmp_path / "envkit.lock").symlink_to(precious)
+    (tmp_path / LOCK).symlink_to(precious)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    with pytest.raises(InputError, match=r"envkit\.lock"), machine_lock():
+    with pytest.raises(InputError, match=LOCK), machine_lock():
         pass
     assert precious.read_text() == "content"
+
+
+def test_a_machine_of_another_name_that_shares_the_folder_is_another_one(holder, monkeypatch):
+    monkeypatch.setattr(platform, "node", lambda: "node2")
+    with machine_lock():
+        pass
+
+
+def test_a_file_system_without_locks(monkeypatch):
+    def refuse(descriptor, operation):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    why = rf"{LOCK}: can't be locked: Function not implemented; set TMPDIR to a folder on this machine's own disk"
+    with pytest.raises(InputError, match=why):
+        machine_lock().__enter__()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 from pathlib import Path
@@ -145,6 +146,16 @@ def test_a_record_of_a_later_version(folder):
         InputError, match=rf"written by a later version \(schema {SCHEMA + 1}, .*up to {SCHEMA}\); upda"
     ):
         record.read(folder)
+
+
+def test_a_file_system_without_locks(tmp_path, monkeypatch):
+    def refuse(descriptor, operation):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    why = "can't be locked against a second runner: No locks available; give a folder on another file system"
+    with pytest.raises(InputError, match=why):
+        Record.create(tmp_path / "run")
 
 
 def test_a_full_disk_leaves_the_file_as_it_was(folder, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import platform
 import signal
 import subprocess
 import tempfile
@@ -107,7 +108,8 @@ def _kill_session(session: int) -> None:
 
 
 def _notes() -> Path:
-    return Path(tempfile.gettempdir()) / f"envkit-workers-{os.getuid()}"
+    # other nodes may share the temporary folder, and have sessions of the same numbers
+    return Path(tempfile.gettempdir()) / f"envkit-workers-{os.getuid()}-{platform.node()}"
 
 
 def _is_mine(folder: Path) -> bool:

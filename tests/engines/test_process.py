@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -42,7 +43,7 @@ def sleeper():
 
 
 def notes():
-    return Path(tempfile.gettempdir()) / f"envkit-workers-{os.getuid()}"
+    return Path(tempfile.gettempdir()) / f"envkit-workers-{os.getuid()}-{platform.node()}"
 
 
 def test_output_time_and_a_good_end(shell):
