@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 
-from runner.engines import podman, process
+from runner.engines import container, podman, process
 from runner.engines.apptainer import ApptainerEngine
 from runner.engines.base import Engine, EngineOptions
 from runner.engines.local import LocalEngine
@@ -40,6 +40,11 @@ def get_all(names: Sequence[str], options: EngineOptions) -> dict[str, Engine]:
     engines = {name: ENGINES[name](options) for name in dict.fromkeys(names)}
     taken = frozenset(option for engine in engines.values() for option in engine.options)
     require_options(options, taken, [*engines])
+    for limit in sorted(container.LIMITS & options.to_json().keys()):
+        for name, engine in engines.items():
+            if limit not in engine.options:
+                shown, why = limit.replace("_", "-"), f"the engine {name} has no limits, and would be held against them"
+                raise InputError(f"--{shown}: {why}; leave it out, or compare other engines")
     return engines
 
 

@@ -20,8 +20,10 @@ from runner.errors import InputError
 SIF = PROJECT / "build" / "envkit-cpu.sif"
 # Before the name of a variable, in the caller's own: Apptainer puts it into the container.
 INSIDE = "APPTAINERENV_"
-# The caller's variables that put others, or folders, into a container.
-REACH_INSIDE = (INSIDE, "SINGULARITYENV_", "APPTAINER_BIND", "SINGULARITY_BIND")
+# The caller's variables that Apptainer takes options from, so that folders, variables, GPUs or limits could come into a
+# container that nobody was told of; but for those that say how it works outside of one.
+OPTIONS_IN_VARIABLES = ("APPTAINER", "SINGULARITY")
+OUTSIDE = ("TMPDIR", "CACHEDIR", "CONFIGDIR", "MESSAGELEVEL", "UNSQUASH", "USERNS")
 # Of those that it puts there so, it makes something of its own.
 ITS_OWN = ("APPEND_PATH", "HOME", "LD_LIBRARY_PATH", "PATH", "PREPEND_PATH")
 # Words of Apptainer's messages, and what to do about them.
@@ -96,7 +98,10 @@ def callers(task: Task, variables: Mapping[str, str]) -> dict[str, str]:
 
     It would have a shell read their values (https://apptainer.org/docs/user/main/environment_and_metadata.html).
     """
-    own = {name: value for name, value in variables.items() if not name.startswith(REACH_INSIDE)}
+    kept = {f"{prefix}_{name}" for prefix in OPTIONS_IN_VARIABLES for name in OUTSIDE}
+    own = {
+        name: value for name, value in variables.items() if not name.startswith(OPTIONS_IN_VARIABLES) or name in kept
+    }
     given = {f"{INSIDE}{name}": value for name, value in container.passed_on(task).items() if name not in ITS_OWN}
     return {**own, **given, "APPTAINER_NO_EVAL": "true"} if given else own
 

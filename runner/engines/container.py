@@ -46,25 +46,20 @@ def argv(task: Task) -> list[str]:
 def mounts(task: Task) -> list[str]:
     """``HOST:INSIDE:ro`` or ``:rw`` for each folder that is mounted: only that of a user's command can be written to.
 
-    Raises InputError for code that is closed to others, and for a folder that can't be mounted under its own name.
+    Raises InputError for a folder that can't be mounted, or not under its own name.
     """
-    code = PROJECT / "runner"
-    if code.stat().st_mode & 0o005 != 0o005:
-        raise InputError(f"{code}: a container's ordinary user can't read it: chmod -R go+rX {code}")
-    found = [f"{code}:{CODE}:ro"]
+    found = [f"{PROJECT / 'runner'}:{CODE}:ro"]
     if task.data:
         found.append(f"{task.data}:{DATA}:ro")
     if task.folder:
-        _require_mountable(task.folder)
+        if any(one == task.folder or Path(task.folder) in Path(one).parents for one in IMAGES_OWN):
+            raise InputError(f"{task.folder}: would hide the image's own files; start from a folder of your own")
         found.append(f"{task.folder}:{task.folder}:rw")
+    for folder in filter(None, (str(PROJECT), task.data, task.folder)):
+        if any(letter in folder for letter in ":,"):
+            wrong = "a container engine can't mount a folder with ':' or ',' in its name; rename it"
+            raise InputError(f"{folder}: {wrong}")
     return found
-
-
-def _require_mountable(folder: str) -> None:
-    if any(one == folder or Path(folder) in Path(one).parents for one in IMAGES_OWN):
-        raise InputError(f"{folder}: would hide the image's own files; start from a folder of your own")
-    if any(letter in folder for letter in ":,"):
-        raise InputError(f"{folder}: a container engine can't mount a folder with ':' or ',' in its name; rename it")
 
 
 def variables(task: Task) -> dict[str, str]:
@@ -91,17 +86,23 @@ def network(task: Task) -> str:
 def user(task: Task, rootless: bool) -> str | None:
     """The user and group of a user's own command, so that what it writes is the caller's; None for the image's user.
 
-    Where the engine runs ``rootless``, root inside is the caller.
+    Where the engine runs ``rootless``, root inside is the caller. Raises InputError for code that is closed to others,
+    where that is who the image's user is.
     """
-    if not task.folder:
-        return None
-    return "0:0" if rootless else f"{os.getuid()}:{os.getgid()}"
+    if task.folder:
+        return "0:0" if rootless else f"{os.getuid()}:{os.getgid()}"
+    code = PROJECT / "runner"
+    if code.stat().st_mode & 0o005 != 0o005:
+        raise InputError(f"{code}: a container's ordinary user can't read it: chmod -R go+rX {code}")
+    return None
 
 
 def limits(options: EngineOptions) -> list[str]:
     """The limits in the words that docker, podman and apptainer share."""
     given = options.to_json()
-    return [part for name in sorted(LIMITS & given.keys()) for part in (f"--{name.replace('_', '-')}", given[name])]
+    words = [part for name in sorted(LIMITS & given.keys()) for part in (f"--{name.replace('_', '-')}", given[name])]
+    # swap counts too: a worker that swaps would be measured as a slow one
+    return [*words, *(["--memory-swap", options.memory] if options.memory else [])]
 
 
 # Under SELinux a container may read no folder of the user's otherwise; to relabel these (``:Z``) would change them.
@@ -118,12 +119,10 @@ def run_options(task: Task, options: EngineOptions, rootless: bool, gpus: tuple[
     given = [part for text in texts for part in ("--env", text)]
     caller = user(task, rootless)
     as_user = ["--user", caller] if caller else []
-    # swap counts too: a worker that swaps would be measured as a slow one
-    swap = ["--memory-swap", options.memory] if options.memory else []
     fixed = ["--network", network(task), "--shm-size", SHM, "--workdir", working_folder(task)]
     fixed += ["--security-opt", READS_MOUNTS]
     fixed += [part for name in capabilities(task.prefix) for part in ("--cap-add", name)]
-    return [*fixed, *(gpus if task.gpus else ()), *as_user, *limits(options), *swap, *volumes, *given]
+    return [*fixed, *(gpus if task.gpus else ()), *as_user, *limits(options), *volumes, *given]
 
 
 def out_of_memory(options: EngineOptions) -> str:

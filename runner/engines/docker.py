@@ -11,6 +11,7 @@ import subprocess
 import time
 from functools import cached_property
 from typing import Any
+from urllib.parse import urlsplit
 
 import docker
 import requests
@@ -25,6 +26,7 @@ from runner.environment import capabilities
 from runner.errors import InputError
 
 SOCKET = "/var/run/docker.sock"
+OWN_NAMES = ("localhost", "127.0.0.1", "::1")
 API_TIMEOUT_S = 60
 LOST = (requests.exceptions.RequestException, DockerException)
 
@@ -126,10 +128,13 @@ def _is_here() -> bool:
 def _address() -> str:
     """Of the daemon that ``docker`` would ask: DOCKER_HOST, else that of its context, which is for a rootless one.
 
-    Raises InputError for a context that is not there, or is another machine's: it could mount nothing of this one.
+    Raises InputError for a context that is not there, and for another machine: it could mount nothing of this one.
     """
-    if os.environ.get("DOCKER_HOST"):
-        return os.environ["DOCKER_HOST"]
+    if given := os.environ.get("DOCKER_HOST"):
+        address = given if "//" in given else f"//{given}"
+        if not address.startswith("unix://") and urlsplit(address).hostname not in OWN_NAMES:
+            raise InputError(f"DOCKER_HOST={given} is not on this machine, whose folders it can't mount; unset it")
+        return given
     name = os.environ.get("DOCKER_CONTEXT") or get_current_context_name()
     if name == "default":
         return f"unix://{SOCKET}"

@@ -30,6 +30,17 @@ def test_an_engine_that_is_not_there(refused, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_limits_that_one_of_them_has_not(refused, monkeypatch, tmp_path):
+    images = InstantImages(tmp_path / "docker", "docker")
+    images.add("mine")
+    monkeypatch.setitem(engines.ENGINES, "docker", images)
+    options = ("--engines", "local,docker", "--image", "mine", "--cpus", "1", "--data", "synthetic")
+    assert refused("compare-engines", "baseline", *options, "--output", tmp_path / "run") == (
+        "runner: --cpus: the engine local has no limits, and would be held against them; leave it out, or compare "
+        "other engines"
+    )
+
+
 def test_engines_may_have_other_torches(cli, monkeypatch, tmp_path, run_folder):
     for name, torch in (("docker", "2.13.0"), ("podman", "2.14.0")):
         images = InstantImages(tmp_path / name, name)

@@ -381,6 +381,12 @@ def test_a_daemon_that_does_not_answer(refused):
     assert line.startswith("runner: the Docker daemon at tcp://127.0.0.1:1 does not answer")
 
 
+@pytest.mark.parametrize("address", ["tcp://docker:2375", "ssh://me@far.away", "far.away:2375"])
+def test_a_daemon_of_another_machine(refused, address):
+    line = refused("bench", "baseline", "--engine", "docker", DOCKER_HOST=address)
+    assert line == f"runner: DOCKER_HOST={address} is not on this machine, whose folders it can't mount; unset it"
+
+
 def test_no_permission_for_the_daemon(monkeypatch):
     def refuse(self, address):
         raise PermissionError(13, "Permission denied")

@@ -225,6 +225,7 @@ def test_evidence_of_intel_openmp(train):
 @pytest.mark.parametrize(
     ("library", "variables", "seen"),
     [
+        pytest.param("jemalloc", {"MALLOC_CONF": "junk:alloc"}, {"junk": "alloc"}, marks=needs("jemalloc")),
         pytest.param("tcmalloc", {"TCMALLOC_RELEASE_RATE": "2.5", "TCMALLOC_AGGRESSIVE_DECOMMIT": "1"},
                      {"TCMALLOC_RELEASE_RATE": 2.5, "TCMALLOC_AGGRESSIVE_DECOMMIT": True}, marks=needs("tcmalloc")),
         pytest.param("mimalloc", {"MIMALLOC_ALLOW_DECOMMIT": "0", "MIMALLOC_DECOMMIT_DELAY": "77"},

@@ -196,6 +196,28 @@ def test_folders_that_cannot_be_mounted(folder, problem):
         container.mounts(Task(("command",), folder=folder))
 
 
+def test_data_that_cannot_be_mounted():
+    with pytest.raises(InputError, match="/scratch/a,b: a container engine can't mount a folder with ':' or ','"):
+        container.mounts(Task(("train",), data="/scratch/a,b"))
+
+
+def test_code_that_is_closed_to_others_is_for_those_who_run_as_the_caller(monkeypatch, tmp_path):
+    (tmp_path / "runner").mkdir(mode=0o700)
+    monkeypatch.setattr(container, "PROJECT", tmp_path)
+    with pytest.raises(InputError, match="a container's ordinary user can't read it: chmod -R go"):
+        container.run_options(Task(("train",)), EngineOptions(), rootless=False)
+    assert "--user" in container.run_options(Task(("command",), folder="/home/me"), EngineOptions(), rootless=False)
+    made = apptainer.ApptainerEngine.__new__(apptainer.ApptainerEngine)
+    made.given, made._sif = EngineOptions(), Path("x.sif")
+    assert f"{tmp_path}/runner:/kit/runner:ro" in made.command(Task(("train",)))
+
+
+def test_swap_counts_under_every_engine():
+    options = EngineOptions(memory="2g")
+    assert "--memory 2g --memory-swap 2g" in " ".join(container.limits(options))
+    assert " ".join(container.run_options(Task(("train",)), options, rootless=False)).count("--memory-swap 2g") == 1
+
+
 def test_the_document_by_hand(measured, cli, tmp_path):
     """The command that the report gives for one sample runs in a shell."""
     measured("local", "baseline", "sh -c 'echo t=1; echo t=2'", "--metric", r"t=(\d)")
