@@ -44,15 +44,17 @@ pip() {
             s/^Installing collected packages: .*/  unpacking/p'
 }
 pip_error() { grep -m 1 '^ERROR' "$log.last" || tail -n 1 "$log.last"; }
+no_room() { grep -qiE 'no space (is )?left|quota exceeded' "${1:-$log.last}"; }
 hashes_differ() { grep -q 'DO NOT MATCH THE HASHES' "$log.last"; }
 hash_found() { sed -n 's/^ *Got  *//p' "$log.last" | head -n 1; }
 
 # pip_torch LOCK ARGUMENT...: run pip for the torch that LOCK names, first as pip is configured, then at torch's own index, if that
-# has it. When it fails, hashes_differ says whether that was because of the hash of the wheel that it found.
+# has it. When it fails, hashes_differ says whether that was because of the hash of the wheel that it found, and no_room whether
+# a disk was full.
 pip_torch() {
     local lock=$1
     shift
     pip "$@" -r "$lock" && return
-    [[ -n $torch_index ]] && ! hashes_differ && say "  pip finds no such wheel as it is configured; asking $torch_index" &&
+    [[ -n $torch_index ]] && ! hashes_differ && ! no_room && say "  pip gets no such wheel as it is configured; asking $torch_index" &&
         pip "$@" --index-url "$torch_index" --retries 1 --timeout 20 -r "$lock"
 }

@@ -125,8 +125,9 @@ DOCKER = """\
 #!/bin/bash
 case "$*" in
 *Labels*) exit 1 ;;
-*Size*) echo 1000 ;;
+*Size*) echo 3000000000 ;;
 "image inspect"*) echo sha256:0 ;;
+save*) echo image >"$3" ;;
 build*)
     printf '%s\\n' "$@" >{told}
     (cd "${{@: -1}}" && find . -type f -printf '%P\\n') >{files}
@@ -243,6 +244,38 @@ def test_a_variant_is_made_of_what_its_locks_name(
         assert "Dockerfile" in builders.files()
     else:
         assert (builders.tree / f"build/{image.replace(':', '-')}.sif").read_text() == "image\n"
+
+
+@pytest.mark.parametrize(
+    ("image", "sif"),
+    [
+        ("envkit-cpu", "envkit-cpu"),
+        ("envkit-cpu:debian", "envkit-cpu-debian"),
+        ("registry:5000/kit/envkit-cuda:latest", "envkit-cuda"),
+    ],
+)
+def test_a_sif_of_an_image_that_is_there_is_called_like_it(builders: Builders, image: str, sif: str) -> None:
+    builders.has(megabytes=9000)
+    result = builders.build("sif", "--from", image)
+    assert result.returncode == 0, result
+    assert (builders.tree / f"build/{sif}.sif").read_text() == "image\n"
+    builders.has(megabytes=8999)  # three times what the image takes
+    again = builders.build("sif", "--from", image, "--output", builders.tree / "other.sif")
+    assert_one_clear_line(again, 1, "has 8999 MB free, and the build needs 9000: free some")
+
+
+@pytest.mark.parametrize(
+    ("said", "full"),
+    [
+        ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", True),
+        ("OSError: [Errno 122] Disk quota exceeded: '/home/me/.venv'", True),
+        ("ERROR: No matching distribution found for torch", False),
+    ],
+)
+def test_a_full_disk_is_told_from_a_wheel_that_is_nowhere(tmp_path: Path, said: str, full: bool) -> None:
+    (tmp_path / "log.last").write_text(said)
+    script = f". images/common.sh; log={tmp_path}/log; no_room"
+    assert (subprocess.run(["bash", "-c", script], cwd=PROJECT, check=False).returncode == 0) == full
 
 
 # Where a recipe names what it takes, and how.
