@@ -43,7 +43,7 @@ LIBRARIES = {
     "python": "every image has it",
 }
 _ENTRY_KEYS = ("read_by", "default", "does", "source", "verified_by", "not_observable", "same_as")
-_KIND_KEYS = ("type", "min", "max", "above", "below", "words", "exact", "units", "pattern", "shape",
+_KIND_KEYS = ("type", "min", "max", "max_before", "above", "below", "words", "exact", "units", "pattern", "shape",
               "separator", "assign", "tight", "hex", "keys")  # fmt: skip
 _SETTING_KEYS = ("default", "since", "does")
 _READS = re.compile(r"any|(>=|<)(\d+(?:\.\d+)*)")
@@ -140,6 +140,7 @@ def _kind(file: YamlFile, at: tuple[str | int, ...], entry: dict[str, Any]) -> K
     for key, wanted in (
         ("words", list),
         ("keys", dict),
+        ("max_before", dict),
         ("exact", bool),
         ("tight", bool),
         ("hex", bool),
@@ -152,6 +153,9 @@ def _kind(file: YamlFile, at: tuple[str | int, ...], entry: dict[str, Any]) -> K
     for key in ("min", "max", "above", "below"):
         if type(entry.get(key, 0)) is not int:
             raise file.error(at, f"{at[-1]}: '{key}' is not a whole number")
+    limits = entry.get("max_before", {})
+    if not all(isinstance(version, str) and type(most) is int for version, most in limits.items()):
+        raise file.error(at, f"{at[-1]}: 'max_before' is a mapping of versions, quoted, to whole numbers")
     needs = {"word": "words", "words": "words", "boolean": "words", "size": "units", "settings": "keys"}
     if entry["type"] in needs and not entry.get(needs[entry["type"]]):
         raise file.error(at, f"{at[-1]}: type {entry['type']} needs '{needs[entry['type']]}'")

@@ -18,12 +18,13 @@ class Kind:
 
     ``separator``, ``assign`` and ``keys`` are those of ``settings``: a list of ``key:value`` pairs, each key with a
     kind of its own. ``tight`` settings may have no spaces and no empty entries. ``hex`` numbers may begin with 0x.
-    ``since`` is the library's version.
+    ``since`` is the library's version; of ``max_before`` it is the one before which no more is taken.
     """
 
     type: str
     min: int | None = None
     max: int | None = None
+    max_before: dict[str, int] = field(default_factory=dict)
     above: int | None = None
     below: int | None = None
     words: tuple[str, ...] = ()
@@ -65,13 +66,26 @@ def numbers(version: str) -> tuple[int, ...]:
 def refusal(kind: Kind, value: str, version: str | None = None) -> str | None:
     """Why a library would not take ``value`` (``is not …``), or None if it would.
 
-    ``version`` is that of the library, where it is known. Raises SettingsError for what is inside ``settings``.
+    ``version`` is that of the library, where it is known. Raises SettingsError for what is inside ``settings``, and for
+    more than this version takes.
     """
     if kind.type == "settings":
         if value:
             _settings(kind, value, version)
         return None
-    return TYPES[kind.type][0](kind, value)
+    refused = TYPES[kind.type][0](kind, value)
+    if refused is None and version is not None:
+        _require_taken(kind, value, version)
+    return refused
+
+
+def _require_taken(kind: Kind, value: str, version: str) -> None:
+    """Raise SettingsError for a number that only later versions take."""
+    number = number_or_boolean(kind, value)
+    for newer, most in kind.max_before.items():
+        if number is not None and number > most and numbers(version) < numbers(newer):
+            wrong = f"is more than {most}, the most that a version before {newer} takes, and the image has {version}"
+            raise SettingsError(f"{value} {wrong}", f"write {most} or less")
 
 
 def _range(kind: Kind) -> str:
@@ -177,7 +191,8 @@ _AFFINITY_FLAGS = {
 }
 # Which of them the machine has is the runtime's to say: it takes the core where it has no such layer.
 _GRANULARITIES = ("fine", "thread", "core", "tile", "module", "die", "node", "numa_domain", "socket", "package",
-                  "ll_cache", "core_type", "core_eff", "core_efficiency")  # fmt: skip
+                  "l1_cache", "l2_cache", "l3_cache", "ll_cache", "core_type", "core_eff",
+                  "core_efficiency")  # fmt: skip
 
 
 def _kmp_affinity(kind: Kind, value: str) -> str | None:
@@ -227,7 +242,7 @@ def _settings(kind: Kind, value: str, version: str | None) -> None:
             raise SettingsError(f"key '{key}' is not known{near}", "correct the key", unknown_key=True)
         if inner.since and version is not None and numbers(version) < numbers(inner.since):
             raise SettingsError(f"{key} needs version {inner.since} and the image has {version}", f"remove {key}")
-        refused = refusal(inner, setting)
+        refused = refusal(inner, setting, version)
         if refused is not None:
             raise SettingsError(f"{key}'s value '{setting}' {refused}", f"write {inner.allowed()}")
 
@@ -245,7 +260,7 @@ def number_or_boolean(kind: Kind, value: str) -> int | float | bool | None:
     if kind.type == "number" and _number(kind, text) is None:
         number = float(text)
         return int(number) if number.is_integer() else number
-    return text == "true" if kind.type == "boolean" and text in ("true", "false") else None
+    return text.lower() == "true" if kind.type == "boolean" and text.lower() in ("true", "false") else None
 
 
 def _no_check(kind: Kind, value: str) -> str | None:

@@ -172,6 +172,22 @@ def test_versions_that_do_not_read_it():
     assert problem("GLIBC_TUNABLES", hugetlb, known={"glibc": "2.36"}) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "version", "newer"),
+    [
+        ("GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=1073741824", "2.34", "2.35"),
+        ("MALLOC_MMAP_THRESHOLD_", "1073741824", "2.34", "2.35"),
+        ("GLIBC_TUNABLES", "glibc.malloc.tcache_max=0x10000", "2.41", "2.42"),
+    ],
+)
+def test_what_malloc_drops_although_the_loader_takes_it(name, value, version, newer):
+    """glibc's loader lists it as if it were in force."""
+    said = problem(name, value, known={"glibc": version})
+    assert f"a version before {newer} takes, and the image has {version}; write " in said
+    assert problem(name, value, known={"glibc": newer}) is None
+    assert problem(name, value) is None  # it may be new enough
+
+
 def test_what_is_wrong_is_refused_with_the_first_problem_and_the_number_of_the_others():
     def environment(**variables):
         return Environment("mine", "", variables, {}, (), {}, "same")
@@ -201,7 +217,8 @@ GOOD = {
     "GOMP_SPINCOUNT": ["0", "30k", "infinity", "INFINITE"],
     "GOMP_CPU_AFFINITY": ["0", "0 1", "0-3", "0,3 4-15:2"],
     "KMP_AFFINITY": [
-        "granularity=fine,compact,1,0", "compact", "none", "disabled", "SCATTER", " compact , 1",
+        "granularity=fine,compact,1,0", "granularity=l3_cache,compact",
+        "compact", "none", "disabled", "SCATTER", " compact , 1",
         "proclist=[0,{1,2}],explicit", "norespect,verbose,balanced", "granularity=fine", "physical,1",
     ],
     "KMP_BLOCKTIME": ["0", "200", "5ms", "200us", "infinite"],
@@ -270,7 +287,8 @@ BAD = {
     ],
     "GLIBC_TUNABLES": [
         "glibc.malloc.hugetlb", "glibc.malloc.hugetlb=x", "glibc.malloc.hugtlb=1", "glibc.malloc.arena_max=0",
-        "glibc.malloc.mmap_threshold=1M", "glibc.malloc.perturb=300", "glibc.pthread.mutex_spin_count=40000",
+        "glibc.malloc.mmap_threshold=1M", "glibc.malloc.perturb=300",
+        "glibc.malloc.mxfast=512", "glibc.pthread.mutex_spin_count=40000",
     ],
     "MALLOC_ARENA_MAX": ["0", "x"],
     "TCMALLOC_RELEASE_RATE": ["fast", "-1"],
@@ -281,7 +299,8 @@ BAD = {
     "MKL_CBWR": ["FOO"],
     "ATEN_CPU_CAPABILITY": ["AVX2", "sse"],
     "PYTORCH_CUDA_ALLOC_CONF": [
-        "expandable_segments:true", "max_split_size_mb:10", "garbage_collection_threshold:1.5", "split:1",
+        "expandable_segments:true", "pinned_num_register_threads:3",
+        "max_split_size_mb:10", "garbage_collection_threshold:1.5", "split:1",
     ],
     "CUDA_DEVICE_MAX_CONNECTIONS": ["0", "33"],
     "CUDA_MODULE_LOADING": ["LAZZY"],

@@ -193,12 +193,17 @@ def mimalloc(**settings):
          [("gpu.cublas_workspace_bytes", 131072, 33554432)]),
         ({"CUDA_DEVICE_MAX_CONNECTIONS": "4"}, {"gpu": {"work_queues": 8}}, [("gpu.work_queues", 4, 8)]),
         ({"CUDA_DEVICE_MAX_CONNECTIONS": "4"}, {"gpu": {"not_verified": {"work_queues": "too old"}}}, []),
+        ({"PYTORCH_ALLOC_CONF": "expandable_segments:True"}, {"gpu": {"settings": {"expandable_segments": False}}},
+         [("gpu.settings.expandable_segments", True, False)]),
+        ({"PYTORCH_ALLOC_CONF": "expandable_segments:True"}, {"gpu": {"settings": {"expandable_segments": True}}}, []),
         ({"OMP_UNKNOWN": "4"}, {}, []),
         # what only other versions have; what it does not list of all versions' may be an older name of another
         ({"MIMALLOC_PURGE_DELAY": "-1"}, mimalloc(MIMALLOC_DECOMMIT_DELAY=25),
          [("malloc.settings.MIMALLOC_PURGE_DELAY", "-1", "no setting of this version")]),
         ({"MIMALLOC_ALLOW_DECOMMIT": "0"}, mimalloc(MIMALLOC_PURGE_DELAY=10),
          [("malloc.settings.MIMALLOC_ALLOW_DECOMMIT", "0", "no setting of this version")]),
+        ({"MIMALLOC_EAGER_COMMIT": "0"}, mimalloc(MIMALLOC_PURGE_DELAY=10),
+         [("malloc.settings.MIMALLOC_EAGER_COMMIT", "0", "no setting of this version")]),
         ({"MIMALLOC_PURGE_DELAY": "-1"}, mimalloc(MIMALLOC_PURGE_DELAY=-1), []),
         ({"MIMALLOC_LARGE_OS_PAGES": "1"}, mimalloc(MIMALLOC_PURGE_DELAY=-1), []),
         ({"MIMALLOC_PURGE_DELAY": "-1"}, mimalloc(), []),  # nothing tells

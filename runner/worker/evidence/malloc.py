@@ -21,7 +21,9 @@ from runner.worker.evidence.symbols import function, mapped_files, origin
 ALLOCATOR_FILES = {"libjemalloc": "jemalloc", "libtcmalloc": "tcmalloc", "libmimalloc": "mimalloc", "libc": "glibc"}
 TUNABLE = re.compile(r"^(glibc\.\S+): (\S+) \(min:")
 # jemalloc(3): options whose value is a string; all others are numbers or booleans.
-JEMALLOC_STRINGS = {"thp", "metadata_thp", "dss", "percpu_arena", "zero_realloc", "malloc_conf", "stats_print_opts"}
+JEMALLOC_STRINGS = {
+    "thp", "metadata_thp", "dss", "percpu_arena", "zero_realloc", "malloc_conf", "stats_print_opts", "junk",
+}  # fmt: skip
 # What tcmalloc calls the settings of these variables, and what they are.
 TCMALLOC_PROPERTIES = {
     "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES": ("tcmalloc.max_total_thread_cache_bytes", int),

@@ -62,15 +62,22 @@ def probe() -> dict[str, Any]:
     result["max_threads"] = function("omp_get_max_threads")()
     result["proc_bind"] = PROC_BIND.get(function("omp_get_proc_bind")(), "unknown")
     result["places"] = function("omp_get_num_places")()
+    result["settings"] = parse_display(_display(active))
     # Asked for only of the runtime that runs: another one that is mapped would answer with a value nobody uses.
     if origin("kmp_get_blocktime") == active:
-        result["blocktime_ms"] = function("kmp_get_blocktime")()
-    result["settings"] = parse_display(_display(active))
+        result["blocktime_ms"] = milliseconds(function("kmp_get_blocktime")(), result["settings"].get("KMP_BLOCKTIME"))
     result["wait_policy"] = wait_policy(result["settings"].get("GOMP_SPINCOUNT"), result["blocktime_ms"])
     return result
 
 
-def wait_policy(spin_count: str | None, blocktime_ms: int | None) -> str | None:
+def milliseconds(blocktime: int, displayed: str | None) -> int | float:
+    """What ``kmp_get_blocktime`` answers is in microseconds where KMP_BLOCKTIME has that unit (kmp_ftn_entry.h)."""
+    if displayed is None or not displayed.endswith("us"):
+        return blocktime
+    return blocktime / 1000 if blocktime % 1000 else blocktime // 1000
+
+
+def wait_policy(spin_count: str | None, blocktime_ms: float | None) -> str | None:
     """``passive`` where waiting threads sleep at once, ``active`` where they always spin, else ``neither``.
 
     From how long they really spin, as all runtimes print ``OMP_WAIT_POLICY='PASSIVE'`` where it is not set. None where

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.worker.evidence.openmp import wait_policy
+from runner.worker.evidence.openmp import milliseconds, wait_policy
 from tests.conftest import PROJECT
 
 PROBE = """
@@ -68,6 +68,16 @@ def test_how_threads_wait(probed, given, policy):
 def test_how_threads_of_intels_and_llvms_runtimes_wait(blocktime_ms, policy):
     """The active ones as Intel's of 2026 and LLVM 14 have them for OMP_WAIT_POLICY=active."""
     assert wait_policy(None, blocktime_ms) == policy
+
+
+@pytest.mark.parametrize(
+    ("answer", "displayed", "expected"),
+    [(200, None, 200), (200, "200", 200), (200, "200ms", 200), (200, "200us", 0.2), (3000000, "3000000us", 3000)],
+)
+def test_a_blocktime_that_is_answered_in_microseconds(answer, displayed, expected):
+    """3 s are no end of looking, and 0.2 ms are not none."""
+    assert milliseconds(answer, displayed) == expected
+    assert wait_policy(None, milliseconds(answer, displayed)) == "neither"
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one CPU to bind to")
