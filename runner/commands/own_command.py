@@ -162,8 +162,9 @@ def _require_metric(text: str, unit: str | None) -> None:
     if not text:
         raise MetricError("is empty; give a regular expression, or a path as $.step_time")
     metric = parse(text)
-    if metric.is_rate and unit is None:
-        raise MetricError(f"has a number in each second, and would be taken for seconds; give the unit {PER_SECOND}")
+    if unit is None and (other := metric.looks_like):
+        what = "a rate" if other == PER_SECOND else f"a number of {other}"
+        raise MetricError(f"looks like {what}, and would be taken for seconds; give the unit {other}, or s if it is s")
     if metric.is_clock and unit is not None:
         raise MetricError(
             "has no group that could be a number with a unit; put one around the number, or leave the unit out"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import statistics
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,15 +27,18 @@ GROUPED = re.compile(r"[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 # second (``format_meter`` in its source).
 COUNTED = re.compile(r"([A-Za-z]\w*)/s\b")
 TIMED = re.compile(r"(?<!\w)s/([A-Za-z]\w*)")
-# The same with the number that is read right before it.
-RATE = re.compile(r"\)(?:\\s|[\s?*+])*[A-Za-z]\w*/s\b")
+# What says that a number is a rate, or that it is none of seconds.
+RATE = re.compile(r"/s(?:ec(?:onds?)?)?\b|per[_ ]?sec|throughput|\b[fi]ps\b", re.IGNORECASE)
+SMALLER = re.compile(r"\)[\s?*+]*([mu]s)\b")
 # What goes on with a number, where a metric ends with a part of it, or went before, where one begins with a part.
 GOES_ON, THOUSANDS = re.compile(r"\.\d|[eE][+-]?\d"), re.compile(r",\d{3}(?!\d)")
 ENDS_IN_A_PART = re.compile(r"\d(?:\.|[eE][+-]?)?$")
 ENDS_IN_THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})*,$")
 FEW_DIGITS, THREE_DIGITS = re.compile(r"[1-9]\d{0,2}"), re.compile(r"\d{3}(?!\d)")
-# More of the lines than this that are turned round are not left out: they are the slow steps. An outer bar has few.
-MOST_TURNED = 0.2
+# More of the lines than this that are turned round are not left out: they are steps too. An outer bar has few. They are
+# of the same bar where it has no others, or where their time is within this of the others': each step of an outer bar
+# takes several of the inner one.
+MOST_TURNED, SAME_BAR = 0.2, 1.5
 LONGEST_SHOWN = 120
 # Of those that are timed as they arrive: with more of them at one moment the command's output was held back.
 MOST_AT_ONCE = 0.5
@@ -62,9 +66,12 @@ class Metric:
     turned: re.Pattern[str] | None = None
 
     @property
-    def is_rate(self) -> bool:
-        """Whether the number is followed by ``it/s`` or the like."""
-        return not self.is_clock and RATE.search(_plain(self.text)) is not None
+    def looks_like(self) -> str | None:
+        """The unit that its text names, where that is another than seconds: ``it/s`` or ``samples_per_second``."""
+        if self.is_clock:
+            return None
+        smaller = SMALLER.search(_plain(self.text)) if self.expression is not None else None
+        return PER_SECOND if RATE.search(_plain(self.text)) else smaller and smaller[1]
 
     @property
     def is_clock(self) -> bool:
@@ -122,13 +129,15 @@ def _path(text: str) -> tuple[str | int, ...]:
 class Readings:
     """What a metric finds in the lines of one run. ``seconds`` has the steps' times so far.
 
-    Each of the first ``left_out`` readings may be 0, as bars print it before they know a rate.
+    Each of the first ``left_out`` readings may be 0, as bars print it before they know a rate. ``turned`` counts the
+    lines that are turned round; ``_every`` has their times too, in the order of the lines, None for what is no number.
     """
 
     def __init__(self, metric: Metric, left_out: int = 0) -> None:
         self.metric = metric
         self.left_out = left_out
         self.seconds: list[float] = []
+        self._every: list[tuple[float | None, bool]] = []
         self.lines = self.turned = 0
         self.last_line = ""
         self._arrived: float | None = None
@@ -142,17 +151,39 @@ class Readings:
         self.last_line = line.lstrip()
         found = self._found(line)
         if found is None:
-            self.turned += self.metric.turned is not None and self.metric.turned.search(line) is not None
+            match = self.metric.turned.search(line) if self.metric.turned is not None else None
+            if match is not None:
+                self.turned += 1
+                self._every.append((self._turned_round(match), True))
             return
         if not self.metric.is_clock:
             may_be_0 = len(self.seconds) < self.left_out
             self.seconds.append(_seconds(found, self.metric.unit, self.last_line, may_be_0))
+            self._every.append((self.seconds[-1], False))
             if len(self.seconds) == self.left_out:
                 self.turned = 0  # the first steps are slow, and these are left out
             return
         if self._arrived is not None:
             self.seconds.append(at_s - self._arrived)
         self._arrived = at_s
+
+    def _turned_round(self, match: re.Match[str]) -> float | None:
+        """The time in a line that is turned round, or None."""
+        other = "s" if self.metric.unit == PER_SECOND else PER_SECOND
+        try:
+            return None if not match[1] or _is_cut(match) else _seconds(match[1], other, self.last_line, False)
+        except NotMeasured:
+            return None
+
+    def _of_one_bar(self, warmup: int) -> list[float] | None:
+        """The times of all lines, turned round or not, where they are the steps of one bar; else None."""
+        times = [time for time, _ in self._every if time is not None]
+        counted = self._every[warmup:]
+        turned, others = ([time for time, is_turned in counted if time and is_turned == one] for one in (True, False))
+        if len(times) < len(self._every) or not turned:
+            return None
+        apart = statistics.median(turned) / statistics.median(others) if others else 1.0
+        return times if 1 / SAME_BAR <= apart <= SAME_BAR else None
 
     def _found(self, line: str) -> Any:
         """What the metric finds in the line: text or a value, or None for nothing."""
@@ -185,18 +216,19 @@ class Readings:
             raise NotMeasured(
                 f"found no step: the command printed nothing for {metric} to match; let it print its steps"
             )
-        if self.metric.turned is not None and self.turned > MOST_TURNED * (self.turned + len(self.seconds)):
-            is_rate = self.metric.unit == PER_SECOND
-            mend = f"match '{self.metric.turned.pattern}' with the unit {'s' if is_rate else PER_SECOND}"
-            if self.seconds:
+        seconds = self.seconds
+        if self.turned > MOST_TURNED * (self.turned + len(self.seconds)):
+            seconds = self._of_one_bar(warmup) or []
+            if not seconds:
+                is_rate = self.metric.unit == PER_SECOND
                 mend = "match more of the bar that is meant, or let it print a time for each step and match that"
-            time, rate, side = "the seconds of a step", "a rate", "below" if is_rate else "above"
-            have, has = (time, rate) if is_rate else (rate, time)
-            raise NotMeasured(
-                f"can't time the steps: {self.turned} of {self.turned + len(self.seconds)} lines have {have} where "
-                f"{metric} has {has}, as bars do {side} one step in a second; {mend}"
-            )
-        if not self.seconds:
+                time, rate, side = "the seconds of a step", "a rate", "below" if is_rate else "above"
+                have, has = (time, rate) if is_rate else (rate, time)
+                raise NotMeasured(
+                    f"can't time the steps: {self.turned} of {self.turned + len(self.seconds)} lines have {have} where "
+                    f"{metric} has {has}, as bars do {side} one step in a second, and of quite another length; {mend}"
+                )
+        if not seconds:
             once = self._arrived is not None
             matches = (
                 f"matches only one of the {self.lines} lines" if once else f"matches none of the {self.lines} lines"
@@ -204,18 +236,20 @@ class Readings:
             last = f"that the command printed, the last being '{shown(self.last_line)}'"
             mend = "match the line that comes with each step" if once else "try it on a line like that"
             raise NotMeasured(f"found no step: {metric} {matches} {last}; {mend}")
-        if len(self.seconds) < warmup + 2:
+        least = 2 if self.metric.is_clock else 1  # a number may be that of the whole training
+        if len(seconds) < warmup + least:
             mend = f"train for longer{', or leave out fewer with --warmup-lines' if warmup else ''}"
-            found = f"{len(self.seconds)} reading{'' if len(self.seconds) == 1 else 's'} of {metric}"
-            why = f": the {warmup} that are left out, and 2 that count" if warmup else ""
-            raise NotMeasured(f"found {found}, and it takes {warmup + 2}{why}; {mend}")
-        counted = self.seconds[warmup:]
+            found = f"{len(seconds)} reading{'' if len(seconds) == 1 else 's'} of {metric}"
+            counts = "2 that count" if self.metric.is_clock else "1 that counts"
+            why = f": the {warmup} that are left out, and {counts}" if warmup else ""
+            raise NotMeasured(f"found {found}, and it takes {warmup + least}{why}; {mend}")
+        counted = seconds[warmup:]
         if sum(second <= 0 for second in counted) > MOST_AT_ONCE * len(counted):
             raise NotMeasured(
                 f"can't time the steps: most lines that {metric} matches arrived at one moment, because the command "
                 "holds its output back; let it flush each line (stdbuf -oL), or print a time and match that"
             )
-        return self.seconds[:warmup], counted
+        return seconds[:warmup], counted
 
 
 def _is_cut(match: re.Match[str]) -> bool:

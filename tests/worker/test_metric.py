@@ -65,29 +65,35 @@ def test_other_lines_are_no_readings(metric, line):
 BAR = "Epoch 0: 50%|##  | 20/40 [00:21<00:21,  {}]"
 
 
-def test_a_bar_that_turns_its_rate_round_is_not_timed_by_its_fast_steps_alone():
-    lines = [BAR.format(shown) for shown in ("1.05it/s", "1.02s/it", "1.01it/s")]
-    found = readings(r"([\d.]+)it/s", *lines, unit="per-second")
-    assert found.seconds == [pytest.approx(1 / 1.05), pytest.approx(1 / 1.01)]
-    with pytest.raises(NotMeasured, match="1 of 3 lines have the seconds of a step") as error:
-        found.split(0)
+RATE, TIME = (r"([\d.]+)it/s", "per-second"), (r"([\d.]+)s/it", "s")
+
+
+@pytest.mark.parametrize("metric", [RATE, TIME])
+@pytest.mark.parametrize(
+    "shown", [["1.05it/s", "1.02s/it", "1.25it/s", "1.01s/it"], ["1.25it/s", "1.05it/s"], ["1.02s/it", "2.50s/it"]]
+)
+def test_a_bar_that_goes_to_and_fro_at_one_step_in_a_second_is_timed_by_all_of_its_lines(metric, shown):
+    """Else it would be by its fast steps alone, or by its slow ones; and of two environments one has no other lines."""
+    numbers = [(float(text[:4]), text.endswith("s/it")) for text in shown]
+    warmup, steps = readings(metric[0], *map(BAR.format, shown), unit=metric[1]).split(1)
+    assert [*warmup, *steps] == [pytest.approx(number if is_time else 1 / number) for number, is_time in numbers]
+    assert len(warmup) == 1
+
+
+@pytest.mark.parametrize(
+    ("metric", "shown", "said"),
+    [
+        (RATE, ["12.5it/s", "12.5it/s", "300.12s/it"], "1 of 3 lines have the seconds of a step where .* has a rate, "
+         "as bars do below one step in a second"),
+        (TIME, ["3.0s/it", "1.6it/s", "1.6it/s"], "2 of 3 lines have a rate where .* has the seconds of a step, as "
+         "bars do above one step in a second"),
+        (RATE, ["5it/s", "1e-05s/it"], "1 of 2 lines"),
+    ],
+)  # fmt: skip
+def test_bars_of_quite_another_length_are_not_taken_for_one(metric, shown, said):
+    with pytest.raises(NotMeasured, match=said) as error:
+        readings(metric[0], *map(BAR.format, shown), unit=metric[1]).split(0)
     assert str(error.value).endswith("bar that is meant, or let it print a time for each step and match that")
-    always = readings(r"([\d.]+)it/s", lines[1], lines[1], unit="per-second")
-    with pytest.raises(NotMeasured, match="2 of 2 lines") as error:
-        always.split(0)
-    assert str(error.value).endswith(r"; match '([\d.]+)s/it' with the unit s")
-
-
-def test_a_bar_that_turns_its_times_round_is_not_timed_by_its_slow_steps_alone():
-    lines = [BAR.format(shown) for shown in ("1.02s/it", "1.05it/s", "1.2it/s", "1.01s/it")]
-    found = readings(r"([\d.]+)s/it", *lines)
-    assert found.seconds == [1.02, 1.01]
-    said = "2 of 4 lines have a rate where .* has the seconds of a step, as bars do above one step in a second; match"
-    with pytest.raises(NotMeasured, match=said):
-        found.split(0)
-    with pytest.raises(NotMeasured, match="2 of 2 lines") as error:
-        readings(r"([\d.]+)s/it", *lines[1:3]).split(0)
-    assert str(error.value).endswith(r"; match '([\d.]+)it/s' with the unit per-second")
 
 
 @pytest.mark.parametrize(
@@ -211,8 +217,9 @@ def test_the_first_readings_can_be_left_out():
          "printed, the last being 'step 2'; try it on a line like that"),
         ("1", "step 1,step 2", 0, "found no step: the metric '1' matches only one of the 2 lines that the command "
          "printed, the last being 'step 2'; match the line that comes with each step"),
-        ("(1)", "step 1,step 2", 0, "found 1 reading of the metric '(1)', and it takes 2; train for longer"),
-        ("([0-9])", "step 1,step 2,step 3", 2, "found 3 readings of the metric '([0-9])', and it takes 4: the 2 that "
+        ("([0-9])", "step 1,step 2", 2, "found 2 readings of the metric '([0-9])', and it takes 3: the 2 that "
+         "are left out, and 1 that counts; train for longer, or leave out fewer with --warmup-lines"),
+        ("step", "step 1,step 2,step 3", 1, "found 2 readings of the metric 'step', and it takes 3: the 1 that "
          "are left out, and 2 that count; train for longer, or leave out fewer with --warmup-lines"),
     ],
 )  # fmt: skip
@@ -220,6 +227,11 @@ def test_too_little_to_measure(metric, lines, warmup, problem):
     with pytest.raises(NotMeasured) as error:
         readings(metric, *lines.split(",")).split(warmup)
     assert str(error.value) == problem
+
+
+def test_a_number_for_the_whole_training_is_one_reading():
+    line = "{'train_runtime': 12.5, 'train_samples_per_second': 640.0}"
+    assert readings(r"'train_runtime': ([\d.]+)", "step 1", "step 2", line).split(0) == ([], [12.5])
 
 
 def test_a_long_line_is_cut_where_it_is_shown():
@@ -232,3 +244,29 @@ def test_a_long_line_is_cut_where_it_is_shown():
 def test_lines_that_come_all_at_one_moment_tell_no_time():
     with pytest.raises(NotMeasured, match="most lines that the metric 'step' matches arrived at one moment, because"):
         readings("step", *["step"] * 5, every_s=0).split(0)
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit"),
+    [
+        (r"([\d.]+) images/sec", "per-second"),
+        (r"([\d.]+) (?:it|img)/s", "per-second"),
+        (r"([\d.]+)\s*it/second", "per-second"),
+        (r"([\d.]+)/s", "per-second"),
+        (r"samples/s: ([\d.]+)", "per-second"),
+        (r"'train_steps_per_second': (\S+)\}", "per-second"),
+        ("$.samples_per_second", "per-second"),
+        ("$['throughput/samples']", "per-second"),
+        (r"(\d+) fps", "per-second"),
+        (r"time ([\d.]+)\s*ms", "ms"),
+        (r"(\d+)us", "us"),
+        (r"time ([\d.]+) s", None),
+        (r"([\d.]+)s/step", None),
+        (r"([\d.]+)s/sample", None),
+        ("$.seconds_per_step", None),
+        (r"(\d+)", None),
+        ("images/sec", None),  # whose lines are counted
+    ],
+)
+def test_a_unit_that_a_metric_names_is_not_taken_for_seconds(metric, unit):
+    assert parse(metric).looks_like == unit
