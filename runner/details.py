@@ -32,11 +32,12 @@ def surroundings(summary: Summary) -> list[tuple[str, str]]:
     host = summary.inspection(plan.reference)
     facts, machine = host["facts"], host["fingerprint"]
     quota = f", quota {facts['cpu_quota']:g} CPUs" if facts["cpu_quota"] else ""
+    kind = machine["hypervisor"] or ("bare metal" if machine["architecture"] == "x86_64" else "")  # others don't tell
     profiles = {arm.profile: summary.environments[arm.name].title for arm in plan.subjects}
     rows = [("profile", f"{name}: {title}") for name, title in profiles.items()]
     rows += [
         ("machine", f"{cpu_name(machine)}, {facts['usable_cpus']} usable CPUs on {facts['physical_cores']} cores"
-         f"{quota}, {machine['hypervisor'] or 'bare metal'}"),
+         f"{quota}{', ' if kind else ''}{kind}"),
         ("system", f"{machine['distribution']}, Linux {machine['kernel']}, {machine['libc']}"),
         ("memory", f"{(machine['memory_bytes'] or 0) / 2**30:.1f} GiB, "
          f"transparent huge pages {machine['thp_enabled']}"),

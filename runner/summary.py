@@ -56,7 +56,7 @@ class Measured:
     system_share: float
     faults_per_step: float
     peak_memory_bytes: float
-    throttled_s: float
+    throttled_s: float  # summed over the CPUs
     training_s: float
     quality: dict[str, float]
     final_loss: float | None

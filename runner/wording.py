@@ -169,7 +169,8 @@ def certainty(summary: Summary) -> list[Row]:
         rows.append(Row("warm-up", f"{name} was not steady within half of a sample: give more {more}", "bad"))
     for one in summary.measured:
         if one.throttled_s > NOTABLE_S:
-            rows.append(Row("note", f"{one.arm} was held back by its CPU quota for {one.throttled_s:.1f} s"))
+            held_back = f"{one.throttled_s:.1f} s, summed over CPUs"
+            rows.append(Row("note", f"{one.arm} was held back by its CPU quota for {held_back}"))
     if own := dict.fromkeys(f"{name}={text}" for one in summary.measured for name, text in one.set_by_itself.items()):
         rows.append(Row("note", f"set by the command itself: {', '.join(own)}"))
     if summary.removed_variables:

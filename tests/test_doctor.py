@@ -161,7 +161,10 @@ CASES = [
         "isa-above-cpu", "warn", sets(ONEDNN_MAX_CPU_ISA="avx512_core_amx"),
         [sets(ONEDNN_MAX_CPU_ISA="avx512_core_vnni"), sets(ONEDNN_MAX_CPU_ISA="avx2"), sets(ONEDNN_MAX_CPU_ISA="all"),
          {**sets(ONEDNN_MAX_CPU_ISA="avx512_core_amx"), "fingerprint": {"isa": ["avx2", "avx512f", "amx_bf16"]}},
-         {**sets(ONEDNN_MAX_CPU_ISA="avx512_core_amx"), "fingerprint": {"architecture": "aarch64", "isa": []}}],
+         {**sets(ONEDNN_MAX_CPU_ISA="avx512_core_amx"), "fingerprint": {"architecture": "aarch64", "isa": []}},
+         # as the kernel tells of a processor that has all of it
+         {**sets(ONEDNN_MAX_CPU_ISA="avx10_1_512_amx_fp16"),
+          "fingerprint": {"isa": ["avx2", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16"]}}],
     ),
     (
         "isa-above-cpu", "warn", sets(DNNL_MAX_CPU_ISA="AVX512_CORE_BF16"),
@@ -197,8 +200,10 @@ CASES = [
          {**sets(ONEDNN_DEFAULT_FPMATH_MODE="bf16"), "fingerprint": {"architecture": "aarch64", "isa": []}}],
     ),
     (
-        "fpmath-above-cpu", "warn", sets(DNNL_DEFAULT_FPMATH_MODE="tf32"),
-        [{**sets(DNNL_DEFAULT_FPMATH_MODE="tf32"), "fingerprint": {"isa": ["amx_tf32"]}}],
+        "fpmath-above-cpu", "warn", sets(DNNL_DEFAULT_FPMATH_MODE="f16"),
+        # whether a CPU computes in tf32 is nowhere to be read
+        [{**sets(DNNL_DEFAULT_FPMATH_MODE="f16"), "fingerprint": {"isa": ["avx512_fp16"]}},
+         sets(DNNL_DEFAULT_FPMATH_MODE="tf32")],
     ),
     (
         "numa-node-missing", "stop", {"prefix": ("numactl", "--cpunodebind=1", "--localalloc")},

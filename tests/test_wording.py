@@ -333,7 +333,8 @@ def test_an_arm_that_never_becomes_steady():
 
 
 def test_a_profile_that_its_quota_held_back():
-    assert "note mine was held back by its CPU quota for 3.5 s" in said(events_of(mine={"throttled_s": 0.5}))
+    noted = said(events_of(mine={"throttled_s": 0.5}))
+    assert "note mine was held back by its CPU quota for 3.5 s, summed over CPUs" in noted
     assert "quota" not in said(events_of(mine={"throttled_s": 0.01}))
 
 

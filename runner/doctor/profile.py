@@ -12,10 +12,11 @@ from runner.worker.host import expand_cpu_list
 
 GPU_VARIABLES = ("NCCL_", "CUDA_", "CUBLAS_", "CUDNN_", "NVIDIA_")
 # What must be in /proc/cpuinfo for a part of an instruction set's name, and for a floating-point mode one of these, to
-# change anything (oneDNN developer guide, "CPU Dispatcher Control" and "Floating-point Math Mode").
+# change anything (oneDNN developer guide, "CPU Dispatcher Control" and "Floating-point Math Mode"). What the kernel
+# keeps to itself can't be asked for: AMX's fp16 and tf32 are in no /proc/cpuinfo (arch/x86/include/asm/cpufeatures.h).
 ISA_NEEDS = {"avx2": "avx2", "avx512": "avx512f", "bf16": "avx512_bf16", "fp16": "avx512_fp16", "avx10": "avx512_fp16",
-             "amx": "amx_bf16", "amx_fp16": "amx_fp16", "amx_2": "amx_fp16"}  # fmt: skip
-FPMATH_NEEDS = {"bf16": ("avx512_bf16", "amx_bf16"), "f16": ("avx512_fp16", "amx_fp16"), "tf32": ("amx_tf32",)}
+             "amx": "amx_bf16"}  # fmt: skip
+FPMATH_NEEDS = {"bf16": ("avx512_bf16", "amx_bf16"), "f16": ("avx512_fp16",)}
 # Settings of x86 alone: oneDNN's hints are read by its code for x86 only, and glibc has these tunables where it is
 # built for x86 ("Hardware Capability Tunables" in its manual).
 X86_TUNABLES = "glibc.cpu.x86_"

@@ -103,6 +103,17 @@ def main() -> int:
     return status
 
 
+def _require_memory() -> None:
+    """End, with a line on stderr, where the yardstick could be killed for the memory that it takes on all CPUs."""
+    from runner.worker.cgroup import memory_limit
+    from runner.worker.host import cpu_facts
+    from runner.worker.yardstick import BUFFER_BYTES
+
+    limit, takes = memory_limit(), 2 * BUFFER_BYTES * int(cpu_facts()["usable_cpus"])
+    if limit is not None and takes > limit / 2:
+        sys.exit(f"the yardstick takes {takes >> 20} MiB, more than half of the limit of {limit >> 20} MiB")
+
+
 def _result(arguments: argparse.Namespace) -> dict[str, Any] | None:
     """The document to print; None in a rank that leaves that to another."""
     if arguments.command == "inspect":
@@ -112,6 +123,7 @@ def _result(arguments: argparse.Namespace) -> dict[str, Any] | None:
     if arguments.command == "yardstick":
         from runner.worker.yardstick import yardstick
 
+        _require_memory()
         return yardstick()
     if arguments.command == "operators":
         from runner.worker.operators import operators

@@ -92,9 +92,11 @@ def is_seen(root: Path = Path("/")) -> bool:
 
 
 def throttled_seconds(root: Path = Path("/")) -> float | None:
-    """How long this process's group, or one around it, has been held back by a quota, in seconds; None: nothing tells.
+    """How long this process's group, and those around it, have been held back by quotas; None: nothing tells.
 
-    Version 2 counts ``throttled_usec`` and version 1 ``throttled_time`` (nanoseconds) in ``cpu.stat``.
+    In seconds, summed over the CPUs that were held back: the kernel adds up those of each. Version 2 counts
+    ``throttled_usec`` and version 1 ``throttled_time`` (nanoseconds) in ``cpu.stat``. They are added up over the groups
+    too, as what is of interest is how much it grows, and of one that stands still the most must not hide another.
     """
     found = []
     for folder in _own_folders(root, "cpu", ("cpu", "cpu,cpuacct")):
@@ -103,4 +105,4 @@ def throttled_seconds(root: Path = Path("/")) -> float | None:
             found.append(int(fields["throttled_usec"]) / 1e6)
         elif "throttled_time" in fields:
             found.append(int(fields["throttled_time"]) / 1e9)
-    return max(found, default=None)
+    return sum(found) if found else None

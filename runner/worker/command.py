@@ -117,9 +117,9 @@ def command(argv: Sequence[str], folder: str, metric: str | None, unit: str, war
     readings = Readings(parse(metric, unit), warmup_lines) if metric is not None else None
     named = files.named(argv, Path(folder))
     with tempfile.TemporaryDirectory(prefix="envkit-evidence-") as evidence_folder:
-        before = _counters(cpus)
+        before = counters(cpus)
         watched, status = _run(argv, folder, evidence_folder, readings)
-        usage = increase(before, _counters(cpus))
+        usage = increase(before, counters(cpus))
         main, others = _evidence(Path(evidence_folder), watched)
     # last, so that they are in the part of the output that is kept
     print(*watched.complaints, sep="\n", end="\n" if watched.complaints else "", file=sys.stderr)
@@ -228,20 +228,6 @@ def _take(descriptor: int, stream: _Stream, watched: _Watched, at_s: float) -> b
         stream.text = (stream.text + rest)[-LONGEST_LINE:]
         stream.at_s = at_s
     return True
-
-
-def _counters(cpus: set[int]) -> dict[str, float | None]:
-    """Those of ``train``, with what the children that have ended took added to what this process did."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    added = {
-        "user_s": children.ru_utime,
-        "system_s": children.ru_stime,
-        "minor_faults": children.ru_minflt,
-        "major_faults": children.ru_majflt,
-        "voluntary_switches": children.ru_nvcsw,
-        "involuntary_switches": children.ru_nivcsw,
-    }
-    return {name: value if value is None else value + added.get(name, 0) for name, value in counters(cpus).items()}
 
 
 def _cpu_s() -> float:

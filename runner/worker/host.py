@@ -12,7 +12,7 @@ from typing import Any
 from runner.worker.cgroup import cpu_quota
 
 # The instruction sets that decide what oneDNN can do, as /proc/cpuinfo calls them.
-ISA = ("avx2", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_fp16", "amx_tf32")
+ISA = ("avx2", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16")
 # What tells processors apart where a hypervisor hides their names, and on ARM, where the kernel knows none.
 CPU_NUMBERS = ("cpu family", "model", "stepping", "CPU implementer", "CPU variant", "CPU part")
 
@@ -151,7 +151,10 @@ def _aslr(kernel: str | None) -> str | None:
 
 
 def _hypervisor(flags: list[str], vendor: str | None, product: str | None) -> str | None:
-    """What the firmware calls the virtual machine, None on bare metal (CPUID's hypervisor bit is clear)."""
+    """What the firmware calls the virtual machine, None on bare metal (CPUID's hypervisor bit is clear).
+
+    It is None, too, on processors other than x86, which have no such bit.
+    """
     if "hypervisor" not in flags:
         return None
     return " ".join(filter(None, (vendor, product))) or "a virtual machine of unknown make"

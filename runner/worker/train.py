@@ -20,10 +20,11 @@ from runner.worker.workloads import get
 def counters(cpus: Collection[int]) -> dict[str, float | None]:
     """What is counted since this process began, or since the machine did; times in seconds.
 
-    ``machine_`` is the whole machine, ``worker_cpus_`` the CPUs given; None is what the kernel does not tell.
+    ``machine_`` is the whole machine, ``worker_cpus_`` the CPUs given; None is what the kernel does not tell. What
+    children took that run or have ended, such as a compiler, is this process's.
     """
-    usage = resource.getrusage(resource.RUSAGE_SELF)
     helped = helpers.used()
+    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     machine = machine_load.read()
     own = [machine.cpus[cpu] for cpu in cpus if cpu in machine.cpus]
     told = len(own) == len(cpus)
@@ -33,12 +34,12 @@ def counters(cpus: Collection[int]) -> dict[str, float | None]:
         "machine_swapped_bytes": machine.swapped_bytes,
         "worker_cpus_busy_s": sum(cpu.programs_s for cpu in own) if told else None,
         "worker_cpus_steal_s": sum(cpu.steal_s for cpu in own) if told else None,
-        "user_s": usage.ru_utime + helped["user_s"],
-        "system_s": usage.ru_stime + helped["system_s"],
-        "minor_faults": usage.ru_minflt + helped["minor_faults"],
-        "major_faults": usage.ru_majflt + helped["major_faults"],
-        "voluntary_switches": usage.ru_nvcsw + helped["voluntary_switches"],
-        "involuntary_switches": usage.ru_nivcsw + helped["involuntary_switches"],
+        "user_s": sum(one.ru_utime for one in usage) + helped["user_s"],
+        "system_s": sum(one.ru_stime for one in usage) + helped["system_s"],
+        "minor_faults": sum(one.ru_minflt for one in usage) + helped["minor_faults"],
+        "major_faults": sum(one.ru_majflt for one in usage) + helped["major_faults"],
+        "voluntary_switches": sum(one.ru_nvcsw for one in usage) + helped["voluntary_switches"],
+        "involuntary_switches": sum(one.ru_nivcsw for one in usage) + helped["involuntary_switches"],
         "throttled_s": throttled_seconds() or 0.0,
         "throttle_events": processor.throttle_events(cpus),
         "cpu_pressure_s": machine.pressure_s,

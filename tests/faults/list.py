@@ -99,9 +99,9 @@ SETTINGS = (
     ),
     Fault(
         "fpmath-above-cpu", "ONEDNN_DEFAULT_FPMATH_MODE=f16, and the CPU can't compute with it",
-        ("warn ONEDNN_DEFAULT_FPMATH_MODE=f16, and this CPU has neither avx512_fp16 nor amx_fp16",), 0,
+        ("warn ONEDNN_DEFAULT_FPMATH_MODE=f16, and this CPU has no avx512_fp16",), 0,
         "env:\n  ONEDNN_DEFAULT_FPMATH_MODE: f16\nnumerics: may-differ\n",
-        plant=planting.only_if(planting.cpu_lacks("avx512_fp16", "amx_fp16"), "the CPU has FP16"),
+        plant=planting.only_if(planting.cpu_lacks("avx512_fp16"), "the CPU has FP16"),
     ),
     Fault(
         "nccl-without-gpu", "NCCL_IB_DISABLE, and PyTorch is built without CUDA",

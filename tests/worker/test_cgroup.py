@@ -72,7 +72,7 @@ def test_cpu_quota(root, memberships, files, quota):
         ("0::/job\n", {"job/cpu.stat": "usage_usec 9\nnr_throttled 3\nthrottled_usec 1500000\n"}, 1.5),
         (V1.format("/job"), {"cpu/job/cpu.stat": "nr_periods 5\nthrottled_time 2500000000\n"}, 2.5),
         # a quota on any level holds the process back
-        ("0::/job/step\n", {"cpu.stat": "throttled_usec 9000000\n", "job/cpu.stat": "throttled_usec 1000000\n"}, 9.0),
+        ("0::/job/step\n", {"cpu.stat": "throttled_usec 9000000\n", "job/cpu.stat": "throttled_usec 1000000\n"}, 10.0),
         ("0::/\n", {"cpu.stat": "usage_usec 9\n"}, None),
         ("0::/\n", {}, None),
     ],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
+import sys
 import time
 from types import SimpleNamespace
 
@@ -102,6 +104,15 @@ def test_what_is_used_by_what_was_started_beside_the_training_counts_as_its_own(
     usage = run()["usage"]
     assert 100 <= usage["user_s"] < 101
     assert usage["minor_faults"] >= 10**9
+
+
+def test_what_a_child_took_that_has_ended_counts_as_its_own():
+    """As of a compiler, which torch.compile starts in the midst of training."""
+    before = train.counters([])
+    subprocess.run([sys.executable, "-S", "-c", "sum(range(10**7))"], check=True)
+    added = train.increase(before, train.counters([]))
+    assert added["user_s"] > 0.05
+    assert added["minor_faults"] > 100
 
 
 def test_usage_is_what_was_added_while_the_steps_were_timed(run):

@@ -9,7 +9,7 @@ import pytest
 
 from runner.engines.base import EngineOptions, Task
 from runner.engines.local import LocalEngine
-from runner.worker import yardstick
+from runner.worker import __main__, cgroup, host, yardstick
 from tests.conftest import PROJECT
 
 
@@ -90,3 +90,15 @@ def test_it_does_not_outlive_the_runner(simulation):
     LocalEngine(EngineOptions(python=str(simulation.python))).run(Task(("yardstick",)))
     start = json.loads((simulation.folder / "starts.jsonl").read_text())
     assert start["arguments"] == ["yardstick", f"--die-with-parent={os.getpid()}"]
+
+
+@pytest.mark.parametrize(("limit", "fits"), [(None, True), (2**30, True), (255 * 2**20, False)])
+def test_it_is_left_out_where_it_could_be_killed_for_its_memory(monkeypatch, limit, fits):
+    """A group may be set up so that the kernel kills all of it, the runner too."""
+    monkeypatch.setattr(host, "cpu_facts", lambda: {"usable_cpus": 4})
+    monkeypatch.setattr(cgroup, "memory_limit", lambda: limit)
+    if fits:
+        __main__._require_memory()
+    else:
+        with pytest.raises(SystemExit, match="takes 128 MiB, more than half of the limit of 255 MiB"):
+            __main__._require_memory()
