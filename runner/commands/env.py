@@ -16,7 +16,7 @@ from runner.errors import MEASURED, InputError
 from runner.formats import FORMATS, docker
 from runner.formats.resolved import Resolved
 from runner.profile import VARIABLE_NAME
-from runner.worker.sensitive import is_stray
+from runner.worker.sensitive import PRELOAD, is_stray
 
 SHORT_DIGEST = len("sha256:") + 12
 NOT_OCI = ("local", "apptainer")
@@ -55,6 +55,11 @@ def run(arguments: argparse.Namespace) -> int:
     notes = resolved.notes(chosen.starts, chosen.asking, allowing)
     if stray:
         notes.append(f"unset, as it could change the outcome: {', '.join(stray)}; what you need of it, set again")
+    theirs = os.environ.get(PRELOAD, "")
+    if chosen.cleans and environment.preload and {*theirs.split(":")} - {"", *environment.preload.values()}:
+        notes.append(f"{PRELOAD}={theirs} is replaced by the profile's own; what you need of it, add again")
+    if arguments.memory and arguments.format != "docker":
+        notes.append(f"--memory {arguments.memory} is in no text of this format; give the limit where it is started")
     if environment.preload and not chosen.inside and looked.engine.name != "local":
         notes.append(f"the preloaded libraries' paths are those inside the image ({resolved.place})")
     elif environment.preload and chosen.either:

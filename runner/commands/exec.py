@@ -88,6 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
             named = {name: caller[name] for name in arguments.keep_env}
             environment, start, passed_on = container.prepare(arguments, command, named, evidence)
         _say_ranks(arguments.profile, environment.get("ranks", 1), command)
+        _say_overruled(arguments.keep_env, environment["variables"])
         seen: dict[int, onlooker.Seen] = {}
         watched = start.watched and not arguments.no_check
         try:
@@ -185,6 +186,12 @@ def _replaces_nothing(name: str, value: str) -> bool:
 def _say_removed(names: Sequence[str]) -> None:
     if names:
         _say(f"left out {', '.join(names)}, which could change the outcome (--keep-env NAME passes one on)")
+
+
+def _say_overruled(kept: Sequence[str], variables: Mapping[str, str]) -> None:
+    for name in kept:
+        if name != PRELOAD and variables.get(name, os.environ[name]) != os.environ[name]:
+            _say(f"--keep-env {name} keeps nothing: the profile itself sets {name}={variables[name]}")
 
 
 def _say_ranks(profile: str, ranks: int, command: Sequence[str]) -> None:

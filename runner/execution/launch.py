@@ -1,8 +1,9 @@
 """Run a command in the runner's own place: in the same process group and terminal, and with the signals sent to it.
 
 The runner waits meanwhile. What comes from the terminal (Ctrl-C) reaches the command anyway; what is sent to the runner
-alone is passed on, if it is one of those that programs are ended or steered with. How to end is for the command to
-decide.
+alone is passed on, if it is one of those that programs are ended or steered with. What a program sends to the whole
+group, as ``timeout`` does, reaches the command twice, as nothing tells that from the former. How to end is for the
+command to decide.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from runner.worker.sensitive import PREFIXES, WHERE
 NOT_IN_DEFINITIONS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # How a container of the image is started with GPUs.
 ASKING = "apptainer run --nv"
+CLEANLY = "start it with apptainer run --cleanenv, or what else your shell has set is set inside too"
 # Slurm sets it to the job's own share of a GPU (https://slurm.schedmd.com/gres.html).
 GPU_SHARE = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
 # Parts of a batch script, which bash runs. `exec` of no command would succeed.
@@ -78,7 +79,7 @@ def apptainer(resolved: Resolved) -> str:
     environment = resolved.environment
     texts = [*environment.variables.items(), *(("the prefix", word) for word in environment.prefix)]
     refuse(resolved, "apptainer", texts, NOT_IN_DEFINITIONS, "it has a control character", "take it out")
-    comments = resolved.comments("    ", starts=True, asking=ASKING)
+    comments = resolved.comments("    ", starts=True, asking=ASKING) + f"    # {CLEANLY}\n"
     text = "%environment\n" + comments + _exports(resolved, _quote_definition, "    ")
     if environment.prefix:
         start = " ".join(_quote_definition(word) for word in environment.prefix)

@@ -175,6 +175,32 @@ def test_what_contradicts_the_profile_is_unset_in_a_shell(cli, simulation, write
         assert "unset" not in cli("env", profile, "--python", simulation.python, "--format", other, **given).stdout
 
 
+def test_a_preload_of_the_shell_s_own_that_is_replaced_is_named(cli, simulation):
+    own = "/usr/lib/libjemalloc.so.2"
+    said = {
+        theirs: cli("env", "jemalloc", "--python", simulation.python, LD_PRELOAD=theirs).stderr
+        for theirs in (own, f"{own}:/site/tracer.so", "")
+    }
+    assert said.pop(f"{own}:/site/tracer.so") == (
+        f"runner: note: LD_PRELOAD={own}:/site/tracer.so is replaced by the profile's own; what you need of it, add "
+        "again\n"
+    )
+    assert [*said.values()] == ["", ""]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_memory_limit_is_an_option_of_docker_s_and_is_in_no_other_text(cli, monkeypatch, tmp_path, name):
+    made = InstantImages(tmp_path / "images", "docker")
+    monkeypatch.setitem(engines.ENGINES, "docker", made)
+    made.add("mine").inspection(memory_limit=4 * 2**30)
+    options = ("--engine", "docker", "--image", "mine", "--memory", "4g", "--format", name)
+    result = cli("env", "baseline", *options)
+    assert result.returncode == 0, result
+    note = "runner: note: --memory 4g is in no text of this format; give the limit where it is started\n"
+    assert (note in result.stderr) == (name != "docker")
+    assert ("--memory 4g --memory-swap 4g" in result.stdout) == (name == "docker")
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -145,6 +145,12 @@ def test_a_definition_says_how_its_image_gets_gpus():
     assert [said in shells.apptainer(resolved({"A": "1"}, gpus=gpus)).splitlines() for gpus in (0, 1)] == [False, True]
 
 
+def test_a_definition_says_how_nothing_else_comes_in():
+    """Apptainer puts all of the caller's variables inside, and a profile's win over them only where it sets them."""
+    said = "    # start it with apptainer run --cleanenv, or what else your shell has set is set inside too"
+    assert said in shells.apptainer(resolved({"A": "1"})).splitlines()
+
+
 @given(VALUES)
 @settings(max_examples=EXAMPLES)
 def test_a_definition_sets_any_value_that_is_not_refused(variables):

@@ -137,6 +137,15 @@ def test_a_preload_of_the_caller_s(execute):
     assert (kept.returncode, "was NOT in effect" in kept.stderr) == (0, False)
 
 
+def test_a_variable_that_the_profile_sets_itself_can_t_be_kept(execute):
+    show, options = ("sh", "-c", "echo $OMP_NUM_THREADS"), ("--keep-env", "OMP_NUM_THREADS")
+    own = execute("intel-omp", *show).stdout.strip()
+    result = execute("intel-omp", *show, options=options, OMP_NUM_THREADS="77")
+    assert result.stdout.strip() == own
+    assert f"--keep-env OMP_NUM_THREADS keeps nothing: the profile itself sets OMP_NUM_THREADS={own}\n" in result.stderr
+    assert "keeps nothing" not in execute("intel-omp", *show, options=options, OMP_NUM_THREADS=own).stderr
+
+
 def test_the_witness_comes_before_the_users_own_python_path(execute, shared):
     show = ("sh", "-c", "echo $PYTHONPATH; ls -d $ENVKIT_EVIDENCE")
     result = execute("mine", *show)
