@@ -164,7 +164,8 @@ def _require_metric(text: str, unit: str | None) -> None:
     metric = parse(text)
     if unit is None and (other := metric.looks_like):
         what = "a rate" if other == PER_SECOND else f"a number of {other}"
-        raise MetricError(f"looks like {what}, and would be taken for seconds; give the unit {other}, or s if it is s")
+        mend = f"give the unit {other}, or s if that is right"
+        raise MetricError(f"looks like {what}, and would be taken for seconds; {mend}")
     if metric.is_clock and unit is not None:
         raise MetricError(
             "has no group that could be a number with a unit; put one around the number, or leave the unit out"

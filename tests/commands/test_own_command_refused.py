@@ -38,10 +38,10 @@ MODES = (("--precision", "bf16-autocast"), ("--compile",), ("--channels-last",),
          "--metric '$.a.' is no path at position 4 ('.'); write it like $.train.step_time, $.times[0] or $['a/b']"),
         ([*OWN, "--metric", r"([\d.]+) ?it/s"],
          r"--metric '([\d.]+) ?it/s' looks like a rate, and would be taken "
-         "for seconds; give the unit per-second, or s if it is s"),
+         "for seconds; give the unit per-second, or s if that is right"),
         ([*OWN, "--metric", r"time (\S+) ?ms"],
          r"--metric 'time (\S+) ?ms' looks like a number of ms, and would be taken "
-         "for seconds; give the unit ms, or s if it is s"),
+         "for seconds; give the unit ms, or s if that is right"),
         ([*OWN, "--metric", ""], "--metric '' is empty; give a regular expression, or a path as $.step_time"),
         ([*OWN, "--workload", "cnn"], "--command and --workload both say what to measure; leave one out"),
         ([*OWN, "--full"],
