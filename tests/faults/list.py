@@ -93,7 +93,7 @@ SETTINGS = (
     Fault(
         "isa-above-cpu", "ONEDNN_MAX_CPU_ISA allows AMX, and the CPU has none",
         # it names the first that is missing, which some CPUs' AVX-512 is already
-        ("warn ONEDNN_MAX_CPU_ISA=avx512_core_amx, and this CPU has no",), 0,
+        ("warn ONEDNN_MAX_CPU_ISA=avx512_core_amx, and this CPU has no", "oneDNN takes the best that the CPU has"), 0,
         "env:\n  ONEDNN_MAX_CPU_ISA: avx512_core_amx\n",
         plant=planting.only_if(planting.cpu_lacks("amx_bf16"), "the CPU has AMX"),
     ),
