@@ -229,7 +229,7 @@ def test_a_fleet_that_was_measured_is_reported_again(cli, submission, tmp_path):
     assert [one["state"] for one in document["submission"]["nodes"]] == ["measured"] * 8
 
 
-def test_nodes_that_never_began_are_in_the_report(cli, submission, tmp_path):
+def test_nodes_that_never_began_are_in_the_report(cli, submission):
     shutil.rmtree(submission / "n03")
     shutil.rmtree(submission / "n05")
     result = cli("fleet", "report", submission)

@@ -19,6 +19,22 @@ def test_the_report_is_that_of_the_run(bench, simulation, instant, cli, run_fold
     assert (again.returncode, again.stdout, again.stderr) == (0, printed, "")
 
 
+@pytest.mark.parametrize(
+    ("architecture", "hypervisor", "said"),
+    [
+        ("x86_64", None, "on 2 cores, bare metal"),
+        ("x86_64", "KVM", "on 2 cores, KVM"),
+        ("aarch64", None, "on 2 cores system"),  # whose processors tell nobody
+    ],
+)
+def test_what_is_known_of_a_virtual_machine(cli, tmp_path, architecture, hypervisor, said):
+    events = records.run_events()
+    seen = events[0]["engines"]["local"]["inspection"]["fingerprint"]
+    seen |= {"architecture": architecture, "hypervisor": hypervisor}
+    shown = cli("report", records.write(tmp_path / "run", events), "--details").stdout
+    assert said in " ".join(shown.split())
+
+
 def test_a_newcomer_finds_verdict_certainty_and_what_to_do_on_one_screen(bench, simulation, instant):
     simulation.worker("mine", seconds=times(0.5))
     result = bench("mine", "--budget", "62s", text="expect: {openmp.runtime: gnu}\n")

@@ -62,7 +62,7 @@ def test_bash_can_read_it(tmp_path):
     subprocess.run(["bash", "-n", path], check=True)
 
 
-def test_no_variable_gives_a_task_only_some_cpus_of_its_node(tmp_path):
+def test_no_variable_gives_a_task_only_some_cpus_of_its_node():
     """srun takes -c and --threads-per-core from variables, and either would keep the step from the other CPUs."""
     head = render(settings(), FOLDER, "envkit-1", 2).partition("# One task on each of")[0]
     planted = {"SLURM_CPUS_PER_TASK": "1", "SRUN_CPUS_PER_TASK": "1", "SLURM_THREADS_PER_CORE": "1", "OTHER": "1"}
