@@ -18,7 +18,7 @@ from runner import record
 from runner.arguments import count, duration
 from runner.statistics.interval import FASTER, SLOWER
 
-RUNS, BUDGET_S, STEPS = 20, 120.0, 60
+RUNS, BUDGET_S = 20, 240.0
 
 
 def main() -> int:
@@ -26,9 +26,7 @@ def main() -> int:
     parser.add_argument("--runs", metavar="N", type=count, default=RUNS, help=f"(default: {RUNS})")
     parser.add_argument("--budget", metavar="TIME", type=duration, default=BUDGET_S,
                         help=f"of each run (default: {BUDGET_S:g}s)")  # fmt: skip
-    parser.add_argument(
-        "--steps", metavar="N", type=count, default=STEPS, help=f"timed steps per sample (default: {STEPS})"
-    )
+    parser.add_argument("--steps", metavar="N", type=count, help="timed steps per sample (default: by the pace)")
     parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
     parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
     arguments = parser.parse_args()
@@ -85,7 +83,7 @@ def _page(runs: Sequence[Line], results: Results) -> list[str]:
         rows.append([str(line["run"] + 1), line["verdict"], *figures, str(line["marked_blocks"])])
     return [
         page.heading("The baseline against itself", QUESTION, runs, settings["machine"]),
-        HOW.format(budget=settings["budget_s"], steps=settings["steps"]),
+        HOW.format(budget=settings["budget_s"], steps=f" --steps {steps}" if (steps := settings["steps"]) else ""),
         "## What came out",
         "\n".join(f"- {name}: {value}" for name, value in _counts(runs)),
         page.table(header, rows, numbers_from=2),
@@ -96,7 +94,7 @@ QUESTION = """Both sides of the comparison are the same: the baseline. A verdict
 should come at most 5% of the time. How often does it, on the real workload, on this machine?"""
 HOW = """## How
 
-Each run is `runner calibrate --budget {budget:g}s --steps {steps}`: the CNN in fresh processes, in blocks of two in
+Each run is `runner calibrate --budget {budget:g}s{steps}`: the CNN in fresh processes, in blocks of two in
 random order, with the same looks and the same interval as every `runner bench`."""
 
 

@@ -179,17 +179,20 @@ def _complete_blocks(
         if event["event"] in ("sample", "yardstick"):
             blocks.setdefault(event["block"], {})[event.get("arm", "")] = event
     yardsticks = [block[""] for block in blocks.values() if "" in block]
-    without = [block for block in blocks.values() if "" not in block]
     failure = next((event for event in events if event["event"] == "yardstick-failure"), None)
-    if failure is not None and without:
+    if failure is not None and not all("" in block for block in blocks.values()):
         raise InputError(
-            f"{folder}: {len(without)} of {len(blocks)} blocks have no yardstick, because it could not run "
-            f"({_short(str(failure['problem']))}); nothing could be held against it: measure again"
+            f"{folder}: {len(blocks) - len(yardsticks)} of {len(blocks)} blocks have no yardstick, because it could "
+            f"not run ({_short(str(failure['problem']))}); nothing could be held against it: measure again"
         )
     if blocks and not yardsticks:
         raise InputError(f"{folder}: has no yardsticks (an older version recorded it); measure again")
     if len({one["digest"] for one in yardsticks}) > 1:
         raise InputError(f"{folder}: was resumed with another yardstick (Python or this kit changed); measure again")
+    reading = yardsticks[:1]  # it is not read in every block: the latest holds
+    for _, block in sorted(blocks.items()):
+        reading = [block[""]] if "" in block else reading
+        block[""] = reading[0]
     complete = [block for _, block in sorted(blocks.items()) if block.keys() == {"", *arms}]
     if len(complete) < MIN_BLOCKS:
         go_on = f"go on with: runner bench --resume {shlex.quote(str(folder))}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Container, Sequence
 
+from runner.pace import sized
 from runner.plan import Arm, Plan
 from runner.record import Event
 from runner.statistics.interval import log_ratios
@@ -27,6 +28,16 @@ def same_training(events: Sequence[Event], plan: Plan, arm: Arm) -> bool:
     return plan.own is None and plan.workload_of(arm) == plan.workload_of(reference) and len(weights) <= 1
 
 
+def recorded_plan(events: Sequence[Event]) -> Plan:
+    """What the run measures, with the lengths of its samples where these were fixed by the machine's pace."""
+    return sized(Plan.from_json(events[0]["plan"]), recorded_lengths(events))
+
+
+def recorded_lengths(events: Sequence[Event]) -> Event | None:
+    """How long samples are (``runner.pace``), or None where the run did not get that far."""
+    return next((event for event in events if event["event"] == "lengths"), None)
+
+
 def recorded_design(events: Sequence[Event], plan: Plan) -> Design | None:
     """The looks that were fixed early in the run, or None where it did not get that far."""
     fixed = _fixed(events)
@@ -36,9 +47,9 @@ def recorded_design(events: Sequence[Event], plan: Plan) -> Design | None:
 def skipped_steps(events: Sequence[Event], arm: Arm | None = None) -> int:
     """How many of a sample's timed steps are left out at its start, because training was still warming up.
 
-    Where arms train several workloads it depends on the ``arm``.
+    Where arms train several workloads it could depend on the ``arm`` in earlier versions' records.
     """
-    fixed = _fixed(events) or {}
+    fixed = recorded_lengths(events) or _fixed(events) or {}
     of_arms = fixed.get("skipped_of_arms", {})
     return int(of_arms[arm.name] if arm is not None and arm.name in of_arms else fixed.get("skipped_steps", 0))
 

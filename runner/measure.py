@@ -1,4 +1,8 @@
-"""The measuring loop: blocks of fresh workers in random order, until the answer is precise enough or time is up."""
+"""The measuring loop: blocks of fresh workers in random order, until the answer is precise enough or time is up.
+
+First each arm is started once to see its pace, from which the lengths of samples follow (``runner.pace``). The number
+of blocks follows from the first two, whose samples have these lengths already, and from the budget.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +10,36 @@ import contextlib
 import itertools
 import json
 import math
+import os
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from runner import quality
-from runner.blocks import INITIAL_WEIGHTS, block_ratios, recorded_design, samples, skipped_steps, step_curves
+from runner import pace, quality
+from runner.blocks import (
+    INITIAL_WEIGHTS,
+    block_ratios,
+    recorded_design,
+    recorded_lengths,
+    samples,
+    skipped_steps,
+)
+from runner.engines import turns
 from runner.engines.base import Engine, Outcome, Task
 from runner.environment import Environment
+from runner.errors import InputError
+from runner.interim import standing
 from runner.plan import Arm, Plan
 from runner.progress import Progress
 from runner.record import Event, Record
 from runner.sample_effect import check_sample
 from runner.scaling import unlike_parts
 from runner.statistics.sequential import Design, at_look, design, fewest_blocks, may_stop
-from runner.statistics.steady import steady
 from runner.worker.fashion_mnist import SYNTHETIC
-from runner.worker.modes import CUDA, Options
+from runner.worker.modes import Options
 from runner.worker.sensitive import asked_for, is_sensitive
 from runner.worker.workloads import GENERATED
 
@@ -32,6 +47,7 @@ from runner.worker.workloads import GENERATED
 PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", "budget used up", "planned blocks measured", "complete"
 ENDED = (PRECISE, BUDGET, PLANNED, COMPLETE)
 FAILED, NOT_IN_EFFECT, INTERRUPTED = "a worker failed", "not in effect", "interrupted"
+TOO_SHORT = "the budget is too short"
 # What a worker's document must have to be a sample, or a reading of the yardstick.
 SAMPLE_KEYS = {"seconds", "step_s", "losses", "digests", "usage", "evidence"}
 YARDSTICK_KEYS = {"seconds", "digest"}
@@ -40,6 +56,12 @@ YARDSTICK_TIMEOUT_S = 60.0
 STATUS = re.compile(r"ended with exit status \d+|was killed by signal \w+")
 # After so many blocks it is known how many fit into the budget.
 DESIGN_BLOCKS = 2
+# By so much a run may go beyond its budget to complete the blocks that were planned.
+OVERSHOOT = 0.15
+# The yardstick is read no more often than so many times in a budget: to read it takes seconds.
+READINGS = 8
+# What is known of a block's time before the first: files were not in memory yet, and workers start one after the other.
+UNSURE = 0.5
 PADDING = "ENVKIT_PADDING"
 # Data that is in no folder: workers make it.
 NO_FOLDER = (SYNTHETIC, GENERATED)
@@ -75,8 +97,16 @@ class Job:
             timeout_s=self.plan.timeout_s,
             passed_on={name: value for name, value in self.kept.items() if name not in settings},
             nodes=1 if arm.ranks else self.plan.nodes,
-            gpus=self.plan.options.device == CUDA,
+            gpus=self.plan.options.on_gpus,
         )
+
+    def typed(self, arm: Arm) -> str:
+        """What one would type to start a worker of ``arm``."""
+        return shlex.join(self.engines[arm.place].command(self.task(arm, self.plan.worker_arguments(arm))))
+
+
+class TooShort(InputError):
+    """The budget that was given has no room for an answer."""
 
 
 @dataclass
@@ -93,7 +123,6 @@ class _Run:
 
     def __init__(self, job: Job, record: Record, events: list[Event], progress: Progress) -> None:
         self.job = job
-        self.plan = job.plan
         self.events = events
         self._record = record
         self._progress = progress
@@ -102,6 +131,16 @@ class _Run:
     def spent_s(self) -> float:
         """What counts towards the budget: all workers so far, those of an interrupted run too."""
         return float(sum(event.get("worker_seconds", 0) for event in self.events))
+
+    @property
+    def plan(self) -> Plan:
+        return self.job.plan
+
+    @property
+    def usable_cpus(self) -> int:
+        """The fewest that any arm's workers have, as was seen inside what they run in."""
+        seen = self.events[0]["engines"].values()
+        return min(int(one["inspection"]["facts"]["usable_cpus"]) for one in seen)
 
     @property
     def design(self) -> Design | None:
@@ -118,18 +157,33 @@ class _Run:
             one["event"] == event and all(one[name] == value for name, value in fields.items()) for one in self.events
         )
 
-    def warm(self) -> None:
-        """Start each arm once, unmeasured: its files are then in the page cache as they are for all later samples."""
-        for arm in self.plan.arms:
-            self._progress.start("warming up", arm.name, self._left_s())
-            outcome = self._start(arm, self.job.task(arm, self.plan.shortest_arguments(arm)), " (warming up)")
-            self.append("warmed", arm=arm.name, worker_seconds=round(outcome.seconds, 3))
+    def first(self, arm: Arm) -> None:
+        """Start ``arm`` once, unmeasured, and record its pace; all its files are in the page cache from then on."""
+        stage = " (warming up)"
+        self._progress.start("warming up", arm.name, self.left_s())
+        known = self.plan.trained(arm).steps and self.plan.trained(arm).warmup_steps  # then a step will do
+        how_long = () if known else (pace.FIRST_STEPS, pace.FIRST_S)
+        task = self.job.task(arm, self.plan.first_arguments(arm, *how_long))
+        outcome = self.job.engines[arm.place].run(task)
+        document, problem = _document(outcome, {"step_s"})
+        if document is None:
+            raise _Failure(arm.name, f"{problem}{stage}", outcome)
+        told = {"step_s": document["step_s"], "peak_memory_bytes": document["peak_memory_bytes"]}
+        self.append("warmed", arm=arm.name, worker_seconds=round(outcome.seconds, 3), **told)
+
+    def wants_yardstick(self, block: int) -> bool:
+        """Whether it is time for the yardstick again."""
+        if self.plan.epochs or self.has("yardstick-failure") or self.has("yardstick", block=block):
+            return False
+        last = max((at for at, one in enumerate(self.events) if one["event"] == "yardstick"), default=None)
+        since = sum(event.get("worker_seconds", 0) for event in self.events[last or 0 :])
+        return last is None or bool(self.plan.blocks) or since > self.plan.budget_s / READINGS
 
     def yardstick(self, block: int) -> None:
         """Time the fixed piece of work that other days' runs are held against, outside of any profile."""
         arm = self.plan.reference
         task = Task(("yardstick",), inherited=self.job.inherited, timeout_s=YARDSTICK_TIMEOUT_S)
-        self._progress.start(f"block {block + 1}", "yardstick", self._left_s())
+        self._progress.start(f"block {block + 1}", "yardstick", self.left_s())
         outcome = self.job.engines[arm.place].run(task)
         document, problem = _document(outcome, YARDSTICK_KEYS)
         where = {"block": block, "worker_seconds": round(outcome.seconds, 3)}
@@ -138,11 +192,50 @@ class _Run:
         else:
             self.append("yardstick", **where, **document)
 
-    def sample(self, block: int, arm: Arm) -> bool:
-        """Measure one sample; returns whether the profile was in effect."""
-        self._progress.start(f"block {block + 1}", arm.name, self._left_s())
-        padding = self.plan.padding(block, arm)
-        outcome = self._start(arm, self.job.task(arm, self.plan.worker_arguments(arm, block), padding))
+    def block(self, block: int, arms: Sequence[Arm]) -> bool:
+        """Measure one sample of each of ``arms``; returns whether all profiles were in effect."""
+        lengths = recorded_lengths(self.events)
+        at_once = lengths["together"] if lengths else 1
+        for first in range(0, len(arms), at_once):
+            some = arms[first : first + at_once]
+            self._progress.start(f"block {block + 1}", some[0].name, self.left_s())
+            with contextlib.closing(self._outcomes(block, some)) as outcomes:
+                for arm, outcome in zip(some, outcomes, strict=True):
+                    if not self._sample(block, arm, outcome):
+                        return False
+        self._tell(block)
+        return True
+
+    def _tell(self, block: int) -> None:
+        """Say how things stand after a block."""
+        if self.plan.one_run_each:
+            return
+        planned = self.design.planned if self.design else self.plan.blocks
+        of = f" of {planned}" if planned else ""
+        left_s = (planned - block - 1) * _block_s(self, block + 1) if planned else self.left_s()
+        self._progress.block(f"block {block + 1}{of}", standing(self.events, self.plan), left_s)
+
+    def _outcomes(self, block: int, arms: Sequence[Arm]) -> Generator[Outcome, None, None]:
+        """How the worker of each ended, one after the other, which are started at once where there are several."""
+        starts = [
+            (
+                self.job.engines[arm.place],
+                self.job.task(arm, self.plan.worker_arguments(arm, block), self.plan.padding(block, arm)),
+            )
+            for arm in arms
+        ]
+        if len(starts) == 1:
+            ((engine, task),) = starts
+            yield engine.run(task)
+            return
+        with turns.together(starts) as waiting:
+            for one in waiting:
+                yield one.train()
+
+    def _sample(self, block: int, arm: Arm, outcome: Outcome) -> bool:
+        """Record a sample; returns whether the profile was in effect."""
+        if outcome.failure is not None:
+            raise _Failure(arm.name, _told(outcome).failure or "", outcome)
         alike = {one.name: one for one in self.plan.arms if self.plan.workload_of(one) == self.plan.workload_of(arm)}
         before = [event for event in samples(self.events) if event["arm"] in alike]
         earlier = [_held_against(event, alike[event["arm"]], arm) for event in before]
@@ -158,8 +251,9 @@ class _Run:
         where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
         document["stderr"] = outcome.stderr_tail
         document = quality.worked_out(document)
-        self.append("sample", **where, padding_bytes=padding, **document)
-        self._progress.finish(f"block {block + 1}", arm.name, fmean(document["step_s"]), self.plan.step_name)
+        self.append("sample", **where, padding_bytes=self.plan.padding(block, arm), **document)
+        if self.plan.own or self.plan.epochs:  # which may take minutes
+            self._progress.finish(f"block {block + 1}", arm.name, fmean(document["step_s"]), self.plan.step_name)
         return all(one.holds for one in check_sample(self.job.environments[arm.name], document, self.job.kept))
 
     def failed(self, block: int, failure: _Failure) -> None:
@@ -168,13 +262,7 @@ class _Run:
         where = {"block": block, "arm": failure.arm, "worker_seconds": round(outcome.seconds, 3)}
         self.append("failure", **where, problem=failure.problem, stderr=outcome.stderr_tail)
 
-    def _start(self, arm: Arm, task: Task, stage: str = "") -> Outcome:
-        outcome = _told(self.job.engines[arm.place].run(task))
-        if outcome.failure is not None:
-            raise _Failure(arm.name, f"{outcome.failure}{stage}", outcome)
-        return outcome
-
-    def _left_s(self) -> float:
+    def left_s(self) -> float:
         return max(0.0, self.plan.budget_s - self.spent_s)
 
 
@@ -199,7 +287,7 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
     """
     run = _Run(job, record, events, progress)
     measured = {(event["block"], event["arm"]) for event in samples(events)}
-    warmed = job.plan.epochs > 0  # the full training begins as one's own would
+    prepared = job.plan.epochs > 0  # the full training begins as one's own would
     for block in itertools.count():
         missing = [arm for arm in job.plan.order(block) if (block, arm.name) not in measured]
         if not missing:
@@ -209,17 +297,35 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
             if reason is not None:
                 return reason
         try:
-            if not warmed:
-                run.warm()
-                warmed = True
-            if job.plan.epochs == 0 and not run.has("yardstick", block=block) and not run.has("yardstick-failure"):
+            if not prepared:
+                _prepare(run)
+                prepared = True
+            if run.wants_yardstick(block):
                 run.yardstick(block)
-            if not all(run.sample(block, arm) for arm in missing):
+            if not run.block(block, missing):
                 return NOT_IN_EFFECT
         except _Failure as failure:
             run.failed(block, failure)
             return FAILED
     raise AssertionError("blocks are endless")
+
+
+def _prepare(run: _Run) -> None:
+    """Start each arm once, and fix how long samples are, or go on with what was fixed. Raises TooShort."""
+    for arm in run.plan.arms:
+        run.first(arm)
+    if recorded_lengths(run.events) is None and not run.has("design"):  # which earlier versions fixed otherwise
+        first = {event["arm"]: pace.seen(event) for event in run.events if event["event"] == "warmed"}
+        found = pace.lengths(run.plan, first, run.usable_cpus, _free_bytes())
+        run.job = replace(run.job, plan=pace.sized(run.plan, found))
+        run.append("lengths", **found, commands={arm.name: run.job.typed(arm) for arm in run.plan.arms})
+        _require_room(run, 0, UNSURE * pace.block_s(run.plan, first))
+    run.job = replace(run.job, plan=pace.sized(run.job.plan, recorded_lengths(run.events)))
+
+
+def _free_bytes() -> float:
+    """The memory of this machine that nobody uses."""
+    return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
 
 def precise_enough(events: Sequence[Event], plan: Plan, fixed: Design) -> bool:
@@ -242,56 +348,51 @@ def _reason_to_end(run: _Run, blocks: int) -> str | None:
         return PRECISE
     if plan.blocks:
         return COMPLETE if blocks >= plan.blocks else None
-    if fixed is not None and blocks >= fixed.planned:
-        return PLANNED
-    return BUDGET if run.spent_s + _block_s(run, blocks) > plan.budget_s else None
+    return PLANNED if fixed is not None and blocks >= fixed.planned else _over_budget(run, blocks)
+
+
+def _over_budget(run: _Run, blocks: int) -> str | None:
+    """Why to end before all planned blocks are there: the machine has become so much slower. It has an interval."""
+    plan = run.plan
+    if plan.contrasts and blocks < fewest_blocks(plan.sharing):
+        return None  # a budget that had no room for so many was refused, or nobody gave it
+    return BUDGET if run.spent_s + _block_s(run, blocks) > (1 + OVERSHOOT) * plan.budget_s else None
 
 
 def _block_s(run: _Run, blocks: int) -> float:
-    """What a block took so far; warming comes only once, and a worker that failed was tried again."""
-    once = sum(event["worker_seconds"] for event in run.events if event["event"] in ("warmed", "failure"))
-    return float(run.spent_s - once) / blocks
+    """What a block took lately, with the yardstick where that was read; a worker that failed was tried again."""
+    latest = range(max(0, blocks - DESIGN_BLOCKS), blocks)
+    counted = [one for one in run.events if one["event"] in ("sample", "yardstick") and one["block"] in latest]
+    return float(sum(event["worker_seconds"] for event in counted)) / len(latest)
 
 
 def _fix_design(run: _Run, blocks: int) -> None:
-    """Record, before any look, how many blocks there will be and which steps of a sample count.
-
-    The blocks are as many as the budget has room for. Steps in which any arm still warms up count in none of them;
-    in a full training all steps count.
-    """
+    """Record, before any look, how many blocks there will be: as many as the budget has room for."""
     plan = run.plan
     if plan.blocks:
         fixed = Design(plan.blocks, (plan.blocks,), plan.sharing)
     else:
         block_s = _block_s(run, blocks)
-        planned = blocks + int((plan.budget_s - run.spent_s) / block_s)
-        fixed = design(planned, plan.sharing)
-        fewest = fewest_blocks(plan.sharing)
-        if plan.contrasts and planned < fewest:
-            minutes = math.ceil((run.spent_s + (fewest - blocks + 1) * block_s) / 60)
-            run.say(
-                f"the budget has room for {planned} blocks, and an interval needs {fewest}: --budget {minutes}m has it"
-            )
-    curves = {arm.name: steady(step_curves(run.events, arm)) for arm in plan.arms if _can_be_laid_over(run, arm)}
-    warm_up = {name: found.steps for name, found in curves.items() if found is not None}
-    unsteady = [name for name, found in curves.items() if found is not None and not found.reached]
-    skipped: dict[str, int] = {}
-    for arm in plan.arms:  # all together where they train the same, or it is one command of the user's
-        alike = (one for one in plan.arms if not plan.each or plan.workload_of(one) == plan.workload_of(arm))
-        longest = max((warm_up.get(one.name, 0) for one in alike), default=0)
-        skipped[arm.name] = max(0, longest - plan.trained(arm).warmup_steps)
-    steps: dict[str, Any] = {"warm_up": warm_up, "unsteady": unsteady}
-    steps |= {"skipped_steps": skipped[plan.reference.name], **({"skipped_of_arms": skipped} if plan.each else {})}
-    run.append("design", planned_blocks=fixed.planned, looks=fixed.looks, **steps)
+        _require_room(run, blocks, block_s)
+        planned = blocks + int(run.left_s() / block_s)
+        fixed = design(max(planned, fewest_blocks(plan.sharing)), plan.sharing)
+    run.append("design", planned_blocks=fixed.planned, looks=fixed.looks)
 
 
-def _can_be_laid_over(run: _Run, arm: Arm) -> bool:
-    """Whether warm-up is looked for: in samples with equally many steps, which a user's log need not have.
+def _require_room(run: _Run, blocks: int, block_s: float) -> None:
+    """Say so where the budget has no room for an interval, of which ``blocks`` blocks are there.
 
-    What is left out is left out of all arms of one command, so that all of these must have as many.
+    Raises TooShort where it was given.
     """
-    alike = [arm] if run.plan.own is None else run.plan.arms
-    return not run.plan.epochs and len({len(curve) for one in alike for curve in step_curves(run.events, one)}) == 1
+    plan, fewest = run.plan, fewest_blocks(run.plan.sharing)
+    takes_s = run.spent_s + (fewest - blocks) * block_s
+    if plan.blocks or plan.one_run_each or not plan.contrasts or takes_s <= (1 + OVERSHOOT) * plan.budget_s:
+        return
+    minutes = math.ceil(takes_s / 30) / 2
+    needs = f"an interval takes {fewest} blocks, and so about {minutes:g} minutes on this machine"
+    if not plan.open_ended:
+        raise TooShort(f"--budget {plan.budget_s:g}s is too short: {needs}; give --budget {minutes:g}m")
+    run.say(f"{needs}; the run goes on until then")
 
 
 def _told(outcome: Outcome) -> Outcome:

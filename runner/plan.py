@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from runner.worker.modes import USUAL, Options
@@ -14,6 +14,8 @@ REFERENCE_PROFILE = "baseline"
 MARGIN = 0.02
 # From so many timed steps on what was learnt is tested, which takes seconds.
 LEARNT_STEPS = 3
+# In that block, from 0: by then it is known how many there will be.
+LEARNT_BLOCK = 2
 # A page: by then every alignment of the stack that there is has come up.
 MOST_PADDING = 4096
 
@@ -75,7 +77,9 @@ class Trained:
 class Plan:
     """Times are in seconds; ``precision`` is the wanted half-width of the interval as a share of the ratio, ``margin``
     the smallest difference that matters as a share. ``blocks`` above 0 is how many blocks to measure, however long
-    they take; else it is until the budget is used up or the answer precise enough.
+    they take; else it is until the budget is used up or the answer precise enough. ``open_ended`` is one whose budget
+    nobody gave: it takes longer than that where an interval does. ``steps`` and ``warmup_steps`` of 0 follow from the
+    machine's pace (``sized``).
 
     The first of ``arms`` is the reference that the others are compared with. ``epochs`` above 0 is the full training:
     one block unless ``blocks`` says more, no time limit but each worker's own. ``engine_options`` are those of
@@ -107,6 +111,7 @@ class Plan:
     more_references: tuple[str, ...] = ()
     ranks: int = 1
     nodes: int = 1
+    open_ended: bool = False
 
     @property
     def reference(self) -> Arm:
@@ -224,28 +229,43 @@ class Plan:
         """How what ``arm`` trains is trained."""
         return self.each.get(self.workload_of(arm)) or Trained(self.warmup_steps, self.steps, self.data)
 
+    def sized(self, steps: Mapping[str, int], warmup_steps: Mapping[str, int]) -> Plan:
+        """The plan with the lengths of samples as they were fixed, by the workload's name."""
+        if self.each:
+            each = {
+                name: replace(one, steps=steps[name], warmup_steps=warmup_steps[name])
+                for name, one in self.each.items()
+            }
+            return replace(self, each=each)
+        name = self.workload_of(self.reference)
+        return replace(self, steps=steps[name], warmup_steps=warmup_steps[name])
+
     def worker_arguments(self, arm: Arm, block: int | None = None) -> tuple[str, ...]:
         """What follows ``python -m runner.worker`` in a sample of ``arm``.
 
-        In the first block (0) what was learnt is tested too, if it is something: it is the same in all others, where
-        losses are.
+        In one block of the references what was learnt is tested too, if it is something: it is the same in all others,
+        where losses are.
         """
         if self.own is not None:
             return self.own.worker_arguments()
         trained = self.trained(arm)
         length = ("--epochs", str(self.epochs)) if self.epochs else ("--steps", str(trained.steps))
-        test = ("--quality",) if block == 0 and not self.epochs and trained.steps >= LEARNT_STEPS else ()
+        tested = block == LEARNT_BLOCK and arm in self.references and trained.steps >= LEARNT_STEPS
+        test = ("--quality",) if tested and not self.epochs else ()
         warmup = ("--warmup-steps", str(trained.warmup_steps))
         return self._launched(arm, (*self._training(arm), *warmup, *length, *test))
 
-    def shortest_arguments(self, arm: Arm) -> tuple[str, ...]:
-        """The same training for one step only, without a look at what ranks say to each other; all of it for a command
-        of the user's.
+    def first_arguments(self, arm: Arm, steps: int = 1, seconds: float = 0.0) -> tuple[str, ...]:
+        """The same training, to see its pace: ``steps`` steps and more until ``seconds`` have passed, without a look at
+        what ranks say to each other; all of it for a command of the user's.
+
+        Several ranks take just so many steps: by clocks of their own they could take different numbers.
         """
         if self.own is not None:
             return self.own.worker_arguments()
-        unprofiled = ("--unprofiled",) if self.ranks_of(arm) > 1 else ()
-        return self._launched(arm, (*self._training(arm), "--steps", "1", *unprofiled))
+        ranked = self.ranks_of(arm) > 1
+        longer = ("--unprofiled",) if ranked else ("--seconds", f"{seconds:g}") if seconds else ()
+        return self._launched(arm, (*self._training(arm), "--steps", str(steps), *longer))
 
     def _training(self, arm: Arm) -> tuple[str, ...]:
         data = self.trained(arm).data

@@ -24,9 +24,10 @@ class Progress:
         self._quiet = quiet
         self._bar: Bar | None = None
         if sys.stderr.isatty() and not quiet:
-            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"))
+            texts = [TextColumn(f"{{task.{name}}}") for name in ("description", "fields[left]", "fields[standing]")]
+            columns = (texts[0], BarColumn(), *texts[1:])
             self._bar = Bar(*columns, console=Console(stderr=True), auto_refresh=False, transient=True)
-            self._task = self._bar.add_task("starting", total=budget_s or None, left="")
+            self._task = self._bar.add_task("starting", total=budget_s or None, left="", standing="")
 
     def __enter__(self) -> Progress:
         if self._bar:
@@ -44,9 +45,9 @@ class Progress:
             print(f"runner: {text}", file=sys.stderr, flush=True)
 
     def start(self, stage: str, arm: str, left_s: float) -> None:
-        """A worker is about to start; at most ``left_s`` seconds of the budget are left."""
+        """A worker is about to start; ``left_s`` seconds of the budget are left."""
         if self._bar:
-            left = f"at most {minutes(left_s)} left" if self._budget_s else ""
+            left = f"{minutes(left_s)} left" if self._budget_s else ""
             done = self._budget_s - left_s
             self._bar.update(self._task, description=f"{stage}, {arm}", completed=done, left=left)
             self._bar.refresh()
@@ -55,3 +56,12 @@ class Progress:
         """A worker ended; its mean ``step`` took ``step_s`` seconds."""
         if self._bar is None and not self._quiet:
             print(f"{stage}, {arm}: {step_s * 1000:.2f} ms per {step}", file=sys.stderr, flush=True)
+
+    def block(self, stage: str, standing: str, left_s: float | None) -> None:
+        """A block is complete: how things stand, and how many seconds it will take still, if that is known."""
+        if self._bar:
+            self._bar.update(self._task, standing=standing)
+            self._bar.refresh()
+        elif not self._quiet:
+            left = "" if left_s is None else f"; about {minutes(left_s)} left"
+            print(f"{stage}: {standing or 'complete'}{left}", file=sys.stderr, flush=True)

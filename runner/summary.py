@@ -13,6 +13,8 @@ from runner.blocks import (
     comparable_steps,
     complete_blocks,
     recorded_design,
+    recorded_lengths,
+    recorded_plan,
     same_training,
     samples,
     skipped_steps,
@@ -220,7 +222,7 @@ def summarise(events: Sequence[Event]) -> Summary:
     for event in events:
         by_kind.setdefault(event["event"], []).append(event)
     run = by_kind["run"][0]
-    plan = Plan.from_json(run["plan"])
+    plan = recorded_plan(events)
     kept = run["kept_variables"]
     environments = {name: Environment.from_json(document) for name, document in run["environments"].items()}
     measured = {
@@ -231,7 +233,7 @@ def summarise(events: Sequence[Event]) -> Summary:
     last = next((event for event in reversed(events) if event["event"] in ("end", "resume")), {"event": "run"})
     ended = last["reason"] if last["event"] == "end" else None  # else it still runs, or was killed
     marked = marked_blocks(events)
-    fixed = next(iter(by_kind.get("design", [])), {})
+    fixed = recorded_lengths(events) or next(iter(by_kind.get("design", [])), {})
     return Summary(
         plan=plan,
         engines=run["engines"],
@@ -239,7 +241,7 @@ def summarise(events: Sequence[Event]) -> Summary:
         environments=environments,
         command=run.get("command", []),
         begun_in=run.get("begun_in"),
-        commands=run["commands"],
+        commands=fixed.get("commands") or run["commands"],
         measured=list(measured.values()),
         comparisons=[_comparison(events, plan, arm, measured, marked, ended) for arm in plan.compared],
         samples=_samples(events, plan),

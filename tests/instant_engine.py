@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.engines.base import EngineOptions, Outcome, Task
 from tests.simulated_worker import answer, log_start, name_of
 from tests.simulation import Simulation
+
+
+@dataclass
+class Answered:
+    """A worker of an InstantEngine."""
+
+    engine: InstantEngine
+    task: Task
+
+    def has_ended(self) -> bool:
+        return True
+
+    def wait(self) -> Outcome:
+        return self.engine.run(self.task)
+
+    def end(self) -> None:
+        pass
 
 
 class InstantEngine:
@@ -23,10 +41,16 @@ class InstantEngine:
         self._folder = simulation.folder
         self.given = EngineOptions()
         self.takes_s = 1.0
+        self._slower: tuple[int, float] | None = None
+        self._runs = 0
 
     def __call__(self, options: EngineOptions) -> InstantEngine:
         """What the registry of engines does to get one."""
         return self
+
+    def slower_after(self, workers: int, factor: float) -> None:
+        """Have all workers after so many take ``factor`` times as long."""
+        self._slower = (self._runs + workers, factor)
 
     def describe(self) -> dict[str, Any]:
         return {"name": self.name, "version": "6.1", "image": "/sim/bin/python"}
@@ -34,7 +58,16 @@ class InstantEngine:
     def command(self, task: Task) -> list[str]:
         return ["env", "-i", *(f"{name}={value}" for name, value in task.variables.items()), *task.arguments]
 
+    def start(self, task: Task) -> Answered:
+        """A worker that was started ahead is not waited for: it answers when its turn comes."""
+        at = task.arguments.index("--turn")
+        return Answered(self, replace(task, arguments=(*task.arguments[:at], *task.arguments[at + 2 :])))
+
     def run(self, task: Task) -> Outcome:
+        self._runs += 1
+        if self._slower is not None and self._runs > self._slower[0]:
+            self.takes_s *= self._slower[1]
+            self._slower = None
         config = json.loads((self._folder / "config.json").read_text())
         arguments, environment = list(task.arguments), {**task.inherited, **task.variables}
         name = name_of(arguments, environment)

@@ -205,6 +205,13 @@ def main() -> None:
     with open(sys.argv[1], encoding="utf-8") as file:  # noqa: PTH123
         config = json.load(file)
     arguments = sys.argv[4:]  # after -m runner.worker
+    if "--turn" in arguments:
+        from runner.worker.turn import wait
+
+        at = arguments.index("--turn")
+        if not wait(arguments[at + 1]):
+            sys.exit(1)
+        del arguments[at : at + 2]
     name = name_of(arguments, os.environ)
     nth = log_start(f"{folder}/starts.jsonl", name, arguments, os.environ)
     behaviour = config["workers"].get(name, {})

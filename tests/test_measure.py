@@ -60,7 +60,7 @@ def test_what_happens_is_recorded_in_order(bench, simulation, instant, events, s
     simulation.worker("mine", seconds=times(0.5))
     assert bench("mine").returncode == 0
     block = ["yardstick", "sample", "sample"]
-    kinds = ["run", "warmed", "warmed", *block * 2, "design", *block * 4, "end"]
+    kinds = ["run", "warmed", "warmed", "lengths", *block * 2, "design", *block * 4, "end"]
     assert [event["event"] for event in events()] == kinds
     assert [start["name"] for start in simulation.starts()] == [arm for _, arm in samples()]
     baseline = [event["seconds"] for event in events("sample") if event["arm"] == "baseline"]
@@ -98,7 +98,8 @@ def test_each_arm_is_started_once_unmeasured_before_the_first_block(bench, simul
     assert bench("mine", "--blocks", 2).returncode == 0
     starts = simulation.starts(all=True)
     assert [one["name"] for one in starts[:4]] == ["inspect", "baseline warming", "mine warming", "yardstick"]
-    assert starts[1]["arguments"] == ["train", "--workload", "cnn", "--data", "synthetic", "--steps", "1"]
+    paced = ["--steps", "12", "--seconds", "2"]
+    assert starts[1]["arguments"] == ["train", "--workload", "cnn", "--data", "synthetic", *paced]
     assert starts[2]["environment"]["SIMULATED"] == "mine"
     assert len([one for one in starts if one["name"].endswith("warming")]) == 2
     assert [(one["arm"], one["worker_seconds"]) for one in events("warmed")] == [("baseline", 1.0), ("mine", 1.0)]
@@ -285,33 +286,73 @@ def spent(events):
     return sum(event.get("worker_seconds", 0) for event in events)
 
 
-def test_the_budget_ends_a_run_that_is_not_precise(bench, simulation, instant, events):
-    """Warming takes 2 s and each block 3 s: 20 of them fit into 62 s."""
+def test_a_run_completes_the_blocks_that_were_planned(bench, simulation, instant, events):
+    """The first starts take 2 s, a block 2 s, and the yardstick 1 s: 20 blocks are planned for 52 s after two."""
     simulation.worker("baseline", seconds=[1.0, 3.0])
     simulation.worker("mine", seconds=[1.0, 1.0, 3.0])
-    result = bench("mine", "--budget", "62s")
+    result = bench("mine", "--budget", "52s")
     assert result.returncode == 0
     assert "sure     20 blocks (planned blocks measured)." in result.stdout
-    assert spent(events()) == 62
+    assert spent(events()) <= 52 * 1.15
     (fixed,) = events("design")
     assert (fixed["planned_blocks"], fixed["looks"]) == (20, [8, 12, 16, 20])
 
 
-def test_a_budget_without_room_for_an_interval_is_told_before_it_is_used_up(bench, instant, samples, tmp_path):
-    """Warming takes 2 s and each block 3 s."""
-    result = bench("mine", "--budget", "15s")
-    said = [line for line in result.stderr.splitlines() if line.startswith("runner: ")]
-    assert said == ["runner: the budget has room for 4 blocks, and an interval needs 6: --budget 1m has it"]
-    assert len(samples()) == 8
-    assert "runner: " not in bench("mine", "--budget", "15s", "--json", "--output", tmp_path / "again").stderr
+def test_the_yardstick_takes_no_more_than_an_eighth_of_the_readings(bench, simulation, instant, events):
+    simulation.worker("baseline", seconds=[1.0, 3.0])
+    assert bench("mine", "--budget", "80s").returncode == 0
+    assert 6 <= len(events("yardstick")) <= 8
 
 
-def test_too_small_a_budget_measures_one_block_and_says_what_is_missing(bench, instant, samples, events):
-    result = bench("mine", "--budget", "0.01s")
-    assert result.returncode == 0
-    assert "mine     not worked out: an interval needs 6 complete blocks (raise --budget)" in result.stdout
-    assert len(samples()) == 2
-    assert events("design") == []
+def test_a_machine_that_becomes_three_times_slower_still_gives_an_answer(bench, simulation, instant, events):
+    """It ends with the blocks that there are, no more than 15% above the budget."""
+    noisy = [1.0, 3.0, 1.5]
+    simulation.worker("baseline", seconds=noisy)
+    simulation.worker("mine", seconds=[2.0, 1.0, 3.0])
+    instant.slower_after(20, 3.0)
+    result = bench("mine", "--budget", "52s", "--json")
+    document = json.loads(result.stdout)
+    (found,) = document["comparisons"]
+    assert (result.returncode, document["ended"]) == (0, "budget used up")
+    assert 6 <= found["speedup"]["blocks"] < events("design")[0]["planned_blocks"]
+    assert spent(events()) <= 52 * 1.15
+
+
+def test_a_machine_that_is_ten_times_slower_gets_shorter_samples_and_an_answer(bench, simulation, instant, events):
+    instant.takes_s = 10.0
+    document = json.loads(bench("mine", "--budget", "4m", "--json").stdout)
+    assert document["comparisons"][0]["speedup"]["blocks"] >= 6
+    assert spent(events()) <= 240 * 1.15
+
+
+@pytest.mark.parametrize("budget", ["10s", "0.01s"])
+def test_a_budget_without_room_for_an_interval_is_refused_at_once(bench, instant, samples, events, budget):
+    """The first starts take 2 s, and each block 3 s at first."""
+    result = bench("mine", "--budget", budget)
+    said = result.stderr.splitlines()[-1]
+    assert result.returncode == 2
+    assert said.startswith(f"runner: --budget {budget} is too short: an interval takes 6 blocks, and so about 0.5 min")
+    assert said.endswith("give --budget 0.5m")
+    assert len(samples()) <= 4
+    assert events()[-1]["reason"] == "the budget is too short"
+
+
+def test_without_a_budget_the_run_goes_on_until_there_is_an_interval(cli, bench_arguments, instant, events):
+    instant.takes_s = 60.0
+    arguments = bench_arguments("mine")
+    at = arguments.index("--blocks")
+    result = cli(*arguments[:at], *arguments[at + 2 :])
+    assert "an interval takes 6 blocks, and so about" in result.stderr
+    assert "the run goes on until then" in result.stderr
+    assert "sure     6 blocks (planned blocks measured)." in result.stdout
+    assert spent(events()) > 240
+
+
+def test_one_arm_ten_times_as_fast_as_the_other(bench, simulation, instant):
+    simulation.worker("mine", seconds=times(0.1))
+    result = bench("mine", "--budget", "52s")
+    assert "mine     10.000 (95% interval " in result.stdout
+    assert "FASTER" in result.stdout
 
 
 @pytest.mark.parametrize(("seconds", "blocks"), [(times(0.5), 12), (times(1), 12), ([1.0, 1.3, 0.8], 20)])
@@ -320,7 +361,7 @@ def test_a_run_stops_early_at_a_look_only_and_only_when_it_is_decided(
 ):
     """A large difference could be seen after 6 blocks; the looks are after 8, where the rate is too strict, and 12."""
     simulation.worker("mine", seconds=seconds)
-    document = json.loads(bench("mine", "--budget", "62s", "--json").stdout)
+    document = json.loads(bench("mine", "--budget", "52s", "--json").stdout)
     (fixed,) = events("design")
     assert fixed["looks"] == [8, 12, 16, 20]
     assert max(block for block, _ in samples()) + 1 == blocks == document["comparisons"][0]["speedup"]["blocks"]
@@ -330,7 +371,7 @@ def test_a_run_stops_early_at_a_look_only_and_only_when_it_is_decided(
 
 def test_a_difference_that_is_found_but_not_precise_enough_is_measured_on(bench, simulation, instant, samples):
     simulation.worker("mine", seconds=times(0.5))
-    result = bench("mine", "--budget", "62s", "--half-width", "0.1%")
+    result = bench("mine", "--budget", "52s", "--half-width", "0.1%")
     assert "sure     20 blocks (planned blocks measured)." in result.stdout
     assert len(samples()) == 40
 
@@ -355,7 +396,7 @@ def test_the_reference_alone(bench, instant, samples):
     document = json.loads(result.stdout)
     assert document["comparisons"] == []
     assert [one["arm"] for one in document["measured"]] == ["baseline"]
-    assert samples() == [(block, "baseline") for block in range(14)]
+    assert samples() == [(block, "baseline") for block in range(25)]
 
 
 def test_full_training_once_each(bench, simulation, samples, events):
@@ -387,18 +428,21 @@ def test_full_trainings_in_several_blocks_have_an_interval(bench, simulation, in
     assert len(samples()) == 12
     assert events("warmed", "yardstick") == []
     (fixed,) = events("design")
-    assert (fixed["planned_blocks"], fixed["looks"], fixed["skipped_steps"]) == (6, [6], 0)
+    assert (fixed["planned_blocks"], fixed["looks"]) == (6, [6])
     (comparison,) = json.loads(result.stdout)["comparisons"]
     assert (comparison["verdict"], comparison["single_ratio"]) == ("faster", None)
     assert comparison["speedup"]["low"] > 1.9
 
 
-def test_progress_goes_to_stderr_and_the_report_to_stdout(bench, simulation):
-    result = bench("mine", "--blocks", 2)
+def test_how_things_stand_goes_to_stderr_and_the_report_to_stdout(bench, simulation, instant):
+    simulation.worker("mine", seconds=times(0.5))
+    result = bench("mine")
     lines = result.stderr.splitlines()
-    assert len(lines) == len(simulation.starts()) == 4
-    assert "block 1, " in lines[0]
-    assert "ms per step" in lines[0]
+    assert lines[0].startswith("block 1 of 6: mine 2.0")
+    assert lines[0].endswith("0 so far (no interval yet); about 0:15 left")
+    assert lines[5].startswith("block 6 of 6: mine 2.0")
+    assert ", no verdict yet); about 0:00 left" in lines[5]
+    assert len(lines) == 6
     assert "record   " in result.stdout
 
 

@@ -56,7 +56,7 @@ def test_worker_arguments(plan, epochs, length):
 
 
 @pytest.mark.parametrize(("steps", "epochs", "block", "tested"), [
-    (3, 0, 0, True), (2, 0, 0, False), (3, 0, 1, False), (3, 10, 0, False),
+    (3, 0, 2, True), (2, 0, 2, False), (3, 0, 1, False), (3, 10, 2, False),
 ])  # fmt: skip
 def test_what_was_learnt_is_tested_once_and_after_more_than_two_steps(plan, steps, epochs, block, tested):
     fixed = plan(steps=steps, epochs=epochs)
@@ -67,7 +67,7 @@ def test_an_arm_may_have_a_workload_of_its_own(plan):
     arm = Arm("other", "baseline", "local", workload="cnn-nobias")
     assert plan().workload_of(arm) == "cnn-nobias"
     assert plan().worker_arguments(arm)[:3] == ("train", "--workload", "cnn-nobias")
-    assert plan().shortest_arguments(arm)[:3] == ("train", "--workload", "cnn-nobias")
+    assert plan().first_arguments(arm)[:3] == ("train", "--workload", "cnn-nobias")
 
 
 def test_workloads_are_those_of_all_arms(plan):
@@ -87,7 +87,7 @@ def test_a_command_of_ones_own_is_measured_in_the_place_of_a_workload(plan):
     fixed = plan(own=own)
     metric = (r"--metric=(\d+) ms", "--unit", "ms")
     wanted = ("command", "--folder", "/home/me", *metric, "--warmup-lines", "3", "--", "python", "a b.py")
-    assert fixed.worker_arguments(fixed.reference) == fixed.shortest_arguments(fixed.reference) == wanted
+    assert fixed.worker_arguments(fixed.reference) == fixed.first_arguments(fixed.reference) == wanted
     assert Plan.from_json(json.loads(json.dumps(fixed.to_json()))) == fixed
 
 
@@ -96,16 +96,17 @@ def test_a_metric_that_begins_with_a_dash_is_no_option_of_the_worker():
     assert parser().parse_args(given).metric == r"-t=(\d+)"
 
 
-def test_a_warming_start_is_one_step_of_the_same_training(plan):
-    assert plan().shortest_arguments(plan().reference) == (
-        "train",
-        "--workload",
-        "cnn",
-        "--data",
-        "synthetic",
-        "--steps",
-        "1",
-    )
+def test_the_first_start_takes_some_steps_and_goes_on_for_some_time(plan):
+    training = ("train", "--workload", "cnn", "--data", "synthetic")
+    assert plan().first_arguments(plan().reference) == (*training, "--steps", "1")
+    assert plan().first_arguments(plan().reference, 12, 2.0) == (*training, "--steps", "12", "--seconds", "2")
+
+
+def test_lengths_that_follow_from_the_pace_are_each_workloads_own(plan, across):
+    sized = plan(steps=0, warmup_steps=0).sized({"cnn": 12}, {"cnn": 5})
+    assert (sized.steps, sized.warmup_steps) == (12, 5)
+    each = across.sized({"cnn": 12, "loader": 3}, {"cnn": 5, "loader": 6}).each
+    assert [(one.warmup_steps, one.steps, one.data) for one in each.values()] == [(5, 12, "/data"), (6, 3, "generated")]
 
 
 def test_padding_is_spread_over_a_page_and_repeats_with_the_seed(plan):
@@ -158,15 +159,19 @@ def test_modes_are_given_to_every_worker(plan):
     modes = ("--precision", "bf16-autocast", "--compile", "--channels-last", "--scale", "2")
     start = ("train", "--workload", "cnn", "--data", "synthetic", *modes)
     assert fixed.worker_arguments(fixed.reference) == (*start, "--warmup-steps", "2", "--steps", "5")
-    assert fixed.shortest_arguments(fixed.reference) == (*start, "--steps", "1")
+    assert fixed.first_arguments(fixed.reference) == (*start, "--steps", "1")
     assert Plan.from_json(json.loads(json.dumps(fixed.to_json()))) == fixed
 
 
-def test_what_was_learnt_is_tested_in_the_first_block_alone(plan):
-    tested = [plan().worker_arguments(plan().reference, block)[-1] == "--quality" for block in (0, 1, 5)]
-    assert tested == [True, False, False]
-    full = plan(epochs=2)
-    assert "--quality" not in full.worker_arguments(full.reference, 0)  # it always is then
+def test_what_was_learnt_is_tested_in_one_block_of_the_reference_alone(plan):
+    fixed = plan()
+    tested = [
+        (arm.name, block)
+        for arm in fixed.arms
+        for block in range(5)
+        if "--quality" in fixed.worker_arguments(arm, block)
+    ]
+    assert tested == [("baseline", 2)]
 
 
 def test_each_workload_has_its_own_steps_and_data(across):
@@ -238,7 +243,7 @@ def test_without_ranks_there_are_the_comparisons_alone(plan):
 )
 def test_ranks_are_started_by_a_launcher(ranked, nodes, launcher, together):
     fixed = ranked(nodes=nodes)
-    for arguments in (fixed.worker_arguments(fixed.reference), fixed.shortest_arguments(fixed.reference)):
+    for arguments in (fixed.worker_arguments(fixed.reference), fixed.first_arguments(fixed.reference)):
         assert arguments[: len(launcher) + 1] == (*launcher, "train")
     assert (fixed.ranks_of(fixed.reference), fixed.parts_of(fixed.reference)) == (together, 2)
     assert fixed.how == f"{together} ranks"
@@ -254,8 +259,9 @@ def test_the_worker_understands_how_ranks_are_started(ranked):
     assert (given.command, given.nproc, given.nodes, given.of) == ("ranks", 2, 3, 1)
     assert parser().parse_args(given.argv).workload == "cnn"
     assert parser().parse_args(given.argv).unprofiled is False
-    warming = parser().parse_args(fixed.shortest_arguments(fixed.reference)).argv
+    warming = parser().parse_args(fixed.first_arguments(fixed.reference, 1, 2.0)).argv  # by no rank's own clock
     assert (parser().parse_args(warming).unprofiled, parser().parse_args(warming).steps) == (True, 1)
+    assert parser().parse_args(warming).seconds == 0
 
 
 def test_ranks_are_recorded(ranked):

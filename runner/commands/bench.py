@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         arms = on_every_workload(arms)
         title = f"{title}-all"
         if arguments.budget is None and not arguments.full:
-            arguments.budget = BUDGET_EACH_S * len(arms)
+            arguments.usual_budget = BUDGET_EACH_S * len(arms)
     return measuring.run(arguments, title, arms)
 
 

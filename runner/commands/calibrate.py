@@ -25,6 +25,6 @@ def run(arguments: argparse.Namespace) -> int:
             raise InputError(f"calibrate takes no --{name}: one training each does not show how much they vary")
     engine = arguments.engine or "local"
     if arguments.resume is None:
-        arguments.budget = arguments.budget or BUDGET_S
+        arguments.usual_budget = BUDGET_S
     arms = [Arm(name, REFERENCE_PROFILE, engine) for name in (REFERENCE_PROFILE, AGAIN)]
     return measuring.run(arguments, "calibration", arms)

@@ -82,7 +82,7 @@ def _try_and_measure(arguments: argparse.Namespace) -> int:
         raise InputError(f"none of these profiles is left to measure: {', '.join(choice.left_out)}; name others")
     arms = arms_of(choice, engine)
     if arguments.budget is None and not arguments.full:
-        arguments.budget = BUDGET_PER_PROFILE_S * len(arms)
+        arguments.usual_budget = BUDGET_PER_PROFILE_S * len(arms)
     arguments.left_out = choice.left_out
     return measuring.run_locked(arguments, "matrix", arms)
 
@@ -171,7 +171,7 @@ def try_once(choice: Choice, arguments: argparse.Namespace, engine: str, around:
 
 def _problem(job: Job, arm: Arm) -> str | None:
     """Why an arm can't be measured, by its shortest worker."""
-    outcome = job.engines[arm.engine].run(job.task(arm, job.plan.shortest_arguments(arm)))
+    outcome = job.engines[arm.engine].run(job.task(arm, job.plan.first_arguments(arm)))
     document, problem = understood(outcome, (), job.plan.options)
     if document is None:
         printed = outcome.stderr_tail.strip().splitlines()[-1:]

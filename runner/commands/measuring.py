@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import secrets
-import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -173,35 +172,30 @@ def plan_of(
         arms=arms,
         engine_options=around.options.to_json(),
         workload=trained,
-        # the full training begins with its first step, as one's own would
-        warmup_steps=arguments.warmup_steps or (0 if arguments.full else workload.warmup_steps),
-        steps=arguments.steps or workload.steps,
+        warmup_steps=arguments.warmup_steps or 0,
+        steps=arguments.steps or 0,
         epochs=(arguments.epochs or workload.epochs) if arguments.full else 0,
         data=data,
-        budget_s=arguments.budget or BUDGET_S,
+        budget_s=arguments.budget or arguments.usual_budget or BUDGET_S,
         blocks=arguments.blocks or 0,
         precision=arguments.half_width or PRECISION,
         margin=arguments.margin or MARGIN,
         timeout_s=arguments.timeout or (FULL_TIMEOUT_S if arguments.full else TIMEOUT_S),
         seed=arguments.seed or secrets.randbelow(2**31),
         options=training.options(arguments),
-        each={name: _trained(arguments, name, data, every) for name in workloads} if several else {},
+        each={name: _trained(arguments, name, data) for name in workloads} if several else {},
         more_references=_more_references(arms) if every else (),
         ranks=ranks.together(arguments),
         nodes=getattr(arguments, "nodes", None) or 1,
+        open_ended=arguments.budget is None,
     )
     return replace(plan, own=own, warmup_steps=own.warmup_lines, steps=1) if own else plan
 
 
-def _trained(arguments: argparse.Namespace, name: str, data: str, every: bool) -> Trained:
-    """How one of several workloads is trained; ``data`` is what those are given that don't make their own.
-
-    Where it is one of ``every`` workload's, samples are half as long as usual: a slow machine then still has time for
-    the blocks that intervals take which so many comparisons share.
-    """
-    workload = get(name)
-    steps = arguments.steps or (workload.steps // 2 if every else workload.steps)
-    return Trained(arguments.warmup_steps or workload.warmup_steps, steps, GENERATED if workload.generated else data)
+def _trained(arguments: argparse.Namespace, name: str, data: str) -> Trained:
+    """How one of several workloads is trained; ``data`` is what those are given that don't make their own."""
+    data = GENERATED if get(name).generated else data
+    return Trained(arguments.warmup_steps or 0, arguments.steps or 0, data)
 
 
 def _more_references(arms: Sequence[Arm]) -> tuple[str, ...]:
@@ -224,7 +218,7 @@ def begin(
         engines=around.seen,
         data_source=data_source,
         environments={name: environment.to_json() for name, environment in job.environments.items()},
-        commands={arm.name: _typed(job, arm) for arm in plan.arms},
+        commands={arm.name: job.typed(arm) for arm in plan.arms},
         findings=findings,
         calibration=calibration.find(RESULTS, plan, around.seen, job.kept),
         removed_variables=around.removed,
@@ -291,6 +285,9 @@ def _measure(job: Job, opened: Record, events: list[Event], arguments: argparse.
             reason = measure.measure(job, opened, events, progress)
     except KeyboardInterrupt:
         reason = measure.INTERRUPTED
+    except measure.TooShort:
+        opened.append("end", reason=measure.TOO_SHORT)
+        raise
     events.append(opened.append("end", reason=reason))
     summary = summarise(events)
     status = FAILED if reason == measure.FAILED or summary.not_in_effect else MEASURED
@@ -334,11 +331,6 @@ def _same_gpus(inspection: dict[str, Any]) -> dict[str, Any]:
     """What must stay the same of GPUs that are trained on; network interfaces come and go with containers."""
     seen = inspection.get("accelerator") or {}
     return {key: value for key, value in seen.items() if key != "interfaces"}
-
-
-def _typed(job: Job, arm: Arm) -> str:
-    """What one would type to start a worker of ``arm``."""
-    return shlex.join(job.engines[arm.place].command(job.task(arm, job.plan.worker_arguments(arm))))
 
 
 def new_folder(title: str) -> Path:

@@ -50,6 +50,7 @@ def add(
     add_worker_options(group)
     group.add_argument("--json", action="store_true", help="print JSON for scripts instead of the report")
     own_command.add_own_command_options(parser)
+    parser.set_defaults(usual_budget=None)  # what a command takes where none is given, if not the usual one
     for action in parser._actions:  # of several modules, and argparse has no other list
         if action.dest in refused:
             action.help = argparse.SUPPRESS

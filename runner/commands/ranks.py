@@ -93,8 +93,7 @@ def arms(arguments: argparse.Namespace, given: Sequence[Arm], nodes: int = 1) ->
     if alone:
         one = Arm(ONE_PROCESS, REFERENCE_PROFILE, given[0].engine, ranks=1, of=1)
         found += [one] if ranks == 1 else [one, replace(one, name=f"{ONE_PROCESS} on 1/{ranks}", of=ranks)]
-    if arguments.budget is None and arguments.blocks is None:
-        arguments.budget = BUDGET_EACH_S * len(found)
+    arguments.usual_budget = BUDGET_EACH_S * len(found)
     return found
 
 

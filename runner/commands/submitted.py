@@ -73,7 +73,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
         for arm in arms:
             if arm.ranks:
                 raise InputError(f"profile '{arm.profile}' has {arm.ranks} ranks of its own; leave --nproc out")
-        ranks.arms(arguments, arms, together)  # which also sets the budget that they take, if any
+        ranks.arms(arguments, arms, together)  # which also sets the budget that they usually take
     trained = None if own else _workload(arguments)
     each, of_nodes = arguments.nproc or 1, nodes if joint else 1
     ranks.require_shares(arms, trained, how, each, of_nodes)
@@ -194,7 +194,7 @@ def time_limit(arguments: argparse.Namespace, own: bool = False) -> int | None:
         return math.ceil(float(arguments.time) / 60)
     if arguments.full or arguments.blocks or own:
         return None
-    budget_s = float(arguments.budget or measuring.BUDGET_S)
+    budget_s = float(arguments.budget or arguments.usual_budget or measuring.BUDGET_S)
     return math.ceil((budget_s * SLACK + BEGIN_AND_END_S) / 60)
 
 

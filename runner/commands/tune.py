@@ -39,7 +39,7 @@ from runner.tuning.narrow import narrow
 from runner.tuning.place import Written
 from runner.tuning.search import require_candidates
 from runner.tuning.session import Session, Settings
-from runner.worker.workloads import DEFAULT, WORKLOADS
+from runner.worker.workloads import DEFAULT, WORKLOADS, get
 
 BUDGET_S = 1200.0
 SPACE = "default"
@@ -49,7 +49,7 @@ GRID_BLOCKS, LOOK_STEPS = 6, 0.3
 LOCAL_FOLDER = profile.PROFILE_FOLDER / profile.LOCAL
 SHIPPED_FOLDER = profile.PROFILE_FOLDER
 # What a tuning does not have, and the parts that it shares with other commands ask for.
-NOT_HERE: dict[str, Any] = {"full": False, "epochs": None, "half_width": None}
+NOT_HERE: dict[str, Any] = {"full": False, "epochs": None, "half_width": None, "usual_budget": None}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,6 +101,15 @@ def run(arguments: argparse.Namespace) -> int:
             raise InputError(f"{error}; what was recorded is safe: {go_on}") from None
 
 
+def _lengths(plan: Plan) -> tuple[Plan, int]:
+    """The plan with lengths where none were given, and how many timed steps a look has."""
+    if plan.own or plan.steps:
+        return plan, plan.steps
+    usual = get(plan.workload)
+    plan = replace(plan, steps=usual.steps, warmup_steps=plan.warmup_steps or usual.warmup_steps)
+    return plan, max(1, round(plan.steps * LOOK_STEPS))
+
+
 def _start(arguments: argparse.Namespace) -> int:
     if arguments.blocks and not arguments.exhaustive:
         raise InputError("--blocks means nothing without --exhaustive, which has no budget; give --budget instead")
@@ -149,7 +158,7 @@ def _start(arguments: argparse.Namespace) -> int:
     require_candidates(narrowed, baseline, inspection, one_by_one=arguments.exhaustive, alone=not shipped)
     data = own_command.NO_DATA if own else training.data(arguments.data, workloads)
     plan = measuring.plan_of(arguments, (arm,), around, trained, own, data.location)
-    steps = plan.steps if own or arguments.steps else max(1, round(plan.steps * LOOK_STEPS))
+    plan, steps = _lengths(plan)
     blocks = (arguments.blocks or GRID_BLOCKS) if arguments.exhaustive else 0
     budget_s = 0.0 if arguments.exhaustive else arguments.budget or BUDGET_S
     settings = Settings(budget_s, plan.seed, numerics, blocks, steps, str(written))

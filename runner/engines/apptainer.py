@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from runner.engines import container, gpus
-from runner.engines.base import PROJECT, EngineOptions, Outcome, Task
-from runner.engines.process import run_process
+from runner.engines.base import PROJECT, EngineOptions, Outcome, Task, ended
+from runner.engines.process import Process, Started
 from runner.errors import InputError
 
 SIF = PROJECT / "build" / "envkit-cpu.sif"
@@ -69,18 +69,30 @@ class ApptainerEngine:
             *container.limits(self.given), *binds, str(self._sif), "env", *variables, *container.argv(task),
         ]  # fmt: skip
 
+    def start(self, task: Task) -> Started:
+        argv, environment = self._start_of(task)
+        before = _ended_children_s()
+        return Started(
+            Process(argv, environment, PROJECT),
+            task.timeout_s,
+            finish=lambda outcome: self._explained(replace(outcome, cpu_s=_ended_children_s() - before)),
+        )
+
     def run(self, task: Task) -> Outcome:
-        if task.gpus:
-            gpus.require()  # it only remarks that there was nothing to bring along
-        argv, environment = self.command(task), callers(task, task.inherited or os.environ)
         if task.nodes > 1:
             from runner.slurm import step
 
-            outcome = step.run(argv, environment, task.nodes, task.timeout_s, INSIDE)
-        else:
-            before = _ended_children_s()
-            outcome = run_process(argv, environment, PROJECT, task.timeout_s)
-            outcome = replace(outcome, cpu_s=_ended_children_s() - before)
+            return self._explained(step.run(*self._start_of(task), task.nodes, task.timeout_s, INSIDE))
+        return ended(self.start(task))
+
+    def _start_of(self, task: Task) -> tuple[list[str], dict[str, str]]:
+        """The command, and the variables that it is started with."""
+        if task.gpus:
+            gpus.require()  # it only remarks that there was nothing to bring along
+        return self.command(task), callers(task, task.inherited or os.environ)
+
+    def _explained(self, outcome: Outcome) -> Outcome:
+        """With what to do about what Apptainer said."""
         mend = next((mend for words, mend in MENDS.items() if words in outcome.stderr_tail), None)
         if outcome.failure and mend:
             return replace(outcome, failure=f"was not started ({mend})")

@@ -54,7 +54,8 @@ class Task:
     ``passed_on`` are more of the caller's variables, for containers too; their values, which may be secrets, are on no
     command line. With several ``nodes`` it is started on each of them, which are the first of the Slurm job that the
     runner is in; what they print is one text. ``gpus``: a container is given the machine's GPUs, which a worker on the
-    machine itself has without being given them.
+    machine itself has without being given them. ``turn`` is the host's FIFO at which a worker that is started ahead
+    waits for its turn; it stands among the ``arguments``, as ``data`` does.
     """
 
     arguments: tuple[str, ...]
@@ -68,6 +69,7 @@ class Task:
     timeout_s: float = 120.0
     nodes: int = 1
     gpus: bool = False
+    turn: str | None = None
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,21 @@ class Outcome:
     cpu_s: float | None = None
 
 
+class Worker(Protocol):
+    """A worker that was started. Nothing of it is left behind once ``end`` was called."""
+
+    def has_ended(self) -> bool:
+        """Whether it has ended by itself."""
+
+    def wait(self) -> Outcome:
+        """Wait for it, for ``Task.timeout_s`` seconds at most from now, and return how it ended."""
+
+    def end(self) -> None:
+        """End it where it still runs, and remove what was made for it."""
+
+
 class Engine(Protocol):
-    """Starts workers one at a time, and leaves nothing behind when ``run`` ends, in whatever way it ends."""
+    """Starts workers, and leaves nothing behind when they have ended, in whatever way that is."""
 
     name: str
     options: frozenset[str]  # the fields of EngineOptions that mean something to it
@@ -95,8 +110,19 @@ class Engine(Protocol):
     def describe(self) -> dict[str, Any]:
         """Name, version and image of the engine, for the record."""
 
+    def start(self, task: Task) -> Worker:
+        """Start the worker, on this node alone."""
+
     def run(self, task: Task) -> Outcome:
         """Start the worker, wait for it (``task.timeout_s`` seconds at most) and return how it ended."""
 
     def command(self, task: Task) -> list[str]:
         """The same start as one command that can be typed in a shell."""
+
+
+def ended(worker: Worker) -> Outcome:
+    """Wait for a worker and return how it ended; an interrupt ends it."""
+    try:
+        return worker.wait()
+    finally:
+        worker.end()

@@ -15,6 +15,7 @@ INTERPRETER = "/opt/kit/bin/python"
 FOLDER = "/kit"
 CODE = f"{FOLDER}/runner"
 DATA = "/data"
+TURNS = "/turns"
 IMAGE = "envkit-cpu"
 SHM = "2g"  # /dev/shm, through which DataLoader workers hand over batches; the engines' default is 64 MiB
 KILLED = "was killed by signal SIGKILL"
@@ -39,8 +40,14 @@ def argv(task: Task) -> list[str]:
     """What runs inside: the worker, which finds its code and data under the names they have there."""
     if task.program:
         return [*task.prefix, *task.program]
-    arguments = [DATA if argument == task.data else argument for argument in task.arguments]
+    inside = {task.data: DATA, task.turn: _turn(task)}
+    arguments = [inside.get(argument, argument) for argument in task.arguments]
     return [*task.prefix, INTERPRETER, "-m", "runner.worker", *arguments]
+
+
+def _turn(task: Task) -> str:
+    """The name inside of the FIFO at which the worker waits."""
+    return f"{TURNS}/{Path(task.turn or '').name}"
 
 
 def mounts(task: Task) -> list[str]:
@@ -51,6 +58,8 @@ def mounts(task: Task) -> list[str]:
     found = [f"{PROJECT / 'runner'}:{CODE}:ro"]
     if task.data:
         found.append(f"{task.data}:{DATA}:ro")
+    if task.turn:
+        found.append(f"{Path(task.turn).parent}:{TURNS}:ro")
     if task.folder:
         if any(one == task.folder or Path(task.folder) in Path(one).parents for one in IMAGES_OWN):
             raise InputError(f"{task.folder}: would hide the image's own files; start from a folder of your own")

@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,7 +20,7 @@ from docker.context.config import get_current_context_name
 from docker.errors import APIError, DockerException, ImageNotFound
 
 from runner.engines import container, gpus, owner
-from runner.engines.base import EngineOptions, Outcome, Task, tail
+from runner.engines.base import EngineOptions, Outcome, Task, ended, tail
 from runner.engines.limits import memory_bytes
 from runner.engines.process import failure_of, timed_out
 from runner.environment import capabilities
@@ -67,52 +68,88 @@ class DockerEngine:
         options = container.run_options(task, self.given, rootless, gpus.OPTIONS[self.name])
         return ["docker", "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
-    def run(self, task: Task) -> Outcome:
+    def start(self, task: Task) -> _Container:
         if task.gpus and _is_here():
             gpus.require()
-        begin = time.monotonic()
-        stdout = stderr = ""
-        started = None
-        try:
-            started = self._client.containers.create(
-                self._image.id, container.argv(task),
-                environment={**container.passed_on(task), **container.variables(task)},
-                network_mode=container.network(task), user=container.user(task, bool(task.folder) and self._rootless),
-                working_dir=container.FOLDER, labels={owner.LABEL: owner.me()}, log_config={"type": "json-file"},
-                security_opt=[container.READS_MOUNTS], shm_size=container.SHM, volumes=container.mounts(task),
-                device_requests=_all_gpus(task), cap_add=capabilities(task.prefix),
-                **self._limits,
-            )  # fmt: skip
-            started.start()
-            failure = self._wait(started, task.timeout_s)
-            stdout = started.logs(stdout=True, stderr=False).decode(errors="replace")
-            stderr = started.logs(stdout=False, stderr=True).decode(errors="replace")
-        except APIError as error:
-            failure = gpus.explained(f"was not started: {error.explanation or error}")
-        except LOST as error:
-            failure = f"was lost: the Docker daemon does not answer any more ({_reason(error)})"
-        finally:
-            if started is not None:
-                self._remove(started)
-        return Outcome(stdout, tail(stderr), time.monotonic() - begin, failure)
+        return _Container(lambda: self._create(task), self.given, task.timeout_s)
 
-    def _wait(self, started: Any, timeout_s: float) -> str | None:
+    def run(self, task: Task) -> Outcome:
+        return ended(self.start(task))
+
+    def _create(self, task: Task) -> Any:
+        return self._client.containers.create(
+            self._image.id, container.argv(task),
+            environment={**container.passed_on(task), **container.variables(task)},
+            network_mode=container.network(task), user=container.user(task, bool(task.folder) and self._rootless),
+            working_dir=container.FOLDER, labels={owner.LABEL: owner.me()}, log_config={"type": "json-file"},
+            security_opt=[container.READS_MOUNTS], shm_size=container.SHM, volumes=container.mounts(task),
+            device_requests=_all_gpus(task), cap_add=capabilities(task.prefix),
+            **self._limits,
+        )  # fmt: skip
+
+
+class _Container:
+    """A worker in a container, which ``create`` makes. Why it was not started, if so, is how it ended."""
+
+    def __init__(self, create: Callable[[], Any], options: EngineOptions, timeout_s: float) -> None:
+        self._options, self._timeout_s = options, timeout_s
+        self._begin = time.monotonic()
+        self._container: Any = None
+        self._failure: str | None = None
         try:
-            status = started.wait(timeout=timeout_s)["StatusCode"]
+            with self._lost():
+                self._container = create()
+                self._container.start()
+        except BaseException:
+            self.end()
+            raise
+
+    def has_ended(self) -> bool:
+        if self._failure is None:
+            with self._lost():
+                self._container.reload()
+                return bool(self._container.status in ("exited", "dead"))
+        return True
+
+    def wait(self) -> Outcome:
+        stdout = stderr = ""
+        failure = self._failure
+        if failure is None:
+            with self._lost():
+                failure = self._status()
+                stdout = self._container.logs(stdout=True, stderr=False).decode(errors="replace")
+                stderr = self._container.logs(stdout=False, stderr=True).decode(errors="replace")
+        return Outcome(stdout, tail(stderr), time.monotonic() - self._begin, self._failure or failure)
+
+    def end(self) -> None:
+        # Where the daemon is gone, or is removing it already, the next start finds what remains by its label.
+        with contextlib.suppress(*LOST):
+            if self._container is not None:
+                self._container.remove(force=True, v=True)
+
+    @contextlib.contextmanager
+    def _lost(self) -> Iterator[None]:
+        """What the daemon refuses or does not answer in here is how the worker ended."""
+        try:
+            yield
+        except APIError as error:
+            self._failure = gpus.explained(f"was not started: {error.explanation or error}")
+        except LOST as error:
+            self._failure = f"was lost: the Docker daemon does not answer any more ({_reason(error)})"
+
+    def _status(self) -> str | None:
+        """What was wrong with its end, which it is waited for; None for a good one."""
+        try:
+            status = self._container.wait(timeout=self._timeout_s)["StatusCode"]
         except (requests.exceptions.ReadTimeout, requests.exceptions.ConnectionError) as error:
             if "timed out" not in str(error).lower():
                 raise
-            started.kill()
-            return timed_out(timeout_s)
-        started.reload()
-        if started.attrs["State"]["OOMKilled"]:
-            return container.out_of_memory(self.given)
+            self._container.kill()
+            return timed_out(self._timeout_s)
+        self._container.reload()
+        if self._container.attrs["State"]["OOMKilled"]:
+            return container.out_of_memory(self._options)
         return failure_of(status)
-
-    def _remove(self, started: Any) -> None:
-        # Where the daemon is gone, or is removing it already, the next start finds what remains by its label.
-        with contextlib.suppress(*LOST):
-            started.remove(force=True, v=True)
 
 
 def _all_gpus(task: Task) -> list[Any] | None:

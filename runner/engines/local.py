@@ -8,8 +8,8 @@ import shutil
 import sys
 from typing import Any
 
-from runner.engines.base import PROJECT, EngineOptions, Outcome, Task
-from runner.engines.process import run_process
+from runner.engines.base import PROJECT, EngineOptions, Outcome, Task, ended
+from runner.engines.process import Process, Started
 from runner.errors import InputError
 
 
@@ -33,13 +33,8 @@ class LocalEngine:
     def _argv(self, task: Task) -> list[str]:
         return [*task.prefix, self._python, "-m", "runner.worker", *task.arguments]
 
-    def run(self, task: Task) -> Outcome:
+    def start(self, task: Task) -> Started:
         argv = self._argv(task)
-        environment = {**task.inherited, **task.variables}
-        if task.nodes > 1:
-            from runner.slurm import step
-
-            return step.run(argv, environment, task.nodes, task.timeout_s)
         # a prefix may start the worker as a child of its own, which then has another parent
         if not task.prefix:
             die = f"--die-with-parent={os.getpid()}"
@@ -48,9 +43,16 @@ class LocalEngine:
             elif task.arguments[0] in ("command", "ranks"):  # what these start comes last
                 argv.insert(argv.index(task.arguments[0]) + 1, die)
         try:
-            return run_process(argv, environment, PROJECT, task.timeout_s)
+            return Started(Process(argv, {**task.inherited, **task.variables}, PROJECT), task.timeout_s)
         except (FileNotFoundError, PermissionError) as error:
             raise InputError(f"{argv[0]}: can't be started: {error.strerror}") from None
+
+    def run(self, task: Task) -> Outcome:
+        if task.nodes > 1:
+            from runner.slurm import step
+
+            return step.run(self._argv(task), {**task.inherited, **task.variables}, task.nodes, task.timeout_s)
+        return ended(self.start(task))
 
     def command(self, task: Task) -> list[str]:
         # of the inherited variables only PATH is needed to start, and only to find a prefix's or the user's command

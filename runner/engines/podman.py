@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from runner.engines import container, gpus, owner
-from runner.engines.base import PROJECT, EngineOptions, Outcome, Task
-from runner.engines.process import run_process
+from runner.engines.base import PROJECT, EngineOptions, Outcome, Task, ended
+from runner.engines.process import Process, Started
 from runner.errors import InputError
 
 TIMEOUT_S = 60
@@ -44,7 +44,7 @@ class PodmanEngine:
         options = container.run_options(task, self.given, os.geteuid() != 0, gpus.OPTIONS[self.name])
         return ["podman", "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
-    def run(self, task: Task) -> Outcome:
+    def start(self, task: Task) -> Started:
         if task.gpus:
             gpus.require()
         name = f"envkit-{secrets.token_hex(6)}"
@@ -56,18 +56,23 @@ class PodmanEngine:
             *container.run_options(task, self.given, os.geteuid() != 0, gpus.OPTIONS[self.name]),
         ]
         argv = ["podman", "run", *options, self._described["digest"].removeprefix("sha256:"), *container.argv(task)]
-        try:
-            caller = {**(task.inherited or os.environ), **task.passed_on}
-            outcome = run_process(argv, caller, PROJECT, task.timeout_s)
-            if (
-                outcome.failure
-                and _podman("inspect", "--format", "{{.State.OOMKilled}}", name).stdout.strip() == "true"
-            ):
-                outcome = replace(outcome, failure=container.out_of_memory(self.given))
-            outcome = replace(outcome, failure=gpus.explained(outcome.failure, outcome.stderr_tail))
-            return container.explained(outcome, self.given)
-        finally:
-            _remove(name)
+        caller = {**(task.inherited or os.environ), **task.passed_on}
+        return Started(
+            Process(argv, caller, PROJECT),
+            task.timeout_s,
+            finish=lambda outcome: self._explained(outcome, name),
+            clean=lambda: _remove(name),
+        )
+
+    def run(self, task: Task) -> Outcome:
+        return ended(self.start(task))
+
+    def _explained(self, outcome: Outcome, name: str) -> Outcome:
+        """With what Podman knows of its end."""
+        if outcome.failure and _podman("inspect", "--format", "{{.State.OOMKilled}}", name).stdout.strip() == "true":
+            outcome = replace(outcome, failure=container.out_of_memory(self.given))
+        outcome = replace(outcome, failure=gpus.explained(outcome.failure, outcome.stderr_tail))
+        return container.explained(outcome, self.given)
 
 
 def _podman(*arguments: str) -> subprocess.CompletedProcess[str]:

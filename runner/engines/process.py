@@ -10,7 +10,8 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,84 @@ from runner.engines.base import Outcome, tail
 from runner.errors import InputError
 
 GRACE_S = 5.0
+# What is said of a worker besides that somebody else has stopped.
+STOPPED = ": somebody had stopped it (SIGSTOP)"
 # Slurm signals all processes of a job: the runner's own signal may come a moment after that of its worker.
 OWN_SIGNAL_S = 0.3
 LONGEST_S = 2**31 / 1000 - 1  # poll(2) takes its time limit in milliseconds, in 31 bits
+
+
+class Process:
+    """A command that was started as a session of its own. Whoever starts it must see that ``end`` is called.
+
+    Raises FileNotFoundError or PermissionError if it can't be started.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
+        self._begin = time.monotonic()
+        with _interrupts_held_back():
+            self._process = subprocess.Popen(
+                command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
+            )  # fmt: skip
+        try:
+            self._note = _write_down(self._process.pid)
+        except BaseException:
+            end(self._process)
+            raise
+
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def wait(self, timeout_s: float) -> Outcome:
+        """How it ended; after ``timeout_s`` seconds from now its whole session is ended."""
+        process, failure = self._process, None
+        try:
+            stdout, stderr = process.communicate(timeout=min(timeout_s, LONGEST_S))
+        except subprocess.TimeoutExpired:
+            failure = f"{timed_out(timeout_s)}{STOPPED if _is_stopped(process.pid) else ''}"
+            end(process)
+            stdout, stderr = process.communicate()
+        failure = failure or failure_of(process.returncode)
+        if failure:
+            _kill_session(process.pid)  # what a worker that was killed has left running
+            if process.returncode < 0 or process.returncode > 128:
+                time.sleep(OWN_SIGNAL_S)  # where it comes, the worker did not fail: it was told to end, as we were
+        return Outcome(stdout, tail(stderr), time.monotonic() - self._begin, failure)
+
+    def end(self) -> None:
+        """End its whole session where it still runs."""
+        if self._process.returncode is None:
+            end(self._process)
+        for pipe in (self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+        self._note.unlink(missing_ok=True)
+
+
+@dataclass
+class Started:
+    """A worker that is a process of the runner's, or is started by one: what engines return.
+
+    ``finish`` adds what the engine knows of how it ended, and ``clean`` removes what the engine made for it.
+    """
+
+    process: Process
+    timeout_s: float
+    finish: Callable[[Outcome], Outcome] = lambda outcome: outcome
+    clean: Callable[[], None] = lambda: None
+
+    def has_ended(self) -> bool:
+        return self.process.has_ended()
+
+    def wait(self) -> Outcome:
+        return self.finish(self.process.wait(self.timeout_s))
+
+    def end(self) -> None:
+        try:
+            self.process.end()
+        finally:
+            self.clean()
 
 
 def run_process(command: Sequence[str], environment: Mapping[str, str], folder: Path, timeout_s: float) -> Outcome:
@@ -29,31 +105,11 @@ def run_process(command: Sequence[str], environment: Mapping[str, str], folder: 
 
     Raises FileNotFoundError or PermissionError if the command can't be started.
     """
-    begin = time.monotonic()
-    failure = process = None
+    process = Process(command, environment, folder)
     try:
-        with _interrupts_held_back():
-            process = subprocess.Popen(
-                command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
-            )  # fmt: skip
-        with _written_down(process.pid):
-            try:
-                stdout, stderr = process.communicate(timeout=min(timeout_s, LONGEST_S))
-            except subprocess.TimeoutExpired:
-                end(process)
-                stdout, stderr = process.communicate()
-                failure = timed_out(timeout_s)
-    except BaseException:
-        if process is not None:
-            end(process)
-        raise
-    failure = failure or failure_of(process.returncode)
-    if failure:
-        _kill_session(process.pid)  # what a worker that was killed has left running
-        if process.returncode < 0 or process.returncode > 128:
-            time.sleep(OWN_SIGNAL_S)  # where it comes, the worker did not fail: it was told to end, as the runner was
-    return Outcome(stdout, tail(stderr), time.monotonic() - begin, failure)
+        return process.wait(timeout_s)
+    finally:
+        process.end()
 
 
 @contextlib.contextmanager
@@ -72,6 +128,12 @@ def _interrupts_held_back() -> Iterator[None]:
             signal.signal(number, handler)
         if waiting:
             os.kill(os.getpid(), waiting[0])
+
+
+def _is_stopped(session: int) -> bool:
+    """Whether the leader of the session was stopped by a signal (state T in proc(5)'s stat)."""
+    fields = owner.stat_fields(session)
+    return fields is not None and fields[0] == "T"
 
 
 def timed_out(timeout_s: float) -> str:
@@ -117,18 +179,14 @@ def _is_mine(folder: Path) -> bool:
     return folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == os.getuid()
 
 
-@contextlib.contextmanager
-def _written_down(session: int) -> Iterator[None]:
-    """Keep a note of the session while it runs, for whoever finds it after this runner was killed."""
+def _write_down(session: int) -> Path:
+    """Make a note of the session, for whoever finds it after this runner was killed; its file."""
     note = _notes() / str(session)
     note.parent.mkdir(mode=0o700, exist_ok=True)
     if not _is_mine(note.parent):
         raise InputError(f"{note.parent}: belongs to another user; remove it, or set TMPDIR to another folder")
     note.write_text(json.dumps({"owner": owner.me(), "started": owner.started(session)}))
-    try:
-        yield
-    finally:
-        note.unlink(missing_ok=True)
+    return note
 
 
 def remove_leftovers() -> None:

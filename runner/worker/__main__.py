@@ -7,6 +7,7 @@ time goes, and ``command`` measures a sample of somebody's own training.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import signal
@@ -36,6 +37,8 @@ def parser() -> argparse.ArgumentParser:
         modes.add_arguments(command)
     train.add_argument("--quality", action="store_true", help="test at the end what was learnt, after steps too")
     train.add_argument("--epochs", type=int, default=0, help="train this many whole epochs instead, then test")
+    train.add_argument("--seconds", type=float, default=0.0, metavar="S", help="take more steps until S have passed")
+    train.add_argument("--turn", metavar="FIFO", help="import everything, then wait here for the turn to train")
     train.add_argument("--ranked", action="store_true", help="be one of several ranks, as torchrun's variables say")
     train.add_argument("--unprofiled", action="store_true", help="of several ranks: leave their communication out")
     ranks = commands.add_parser("ranks", help="run 'train' on several ranks of this node, each on CPUs of its own")
@@ -90,17 +93,30 @@ def main() -> int:
         met = (arguments.nodes, arguments.rendezvous)
         return launch(arguments.nproc, arguments.of, *met, arguments.argv, arguments.node_rank)
     document = own_stdout()
+    if getattr(arguments, "turn", None) and not _has_its_turn(arguments.turn):
+        return 1
     result = _result(arguments)
     if result is not None:  # else rank 0 has it
         with os.fdopen(document, "w") as out:
             json.dump(result, out)
             out.write("\n")
     status = 1 if result is not None and "problem" in result else 0
-    if getattr(arguments, "ranked", False):
-        # when Python ends, torch aborts now and then, as it destroys what threads of gloo's still use
+    if arguments.command == "train":
+        # Python's own end takes half a second after torch was imported; and with several ranks torch aborts now and
+        # then, as it destroys what threads of gloo's still use
         sys.stderr.flush()
         os._exit(status)
     return status
+
+
+def _has_its_turn(turn: str) -> bool:
+    """Import what takes long, which others may do at the same time, and wait; False where the runner has gone."""
+    from runner.worker.turn import wait
+
+    with contextlib.suppress(ImportError):  # which the training says more of
+        import torch  # noqa: F401
+
+    return wait(turn)
 
 
 def _require_memory() -> None:
@@ -147,6 +163,7 @@ def _result(arguments: argparse.Namespace) -> dict[str, Any] | None:
         modes.given(arguments),
         arguments.quality,
         profiled=not arguments.unprofiled,
+        seconds=arguments.seconds,
     )
     if not arguments.ranked:
         return sample()

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from runner.worker import distributed
+from runner.worker import compiler, distributed
 
 FP32, BF16 = "fp32", "bf16-autocast"
 PRECISIONS = (FP32, BF16)
@@ -38,6 +38,10 @@ class Options:
     def exchange(self) -> str:
         """By what ranks exchange gradients, also where that was not said."""
         return self.backend or (distributed.NCCL if self.device == CUDA else distributed.GLOO)
+
+    @property
+    def on_gpus(self) -> bool:
+        return self.device == CUDA
 
     @property
     def modes(self) -> dict[str, Any]:
@@ -111,6 +115,8 @@ class Network:
 
         self._torch = torch
         self._options = options
+        if not options.compile and not (ranked and distributed.size() > 1):  # DDP looks at the compiler's settings
+            compiler.leave_out()
         self.model = model.to(options.device) if options.device != CPU else model
         if options.channels_last:
             self.model = self.model.to(memory_format=torch.channels_last)

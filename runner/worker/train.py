@@ -54,14 +54,17 @@ def increase(before: dict[str, float | None], after: dict[str, float | None]) ->
     }
 
 
-def timed(step: Callable[[], float | None], steps: int, clock: Clock) -> tuple[list[float | None], list[float]]:
+def timed(
+    step: Callable[[], float | None], steps: int, clock: Clock, seconds: float = 0.0
+) -> tuple[list[float | None], list[float]]:
     """Take ``steps`` steps; the losses where they are known, and the time at the start and after each step.
 
-    Times are in seconds, by ``clock``.
+    Times are in seconds, by ``clock``. Where ``seconds`` have not passed by then it goes on until they have.
     """
-    losses = []
+    losses: list[float | None] = []
+    until = time.perf_counter() + seconds
     clock.mark()
-    for _ in range(steps):
+    while len(losses) < steps or (seconds and time.perf_counter() < until):
         losses.append(step())
         clock.mark()
     return losses, clock.times()
@@ -81,9 +84,11 @@ def train(
     test: bool = False,
     cpus: Collection[int] | None = None,
     profiled: bool = True,
+    seconds: float = 0.0,
 ) -> dict[str, Any]:
     """Train and return one sample: step times in seconds, losses, resource use, digests and evidence.
 
+    It takes ``steps`` timed steps, and more of them where ``seconds`` have not passed by then.
     With ``epochs`` above 0 it trains that many whole epochs and tests the quality; ``steps`` is then not used. With
     ``test`` it tests that after so many steps as well. ``modes`` are those that were seen to be in effect. ``usage`` is
     that of the timed steps, and of what they started beside them, with two readings that are no counters:
@@ -105,7 +110,7 @@ def train(
     before = counters(cpus)
     # Between a reading and the steps nothing takes time: a GPU that waits cools, slows down, and still uses energy.
     began, read_before = time.perf_counter(), watch.read() if watch else None
-    losses, times = timed(training.step, steps, accelerator.clock(options.device))
+    losses, times = timed(training.step, steps, accelerator.clock(options.device), seconds)
     ended, read_after = time.perf_counter(), watch.read() if watch else None
     after = counters(cpus)
     frequency = processor.frequency_mhz(cpus)

@@ -97,7 +97,7 @@ def question(tmp_path, monkeypatch):
     """A question with little work, so that it is answered at once: the second command does eight times as much."""
     monkeypatch.setattr(tools, "WORK", 0.05)
     monkeypatch.setattr(tools, "PYPERF_VALUES", 2)
-    return Question(tmp_path, 7.0, 1.0, COST)
+    return Question(tmp_path, 7.0, 8.0, COST)
 
 
 def test_the_kit_is_asked(question):

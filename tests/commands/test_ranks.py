@@ -46,7 +46,7 @@ def document(bench, workers):
 def test_the_arms_and_how_their_workers_are_started(bench, workers, simulation, run_folder):
     assert bench("mine", "--nproc", 2, "--blocks", 1).returncode == 0
     starts = {start["name"]: start for start in simulation.starts()}
-    trained = ["train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "20", "--steps", "3"]
+    trained = ["train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "5", "--steps", "3"]
     launched = {name: start["arguments"][: start["arguments"].index("train")] for name, start in starts.items()}
     assert launched == {
         "baseline on 2 ranks": ["ranks", "--nproc", "2", "--"],

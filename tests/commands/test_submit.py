@@ -285,7 +285,7 @@ def test_ranks_on_several_nodes_are_one_run(dry, tmp_path):
     words = shlex.split(line.removeprefix("#   "))
     assert {"--nodes=2", "--nproc=4", f"--output={tmp_path}/run/all-nodes"} <= {*words}
     # of two profiles and one process, on all CPUs and on one rank's
-    assert {"--budget=480.0"} <= {*words}
+    assert not [word for word in words if word.startswith("--budget")]  # each node takes what so many arms need
     assert "time=20" in asked(text)
 
 

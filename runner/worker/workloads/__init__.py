@@ -24,19 +24,20 @@ LOSS_TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class Workload:
-    """A training job, and how many steps of it make a sample.
+    """A training job, and how many steps of it make a sample where these don't follow from a machine's pace.
 
     ``generated``: it makes its data itself. ``images``: its batches are images, which have a memory layout.
     ``scales``: it takes another scale than 1. ``pins``: it asks for memory that an accelerator reads. ``batch`` is how
     many items a step has at scale 1, which ranks share; 0 where it can't be trained by several. Of ``stages`` each is
     in ranks of its own. ``loss_tolerance`` is for losses that may differ by rounding alone, and ``ranks_tolerance`` for
     those of several ranks beside those of one process, where it is larger. ``exchange``: it trains nothing, and
-    ranks only exchange; its job also has ``exchanged(steps)``, how long that took in the last so many steps.
+    ranks only exchange; its job also has ``exchanged(steps)``, how long that took in the last so many steps. One that
+    is not ``paced`` has its number of steps on any machine; others never have fewer to warm up.
     """
 
     prepare: Callable[[str, Options], Any]
-    warmup_steps: int = 20
-    steps: int = 200
+    warmup_steps: int = 5
+    steps: int = 40
     epochs: int = 10  # of the full training
     generated: bool = False
     images: bool = True
@@ -47,6 +48,7 @@ class Workload:
     stages: int = 1
     ranks_tolerance: float = 0.0
     exchange: bool = False
+    paced: bool = True
 
 
 # With learning rates as high as one would take, rounding grows from step to step.
@@ -81,7 +83,7 @@ WORKLOADS = {
         batch=translation.BATCH,
     ),
     "loader": Workload(loader.prepare, 10, 90, epochs=40, generated=True, loss_tolerance=GROWN),
-    "all-reduce": Workload(all_reduce.prepare, 10, 90, generated=True, images=False, exchange=True),
+    "all-reduce": Workload(all_reduce.prepare, 10, 90, generated=True, images=False, exchange=True, paced=False),
 }
 # What is trained where nothing is said.
 DEFAULT = "cnn"
@@ -98,7 +100,7 @@ def find(name: str) -> Workload | None:
         return None
     return Workload(
         partial(loader.prepare, settings=settings), warmup_steps=8, steps=settings.cell_steps, epochs=40,
-        generated=True, scales=False, pins=settings.pin, loss_tolerance=GROWN,
+        generated=True, scales=False, pins=settings.pin, loss_tolerance=GROWN, paced=False,
     )  # fmt: skip
 
 

@@ -23,10 +23,6 @@ def test_all_are_workloads_of_several_kinds():
     assert [WORKLOADS[name].images for name in ALL] == [True, True, False, True]
 
 
-def test_samples_are_long_enough_for_warm_up_to_be_looked_for():
-    assert all(WORKLOADS[name].warmup_steps + WORKLOADS[name].steps >= 100 for name in ALL)
-
-
 @pytest.mark.parametrize(
     "settings",
     [Settings(), Settings(0, 16, 0), Settings(4, 128, 4, pin=True), Settings(0, 1, 0, pin=True), Settings(12, 999, 99)],

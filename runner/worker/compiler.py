@@ -1,0 +1,41 @@
+"""Train without importing PyTorch's compiler, which optimizers import for nothing where nothing is compiled.
+
+``torch.optim.Optimizer`` marks its functions for torch.compile through ``torch._dynamo.disable`` and ``graph_break``
+(torch/_compile.py and torch/optim/optimizer.py, from 2.0 to 2.13), which import all of that package: on the machines
+that this was measured on, half of what a worker takes from its start to its first step.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import Any
+
+PACKAGE = "torch._dynamo"
+
+
+class _StandIn(ModuleType):
+    """Has what optimizers ask for, and becomes the real package as soon as anything else of it is wanted."""
+
+    def disable(self, fn: Any = None, recursive: bool = True, **options: Any) -> Any:
+        """The function as it is: it is not compiled anyway."""
+        return fn
+
+    def graph_break(self, msg: str = "") -> None:
+        """Nothing: there is no graph."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__path__":  # which is asked of any module
+            raise AttributeError(name)
+        if sys.modules.get(PACKAGE) is self:
+            del sys.modules[PACKAGE]
+        return getattr(importlib.import_module(PACKAGE), name)
+
+
+def leave_out() -> None:
+    """Have what trains from here on in this process do without the compiler, where it was not imported already."""
+    import torch
+
+    if PACKAGE not in sys.modules:
+        sys.modules[PACKAGE] = torch._dynamo = _StandIn(PACKAGE)
