@@ -22,7 +22,7 @@ REAL := tests/engines tests/images tests/faults tests/reliability tests/training
 PARALLEL := --numprocesses logical --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench loader-grid tune tune-page matrix matrix-page compare-engines doctor profiles image sif variants libraries dev test unit faults reliability simulated rivals padding peers experiments startup same book own-training operators env-formats fleet-page lint lock clean
+.PHONY: help setup bench loader-grid tune tune-page matrix matrix-page compare-engines doctor profiles image sif variants libraries dev test unit faults reliability simulated designs rivals padding peers experiments startup same book own-training operators env-formats fleet-page lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ reliability: dev  ## kill, fill the disk and more, print what a run survives, an
 simulated: dev  ## are intervals and verdicts right? 2,000 simulated runs a line (20 minutes; writes docs/simulated.md)
 	@$(VENV)/bin/python -m benchmarks.simulated $(ARGS)
 
+designs: dev  ## candidates for how to measure, side by side on the real CNN (25 minutes; writes docs/designs.md)
+	@$(VENV)/bin/python -m benchmarks.designs $(ARGS)
+
 rivals: dev  ## this kit, hyperfine and pyperf on the same commands (an hour; writes docs/rivals.md)
 	@$(VENV)/bin/python -m benchmarks.rivals $(ARGS)
 
@@ -99,7 +102,7 @@ startup: dev  ## what `runner exec` adds to the start of a command (a minute; wr
 tune-page: dev  ## the tuner against a grid that is measured to the last candidate (an hour; writes docs/tune.md)
 	@$(VENV)/bin/python -m benchmarks.tune_against_grid $(ARGS)
 
-same: dev  ## the baseline against itself, 20 times (40 minutes; writes docs/same.md)
+same: dev  ## the baseline against itself, 20 times (80 minutes; writes docs/same.md)
 	@$(VENV)/bin/python -m benchmarks.same $(ARGS)
 
 env-formats: dev  ## an example of every format of `runner env`, with the image envkit-cpu (writes docs/env-formats.md)

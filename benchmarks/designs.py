@@ -16,7 +16,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from benchmarks import neighbour, page, script
@@ -157,7 +156,7 @@ def main() -> int:
     parser = script.parser("designs", __doc__)
     parser.add_argument("--rounds", metavar="N", type=count, default=ROUNDS, help=f"(default: {ROUNDS})")
     parser.add_argument("--beside", metavar="N", type=count, default=ROUNDS // 2,
-                        help=f"more rounds, beside a neighbour that comes and goes (default: {ROUNDS // 2})")  # fmt: skip
+                        help=f"more rounds, beside a neighbour (default: {ROUNDS // 2})")  # fmt: skip
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="of the order (default: 1)")
     parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
     arguments = parser.parse_args()
@@ -210,6 +209,17 @@ def _half_width(deviation: float, pairs: float) -> float:
     return math.expm1(float(stdtrit(max(pairs - 1, 1), 0.975)) * deviation / math.sqrt(pairs))
 
 
+def _slow(lines: Sequence[Line]) -> str:
+    """The share of steps that took over twice what is typical of their process."""
+    steps = [
+        step > 2 * statistics.median(one["step_s"])
+        for line in lines
+        for one in line["processes"]
+        for step in one["step_s"]
+    ]
+    return f"{statistics.fmean(steps):.2%}"
+
+
 def _table(results: Results, where: str) -> str:
     rows = []
     for name, (_, expected, _) in DESIGNS.items():
@@ -220,9 +230,9 @@ def _table(results: Results, where: str) -> str:
         fit = MINUTES * 60 / seconds
         width = f"±{_half_width(deviation, fit):.1%}" if fit >= 3 else "-"
         rows.append([name, expected, str(len(lines)), f"{seconds:.1f}", f"{deviation:.1%}", f"{fit:.0f}", width,
-                     f"{deviation**2 * seconds:.3f}"])  # fmt: skip
+                     f"{deviation**2 * seconds:.3f}", _slow(lines)])  # fmt: skip
     header = ("design", "what was expected", "pairs", "s per pair", "sd of a pair", f"pairs in {MINUTES} min",
-              "half-width", "variance times s")  # fmt: skip
+              "half-width", "variance times s", "steps slow for once")  # fmt: skip
     return page.table(header, rows, 2)
 
 
@@ -241,8 +251,8 @@ def _components(results: Results) -> str:
         rows.append([str(steps), f"{_spread([one - other for one, other in cut]):.1%}"])
     return (
         f"Of {len(processes)} processes (designs long, short and together) the mean step varied by "
-        f"{statistics.stdev(logs):.1%}, and the page faults of a step from {min(faults):,.0f} to {max(faults):,.0f}. The "
-        f"two correlate by {correlation:.2f}: {slope * 1000:.1%} more time for 1,000 more faults.\n\nMore steps of the "
+        f"{statistics.stdev(logs):.1%}, and the page faults of a step from {min(faults):,.0f} to {max(faults):,.0f}. "
+        f"The two correlate by {correlation:.2f}: {slope * 1000:.1%} more time for 1,000 more faults.\n\nMore steps of the "
         "same two processes (long and slices) bring them hardly closer together:\n\n"
         + page.table(("timed steps", "sd of a pair"), rows, 0)
     )
@@ -260,9 +270,9 @@ def _same_layout(results: Results) -> str:
     first = statistics.fmean(one[0]["faults"] for one in runs)
     later = statistics.fmean(process["faults"] for one in runs for process in one[1:])
     return (
-        f"- **forked**: {equal} of {len(siblings)} pairs of siblings had as many faults in a step to within 1%; of fresh "
-        f"pairs {equal_fresh} of {len(fresh)}. Children of one parent are one draw, not two: not used.\n"
-        f"- **again**: {first:,.0f} faults in a step of the first training of a process, {later:,.0f} in those after it. "
+        f"- **forked**: {equal} of {len(siblings)} pairs of siblings had as many faults in a step to within 1%; of "
+        f"fresh pairs {equal_fresh} of {len(fresh)}. Children of one parent are one draw, not two: not used.\n"
+        f"- **again**: {first:,.0f} faults in a step of a process' first training, {later:,.0f} in those after it. "
         "A used heap answers another question than a fresh one: not used."
     )  # fmt: skip
 
@@ -270,7 +280,7 @@ def _same_layout(results: Results) -> str:
 def _page(results: Results) -> list[str]:
     lines = results.of("measured")
     return [
-        page.heading("How two profiles are measured, and why so", (__doc__ or "").strip(), lines, results.lines[0]["machine"]),
+        page.heading("How two profiles are measured", (__doc__ or "").strip(), lines, results.lines[0]["machine"]),
         HOW,
         "## Alone on the machine",
         _table(results, "alone"),
@@ -285,21 +295,27 @@ def _page(results: Results) -> list[str]:
     ]  # fmt: skip
 
 
-HOW = f"""A pair is the baseline twice. *Long*: 20 steps to warm up and {LONG} timed, one process after the other. *Short*: {WARM_UP} and {SHORT}.
-*Together*: the same, but both import torch at the same time and then train one after the other. *Slices*: both alive, {LONG // 2} steps in
-slices of {SLICE}, the other one stopped by SIGSTOP; they start together. *Forked*: children of a process that has imported torch. *Again*: {AGAIN}
-trainings in one process. The half-width is that of a 95% interval of as many pairs as fit into {MINUTES} minutes; a design is the sharper,
-the smaller its variance times its seconds."""
-WHY = """glibc's malloc gives memory back to the kernel when enough of it is free at the end of its heap, and every page that it gets again is a
-fault. Whether that end is free in each step depends on where small blocks came to lie, which depends on addresses, on hash seeds, and on
-the size of the environment: a process draws it once, and keeps it. So time is best spent on more processes: a sample is as short as the
-start of its worker makes worthwhile (`runner/pace.py`), and that start is as cheap as it can be made honestly.
+HOW = f"""A pair is the baseline twice. *Long*: 20 steps to warm up and {LONG} timed, one process after the other. *Short*:
+{WARM_UP} and {SHORT}. *Together*: the same, but both import torch at the same time, and then train one after the other.
+*Slices*: both alive, {LONG // 2} steps in slices of {SLICE}, the other one stopped by SIGSTOP; they start together.
+*Forked*: children of a process that has imported torch. *Again*: {AGAIN} trainings in one process. The half-width is
+that of a 95% interval of as many pairs as fit into {MINUTES} minutes; a design is the sharper, the smaller its variance
+times its seconds. A step is slow for once where it takes over twice what is typical of its process."""
+WHY = """glibc's malloc gives memory back to the kernel when enough of it is free at the end of its heap, and every page
+that it gets again is a fault. Whether that end is free in each step depends on where small blocks came to lie, which
+depends on addresses, on hash seeds, and on the size of the environment: a process draws it once, and keeps it. So time
+is best spent on more processes: a sample is as short as the start of its worker makes worthwhile (`runner/pace.py`), and
+that start is as cheap as it can be made honestly.
 
-The floor follows: with a standard deviation of s for a pair and c seconds for it, T seconds give a half-width of about 2 s sqrt(c / T). Only
-a profile that takes the draw away (an allocator that keeps its memory) is measured more sharply."""
-NOT_TAKEN = """- **The same draw for both sides** (no address-space randomisation, one hash seed, an environment of the same size): the baseline against itself
-  then agrees nearly perfectly, which is of no use, as any profile changes the environment, and any change of it draws anew.
-- **Page faults as a covariate**: they explain most of the noise, and are what a profile changes: to adjust for them takes its effect away."""
+The floor follows: with a standard deviation of s for a pair and c seconds for it, T seconds give a half-width of about
+2 s sqrt(c / T). Only a profile that takes the draw away (an allocator that keeps its memory) is measured more sharply."""
+NOT_TAKEN = """- **slices**: they cancel what changes from second to second, and help most beside a neighbour that comes and
+  goes. But a process that goes on after it was stopped may have its threads on one CPU for a while, unless they are
+  bound: that would be held against profiles that bind nothing. Not used.
+- **The same draw for both sides** (no address-space randomisation, one hash seed, an environment of the same size): the
+  baseline then agrees with itself nearly perfectly, which is of no use: any change of the environment draws anew.
+- **Page faults as a covariate**: they explain much of the noise, and are what a profile changes: to adjust for them takes
+  its effect away."""
 
 
 if __name__ == "__main__":

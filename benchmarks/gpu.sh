@@ -3,7 +3,7 @@
 # network is needed: the Python that is measured runs the runner too, and must have torch with CUDA, numpy, scipy, rich and PyYAML.
 set -euo pipefail
 
-usage="usage: benchmarks/gpu.sh [--python PATH] [--data DIR] [--budget TIME] [--processes N] [--ranks N] [--output DIR] [PART...]
+usage="usage: benchmarks/gpu.sh [--python PATH] [--data DIR] [--budget TIME | --blocks N] [--processes N] [--ranks N] [--output DIR] [PART...]
 
 parts, all unless some are named, each with its record and its reports in a folder of its name:
   look         the machine: driver, GPU, torch, and which profiles apply
@@ -19,6 +19,7 @@ parts, all unless some are named, each with its record and its reports in a fold
   --python     the interpreter to measure (python3)
   --data       Fashion-MNIST's folder (without one, synthetic data of its size, and reports say so)
   --budget     of each part that compares profiles (4m); a command that is cut off at 10 minutes has room for two
+  --blocks     of each such part, however long they take
   --processes  fresh processes of each profile in kernels (4)
   --ranks      processes in ddp and all-reduce, one on each GPU (as many as torch sees GPUs)
   --output     the folder (results/gpu); what is done there is not done again"
@@ -28,11 +29,11 @@ die() {
     exit 2
 }
 
-python=python3 data=synthetic budget=4m processes=4 ranks= output=results/gpu parts=()
+python=python3 data=synthetic budget=4m blocks= processes=4 ranks= output=results/gpu parts=()
 while (($#)); do
     case $1 in
     -h | --help) echo "$usage" && exit ;;
-    --python | --data | --budget | --processes | --ranks | --output)
+    --python | --data | --budget | --blocks | --processes | --ranks | --output)
         [[ -n ${2-} ]] || die "$1 needs a value (--help lists the options)"
         declare "${1#--}=$2" && shift 2 && continue
         ;;
@@ -111,7 +112,9 @@ ranked() {
 }
 
 : "${ranks:=$("$python" -c 'import torch; print(torch.cuda.device_count())')}"
-trained=(--python "$python" --budget "$budget")
+length=(--budget "$budget")
+[[ -z $blocks ]] || length=(--blocks "$blocks")
+trained=(--python "$python" "${length[@]}")
 read -r -a gpu <<<"$(gpu_profiles | tr '\n' ' ')"
 failed=0
 for one in "${parts[@]}"; do

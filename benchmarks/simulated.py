@@ -46,7 +46,8 @@ TO_FIND_IN_OTHERS = (0.02, 0.05)
 ABOUT = """Noise comes in time slots and hits whoever runs then: *quiet* (0.7% between processes, 3% between steps),
 *independent* (3% between processes, 10% between steps), *heavy tails* (Student's t with 3 degrees of freedom between
 processes), *correlated steps* (0.9 from one to the next), *drift* (30% up and down again within 60 samples, and
-wandering), *bursts* (a neighbour that comes and goes and slows by 20% to 80%). "Claimed" is the share of verdicts
+wandering), *bursts* (a neighbour that comes and goes and slows by 20% to 80%), *processes* (0 to 25% between
+processes, by how their memory came to lie, with steps, drift and bursts on top). "Claimed" is the share of verdicts
 "faster" or "slower": the rate of false ones where 0% was planted, else the power. "Wrongly excluded" is the share of
 verdicts "no difference larger than 2%" where more was planted. "Bootstrap covers" is about the interval from resampling
 blocks and steps, which no verdict uses. Lines of one kind of noise have the same noise, so their shares go up and down
@@ -93,9 +94,19 @@ def _bursts(random: Random, samples: int) -> Any:
     return _independent(random, samples) * (1 + slow)
 
 
+def _processes(random: Random, samples: int) -> Any:
+    """As measured on a shared machine (docs/designs.md): a process draws how many pages its steps fault in, which makes
+    them up to 25% slower; single steps, drift and bursts come on top."""
+    drawn = random.choice([0.0, 0.05, 0.10, 0.25], (samples, 1), p=[0.2, 0.35, 0.25, 0.2])
+    burst = numpy.where(random.random((samples, 1)) < 0.05, random.uniform(0.2, 0.8, (samples, 1)), 0)
+    wandering = numpy.cumsum(random.normal(0, 0.01, samples))[:, None]
+    steps = random.normal(0, 0.1, (samples, STEPS))
+    return numpy.exp(steps + wandering) * (1 + drawn) * (1 + burst)
+
+
 NOISES: dict[str, Noise] = {
     "quiet": _quiet, "independent": _independent, "heavy tails": _heavy_tails, "correlated steps": _correlated_steps,
-    "drift": _drift, "bursts": _bursts,
+    "drift": _drift, "bursts": _bursts, "processes": _processes,
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from runner.engines.container import LIMITS
 from runner.noise import commonest, disturbed
 from runner.places import IMAGE_OPTION
 from runner.plan import Arm, Plan
-from runner.statistics.interval import ERROR_RATE, FASTER, NOT_FOUND, SLOWER
+from runner.statistics.interval import ERROR_RATE, FASTER, NOT_FOUND, SLOWER, Speedup
 from runner.statistics.power import blocks_needed
 from runner.summary import Comparison, Summary
 from runner.wording import Row, learns_otherwise, other_workload
@@ -126,14 +126,10 @@ def _on_several_workloads(summary: Summary) -> list[str]:
         device = f" --device {CUDA}" if gpus(summary.plan, arm.engine) else ""
         own = f"runner bench {_there(summary, arm)}{device} --command 'python train.py'"
         texts.append(f"measure your own training before you choose: what wins depends on it: {own}")
-    unknown = [
-        (one.deviation, one.speedup.blocks, one.arm)
-        for one in summary.comparisons
-        if one.verdict == NOT_FOUND and one.deviation and one.speedup
-    ]
+    unknown = [one for one in summary.comparisons if one.verdict == NOT_FOUND and one.deviation and one.speedup]
     if unknown:  # the noisiest decides
-        deviation, blocks, name = max(unknown, key=lambda one: _needed(summary, one[0], one[1]))
-        texts.append(f"for {name}, {_longer(summary, deviation, blocks)}")
+        noisiest = max(unknown, key=lambda one: _needed(summary, one.deviation or 0.0, one.speedup.blocks))
+        texts.append(f"for {noisiest.arm}, {_longer(summary, noisiest.speedup, noisiest.deviation or 0.0)}")
     return texts
 
 
@@ -152,7 +148,7 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
     if comparison.verdict == SLOWER:
         return f"leave {arm.name} alone here: {reference} is faster"
     if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:
-        return _longer(summary, comparison.deviation, comparison.speedup.blocks)
+        return _longer(summary, comparison.speedup, comparison.deviation)
     if comparison.verdict == "NOT IN EFFECT":
         return f"find out why: runner doctor {there}"
     return None
@@ -231,15 +227,18 @@ def _after_calibration(comparison: Comparison) -> str | None:
     return "measure a profile: runner bench PROFILE" if comparison.speedup else None
 
 
-def _longer(summary: Summary, deviation: float, blocks: int) -> str:
-    """What it takes to find a difference as small as the margin, or a smaller one where that was not found by now."""
-    margin = summary.plan.margin
+def _longer(summary: Summary, found: Speedup, deviation: float) -> str:
+    """What is excluded by now, and what it takes to find a difference as small as the margin, or a smaller one where
+    that was not found by now."""
+    margin, blocks = summary.plan.margin, found.blocks
+    excluded = max(found.high, 1 / found.low) - 1
     while (needed := _needed(summary, deviation, blocks, margin)) <= blocks:
         margin /= 2
     minutes = math.ceil(needed * summary.seconds_per_block / 60) + 1
     option = f"--blocks {needed}" if summary.plan.epochs or summary.plan.blocks else f"--budget {minutes}m"
     option += "" if margin == summary.plan.margin else f" --margin {margin * 100:g}%"
-    return f"to find a difference of {margin * 100:g}% takes about {needed:,} blocks: {option}"
+    sharper = f"to find a difference of {margin * 100:g}% takes about {needed:,} blocks: {option}"
+    return f"a difference of more than {excluded:.1%} is excluded; {sharper}"
 
 
 def _needed(summary: Summary, deviation: float, blocks: int, margin: float | None = None) -> int:

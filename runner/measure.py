@@ -10,11 +10,11 @@ import contextlib
 import itertools
 import json
 import math
-import os
 import re
 import shlex
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -38,6 +38,7 @@ from runner.record import Event, Record
 from runner.sample_effect import check_sample
 from runner.scaling import unlike_parts
 from runner.statistics.sequential import Design, at_look, design, fewest_blocks, may_stop
+from runner.worker.cgroup import memory_limit
 from runner.worker.fashion_mnist import SYNTHETIC
 from runner.worker.modes import Options
 from runner.worker.sensitive import asked_for, is_sensitive
@@ -319,13 +320,19 @@ def _prepare(run: _Run) -> None:
         found = pace.lengths(run.plan, first, run.usable_cpus, _free_bytes())
         run.job = replace(run.job, plan=pace.sized(run.plan, found))
         run.append("lengths", **found, commands={arm.name: run.job.typed(arm) for arm in run.plan.arms})
-        _require_room(run, 0, UNSURE * pace.block_s(run.plan, first))
+        block_s = pace.block_s(run.plan, first)
+        _require_room(run, 0, UNSURE * block_s)
+        if run.plan.own and not run.plan.blocks:  # how long it runs is for the command to say
+            fit = int(run.left_s() / block_s)
+            run.say(f"one run of each took {block_s:.0f} s in all: about {fit} blocks fit into the budget")
     run.job = replace(run.job, plan=pace.sized(run.job.plan, recorded_lengths(run.events)))
 
 
 def _free_bytes() -> float:
-    """The memory of this machine that nobody uses."""
-    return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    """The memory that workers can still have: of this machine (proc_meminfo(5)), and of what this process is in."""
+    found = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+    available = float(found[1]) * 1024 if found else 0.0
+    return min(available, memory_limit() or available)
 
 
 def precise_enough(events: Sequence[Event], plan: Plan, fixed: Design) -> bool:

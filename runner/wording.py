@@ -297,9 +297,7 @@ def _warm_up(summary: Summary) -> str:
         return f"steps left out at the start of each sample: {shown}"
     longest = max((steps for arm, steps in summary.warm_up.items() if arm not in summary.unsteady), default=0)
     left_out = summary.plan.warmup_steps + summary.skipped_steps
-    timed = summary.skipped_steps + len(summary.samples[0].step_s) if summary.plan.own else summary.plan.steps
-    steps = summary.plan.warmup_steps + timed
-    return f"steady after {longest} of {steps} steps; the first {left_out} are left out"
+    return f"steady after {longest} steps; the first {left_out} of each sample are left out"
 
 
 def design(summary: Summary) -> str:

@@ -35,15 +35,19 @@ def add(
     group.add_argument("--epochs", metavar="N", type=count, help="with --full: so many of them (default: cnn 10)")
     length = group.add_mutually_exclusive_group()
     length.add_argument(
-        "--budget", metavar="TIME", type=duration, help=f"stop after this long, e.g. 60s (default: {budget})"
+        "--budget", metavar="TIME", type=duration, help=f"measure for so long, e.g. 60s (default: {budget})"
     )
     length.add_argument("--blocks", metavar="N", type=count, help=blocks)
     group.add_argument("--margin", metavar="SHARE", type=share,
                        help="the smallest difference that matters to you (default: 2%%)")  # fmt: skip
     group.add_argument("--half-width", metavar="SHARE", type=share,
                        help="stop early only when the interval's half-width is below this (default: 4%%)")  # fmt: skip
-    group.add_argument("--steps", metavar="N", type=count, help="timed steps per sample (default: the workload's)")
-    group.add_argument("--warmup-steps", metavar="N", type=count, help="untimed steps before them")
+    group.add_argument(
+        "--steps", metavar="N", type=count, help="timed steps per sample (default: by the machine's pace)"
+    )
+    group.add_argument(
+        "--warmup-steps", metavar="N", type=count, help="untimed steps before them (default: by its pace)"
+    )
     group.add_argument("--timeout", metavar="TIME", type=duration,
                        help=f"stop a worker that takes longer (default: 5m{full})")  # fmt: skip
     group.add_argument("--seed", metavar="N", type=count, help="of the random order of blocks (default: random)")

@@ -21,7 +21,7 @@ from runner.errors import InputError
 
 GRACE_S = 5.0
 # What is said of a worker besides that somebody else has stopped.
-STOPPED = ": somebody had stopped it (SIGSTOP)"
+STOPPED = ": somebody had stopped it before (SIGSTOP)"
 # Slurm signals all processes of a job: the runner's own signal may come a moment after that of its worker.
 OWN_SIGNAL_S = 0.3
 LONGEST_S = 2**31 / 1000 - 1  # poll(2) takes its time limit in milliseconds, in 31 bits

@@ -20,7 +20,7 @@ from runner.engines import owner
 from runner.engines.base import Engine, Outcome, Task, Worker
 from runner.engines.process import timed_out
 
-POLL_S = 0.02
+POLL_S = 0.05
 PREFIX = "envkit-turns"
 
 
@@ -43,7 +43,7 @@ class Waiting:
         waited = 0.0 if self.first else time.monotonic() - self.began
         if self.late:
             self.worker.end()
-            return Outcome("", "", self.task.timeout_s, timed_out(self.task.timeout_s))
+            return Outcome("", "", time.monotonic() - self.began, timed_out(self.task.timeout_s))
         if self.door is not None:
             with contextlib.suppress(BrokenPipeError):  # it has ended: how it did is said below
                 os.write(self.door, b"1")

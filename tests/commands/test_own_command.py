@@ -352,3 +352,32 @@ def test_a_baseline_of_it(own, cli, run_folder, tmp_path, simulation):
     other = cli("baseline", "check", "mine", *kept, *profile, "--output", tmp_path / "other")
     assert other.returncode == 2
     assert "the digest of the workload's command was aaaaaaaaaaaa and is now eeeeeeeeeeee" in other.stderr
+
+
+# --- how many runs fit into a budget ---
+
+
+def budgeted(cli, simulation, write_profile, run_folder, tmp_path, *options):
+    profile = write_profile("mine", "env:\n  SIMULATED: mine\n")
+    fixed = ["--python", simulation.python, "--seed", 7, "--output", run_folder]
+    return cli("bench", profile, *fixed, *OWN, *options, cwd=tmp_path)
+
+
+def test_after_the_first_run_of_each_it_is_said_how_many_fit(
+    cli, instant, simulation, write_profile, run_folder, tmp_path
+):
+    instant.takes_s = 10.0
+    result = budgeted(cli, simulation, write_profile, run_folder, tmp_path)
+    said = [line for line in result.stderr.splitlines() if line.startswith("runner: ")]
+    assert said == ["runner: one run of each took 20 s in all: about 11 blocks fit into the budget"]
+    assert result.returncode == 0
+
+
+def test_a_command_that_takes_longer_than_the_budget_is_refused_after_its_first_run(
+    cli, instant, simulation, write_profile, run_folder, tmp_path
+):
+    instant.takes_s = 30.0
+    result = budgeted(cli, simulation, write_profile, run_folder, tmp_path, "--budget", "20s")
+    assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
+    assert result.stderr.startswith("runner: --budget 20s is too short: an interval takes 6 blocks, and so about 4 min")
+    assert simulation.starts() == []

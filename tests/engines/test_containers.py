@@ -20,7 +20,7 @@ from runner.engines.base import EngineOptions, Task
 from tests.conftest import command_line
 from tests.processes import until
 
-SHORT = ("--steps", "2", "--warmup-steps", "1", "--budget", "1s")
+SHORT = ("--steps", "2", "--warmup-steps", "1", "--blocks", "1")
 # Without any worker before it: nothing is warmed up for a full training.
 ENDLESS = ("--full", "--epochs", "1000000", "--data", "synthetic")
 PATIENCE_S = 90
@@ -227,7 +227,7 @@ def test_engines_are_compared(cli, engine_options, image_of, surroundings, proje
     engine_options("apptainer")
     folder = tmp_path / "run"
     result = cli(
-        "compare-engines", "baseline", *SHORT, "--steps", "3", "--image", image_of("docker"),
+        "compare-engines", "baseline", *SHORT, "--image", image_of("docker"),
         "--sif", image_of("apptainer"), "--output", folder, cwd=project, **surroundings,
     )  # fmt: skip
     assert result.returncode == 0, result
@@ -235,7 +235,6 @@ def test_engines_are_compared(cli, engine_options, image_of, surroundings, proje
     assert samples(events).keys() == {"local", "docker", "apptainer"}
     assert {event["digests"]["initial_weights"] for event in samples(events).values()} != set()
     assert len({event["digests"]["initial_weights"] for event in samples(events).values()}) == 1
-    assert all("accuracy" in event["quality"] for event in samples(events).values())
     for name in ("docker", "apptainer"):
         assert f"{name} not worked out: an interval needs" in " ".join(result.stdout.split())
 

@@ -143,7 +143,7 @@ def compared(
     """Compare a SIF with the tests' own; what differs between the two, by what it is."""
 
     def run(sif: Path) -> dict[str, dict[str, str | None]]:
-        short = ("--steps", "2", "--warmup-steps", "1", "--budget", "1s", "--json", "--output", tmp_path / "run")
+        short = ("--steps", "2", "--warmup-steps", "1", "--blocks", "1", "--json", "--output", tmp_path / "run")
         images = ("--sif", sif, "--against-sif", image_of("apptainer"))
         result = cli("bench", "baseline", "--engine", "apptainer", *images, *short, cwd=project, **surroundings)
         assert result.returncode == 0, result

@@ -33,7 +33,7 @@ def other(image_of):
 
 def test_two_images_are_measured_and_what_differs_is_found(cli, other, image_of, project, surroundings, tmp_path):
     folder = tmp_path / "run"
-    short = ("--steps", "2", "--warmup-steps", "1", "--budget", "1s", "--json", "--output", folder)
+    short = ("--steps", "2", "--warmup-steps", "1", "--blocks", "1", "--json", "--output", folder)
     images = ("--image", other, "--against-image", image_of("docker"))
     result = cli("bench", "intel-omp", "--engine", "docker", *images, *short, cwd=project, **surroundings)
     assert result.returncode == 0, result

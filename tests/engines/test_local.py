@@ -27,7 +27,7 @@ from tests.processes import gone, until
 INSPECTION = inspect(())
 SHORT = ("--steps", "3", "--warmup-steps", "1")
 # So few steps that what was learnt is not tested: it takes as long as they do, and nothing here looks at it.
-ONE_BLOCK = ("--steps", "2", "--warmup-steps", "1", "--budget", "1s")
+ONE_BLOCK = ("--steps", "2", "--warmup-steps", "1", "--blocks", "1")
 
 
 def start_worker(data, variables=None, before=""):

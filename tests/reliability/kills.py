@@ -18,7 +18,7 @@ AT_ONCE = 3  # a command mostly waits, for its moment or for a worker
 LATEST_S = 1.5
 LATEST_AFTER_EVENT_S = 0.5
 POLL_S = 0.002
-BUDGET = "4s"
+BLOCKS = 12
 
 
 @dataclass
@@ -56,7 +56,7 @@ def _one_run(place: Place, kills: int, moments: random.Random, outcome: Outcome)
     """Start a run, kill it up to ``kills`` times, going on after each, and then let it come to its end."""
     kept = b""
     for _ in range(kills):
-        process = place.start(place.resume() if kept else place.bench("--budget", BUDGET))
+        process = place.start(place.resume() if kept else place.bench("--blocks", BLOCKS))
         if not _killed(process, place, moments):
             break  # it had come to its end
         outcome.kills += 1

@@ -122,10 +122,10 @@ def gpu_python(simulation, tmp_path):
 
 
 def test_every_part_measures_and_reports(gpu_python, simulation, tmp_path):
-    """All but what a GPU does: one block of each part, as its budget has room for no more."""
+    """All but what a GPU does: one block of each part."""
     out = tmp_path / "out"
     parts = ("cnn", "input", "ddp", "all-reduce", "kernels", "cpu")
-    arguments = ("--python", gpu_python, "--output", out, "--budget", "1s", "--ranks", 2, *parts)
+    arguments = ("--python", gpu_python, "--output", out, "--blocks", 1, "--ranks", 2, *parts)
     result = run(*arguments)
     assert result.returncode == 0, result.stdout + result.stderr
     for part in parts:
@@ -150,7 +150,7 @@ def test_without_a_network_there_is_no_arm_that_takes_one(gpu_python, tmp_path):
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("this user can't make a namespace without a network")
     out = tmp_path / "out"
-    arguments = ("--python", gpu_python, "--output", out, "--budget", "1s", "--ranks", 2, "all-reduce")
+    arguments = ("--python", gpu_python, "--output", out, "--blocks", 1, "--ranks", 2, "all-reduce")
     result = run(*arguments, within=NO_NETWORK)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "== all-reduce: without nccl-socket, as there is no network" in result.stdout
@@ -161,7 +161,7 @@ def test_without_a_network_there_is_no_arm_that_takes_one(gpu_python, tmp_path):
 
 def test_a_part_that_fails_is_reported_and_may_go_on(gpu_python, simulation, tmp_path):
     out = tmp_path / "out"
-    arguments = ("--python", gpu_python, "--output", out, "--budget", "1s", "--ranks", 1, "cnn")
+    arguments = ("--python", gpu_python, "--output", out, "--blocks", 1, "--ranks", 1, "cnn")
     simulation.worker("baseline", seconds=STEADY, evidence=ONE_GPU, does="exit", status=3, **{"from": 1})
     result = run(*arguments)
     assert result.returncode == 1

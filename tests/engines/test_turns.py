@@ -1,0 +1,131 @@
+"""Workers that are started together: each waits until those before it have ended, and nothing is left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from runner.engines import turns
+from runner.engines.base import PROJECT, Task
+from runner.engines.process import Process, Started
+from tests.processes import gone, until
+
+# Waits for its turn as a worker does, and notes when it began to wait, to train, and to end.
+WORKER = """
+note() { echo "$1 $0" >> log; }
+note waits; read -r -n 1 turn < "$1"; note trains; sleep 0.2; note ends; echo "done $0"
+"""
+
+
+@dataclass
+class ShellEngine:
+    """Its workers are shell scripts, whose last argument is the FIFO."""
+
+    folder: Path
+
+    def start(self, task: Task) -> Started:
+        script, name = task.arguments[:2]
+        argv = ["/bin/bash", "-c", script, name, task.arguments[-1]]
+        return Started(Process(argv, dict(os.environ), self.folder), task.timeout_s)
+
+
+@pytest.fixture
+def start(tmp_path):
+    """What starts workers ``a``, ``b``, ... that run the scripts given."""
+
+    def starts(*scripts, timeout_s=60.0):
+        engine = ShellEngine(tmp_path)
+        return [
+            (engine, Task((script, name), timeout_s=timeout_s)) for script, name in zip(scripts, "abc", strict=False)
+        ]
+
+    return starts
+
+
+@pytest.fixture
+def log(tmp_path):
+    return lambda: (tmp_path / "log").read_text().split("\n")[:-1]
+
+
+def folders():
+    return list(Path(tempfile.gettempdir()).glob("envkit-turns-*"))
+
+
+def test_all_wait_before_the_first_trains_and_then_one_trains_at_a_time(start, log):
+    with turns.together(start(WORKER, WORKER, WORKER)) as waiting:
+        outcomes = [one.train() for one in waiting]
+    assert [one.stdout for one in outcomes] == ["done a\n", "done b\n", "done c\n"]
+    assert sorted(log()[:3]) == ["waits a", "waits b", "waits c"]
+    assert log()[3:] == [f"{what} {name}" for name in "abc" for what in ("trains", "ends")]
+    assert folders() == []
+
+
+def test_the_time_of_all_is_what_they_took_together(start):
+    """The start of all counts as the first one's."""
+    with turns.together(start(f"sleep 0.5; {WORKER}", WORKER)) as waiting:
+        first, second = (one.train().seconds for one in waiting)
+    assert first >= 0.7
+    assert 0.2 <= second < first
+
+
+def test_one_that_ends_before_its_turn_says_how(start):
+    with turns.together(start("echo oh >&2; exit 3", WORKER)) as waiting:
+        failed, well = (one.train() for one in waiting)
+    assert (failed.failure, failed.stderr_tail) == ("ended with exit status 3", "oh\n")
+    assert well.failure is None
+
+
+def test_one_that_is_never_ready_is_ended(start, log):
+    with turns.together(start("echo $$ > pid; sleep 600", timeout_s=1.0)) as waiting:
+        (outcome,) = (one.train() for one in waiting)
+    assert outcome.failure == "did not end within 1 s (--timeout) and was stopped"
+
+
+def test_one_that_somebody_stops_is_told_apart(start):
+    with turns.together(start(f"{WORKER.replace('sleep', 'kill -STOP $$; sleep')}", timeout_s=1.0)) as waiting:
+        (outcome,) = (one.train() for one in waiting)
+    assert outcome.failure.endswith("was stopped: somebody had stopped it before (SIGSTOP)")
+
+
+def test_an_interrupt_ends_those_that_wait(start, tmp_path):
+    script = f"echo $$ > $0.pid; {WORKER}"
+    with contextlib.suppress(KeyboardInterrupt), turns.together(start(script, script)):
+        raise KeyboardInterrupt
+    for name in "ab":
+        assert gone(int((tmp_path / f"{name}.pid").read_text()))
+    assert folders() == []
+
+
+RUNNER = """
+import os, sys, time
+from runner.engines import turns
+from runner.engines.base import EngineOptions, Task
+from runner.engines.local import LocalEngine
+task = Task(("train", "--workload", "cnn", "--data", "synthetic", "--steps", "1"), inherited=dict(os.environ))
+with turns.together([(LocalEngine(EngineOptions()), task)] * 2) as waiting:
+    print(*(one.worker.process._process.pid for one in waiting), flush=True)
+    time.sleep(600)
+"""
+
+
+def test_kill_of_the_runner_leaves_none_of_those_that_wait(start):
+    runner = subprocess.Popen([sys.executable, "-c", RUNNER], cwd=PROJECT, stdout=subprocess.PIPE, text=True)
+    try:
+        pids = [int(word) for word in runner.stdout.readline().split()]
+        assert len(pids) == 2
+        assert not any(gone(pid) for pid in pids)
+        assert len(folders()) == 1
+    finally:
+        runner.send_signal(signal.SIGKILL)
+        runner.communicate()
+    until(lambda: all(gone(pid) for pid in pids))
+    turns.remove_leftovers()
+    assert folders() == []

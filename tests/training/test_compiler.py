@@ -1,0 +1,44 @@
+"""Training without PyTorch's compiler: the same training, and the compiler is there as soon as it is wanted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import PROJECT
+
+TRAIN = """
+import json, sys
+if sys.argv[1] == "with": import torch._dynamo
+from runner.worker.modes import USUAL, Options
+from runner.worker.workloads import get
+training = get("cnn").prepare("synthetic", USUAL)
+losses = [training.step() for _ in range(3)]
+imported = "torch._dynamo.eval_frame" in sys.modules
+import torch
+compiled = torch.compile(torch.nn.Linear(2, 2), backend="eager")
+print(json.dumps([losses, imported, tuple(compiled(torch.ones(1, 2)).shape)]))
+"""
+
+
+@pytest.fixture(scope="module")
+def trained():
+    def run(how):
+        argv = [sys.executable, "-c", TRAIN, how]
+        result = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stderr
+        return json.loads(result.stdout)
+
+    return {how: run(how) for how in ("with", "without")}
+
+
+def test_losses_are_equal_to_the_last_bit(trained):
+    assert trained["without"][0] == trained["with"][0]
+
+
+def test_it_is_not_imported_until_something_is_compiled(trained):
+    assert [trained[how][1] for how in ("with", "without")] == [True, False]
+    assert [trained[how][2] for how in ("with", "without")] == [[1, 2]] * 2

@@ -1,0 +1,37 @@
+"""A worker's wait for its turn."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from runner.worker import turn
+
+
+@pytest.fixture
+def fifo(tmp_path):
+    os.mkfifo(tmp_path / "turn")
+    return str(tmp_path / "turn")
+
+
+def runner(fifo, said):
+    """Open the turn as the runner does, once somebody waits there, say something, and close it."""
+    with open(fifo, "wb", buffering=0) as door:
+        door.write(said)
+
+
+@pytest.mark.parametrize(("said", "has_it"), [(b"1", True), (b"", False)])
+def test_the_runner_says_go_or_is_gone(fifo, said, has_it):
+    other = threading.Thread(target=runner, args=(fifo, said))
+    other.start()
+    try:
+        assert turn.wait(fifo) is has_it
+    finally:
+        other.join()
+
+
+def test_nobody_waits_for_ever(fifo, monkeypatch):
+    monkeypatch.setattr(turn, "PATIENCE_S", 0.05)
+    assert turn.wait(fifo) is False
