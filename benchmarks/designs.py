@@ -28,10 +28,13 @@ from runner.engines.local import LocalEngine
 from runner.environment import clean
 from runner.errors import InputError
 from runner.machine_lock import machine_lock
+from runner.plan import MARGIN
+from runner.statistics.interval import ERROR_RATE, speedup
 
 ROUNDS = 12
 LONG, SHORT, WARM_UP, SLICE, AGAIN = 200, 12, 5, 8, 8
 MINUTES = 4
+DRAWN = 400
 NEIGHBOUR_S = 3600.0
 Process = dict[str, Any]  # step_s, faults (of a step)
 
@@ -202,11 +205,12 @@ def _spread(values: Sequence[float]) -> float:
     return math.sqrt(statistics.fmean(value**2 for value in values))
 
 
-def _half_width(deviation: float, pairs: float) -> float:
-    """Of a 95% interval by Student's t of so many pairs (a share)."""
-    from scipy.special import stdtrit
-
-    return math.expm1(float(stdtrit(max(pairs - 1, 1), 0.975)) * deviation / math.sqrt(pairs))
+def _half_width(ratios: Sequence[float], pairs: int) -> str:
+    """The median half-width of runs of so many pairs, drawn from ``ratios``."""
+    chance = random.Random(1)
+    drawn = [speedup(chance.choices(ratios, k=pairs), ERROR_RATE, MARGIN) for _ in range(DRAWN)]
+    known = [one.half_width for one in drawn if one is not None]
+    return f"±{statistics.median(known):.1%}" if known else "-"
 
 
 def _slow(lines: Sequence[Line]) -> str:
@@ -228,8 +232,8 @@ def _table(results: Results, where: str) -> str:
             continue
         deviation, seconds = _spread(_ratios(lines)), statistics.fmean(line["seconds"] for line in lines)
         fit = MINUTES * 60 / seconds
-        width = f"±{_half_width(deviation, fit):.1%}" if fit >= 3 else "-"
-        rows.append([name, expected, str(len(lines)), f"{seconds:.1f}", f"{deviation:.1%}", f"{fit:.0f}", width,
+        width = _half_width(_ratios(lines), int(fit))
+        rows.append([name, expected, str(len(lines)), f"{seconds:.1f}", f"{deviation:.1%}", str(int(fit)), width,
                      f"{deviation**2 * seconds:.3f}", _slow(lines)])  # fmt: skip
     header = ("design", "what was expected", "pairs", "s per pair", "sd of a pair", f"pairs in {MINUTES} min",
               "half-width", "variance times s", "steps slow for once")  # fmt: skip
@@ -252,8 +256,8 @@ def _components(results: Results) -> str:
     return (
         f"Of {len(processes)} processes (designs long, short and together) the mean step varied by "
         f"{statistics.stdev(logs):.1%}, and the page faults of a step from {min(faults):,.0f} to {max(faults):,.0f}. "
-        f"The two correlate by {correlation:.2f}: {slope * 1000:.1%} more time for 1,000 more faults.\n\nMore steps of the "
-        "same two processes (long and slices) bring them hardly closer together:\n\n"
+        f"The two correlate by {correlation:.2f}: {slope * 1000:.1%} more time for 1,000 more faults.\n\nMore steps of "
+        "the same two processes (long and slices) bring them hardly closer together:\n\n"
         + page.table(("timed steps", "sd of a pair"), rows, 0)
     )
 
@@ -271,7 +275,9 @@ def _same_layout(results: Results) -> str:
     later = statistics.fmean(process["faults"] for one in runs for process in one[1:])
     return (
         f"- **forked**: {equal} of {len(siblings)} pairs of siblings had as many faults in a step to within 1%; of "
-        f"fresh pairs {equal_fresh} of {len(fresh)}. Children of one parent are one draw, not two: not used.\n"
+        f"fresh pairs {equal_fresh} of {len(fresh)}. But all share the addresses "
+        "of their parent's libraries and heap, and a library that was preloaded may have begun its work before: that "
+        "they are as good as fresh processes was not shown, so they are not used.\n"
         f"- **again**: {first:,.0f} faults in a step of a process' first training, {later:,.0f} in those after it. "
         "A used heap answers another question than a fresh one: not used."
     )  # fmt: skip
@@ -295,27 +301,29 @@ def _page(results: Results) -> list[str]:
     ]  # fmt: skip
 
 
-HOW = f"""A pair is the baseline twice. *Long*: 20 steps to warm up and {LONG} timed, one process after the other. *Short*:
-{WARM_UP} and {SHORT}. *Together*: the same, but both import torch at the same time, and then train one after the other.
-*Slices*: both alive, {LONG // 2} steps in slices of {SLICE}, the other one stopped by SIGSTOP; they start together.
-*Forked*: children of a process that has imported torch. *Again*: {AGAIN} trainings in one process. The half-width is
-that of a 95% interval of as many pairs as fit into {MINUTES} minutes; a design is the sharper, the smaller its variance
-times its seconds. A step is slow for once where it takes over twice what is typical of its process."""
+HOW = f"""A pair is the baseline twice. *Long*: 20 steps to warm up and {LONG} timed, one process after the other.
+*Short*: {WARM_UP} and {SHORT}. *Together*: the same, but both import torch at the same time, and then train one after
+the other. *Slices*: both alive, {LONG // 2} steps in slices of {SLICE}, the other one stopped by SIGSTOP; they start
+together. *Forked*: children of a process that has imported torch. *Again*: {AGAIN} trainings in one process.
+
+The half-width is the median of {DRAWN} runs by the kit's own interval, each of as many pairs as fit into {MINUTES}
+minutes, drawn with replacement from those measured ("-": too few for an interval). The sd of a pair is about 0, the
+truth; its square times a pair's seconds is what a design needs, unless there are outliers, as beside a neighbour: then
+the interval says more, and with so few pairs not much. A step is slow for once where it takes over twice what is typical of its process."""
 WHY = """glibc's malloc gives memory back to the kernel when enough of it is free at the end of its heap, and every page
 that it gets again is a fault. Whether that end is free in each step depends on where small blocks came to lie, which
 depends on addresses, on hash seeds, and on the size of the environment: a process draws it once, and keeps it. So time
-is best spent on more processes: a sample is as short as the start of its worker makes worthwhile (`runner/pace.py`), and
-that start is as cheap as it can be made honestly.
+is best spent on more processes: a sample is as short as the start of its worker makes worthwhile (`runner/pace.py`),
+and that start is as cheap as it can be made honestly.
 
 The floor follows: with a standard deviation of s for a pair and c seconds for it, T seconds give a half-width of about
-2 s sqrt(c / T). Only a profile that takes the draw away (an allocator that keeps its memory) is measured more sharply."""
-NOT_TAKEN = """- **slices**: they cancel what changes from second to second, and help most beside a neighbour that comes and
-  goes. But a process that goes on after it was stopped may have its threads on one CPU for a while, unless they are
-  bound: that would be held against profiles that bind nothing. Not used.
-- **The same draw for both sides** (no address-space randomisation, one hash seed, an environment of the same size): the
-  baseline then agrees with itself nearly perfectly, which is of no use: any change of the environment draws anew.
-- **Page faults as a covariate**: they explain much of the noise, and are what a profile changes: to adjust for them takes
-  its effect away."""
+2 s sqrt(c / T). Only a profile that takes the draw away (an allocator that keeps its memory) is measured more
+sharply."""
+NOT_TAKEN = """- **slices**: they cancel what changes from second to second, and help beside a neighbour that comes and
+  goes. But a process that goes on after it was stopped may have its threads on one CPU for a while, unless they are bound,
+  and that would be held against profiles that bind nothing. Not used.
+- **Page faults as a covariate**: they explain a good part of the noise, and are what a profile changes: to adjust for
+  them takes its effect away. Not used."""
 
 
 if __name__ == "__main__":

@@ -126,10 +126,14 @@ def _on_several_workloads(summary: Summary) -> list[str]:
         device = f" --device {CUDA}" if gpus(summary.plan, arm.engine) else ""
         own = f"runner bench {_there(summary, arm)}{device} --command 'python train.py'"
         texts.append(f"measure your own training before you choose: what wins depends on it: {own}")
-    unknown = [one for one in summary.comparisons if one.verdict == NOT_FOUND and one.deviation and one.speedup]
+    unknown = [
+        (one.arm, one.speedup, one.deviation)
+        for one in summary.comparisons
+        if one.verdict == NOT_FOUND and one.deviation and one.speedup
+    ]
     if unknown:  # the noisiest decides
-        noisiest = max(unknown, key=lambda one: _needed(summary, one.deviation or 0.0, one.speedup.blocks))
-        texts.append(f"for {noisiest.arm}, {_longer(summary, noisiest.speedup, noisiest.deviation or 0.0)}")
+        name, found, deviation = max(unknown, key=lambda one: _needed(summary, one[2], one[1].blocks))
+        texts.append(f"for {name}, {_longer(summary, found, deviation)}")
     return texts
 
 

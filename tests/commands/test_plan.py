@@ -87,7 +87,7 @@ def test_the_commands_that_it_names_measure_the_same(plan, simulation, instant, 
         assert command[command.index(option[0]) :][:2] == option
     assert command[-2] == "--budget"
     assert "--blocks" not in command
-    assert cli(*command[1:-1], "20s", "--output", tmp_path / "next").returncode == 0
+    assert cli(*command[1:-1], "60s", "--output", tmp_path / "next").returncode == 0
     before, after = (
         json.loads((folder / record.FILE_NAME).read_text().splitlines()[0])["plan"]
         for folder in (tmp_path / "run", tmp_path / "next")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +19,7 @@ def fifo(tmp_path):
 
 def runner(fifo, said):
     """Open the turn as the runner does, once somebody waits there, say something, and close it."""
-    with open(fifo, "wb", buffering=0) as door:
+    with Path(fifo).open("wb", buffering=0) as door:
         door.write(said)
 
 
