@@ -301,29 +301,33 @@ def _page(results: Results) -> list[str]:
     ]  # fmt: skip
 
 
-HOW = f"""A pair is the baseline twice. *Long*: 20 steps to warm up and {LONG} timed, one process after the other.
-*Short*: {WARM_UP} and {SHORT}. *Together*: the same, but both import torch at the same time, and then train one after
-the other. *Slices*: both alive, {LONG // 2} steps in slices of {SLICE}, the other one stopped by SIGSTOP; they start
+HOW = f"""\
+A pair is the baseline twice. *Long*: 20 steps to warm up and {LONG} timed, one process after the other. *Short*:
+{WARM_UP} and {SHORT}. *Together*: the same, but both import torch at the same time, and then train one after the
+other. *Slices*: both alive, {LONG // 2} steps in slices of {SLICE}, the other one stopped by SIGSTOP; they start
 together. *Forked*: children of a process that has imported torch. *Again*: {AGAIN} trainings in one process.
 
 The half-width is the median of {DRAWN} runs by the kit's own interval, each of as many pairs as fit into {MINUTES}
 minutes, drawn with replacement from those measured ("-": too few for an interval). The sd of a pair is about 0, the
-truth; its square times a pair's seconds is what a design needs, unless there are outliers, as beside a neighbour: then
-the interval says more, and with so few pairs not much. A step is slow for once where it takes over twice what is typical of its process."""
-WHY = """glibc's malloc gives memory back to the kernel when enough of it is free at the end of its heap, and every page
-that it gets again is a fault. Whether that end is free in each step depends on where small blocks came to lie, which
-depends on addresses, on hash seeds, and on the size of the environment: a process draws it once, and keeps it. So time
-is best spent on more processes: a sample is as short as the start of its worker makes worthwhile (`runner/pace.py`),
-and that start is as cheap as it can be made honestly.
+truth; its square times a pair's seconds is what a design needs, unless there are outliers, as beside a neighbour:
+then the interval says more, and with so few pairs not much. A step is slow for once where it takes over twice what
+is typical of its process."""
+WHY = """\
+glibc's malloc gives memory back to the kernel when enough of it is free at the end of its heap, and every page that
+it gets again is a fault. Whether that end is free in each step depends on where small blocks came to lie, which
+depends on addresses, on hash seeds, and on the size of the environment: a process draws it once, and keeps it. So
+time is best spent on more processes: a sample is as short as the start of its worker makes worthwhile
+(`runner/pace.py`), and that start is as cheap as it can be made honestly.
 
-The floor follows: with a standard deviation of s for a pair and c seconds for it, T seconds give a half-width of about
-2 s sqrt(c / T). Only a profile that takes the draw away (an allocator that keeps its memory) is measured more
+The floor follows: with a standard deviation of s for a pair and c seconds for it, T seconds give a half-width of
+about 2 s sqrt(c / T). Only a profile that takes the draw away (an allocator that keeps its memory) is measured more
 sharply."""
-NOT_TAKEN = """- **slices**: they cancel what changes from second to second, and help beside a neighbour that comes and
-  goes. But a process that goes on after it was stopped may have its threads on one CPU for a while, unless they are bound,
-  and that would be held against profiles that bind nothing. Not used.
-- **Page faults as a covariate**: they explain a good part of the noise, and are what a profile changes: to adjust for
-  them takes its effect away. Not used."""
+NOT_TAKEN = """\
+- **slices**: they cancel what changes from second to second, and help beside a neighbour that comes and goes. But a
+  process that goes on after it was stopped may have its threads on one CPU for a while, unless they are bound, and
+  that would be held against profiles that bind nothing. Not used.
+- **Page faults as a covariate**: they explain a good part of the noise, and are what a profile changes: to adjust
+  for them takes its effect away. Not used."""
 
 
 if __name__ == "__main__":
