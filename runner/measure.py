@@ -396,7 +396,8 @@ def _require_room(run: _Run, blocks: int, block_s: float) -> None:
     if plan.blocks or plan.one_run_each or not plan.contrasts or takes_s <= (1 + OVERSHOOT) * plan.budget_s:
         return
     minutes = math.ceil(takes_s / 30) / 2
-    needs = f"an interval takes {fewest} blocks, and so about {minutes:g} minutes on this machine"
+    about = f"{minutes:g} minute{'' if minutes == 1 else 's'}"
+    needs = f"an interval takes {fewest} blocks, and so about {about} on this machine"
     if not plan.open_ended:
         raise TooShort(f"--budget {plan.budget_s:g}s is too short: {needs}; give --budget {minutes:g}m")
     run.say(f"{needs}; the run goes on until then")
