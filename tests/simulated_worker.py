@@ -206,8 +206,12 @@ def main() -> None:
         config = json.load(file)
     arguments = sys.argv[4:]  # after -m runner.worker
     if "--turn" in arguments:
+        from runner.worker.child import die_with
         from runner.worker.turn import wait
 
+        parents = [word.partition("=")[2] for word in arguments if word.startswith("--die-with-parent=")]
+        if parents and not die_with(int(parents[0]), signal.SIGKILL):  # or it would wait on
+            sys.exit(1)
         at = arguments.index("--turn")
         if not wait(arguments[at + 1]):
             sys.exit(1)

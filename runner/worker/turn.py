@@ -11,7 +11,7 @@ import os
 import select
 
 # A runner that was killed gives no turns: nothing waits for longer than that.
-PATIENCE_S = 1800.0
+PATIENCE_S = 600.0
 
 
 def wait(path: str) -> bool:
