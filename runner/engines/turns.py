@@ -34,6 +34,7 @@ class Waiting:
     first: bool
     door: int | None = None  # the FIFO's file descriptor, to write to; None where nothing reads there
     late: bool = False
+    over: bool = False  # nothing of it is left
 
     def train(self) -> Outcome:
         """Give it its turn, wait until it has ended, and return how.
@@ -53,6 +54,7 @@ class Waiting:
         finally:
             self.close()
             self.worker.end()
+            self.over = True
 
     def close(self) -> None:
         if self.door is not None:
@@ -80,7 +82,8 @@ def together(starts: Sequence[tuple[Engine, Task]]) -> Iterator[list[Waiting]]:
     finally:
         for one in waiting:
             one.close()
-            one.worker.end()
+            if not one.over:
+                one.worker.end()
         shutil.rmtree(folder, ignore_errors=True)
 
 
