@@ -30,7 +30,10 @@ OPTIONS = {"local": LocalEngine.options, "apptainer": apptainer.ApptainerEngine.
 OF_THE_JOB = ("nodes", "nodelist", "partition", "time", "sbatch", "start_within", "dry_run", "detach")
 # Options of the report on a fleet.
 OF_THE_FLEET = ("judged", "html", "prometheus")
-NOT_PASSED_ON = ("command", "profile", "engine", "resume", "output", "json", "own", "data", *OF_THE_JOB, *OF_THE_FLEET)
+NOT_PASSED_ON = (
+    "command", "profile", "engine", "resume", "output", "json", "own", "data", "usual_budget",
+    *OF_THE_JOB, *OF_THE_FLEET,
+)  # fmt: skip
 # sbatch's options that the batch script sets itself, or that would make another kind of job.
 SET_BY_SCRIPT = (
     "array", "chdir", "clusters", "cpus-per-task", "dependency", "error", "exclude", "exclusive", "export", "hold",

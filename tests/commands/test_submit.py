@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import shlex
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import pytest
 
 from runner import history, record
+from runner.commands import bench
 from runner.record import Record, RecordFull
 from runner.slurm import client
 from tests.records import run_events, write
@@ -33,9 +35,13 @@ def asked(text):
 
 
 def measured(text):
-    """What the script says that each node runs."""
+    """What the script says that each node runs, which is something that `runner bench` takes."""
     (line,) = [line for line in text.splitlines() if line.startswith("#   runner bench ")]
-    return shlex.split(line.removeprefix("#   "))
+    words = shlex.split(line.removeprefix("#   "))
+    parser = argparse.ArgumentParser()
+    bench.add_arguments(parser)
+    parser.parse_args(words[2:])
+    return words
 
 
 def test_a_dry_run_prints_a_script_and_leaves_nothing(dry, tmp_path):
@@ -281,8 +287,7 @@ def test_history_counts_many_nodes(cli, submission):
 
 def test_ranks_on_several_nodes_are_one_run(dry, tmp_path):
     text = dry("--nodes", 2, "--nproc", 4, "--output", tmp_path / "run")
-    (line,) = [line for line in text.splitlines() if line.startswith("#   runner bench ")]
-    words = shlex.split(line.removeprefix("#   "))
+    words = measured(text)
     assert {"--nodes=2", "--nproc=4", f"--output={tmp_path}/run/all-nodes"} <= {*words}
     # of two profiles and one process, on all CPUs and on one rank's
     assert not [word for word in words if word.startswith("--budget")]  # each node takes what so many arms need
