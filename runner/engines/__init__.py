@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 
-from runner.engines import container, podman, process, turns
+from runner.engines import container, podman, process
 from runner.engines.apptainer import ApptainerEngine
 from runner.engines.base import Engine, EngineOptions
 from runner.engines.local import LocalEngine
@@ -58,7 +58,7 @@ def require_options(options: EngineOptions, taken: frozenset[str], names: Sequen
 
 def remove_leftovers() -> None:
     """Remove what runners that were killed have left behind, whatever engine they used."""
-    for remove in (process.remove_leftovers, turns.remove_leftovers, _remove_dockers, podman.remove_leftovers):
+    for remove in (process.remove_leftovers, _remove_dockers, podman.remove_leftovers):
         remove()
 
 

@@ -15,7 +15,7 @@ INTERPRETER = "/opt/kit/bin/python"
 FOLDER = "/kit"
 CODE = f"{FOLDER}/runner"
 DATA = "/data"
-TURNS = "/turns"
+TURNS = "/mnt"  # which images have: without an overlay Apptainer mounts only on what exists
 IMAGE = "envkit-cpu"
 SHM = "2g"  # /dev/shm, through which DataLoader workers hand over batches; the engines' default is 64 MiB
 KILLED = "was killed by signal SIGKILL"
@@ -56,15 +56,16 @@ def mounts(task: Task) -> list[str]:
     Raises InputError for a folder that can't be mounted, or not under its own name.
     """
     found = [f"{PROJECT / 'runner'}:{CODE}:ro"]
+    turns = str(Path(task.turn).parent) if task.turn else None
     if task.data:
         found.append(f"{task.data}:{DATA}:ro")
-    if task.turn:
-        found.append(f"{Path(task.turn).parent}:{TURNS}:ro")
+    if turns:
+        found.append(f"{turns}:{TURNS}:ro")
     if task.folder:
         if any(one == task.folder or Path(task.folder) in Path(one).parents for one in IMAGES_OWN):
             raise InputError(f"{task.folder}: would hide the image's own files; start from a folder of your own")
         found.append(f"{task.folder}:{task.folder}:rw")
-    for folder in filter(None, (str(PROJECT), task.data, task.folder)):
+    for folder in filter(None, (str(PROJECT), task.data, task.folder, turns)):
         if any(letter in folder for letter in ":,"):
             wrong = "a container engine can't mount a folder with ':' or ',' in its name; rename it"
             raise InputError(f"{folder}: {wrong}")

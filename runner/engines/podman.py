@@ -57,8 +57,13 @@ class PodmanEngine:
         ]
         argv = ["podman", "run", *options, self._described["digest"].removeprefix("sha256:"), *container.argv(task)]
         caller = {**(task.inherited or os.environ), **task.passed_on}
+        try:
+            process = Process(argv, caller, PROJECT)
+        except BaseException:
+            _remove(name)
+            raise
         return Started(
-            Process(argv, caller, PROJECT),
+            process,
             task.timeout_s,
             finish=lambda outcome: self._explained(outcome, name),
             clean=lambda: _remove(name),

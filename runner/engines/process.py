@@ -35,16 +35,19 @@ class Process:
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
         self._begin = time.monotonic()
-        with _interrupts_held_back():
-            self._process = subprocess.Popen(
-                command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
-            )  # fmt: skip
+        process = None
         try:
-            self._note = _write_down(self._process.pid)
-        except BaseException:
-            end(self._process)
+            with _interrupts_held_back():
+                process = subprocess.Popen(
+                    command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
+                )  # fmt: skip
+            self._note = _write_down(process.pid)
+        except BaseException:  # an interrupt that was held back, too
+            if process is not None:
+                end(process)
             raise
+        self._process = process
 
     def has_ended(self) -> bool:
         return self._process.poll() is not None

@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
@@ -93,9 +94,12 @@ def main() -> int:
         met = (arguments.nodes, arguments.rendezvous)
         return launch(arguments.nproc, arguments.of, *met, arguments.argv, arguments.node_rank)
     document = own_stdout()
-    if getattr(arguments, "turn", None) and not _has_its_turn(arguments.turn):
-        return 1
-    result = _result(arguments)
+    cpus = None
+    if getattr(arguments, "turn", None):
+        cpus = os.sched_getaffinity(0)  # before torch is imported, whose OpenMP runtime may bind this thread to fewer
+        if not _has_its_turn(arguments.turn):
+            return 1
+    result = _result(arguments, cpus)
     if result is not None:  # else rank 0 has it
         with os.fdopen(document, "w") as out:
             json.dump(result, out)
@@ -111,12 +115,16 @@ def main() -> int:
 
 def _has_its_turn(turn: str) -> bool:
     """Import what takes long, which others may do at the same time, and wait; False where the runner has gone."""
-    from runner.worker.turn import wait
+    from runner.worker import train  # noqa: F401 - whose evidence looks at the CPUs before torch is imported
+    from runner.worker.turn import NOT_THERE, wait
 
     with contextlib.suppress(ImportError):  # which the training says more of
         import torch  # noqa: F401
 
-    return wait(turn)
+    try:
+        return wait(turn)
+    except FileNotFoundError:
+        sys.exit(NOT_THERE)
 
 
 def _require_memory() -> None:
@@ -130,8 +138,11 @@ def _require_memory() -> None:
         sys.exit(f"the yardstick takes {takes >> 20} MiB, more than half of the limit of {limit >> 20} MiB")
 
 
-def _result(arguments: argparse.Namespace) -> dict[str, Any] | None:
-    """The document to print; None in a rank that leaves that to another."""
+def _result(arguments: argparse.Namespace, cpus: Collection[int] | None = None) -> dict[str, Any] | None:
+    """The document to print; None in a rank that leaves that to another.
+
+    ``cpus`` are those that the worker may run on, where torch was imported since it was started.
+    """
     if arguments.command == "inspect":
         from runner.worker.inspection import inspect
 
@@ -162,6 +173,7 @@ def _result(arguments: argparse.Namespace) -> dict[str, Any] | None:
         arguments.epochs,
         modes.given(arguments),
         arguments.quality,
+        cpus=cpus,
         profiled=not arguments.unprofiled,
         seconds=arguments.seconds,
     )

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from runner.worker import nvml
+from runner.worker import compiler, nvml
 from runner.worker.distributed import PROFILED_STEPS
 from runner.worker.modes import CUDA
 
@@ -105,6 +105,7 @@ def profiled(step: Callable[[], float]) -> dict[str, Any]:
 
     Kernels and copies are counted alike. The profiler makes the host slower, and the share larger than it is without.
     """
+    compiler.bring_back()
     from torch.profiler import ProfilerActivity, profile
 
     settings: dict[str, Any] = {"activities": [ProfilerActivity.CUDA]}

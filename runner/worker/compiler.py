@@ -19,8 +19,8 @@ class _StandIn(ModuleType):
     """Has what optimizers ask for, and becomes the real package as soon as anything else of it is wanted."""
 
     def disable(self, fn: Any = None, recursive: bool = True, **options: Any) -> Any:
-        """The function as it is: it is not compiled anyway."""
-        return fn
+        """The function as it is, or what leaves one as it is: it is not compiled anyway."""
+        return (lambda function: function) if fn is None else fn
 
     def graph_break(self, msg: str = "") -> None:
         """Nothing: there is no graph."""
@@ -31,6 +31,13 @@ class _StandIn(ModuleType):
         if sys.modules.get(PACKAGE) is self:
             del sys.modules[PACKAGE]
         return getattr(importlib.import_module(PACKAGE), name)
+
+
+def bring_back() -> None:
+    """Have the real package again, before what imports modules of it by name: these would be made twice."""
+    if isinstance(sys.modules.get(PACKAGE), _StandIn):
+        del sys.modules[PACKAGE]
+        importlib.import_module(PACKAGE)
 
 
 def leave_out() -> None:

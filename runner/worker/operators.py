@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from runner.worker import accelerator
+from runner.worker import accelerator, compiler
 from runner.worker.evidence import collect
 from runner.worker.modes import CPU, CUDA, USUAL, Options
 from runner.worker.train import counters, increase, step_seconds, timed
@@ -50,6 +50,7 @@ def under_profiler(
     ``self_s`` is the time in the operator without those that it calls, on the thread that trains: threads that help it
     are not counted again. ``allocated_bytes`` is what it and those that it calls allocate and don't free again.
     """
+    compiler.bring_back()
     from torch.profiler import ProfilerActivity, profile
 
     watched = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device == CUDA else [])]

@@ -10,15 +10,20 @@ import contextlib
 import os
 import select
 
-# A runner that was killed gives no turns: nothing waits for longer than that.
+# A runner that was killed before it had the FIFO open gives no turns: nothing waits for longer than that.
 PATIENCE_S = 600.0
+# The exit status where there is no such FIFO (sysexits.h, EX_UNAVAILABLE): what a container sees of the machine's
+# temporary folder may be another one.
+NOT_THERE = 69
 
 
 def wait(path: str) -> bool:
-    """Wait for the turn at ``path``; False where it does not come: the runner has gone."""
+    """Wait for the turn at ``path``; False where it does not come: the runner has gone. Raises FileNotFoundError."""
     fifo = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     with contextlib.closing(os.fdopen(fifo, "rb", buffering=0)) as file:
         waiting = select.poll()
         waiting.register(fifo, select.POLLIN)
         waiting.poll(PATIENCE_S * 1000)
-        return bool(file.read(1))
+        while (said := file.read(1)) is None:  # the runner has it open, and others train first
+            waiting.poll(PATIENCE_S * 1000)
+        return bool(said)

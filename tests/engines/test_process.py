@@ -130,6 +130,20 @@ def test_an_interrupt_ends_the_group_too(shell, tmp_path):
     assert gone(int((tmp_path / "pid").read_text()))
 
 
+def test_an_interrupt_while_it_is_started_ends_it(tmp_path, monkeypatch):
+    started, start = [], subprocess.Popen
+
+    def interrupted(*arguments, **options):
+        started.append(start(*arguments, **options))
+        os.kill(os.getpid(), signal.SIGINT)
+        return started[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        process.Process(["/bin/sleep", str(SLEEP_S)], os.environ, tmp_path)
+    assert gone(started[0].pid)
+
+
 def test_nothing_is_noted_when_all_has_ended(shell):
     shell(f"ls {notes()} > noted; exit 1")
     shell(f"sleep {SLEEP_S}", timeout_s=0.2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -14,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from runner.engines import turns
-from runner.engines.base import PROJECT, Task
-from runner.engines.process import Process, Started
+from runner.engines.base import PROJECT, EngineOptions, Task
+from runner.engines.local import LocalEngine
+from runner.engines.process import Process, Started, failure_of
 from tests.processes import gone, until
 
 # Waits for its turn as a worker does, and notes when it began to wait, to train, and to end.
@@ -89,6 +91,34 @@ def test_one_that_is_never_ready_is_ended(start, log):
     assert outcome.failure == "did not end within 1 s (--timeout) and was stopped"
 
 
+def test_one_that_is_never_ready_is_ended_before_another_trains(start, tmp_path):
+    hangs = "echo $$ > pid; sleep 600"
+    with turns.together(start(WORKER, hangs, timeout_s=1.0)) as waiting:
+        assert gone(int((tmp_path / "pid").read_text()))
+        well, late = (one.train() for one in waiting)
+    assert (well.failure, late.failure) == (None, "did not end within 1 s (--timeout) and was stopped")
+    assert well.seconds >= 1.0  # the start of all is the first one's
+    assert late.seconds < 0.5
+
+
+def test_a_worker_that_can_not_see_its_turn_says_so(tmp_path):
+    argv = [sys.executable, "-m", "runner.worker", "train", "--workload", "cnn", "--data", "synthetic", "--steps", "1"]
+    ended = subprocess.run([*argv, "--turn", str(tmp_path / "none")], cwd=PROJECT, capture_output=True, check=False)
+    assert failure_of(ended.returncode) == turns.UNREACHABLE
+
+
+def test_with_a_runtime_that_binds_the_first_thread_all_cpus_are_counted():
+    """It is bound when torch is imported, before the worker's turn."""
+    arguments = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "2")
+    task = Task(arguments, {"OMP_PROC_BIND": "true", "OMP_PLACES": "threads"}, dict(os.environ))
+    with turns.together([(LocalEngine(EngineOptions()), task)]) as waiting:
+        (outcome,) = (one.train() for one in waiting)
+    assert outcome.failure is None
+    document = json.loads(outcome.stdout)
+    assert document["usage"]["worker_cpus"] == len(os.sched_getaffinity(0))
+    assert document["evidence"]["openmp"]["proc_bind"] != "false"
+
+
 def test_one_that_somebody_stops_is_told_apart(start):
     with turns.together(start(f"{WORKER.replace('sleep', 'kill -STOP $$; sleep')}", timeout_s=1.0)) as waiting:
         (outcome,) = (one.train() for one in waiting)
@@ -127,5 +157,6 @@ def test_kill_of_the_runner_leaves_none_of_those_that_wait(start):
         runner.send_signal(signal.SIGKILL)
         runner.communicate()
     until(lambda: all(gone(pid) for pid in pids))
-    turns.remove_leftovers()
+    with turns.together([]):
+        assert len(folders()) == 1  # its own
     assert folders() == []

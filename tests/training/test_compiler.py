@@ -35,6 +35,25 @@ def trained():
     return {how: run(how) for how in ("with", "without")}
 
 
+STAND_IN = """
+import sys
+from runner.worker import compiler
+compiler.leave_out()
+import torch
+assert torch._dynamo.disable(len) is len and torch._dynamo.disable(recursive=False)(len) is len
+assert "torch._dynamo.eval_frame" not in sys.modules
+compiler.bring_back()
+import torch._dynamo.utils as first
+assert torch._dynamo is sys.modules["torch._dynamo"] and torch._dynamo.utils is first
+assert torch._dynamo.__file__
+"""
+
+
+def test_the_stand_in_marks_functions_and_goes_when_it_is_told():
+    result = subprocess.run([sys.executable, "-c", STAND_IN], cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 def test_losses_are_equal_to_the_last_bit(trained):
     assert trained["without"][0] == trained["with"][0]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,20 @@ def test_the_runner_says_go_or_is_gone(fifo, said, has_it):
 def test_nobody_waits_for_ever(fifo, monkeypatch):
     monkeypatch.setattr(turn, "PATIENCE_S", 0.05)
     assert turn.wait(fifo) is False
+
+
+def test_it_waits_for_as_long_as_the_runner_is_there(fifo, monkeypatch):
+    monkeypatch.setattr(turn, "PATIENCE_S", 0.05)
+
+    def late():
+        with Path(fifo).open("wb", buffering=0) as door:
+            time.sleep(0.3)
+            door.write(b"1")
+
+    other = threading.Thread(target=late)
+    other.start()
+    try:
+        os.close(os.open(fifo, os.O_RDONLY))  # the other has it open from here on
+        assert turn.wait(fifo) is True
+    finally:
+        other.join()
