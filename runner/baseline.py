@@ -145,7 +145,7 @@ def _from_record(folder: Path, name: str) -> Baseline:
         "measured": _utc(run["time"]),
         "record_sha256": hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest(),
         "runner_version": __version__,
-        "plan": run["plan"],
+        "plan": {**run["plan"], "steps": summary.plan.steps, "warmup_steps": summary.plan.warmup_steps},
         "engines": {
             engine: {
                 "engine": seen["engine"],
@@ -155,7 +155,7 @@ def _from_record(folder: Path, name: str) -> Baseline:
         },
         "kept_variables": run["kept_variables"],
         "skipped_steps": skipped,
-        "disturbed_blocks": len(summary.marked.keys() & {block[""]["block"] for block in blocks}),
+        "disturbed_blocks": len(summary.marked.keys() & {one["block"] for one in samples[arms[0].name]}),
         "digests": first["digests"],
         "yardstick": {"digest": yardsticks[0]["digest"], "seconds": [one["seconds"] for one in yardsticks]},
         "arms": {

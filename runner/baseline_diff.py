@@ -23,6 +23,9 @@ from runner.statistics.interval import ERROR_RATE
 from runner.statistics.two_sample import autocorrelation, shift, widened
 from runner.worker.modes import Options
 
+# Samples are as long as a machine's pace makes worthwhile, which is not the same on all days: those are compared that
+# differ in length by no more than so many times.
+ALIKE = 2
 Verdict = Literal["regression", "faster", "no regression", "not certain", "not compared"]
 
 
@@ -89,9 +92,11 @@ class Difference:
 
 def obstacles(old: Baseline, new: Baseline) -> list[str]:
     """Why no speeds of the two can be compared, each as a clause; none where they can."""
-    pairs: list[tuple[str, Any, Any]] = [
+    pairs: list[tuple[str, Any, Any]] = [("the plan's workload", old.plan["workload"], new.plan["workload"])]
+    pairs += [
         (f"the plan's {name.replace('_', ' ')}", old.plan[name], new.plan[name])
-        for name in ("workload", "steps", "warmup_steps")
+        for name in ("steps", "warmup_steps")
+        if max(old.plan[name], new.plan[name]) > ALIKE * max(1, min(old.plan[name], new.plan[name]))
     ]
     pairs.append(("the mode of training", _modes(old), _modes(new)))
     for name in old.document["digests"]:
@@ -226,6 +231,7 @@ def _facts(one: Baseline) -> dict[str, str]:
     document = one.document
     found: dict[str, str | None] = {"kit version": document["runner_version"]}
     found["timed steps left out"] = str(one.skipped_steps)
+    found["steps of a sample"] = f"{one.plan['steps']} after {one.plan['warmup_steps']} to warm up"
     found |= {f"option {name}": value for name, value in document["plan"]["engine_options"].items()}
     for name, seen in document["engines"].items():
         # one engine each: whatever it is called, it is compared with the other session's

@@ -14,12 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import engines, record, report
-from runner.blocks import block_ratios, timed_steps
+from runner.blocks import block_ratios, recorded_plan, timed_steps
 from runner.commands import measuring, measuring_options
 from runner.commands.bench import against_baseline
 from runner.engines.base import EngineOptions
 from runner.errors import MEASURED, InputError
-from runner.plan import MARGIN, Plan
+from runner.plan import MARGIN
 from runner.statistics.bootstrap import bootstrap
 from runner.statistics.interval import ERROR_RATE
 from runner.statistics.power import POWER, blocks_needed
@@ -90,7 +90,7 @@ def _same_options(arguments: argparse.Namespace) -> list[str]:
 
 def _tell(folder: Path, arguments: argparse.Namespace) -> int:
     events = record.read(folder)
-    plan = Plan.from_json(events[0]["plan"])
+    plan = recorded_plan(events)
     (arm,) = plan.compared
     ratios = block_ratios(events, plan, arm)
     deviation = statistics.stdev(ratios)

@@ -103,11 +103,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _lengths(plan: Plan) -> tuple[Plan, int]:
     """The plan with lengths where none were given, and how many timed steps a look has."""
-    if plan.own or plan.steps:
+    if plan.own:
         return plan, plan.steps
     usual = get(plan.workload)
-    plan = replace(plan, steps=usual.steps, warmup_steps=plan.warmup_steps or usual.warmup_steps)
-    return plan, max(1, round(plan.steps * LOOK_STEPS))
+    warmup_steps = plan.warmup_steps or usual.warmup_steps
+    if plan.steps:
+        return replace(plan, warmup_steps=warmup_steps), plan.steps
+    return replace(plan, steps=usual.steps, warmup_steps=warmup_steps), max(1, round(usual.steps * LOOK_STEPS))
 
 
 def _start(arguments: argparse.Namespace) -> int:

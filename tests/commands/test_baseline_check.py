@@ -204,7 +204,7 @@ def change_plan(**fields):
             "the CPU was Simulated CPU (model 1) and is now Simulated CPU (model 2)",
         ),
         (change_inspection("facts", usable_cpus=3), "the number of usable CPUs was 4 and is now 3"),
-        (change_plan(steps=4), "the plan's steps was 3 and is now 4"),
+        (change_plan(steps=7), "the plan's steps was 3 and is now 7"),
         (change_plan(warmup_steps=5), "the plan's warmup steps was 1 and is now 5"),
         (change_plan(workload="other"), "the plan's workload was cnn and is now other"),
         (

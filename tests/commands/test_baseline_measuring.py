@@ -7,6 +7,7 @@ import json
 import pytest
 
 from runner import profile, record
+from runner.blocks import recorded_plan
 from tests.sessions import YARDSTICK_S, verdicts
 from tests.simulated_worker import inspection
 from tests.simulation import times
@@ -26,17 +27,22 @@ def again(instant, simulation, save, write_profile, folder, tmp_path):
             "--output", tmp_path / "again"]  # fmt: skip
 
 
-def test_measure_save_and_measure_the_same_again(instant, bench, simulation, cli, folder, run_folder):
+@pytest.mark.parametrize("given", [True, False], ids=["steps-given", "steps-by-pace"])
+def test_measure_save_and_measure_the_same_again(instant, bench_arguments, simulation, cli, folder, run_folder, given):
     simulation.worker("mine", seconds=times(0.5))
-    assert bench("mine", "--blocks", 7).returncode == 0
+    arguments = bench_arguments("mine", "--blocks", 7)
+    at = arguments.index("--steps")
+    assert cli(*arguments if given else arguments[:at] + arguments[at + 2 :]).returncode == 0
     assert cli("baseline", "save", "old", "--from", run_folder, "--folder", folder).returncode == 0
     again, profile = run_folder.with_name("again"), run_folder.with_name("mine.yaml")
     result = cli("baseline", "check", "old", "--folder", folder, "--profile", profile, "--output", again)
     assert (result.returncode, len(verdicts(result))) == (0, 2), result
-    then, now = record.read(run_folder)[0], record.read(again)[0]
+    then, now = (recorded_plan(record.read(one)) for one in (run_folder, again))
     kept = ("arms", "engine_options", "workload", "steps", "warmup_steps", "data", "timeout_s", "blocks")
-    assert [now["plan"][name] for name in kept] == [then["plan"][name] for name in kept]
-    assert now["environments"] == then["environments"]
+    assert [getattr(now, name) for name in kept] == [getattr(then, name) for name in kept]
+    assert now.steps >= 3
+    assert now.warmup_steps > 0
+    assert record.read(again)[0]["environments"] == record.read(run_folder)[0]["environments"]
     assert "speedup" not in result.stdout
 
 

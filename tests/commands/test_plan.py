@@ -46,6 +46,15 @@ def test_it_says_how_many_blocks_and_minutes_each_difference_takes(plan, simulat
     assert all(len(line.rstrip()) <= 80 for line in lines)
 
 
+def test_longer_samples_are_advised_by_the_length_that_they_had(bench_arguments, cli, simulation, instant, monkeypatch):
+    simulation.worker("mine", seconds=NOISY)
+    monkeypatch.setattr("runner.commands.plan.NOTABLE_SHARE", -1.0)
+    arguments = bench_arguments("mine", "--blocks", 5)[1:]
+    at = arguments.index("--steps")
+    said = " ".join(cli("plan", *arguments[:at], *arguments[at + 2 :]).stdout.split())
+    assert int(re.search(r"try longer ones, as --steps (\d+)", said)[1]) >= 20
+
+
 def test_json(plan, simulation, instant, run_folder):
     simulation.worker("mine", seconds=NOISY)
     result = plan("mine", "--json")

@@ -12,6 +12,7 @@ import pytest
 from runner import profile, record
 from runner.engines.base import Outcome
 from runner.engines.process import timed_out
+from runner.worker.workloads import get
 from tests.commands.tune.conftest import events, written
 from tests.simulated_worker import sample
 
@@ -36,6 +37,12 @@ def test_it_finds_confirms_and_writes_the_best(tuned, local, tmp_path):
     # the finds are told as they come
     assert "best so far 1.4" in result.stderr
     assert "GOMP" not in result.stderr
+
+
+def test_steps_that_were_given_are_warmed_up_for_as_usual(tuned, tmp_path):
+    tuned("--steps", 30)
+    assert events(tmp_path)[0]["plan"]["steps"] == 30
+    assert events(tmp_path)[0]["plan"]["warmup_steps"] == get("cnn").warmup_steps
 
 
 def test_where_the_confirmation_fails_nothing_is_written_and_it_can_go_on(tuned, cli, engine, local, tmp_path):
