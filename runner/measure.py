@@ -1,7 +1,7 @@
 """The measuring loop: blocks of fresh workers in random order, until the answer is precise enough or time is up.
 
 First each arm is started once to see its pace, from which the lengths of samples follow (``runner.pace``). The number
-of blocks follows from the first two, whose samples have these lengths already, and from the budget.
+of blocks follows from the first four, whose samples have these lengths already, and from the budget.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 from runner import pace, quality
@@ -55,8 +55,8 @@ YARDSTICK_KEYS = {"seconds", "digest"}
 YARDSTICK_TIMEOUT_S = 60.0
 # What an engine says of a worker of which it knows no more than the exit status.
 STATUS = re.compile(r"ended with exit status \d+|was killed by signal \w+")
-# After so many blocks it is known how many fit into the budget.
-DESIGN_BLOCKS = 2
+# After so many blocks it is known how many fit into the budget; and what the latest took tells what the next will take.
+DESIGN_BLOCKS, LATEST = 4, 2
 # By so much a run may go beyond its budget to complete the blocks that were planned.
 OVERSHOOT = 0.15
 # The yardstick is read no more often than so many times in a budget: to read it takes seconds.
@@ -127,6 +127,7 @@ class _Run:
         self.events = events
         self._record = record
         self._progress = progress
+        self._alone = False  # whether workers can't be started together, as was seen
 
     @property
     def spent_s(self) -> float:
@@ -162,8 +163,10 @@ class _Run:
         """Start ``arm`` once, unmeasured, and record its pace; all its files are in the page cache from then on."""
         stage = " (warming up)"
         self._progress.start("warming up", arm.name, self.left_s())
-        known = self.plan.trained(arm).steps and self.plan.trained(arm).warmup_steps  # then a step will do
-        how_long = () if known else (pace.FIRST_STEPS, pace.FIRST_S)
+        known = self.plan.trained(arm)
+        how_long = (pace.FIRST_STEPS, pace.FIRST_S)
+        if known.steps and known.warmup_steps:  # no more than a sample has
+            how_long = (min(pace.FIRST_STEPS, known.warmup_steps + known.steps), 0.0)
         task = self.job.task(arm, self.plan.first_arguments(arm, *how_long))
         outcome = self.job.engines[arm.place].run(task)
         document, problem = _document(outcome, {"step_s"})
@@ -177,14 +180,17 @@ class _Run:
         if self.plan.epochs or self.has("yardstick-failure") or self.has("yardstick", block=block):
             return False
         last = max((at for at, one in enumerate(self.events) if one["event"] == "yardstick"), default=None)
-        since = sum(event.get("worker_seconds", 0) for event in self.events[last or 0 :])
-        return last is None or bool(self.plan.blocks) or since > self.plan.budget_s / READINGS
+        if last is None or self.plan.blocks:
+            return True
+        since = self.events[last:]
+        resumed = any(event["event"] == "resume" for event in since)  # which may be hours later
+        return resumed or sum(event.get("worker_seconds", 0) for event in since) > self.plan.budget_s / READINGS
 
     def yardstick(self, block: int) -> None:
         """Time the fixed piece of work that other days' runs are held against, outside of any profile."""
         arm = self.plan.reference
         task = Task(("yardstick",), inherited=self.job.inherited, timeout_s=YARDSTICK_TIMEOUT_S)
-        self._progress.start(f"block {block + 1}", "yardstick", self.left_s())
+        self._progress.start(f"block {block + 1}", "yardstick", self.goes_on_s(block))
         outcome = self.job.engines[arm.place].run(task)
         document, problem = _document(outcome, YARDSTICK_KEYS)
         where = {"block": block, "worker_seconds": round(outcome.seconds, 3)}
@@ -196,10 +202,10 @@ class _Run:
     def block(self, block: int, arms: Sequence[Arm]) -> bool:
         """Measure one sample of each of ``arms``; returns whether all profiles were in effect."""
         lengths = recorded_lengths(self.events)
-        at_once = lengths["together"] if lengths else 1
+        at_once = lengths["together"] if lengths and not self._alone else 1
         for first in range(0, len(arms), at_once):
             some = arms[first : first + at_once]
-            self._progress.start(f"block {block + 1}", some[0].name, self.left_s())
+            self._progress.start(f"block {block + 1}", some[0].name, self.goes_on_s(block))
             with contextlib.closing(self._outcomes(block, some)) as outcomes:
                 for arm, outcome in zip(some, outcomes, strict=True):
                     if not self._sample(block, arm, outcome):
@@ -213,8 +219,7 @@ class _Run:
             return
         planned = self.design.planned if self.design else self.plan.blocks
         of = f" of {planned}" if planned else ""
-        left_s = (planned - block - 1) * _block_s(self, block + 1) if planned else self.left_s()
-        self._progress.block(f"block {block + 1}{of}", standing(self.events, self.plan), left_s)
+        self._progress.block(f"block {block + 1}{of}", standing(self.events, self.plan), self.goes_on_s(block + 1))
 
     def _outcomes(self, block: int, arms: Sequence[Arm]) -> Generator[Outcome, None, None]:
         """How the worker of each ended, one after the other, which are started at once where there are several."""
@@ -230,8 +235,12 @@ class _Run:
             yield engine.run(task)
             return
         with turns.together(starts) as waiting:
-            for one in waiting:
-                yield one.train()
+            for one, (engine, task) in zip(waiting, starts, strict=True):
+                outcome = one.train()
+                if outcome.failure == turns.UNREACHABLE:  # an engine in a virtual machine has a /tmp of its own
+                    self._alone = True
+                    outcome = engine.run(task)
+                yield outcome
 
     def _sample(self, block: int, arm: Arm, outcome: Outcome) -> bool:
         """Record a sample; returns whether the profile was in effect."""
@@ -265,6 +274,13 @@ class _Run:
 
     def left_s(self) -> float:
         return max(0.0, self.plan.budget_s - self.spent_s)
+
+    def goes_on_s(self, blocks: int) -> float:
+        """About how long the run goes on after ``blocks`` blocks: beyond the budget where the plan does."""
+        planned = self.design.planned if self.design else self.plan.blocks
+        if not planned or not blocks:
+            return self.left_s()
+        return (planned - blocks) * _block_s(self, blocks) + _readings_s(self, blocks)
 
 
 def _held_against(event: Event, measured: Arm, arm: Arm) -> Event:
@@ -313,17 +329,21 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
 
 def _prepare(run: _Run) -> None:
     """Start each arm once, and fix how long samples are, or go on with what was fixed. Raises TooShort."""
-    for arm in run.plan.arms:
+    unknown = recorded_lengths(run.events) is None and not run.has("design")  # earlier versions fixed them otherwise
+    for done, arm in enumerate(run.plan.arms, start=1):
         run.first(arm)
-    if recorded_lengths(run.events) is None and not run.has("design"):  # which earlier versions fixed otherwise
-        first = {event["arm"]: pace.seen(event) for event in run.events if event["event"] == "warmed"}
+        if unknown and not run.plan.open_ended and run.spent_s > (1 + OVERSHOOT) * run.plan.budget_s:
+            _require_room(run, 0, run.spent_s / done * len(run.plan.arms))
+    if unknown:
+        warmed = [event for event in run.events if event["event"] == "warmed" and "step_s" in event]
+        first = {event["arm"]: pace.seen(event) for event in warmed}
         found = pace.lengths(run.plan, first, run.usable_cpus, _free_bytes())
         run.job = replace(run.job, plan=pace.sized(run.plan, found))
         run.append("lengths", **found, commands={arm.name: run.job.typed(arm) for arm in run.plan.arms})
         block_s = pace.block_s(run.plan, first)
-        _require_room(run, 0, UNSURE * block_s)
-        if run.plan.own and not run.plan.blocks:  # how long it runs is for the command to say
-            fit = int(run.left_s() / block_s)
+        _require_room(run, 0, block_s, UNSURE)
+        fit = int(run.left_s() / block_s)
+        if run.plan.own and not run.plan.blocks and fit >= fewest_blocks(run.plan.sharing):
             run.say(f"one run of each took {block_s:.0f} s in all: about {fit} blocks fit into the budget")
     run.job = replace(run.job, plan=pace.sized(run.job.plan, recorded_lengths(run.events)))
 
@@ -348,8 +368,11 @@ def _reason_to_end(run: _Run, blocks: int) -> str | None:
         return None
     if plan.one_run_each:
         return COMPLETE
-    if blocks >= DESIGN_BLOCKS and not run.has("design"):
-        _fix_design(run, blocks)
+    if not run.has("design"):
+        if blocks >= (LATEST if plan.blocks else DESIGN_BLOCKS):
+            _fix_design(run, blocks)
+        else:
+            _require_room(run, blocks, _block_s(run, blocks), UNSURE)
     fixed = run.design
     if fixed is not None and blocks in fixed.looks[:-1] and precise_enough(run.events, plan, fixed):
         return PRECISE
@@ -363,14 +386,28 @@ def _over_budget(run: _Run, blocks: int) -> str | None:
     plan = run.plan
     if plan.contrasts and blocks < fewest_blocks(plan.sharing):
         return None  # a budget that had no room for so many was refused, or nobody gave it
-    return BUDGET if run.spent_s + _block_s(run, blocks) > (1 + OVERSHOOT) * plan.budget_s else None
+    next_s = _block_s(run, blocks, 1) + (_reading_s(run) if run.wants_yardstick(blocks) else 0.0)
+    return BUDGET if run.spent_s + next_s > (1 + OVERSHOOT) * plan.budget_s else None
 
 
-def _block_s(run: _Run, blocks: int) -> float:
-    """What a block took lately, with the yardstick where that was read; a worker that failed was tried again."""
-    latest = range(max(0, blocks - DESIGN_BLOCKS), blocks)
-    counted = [one for one in run.events if one["event"] in ("sample", "yardstick") and one["block"] in latest]
-    return float(sum(event["worker_seconds"] for event in counted)) / len(latest)
+def _block_s(run: _Run, blocks: int, latest: int = LATEST) -> float:
+    """What a block took lately, without the yardstick (the median): also where something disturbed one of them."""
+    took = dict.fromkeys(range(max(0, blocks - latest), blocks), 0.0)
+    for event in run.events:
+        if event["event"] == "sample" and event["block"] in took:  # a worker that failed was tried again
+            took[event["block"]] += event["worker_seconds"]
+    return median(took.values())
+
+
+def _reading_s(run: _Run) -> float:
+    """The longest that a reading of the yardstick took so far."""
+    return max((float(one["worker_seconds"]) for one in run.events if one["event"] == "yardstick"), default=0.0)
+
+
+def _readings_s(run: _Run, blocks: int) -> float:
+    """What the readings of the yardstick will take that are still to come after ``blocks`` blocks."""
+    read = sum(one["event"] == "yardstick" for one in run.events)
+    return max(0, run.plan.blocks - blocks if run.plan.blocks else READINGS - read) * _reading_s(run)
 
 
 def _fix_design(run: _Run, blocks: int) -> None:
@@ -379,28 +416,30 @@ def _fix_design(run: _Run, blocks: int) -> None:
     if plan.blocks:
         fixed = Design(plan.blocks, (plan.blocks,), plan.sharing)
     else:
-        block_s = _block_s(run, blocks)
+        block_s = _block_s(run, blocks, DESIGN_BLOCKS)
         _require_room(run, blocks, block_s)
-        planned = blocks + int(run.left_s() / block_s)
+        planned = blocks + int(max(0.0, run.left_s() - _readings_s(run, blocks)) / block_s)
         fixed = design(max(planned, fewest_blocks(plan.sharing)), plan.sharing)
     run.append("design", planned_blocks=fixed.planned, looks=fixed.looks)
 
 
-def _require_room(run: _Run, blocks: int, block_s: float) -> None:
+def _require_room(run: _Run, blocks: int, block_s: float, share: float = 1.0) -> None:
     """Say so where the budget has no room for an interval, of which ``blocks`` blocks are there.
 
-    Raises TooShort where it was given.
+    It has room where blocks that take ``share`` of ``block_s`` fit. Raises TooShort where it was given.
     """
     plan, fewest = run.plan, fewest_blocks(run.plan.sharing)
-    takes_s = run.spent_s + (fewest - blocks) * block_s
-    if plan.blocks or plan.one_run_each or not plan.contrasts or takes_s <= (1 + OVERSHOOT) * plan.budget_s:
+    least_s = run.spent_s + (fewest - blocks) * share * block_s
+    if plan.blocks or plan.one_run_each or not plan.contrasts or least_s <= (1 + OVERSHOOT) * plan.budget_s:
         return
+    takes_s = run.spent_s + (fewest - blocks) * block_s
     minutes = math.ceil(takes_s / 30) / 2
     about = f"{minutes:g} minute{'' if minutes == 1 else 's'}"
     needs = f"an interval takes {fewest} blocks, and so about {about} on this machine"
     if not plan.open_ended:
         raise TooShort(f"--budget {plan.budget_s:g}s is too short: {needs}; give --budget {minutes:g}m")
-    run.say(f"{needs}; the run goes on until then")
+    if blocks == 0:  # later the number of blocks is on the screen
+        run.say(f"{needs}; the run goes on until then")
 
 
 def _told(outcome: Outcome) -> Outcome:

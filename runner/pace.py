@@ -24,19 +24,21 @@ SHARE = 1 / 4
 LEAST_STEPS = 10
 # A leading step counts as warming up while it takes so many times as long as what is typical later.
 SLOW = 1.5
-# Workers that wait for their turn may have that share of the memory that is free.
-MEMORY_SHARE = 0.5
+# Workers that wait for their turn may have that share of the memory that is free, and wait for about so long.
+MEMORY_SHARE, WAIT_S = 0.5, 60.0
 
 
 @dataclass(frozen=True)
 class Seen:
     """What an arm's first worker showed.
 
-    ``step_s`` is what a step takes once it is steady (seconds), ``other_s`` all that is not a step, ``warm_up`` how
-    many of its ``steps`` were slower first; ``reached`` is False where it may not have been steady at all.
+    ``step_s`` is what a step takes once it is steady (seconds), ``all_s`` what all took, and ``other_s`` what was no
+    step of that; ``warm_up`` is how many of its ``steps`` were slower first; ``reached`` is False where it may not have
+    been steady at all.
     """
 
     step_s: float
+    all_s: float
     other_s: float
     steps: int
     warm_up: int
@@ -51,7 +53,7 @@ def seen(warmed: Event) -> Seen:
     slow, reached = (found.steps, found.reached) if found else _leading(curve)
     other = max(0.0, warmed["worker_seconds"] - sum(curve))
     memory = warmed["peak_memory_bytes"]
-    return Seen(statistics.median(curve[slow:]), other, len(curve), slow, reached, memory)
+    return Seen(statistics.median(curve[slow:]), warmed["worker_seconds"], other, len(curve), slow, reached, memory)
 
 
 def _leading(curve: Sequence[float]) -> tuple[int, bool]:
@@ -73,12 +75,13 @@ def lengths(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float)
     found: dict[str, Any] = {
         "warm_up": warm_up,
         "unsteady": [name for name, one in looked_at.items() if not one.reached],
-        "together": _together(plan, first, cpus, free_bytes),
+        "together": 1,
         "skipped_steps": 0,
     }
     if plan.own is not None:
         return {**found, "skipped_steps": max(warm_up.values(), default=0)}
     found["steps"], found["warmup_steps"] = {}, {}
+    longest_s = 0.0
     for workload in plan.workloads:
         alike = [first[arm.name] for arm in plan.arms if plan.workload_of(arm) == workload]
         given = plan.each.get(workload, plan)
@@ -89,6 +92,8 @@ def lengths(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float)
         found["warmup_steps"][workload] = before
         paced = max(LEAST_STEPS, round(SHARE * other_s / step_s)) if known.paced else known.steps
         found["steps"][workload] = given.steps or paced
+        longest_s = max(longest_s, other_s + found["steps"][workload] * max(one.step_s for one in alike))
+    found["together"] = _together(plan, first, cpus, free_bytes, longest_s)
     return found
 
 
@@ -98,12 +103,13 @@ def _alike(first: Mapping[str, Seen]) -> bool:
     return len(counts) == 1 and min(counts) >= MIN_STEPS
 
 
-def _together(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float) -> int:
-    """How many workers are started at once: one for each CPU, if they have the memory."""
+def _together(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float, longest_s: float) -> int:
+    """How many workers are started at once: one for each CPU, if they have the memory and none waits for long."""
     if not all(starts_ahead(plan, arm) for arm in plan.arms):
         return 1
     largest = max(one.memory_bytes for one in first.values())
-    return max(1, min(len(plan.arms), cpus, int(MEMORY_SHARE * free_bytes / largest)))
+    wait = 1 + int(WAIT_S / longest_s)
+    return max(1, min(len(plan.arms), cpus, int(MEMORY_SHARE * free_bytes / largest), wait))
 
 
 def starts_ahead(plan: Plan, arm: Arm) -> bool:
@@ -122,6 +128,5 @@ def block_s(plan: Plan, first: Mapping[str, Seen]) -> float:
     total = 0.0
     for arm in plan.arms:
         trained, one = plan.trained(arm), first[arm.name]
-        steps = one.steps if plan.own else trained.warmup_steps + trained.steps
-        total += one.other_s + steps * one.step_s
+        total += one.all_s if plan.own else one.other_s + (trained.warmup_steps + trained.steps) * one.step_s
     return total

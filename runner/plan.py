@@ -14,7 +14,7 @@ REFERENCE_PROFILE = "baseline"
 MARGIN = 0.02
 # From so many timed steps on what was learnt is tested, which takes seconds.
 LEARNT_STEPS = 3
-# In that block, from 0: by then it is known how many there will be.
+# In that block, from 0: not the first, so that there is a ratio soon.
 LEARNT_BLOCK = 2
 # A page: by then every alignment of the stack that there is has come up.
 MOST_PADDING = 4096

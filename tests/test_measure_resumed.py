@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+
 import pytest
 
 from runner import record
@@ -49,9 +51,9 @@ def test_interrupted_at_its_beginning_and_resumed(bench, simulation, instant, cl
 def test_a_resumed_run_warms_again_but_keeps_its_yardstick_and_its_looks(
     bench, simulation, instant, cli, run_folder, samples, events
 ):
-    interrupted(bench, simulation, "mine", "--budget", "62s", after=3)
+    interrupted(bench, simulation, "mine", "--budget", "62s", after=5)
     before, (fixed,) = samples(), events("design")
-    assert before[-1][0] in (2, 3)
+    assert before[-1][0] in (4, 5)
     instant.takes_s = 0.5
     assert cli("bench", "--resume", run_folder).returncode == 0
     assert events("design") == [fixed]
@@ -62,6 +64,26 @@ def test_a_resumed_run_warms_again_but_keeps_its_yardstick_and_its_looks(
     assert samples()[: len(before)] == before
     assert len(set(samples())) == len(samples())
     assert len(set(blocks)) in fixed["looks"]
+
+
+def test_after_an_interruption_the_yardstick_is_read_again(bench, simulation, instant, cli, run_folder, events):
+    interrupted(bench, simulation, "mine", "--budget", "4m", after=3)
+    assert cli("bench", "--resume", run_folder).returncode == 0
+    kinds = [event["event"] for event in events()]
+    resumed = kinds.index("resume")
+    later = events()[resumed : resumed + kinds[resumed:].index("yardstick") + 1]
+    assert sum(event["event"] == "sample" for event in later) <= 2  # what was missing of the block that was begun
+
+
+def test_a_run_that_a_version_without_paces_began_is_gone_on_with(bench, simulation, instant, cli, run_folder, events):
+    interrupted(bench, simulation, "yardstick")
+    kept = [event for event in events() if event["event"] != "lengths"]
+    for event in kept:
+        if event["event"] == "warmed":
+            del event["step_s"], event["peak_memory_bytes"]
+    records.write(run_folder, kept)
+    assert cli("bench", "--resume", run_folder).returncode == 0
+    assert len(events("lengths")) == 1
 
 
 def test_what_was_spent_before_an_interruption_counts(bench, simulation, instant, cli, run_folder, events):
@@ -103,5 +125,7 @@ def test_a_worker_that_failed_costs_its_time_once(bench, simulation, instant, cl
     assert cli("bench", "--resume", run_folder).returncode == 0
     (fixed,) = events("design")
     before = events()[: events().index(fixed)]
-    of_blocks = spent(one for one in before if one["event"] in ("sample", "yardstick"))
-    assert fixed["planned_blocks"] == 2 + int((400 - spent(before)) / (of_blocks / 2))
+    took = [spent(one for one in before if one["event"] == "sample" and one["block"] == block) for block in range(4)]
+    readings = [one["worker_seconds"] for one in before if one["event"] == "yardstick"]
+    left = 400 - spent(before) - (8 - len(readings)) * max(readings)
+    assert fixed["planned_blocks"] == 4 + int(left / statistics.median(took))

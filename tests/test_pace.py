@@ -101,6 +101,13 @@ def test_one_for_each_cpu_and_arm_if_half_of_the_memory_has_room(cpus, free, tog
     assert lengths(first(), first(), cpus=cpus, free=free)["together"] == together
 
 
+def test_as_many_as_do_not_wait_for_minutes():
+    arms = tuple(Arm(str(number), "baseline", "local") for number in range(8))
+    long = [first(step_s=1.0)] * 8  # a sample of 15 steps or more: 18 s
+    assert lengths(*long, of=plan(arms), cpus=16)["together"] == 4
+    assert lengths(*[first()] * 8, of=plan(arms), cpus=16)["together"] == 8
+
+
 @pytest.mark.parametrize(
     "of",
     [

@@ -37,7 +37,7 @@ def test_what_is_known_of_a_virtual_machine(cli, tmp_path, architecture, hypervi
 
 def test_a_newcomer_finds_verdict_certainty_and_what_to_do_on_one_screen(bench, simulation, instant):
     simulation.worker("mine", seconds=times(0.5))
-    result = bench("mine", "--budget", "52s", text="expect: {openmp.runtime: gnu}\n")
+    result = bench("mine", "--budget", "50s", text="expect: {openmp.runtime: gnu}\n")
     lines = result.stdout.splitlines()
     assert lines[0].startswith("SYNTHETIC DATA")
     assert lines[1].startswith("mine     2.0")
@@ -52,7 +52,7 @@ def test_a_newcomer_finds_verdict_certainty_and_what_to_do_on_one_screen(bench, 
 def test_details_add_machine_settings_evidence_and_commands(bench, simulation, instant, cli, run_folder):
     simulation.worker("mine", seconds=times(0.5))
     expect = "expect: {openmp.runtime: gnu, openmp.max_threads: 2}\n"
-    short = bench("mine", "--budget", "52s", text=expect, OMP_NUM_THREADS="3").stdout
+    short = bench("mine", "--budget", "50s", text=expect, OMP_NUM_THREADS="3").stdout
     result = cli("report", run_folder, "--details")
     assert result.returncode == 0
     assert result.stdout.startswith(short)
