@@ -22,7 +22,7 @@ REAL := tests/engines tests/images tests/faults tests/reliability tests/training
 PARALLEL := --numprocesses logical --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench loader-grid tune tune-page matrix matrix-page compare-engines doctor profiles image sif variants libraries dev test unit faults reliability simulated designs rivals padding peers experiments startup same book own-training operators env-formats fleet-page lint lock clean
+.PHONY: help setup bench loader-grid tune tune-page matrix matrix-page compare-engines doctor profiles image sif variants libraries dev test unit faults reliability simulated designs first-run rivals rivals-cnn padding peers experiments startup same book own-training operators env-formats fleet-page lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,14 +78,17 @@ faults: dev  ## plant every known fault, print what is said of it, and write doc
 reliability: dev  ## kill, fill the disk and more, print what a run survives, and write docs/reliability.md
 	@$(VENV)/bin/python -m tests.reliability --docs
 
-simulated: dev  ## are intervals and verdicts right? 2,000 simulated runs a line (20 minutes; writes docs/simulated.md)
+simulated: dev  ## are intervals and verdicts right? 2,000 simulated runs a line (15 minutes; writes docs/simulated.md)
 	@$(VENV)/bin/python -m benchmarks.simulated $(ARGS)
 
 designs: dev  ## candidates for how to measure, side by side on the real CNN (25 minutes; writes docs/designs.md)
 	@$(VENV)/bin/python -m benchmarks.designs $(ARGS)
 
-rivals: dev  ## this kit, hyperfine and pyperf on the same commands (an hour; writes docs/rivals.md)
+rivals: dev  ## this kit, hyperfine and pyperf on the same commands (2 hours; writes docs/rivals.md)
 	@$(VENV)/bin/python -m benchmarks.rivals $(ARGS)
+
+rivals-cnn: dev  ## the same on the CNN: is it faster under glibc-retain? (half an hour; writes docs/rivals-cnn.md)
+	@$(VENV)/bin/python -m benchmarks.rivals_cnn $(ARGS)
 
 peers: dev  ## PyTorch's own launcher, plain python and PROFILES of the kit side by side (15 minutes; writes docs/peers.md)
 	@$(VENV)/bin/python -m benchmarks.peers $(PROFILES) $(ARGS)
@@ -101,6 +104,9 @@ startup: dev  ## what `runner exec` adds to the start of a command (a minute; wr
 
 tune-page: dev  ## the tuner against a grid that is measured to the last candidate (an hour; writes docs/tune.md)
 	@$(VENV)/bin/python -m benchmarks.tune_against_grid $(ARGS)
+
+first-run: dev  ## the README's first command on a fresh clone, alone and beside a neighbour (10 minutes; writes docs/first-run.md)
+	@$(VENV)/bin/python -m benchmarks.first_run $(ARGS)
 
 same: dev  ## the baseline against itself, 20 times (80 minutes; writes docs/same.md)
 	@$(VENV)/bin/python -m benchmarks.same $(ARGS)

@@ -1,4 +1,4 @@
-"""A command that burns a fixed amount of CPU time in one thread, about 0.25 s, times the variable WORK (1 if not set).
+"""A command that burns a fixed amount of CPU time in one thread, about 0.2 s, times the variable WORK (1 if not set).
 
 ``python burner.py`` is the command. ``python burner.py -m runner.worker …`` does the same work, but answers as the
 kit's worker does, for ``runner bench --python``: it is that worker, with this work in the place of the training job.
@@ -17,7 +17,7 @@ from pathlib import Path
 
 STEPS = 20
 # Pieces of work in a step; enough for WORK=1.001 to be told from 1.
-UNITS = 1750
+UNITS = 1000
 BLOCK = bytes(4096)
 # What inspect says in the place of torch's version: there is none, and the runner wants one.
 NO_TORCH = "none (burner)"

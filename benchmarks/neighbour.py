@@ -1,7 +1,7 @@
 """A noisy neighbour: one process per CPU, all of which spin and sleep together for random times, from the same seed.
 
-Times are exponential with the means that are given, so whether it is on says nothing of how long it stays so. It ends
-by itself after the given time, and with whoever started it.
+Times are exponential with the means that are given, so whether it is on says nothing of how long it stays so; or it
+never rests. It ends by itself after the given time, and with whoever started it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ON_S, OFF_S = 2.0, 4.0
@@ -34,9 +34,10 @@ def periods(seed: str, seconds: float) -> Iterator[tuple[bool, float]]:
 
 
 @contextlib.contextmanager
-def running(seed: str, seconds: float) -> Iterator[int]:
+def running(seed: str, seconds: float, rests: bool = True) -> Iterator[int]:
     """A neighbour for as long as the block runs, and ``seconds`` at most; its process id."""
     arguments = ["--seed", seed, "--seconds", str(seconds), "--parent", str(os.getpid())]
+    arguments += [] if rests else ["--never-rests"]
     process = subprocess.Popen([sys.executable, "-I", "-S", str(Path(__file__).resolve()), *arguments])
     try:
         yield process.pid
@@ -51,9 +52,9 @@ def _die_with(parent: int) -> None:
         sys.exit(1)  # it was gone before we asked to be told
 
 
-def _follow(seed: str, seconds: float) -> None:
+def _follow(times: Iterable[tuple[bool, float]]) -> None:
     begin = time.monotonic()
-    for spins, until in periods(seed, seconds):
+    for spins, until in times:
         while spins and time.monotonic() - begin < until:
             sum(range(1000))
         time.sleep(max(0.0, begin + until - time.monotonic()))
@@ -63,6 +64,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.neighbour", description=__doc__)
     parser.add_argument("--seed", default="0", help="of the random times")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long it lives (default: 60)")
+    parser.add_argument("--never-rests", action="store_true", help="spin all the time")
     parser.add_argument("--parent", type=int, metavar="PID", help="die with this process, which must be the parent")
     arguments = parser.parse_args()
     if arguments.parent:
@@ -73,7 +75,8 @@ def main() -> int:
         child = os.fork()
         if child == 0:
             _die_with(me)
-            _follow(arguments.seed, arguments.seconds)
+            always = [(True, arguments.seconds)]
+            _follow(always if arguments.never_rests else periods(arguments.seed, arguments.seconds))
             os._exit(0)
         children.append(child)
     for child in children:

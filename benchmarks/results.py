@@ -28,7 +28,8 @@ class Results:
             self.append("settings", **settings)
 
     def _read(self, settings: Line) -> None:
-        whole = self.path.read_bytes().rpartition(b"\n")[0]  # a kill may have left half a line
+        found = self.path.read_bytes()
+        whole = found.rpartition(b"\n")[0]  # a kill may have left half a line
         try:
             self.lines = [json.loads(line) for line in whole.splitlines()]
             before = {key: self.lines[0][key] for key in settings} if self.lines else {}
@@ -41,7 +42,7 @@ class Results:
                     f"{self.path}: was measured with {_difference(key, value, now[key])}; "
                     "move the file away, or give another with --results"
                 )
-        if self.lines:
+        if self.lines and not found.endswith(b"\n"):
             self.path.write_bytes(whole + b"\n")
 
     def append(self, kind: str, **fields: Any) -> None:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import random
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks import burner, neighbour, page, script, tools
@@ -82,40 +85,66 @@ def main() -> int:
     parser.add_argument("--truths", metavar="PERCENT,…", type=percentages, default=[0.0, 3.0],
                         help="how much more work the second command does (default: 0,3)")  # fmt: skip
     parser.add_argument("--neighbour", choices=("on", "off", "both"), default="both", help="(default: both)")
+    parser.add_argument("--at-once", metavar="N", type=count, default=1,
+                        help="so many trials at once, each on a CPU of its own (default: 1)")  # fmt: skip
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="of the order and the neighbour (default: 1)")
     arguments = parser.parse_args()
+    if arguments.at_once > len(os.sched_getaffinity(0)):
+        parser.error(f"--at-once {arguments.at_once}: there are {len(os.sched_getaffinity(0))} usable CPUs")
     tools.require()
     settings = {
-        "machine": page.machine(), "budget_s": arguments.budget, "seed": arguments.seed,
+        "machine": page.machine(), "budget_s": arguments.budget, "seed": arguments.seed, "at_once": arguments.at_once,
         "burner_units": burner.UNITS, "versions": tools.versions(),
     }  # fmt: skip
-    results = Results(arguments.results, settings)
+    Results(arguments.results, settings)  # refused here where it has others
     neighbours = list(SCENARIOS) if arguments.neighbour == "both" else [arguments.neighbour]
     planned = list(cells(arguments.trials, neighbours, arguments.truths, arguments.seed))
-    for number, cell in enumerate(planned, start=1):
-        if not results.of("trial", **asdict(cell)):
-            if not results.of("look", neighbour=cell.neighbour):
-                _look(results, cell.neighbour, arguments)
-            _try(results, cell, arguments)
-            print(f"{number}/{len(planned)}  {_told(results.lines[-1])}", flush=True)
+    if arguments.at_once == 1:
+        _measure(planned, settings, arguments)
+    else:
+        with ProcessPoolExecutor(arguments.at_once, get_context("fork")) as processes:
+            numbers = range(arguments.at_once)
+            shares = [[cell for cell in planned if cell.trial % arguments.at_once == number] for number in numbers]
+            measuring = [
+                processes.submit(_measure, share, settings, arguments, cpu)
+                for share, cpu in zip(shares, sorted(os.sched_getaffinity(0)), strict=False)
+            ]
+            for one in measuring:
+                one.result()
+    results = Results(arguments.results, settings)
     wanted = {tuple(asdict(cell).values()) for cell in planned}
     measured = [line for line in results.of("trial") if tuple(line[key] for key in Cell.__annotations__) in wanted]
     page.write(arguments.page, _page(measured, results, arguments))
     return 0
 
 
+def _measure(planned: Sequence[Cell], settings: Line, arguments: argparse.Namespace, cpu: int | None = None) -> None:
+    """Make the trials that are missing, on one CPU if that is given."""
+    if cpu is not None:
+        os.sched_setaffinity(0, {cpu})
+    results = Results(arguments.results, settings)
+    for number, cell in enumerate(planned, start=1):
+        if not results.of("trial", **asdict(cell)):
+            if not results.of("look", neighbour=cell.neighbour, cpu=cpu):
+                _look(results, cell.neighbour, cpu, arguments)
+            _try(results, cell, cpu, arguments)
+            print(f"{number}/{len(planned)}  {_told(results.lines[-1])}", flush=True)
+
+
 def _noise(where: str, seed: str, budget_s: float) -> AbstractContextManager[object]:
     return neighbour.running(seed, tools.patience_s(budget_s)) if where == "on" else nullcontext()
 
 
-def _look(results: Results, where: str, arguments: argparse.Namespace) -> None:
+def _look(results: Results, where: str, cpu: int | None, arguments: argparse.Namespace) -> None:
     """Learn what a run takes in this scenario, so that the number of runs can be fitted to the budget."""
     with tempfile.TemporaryDirectory(prefix="rivals-") as folder, _noise(where, "look", arguments.budget):
-        results.append("look", neighbour=where, **asdict(tools.look(Path(folder), arguments.budget)))
+        results.append(
+            "look", neighbour=where, cpu=cpu, **asdict(tools.look(Path(folder), arguments.budget, tools.command(0.0)))
+        )
 
 
-def _try(results: Results, cell: Cell, arguments: argparse.Namespace) -> None:
-    seen = results.of("look", neighbour=cell.neighbour)[0]
+def _try(results: Results, cell: Cell, cpu: int | None, arguments: argparse.Namespace) -> None:
+    seen = results.of("look", neighbour=cell.neighbour, cpu=cpu)[0]
     cost = tools.Cost(seen["run_s"], seen["pyperf_process_s"])
     # the same times of the neighbour for each tool: none is to have the bad luck
     noise = _noise(cell.neighbour, f"{arguments.seed}:{cell.trial}:{cell.truth}", arguments.budget)
@@ -123,7 +152,7 @@ def _try(results: Results, cell: Cell, arguments: argparse.Namespace) -> None:
         begin = time.monotonic()
         answer: Line
         try:
-            asked = tools.Question(Path(folder), cell.truth / 100, arguments.budget, cost)
+            asked = tools.more_work(Path(folder), cell.truth / 100, arguments.budget, cost)
             answer = {"failure": None, **tools.TOOLS[cell.tool](asked).to_json()}
         except tools.ToolFailed as error:
             answer = {"failure": str(error), "readings": [], "times": []}
@@ -169,7 +198,7 @@ def _half_width(low: float | None, high: float | None) -> float:
     return math.inf if low is None or high is None else (high - low) / 2 / (high * low) ** 0.5
 
 
-def _width(width: float) -> str:
+def shown_width(width: float) -> str:
     return f"±{width:.1%}" if width < math.inf else "no interval"
 
 
@@ -180,7 +209,8 @@ def _page(measured: Sequence[Line], results: Results, arguments: argparse.Namesp
         page.heading("Beside hyperfine and pyperf", QUESTION, measured, settings["machine"]),
         HOW.format(
             budget=arguments.budget, on=neighbour.ON_S, off=neighbour.OFF_S,
-            warmup=tools.WARMUP_STEPS, steps=burner.STEPS, **versions,
+            start=tools.KIT_START_S, warmup=tools.WARMUP_STEPS, steps=burner.STEPS,
+            at_once=_at_once(settings["at_once"]), **versions,
         ),
         _runs(results),
     ]  # fmt: skip
@@ -202,11 +232,12 @@ QUESTION = (
 HOW = """## How
 
 Both commands are `benchmarks/burner.py`, pure CPU work in one thread; the second has more of it. Each tool gets
-{budget:g} s per trial: the kit as `--budget`, hyperfine {hyperfine} and pyperf {pyperf} as the number of runs and
-processes that took so long in one look beforehand, in the same scenario. All else is as the tools have it by default,
-but hyperfine also gets `--shell=none` and a warm-up run. The tools take turns in random order. The neighbour
-(`benchmarks/neighbour.py`) spins on all CPUs for {on:g} s and rests for {off:g} s on average, at random; within a trial
-each tool meets the same one.
+{budget:g} s per trial: the kit as `--budget`, less {start:g} s for its own start, hyperfine {hyperfine} and pyperf
+{pyperf} as the number of runs and processes that took so long in one look beforehand, in the same scenario. All else is
+as the tools have it by default, but hyperfine also gets `--shell=none` and a warm-up run. The tools take turns, in
+random order{at_once}. The neighbour (`benchmarks/neighbour.py`) spins on all CPUs that a trial has for {on:g} s and
+rests for {off:g} s on average, at random; within a trial each tool meets the same one. Where the kit's first blocks
+take so long that its budget has no room for an interval, it says so and gives no verdict: that counts as nothing found.
 
 How the answers are read:
 
@@ -223,15 +254,20 @@ How the answers are read:
 speedup; one of 1 sigma is no 95% interval."""
 
 
+def _at_once(number: int) -> str:
+    return "" if number == 1 else f", {number} trials at once, each on a CPU of its own"
+
+
 def _runs(results: Results) -> str:
     budget_s = results.lines[0]["budget_s"]
     said = []
     for seen in results.of("look"):
         cost = tools.Cost(seen["run_s"], seen["pyperf_process_s"])
+        where = "" if seen["cpu"] is None else f" on CPU {seen['cpu']}"
         said.append(
-            f"With {SCENARIOS[seen['neighbour']]}, one run took {seen['run_s']:.3f} s, so for each command hyperfine "
-            f"makes {cost.hyperfine_runs(budget_s)} runs and pyperf starts {cost.pyperf_processes(budget_s)} processes "
-            f"of {tools.PYPERF_VALUES} values."
+            f"With {SCENARIOS[seen['neighbour']]}{where}, one run took {seen['run_s']:.3f} s, so for each command "
+            f"hyperfine makes {cost.hyperfine_runs(budget_s)} runs and pyperf starts {cost.pyperf_processes(budget_s)} "
+            f"processes of {tools.PYPERF_VALUES} values."
         )
     return "\n".join(said)
 
@@ -260,7 +296,7 @@ def _section(where: str, truth: float, found: Sequence[Row]) -> list[str]:
         else:  # the others have no words for it
             shown = [f"{row.count(EXCLUDED)} of {trials}" if row.name == "envkit" else "-"]
         used = f"{statistics.fmean(row.seconds):.1f} s"
-        lines.append([row.name, page.share(row.count(WRONG), trials), *shown, _width(row.width), used])
+        lines.append([row.name, page.share(row.count(WRONG), trials), *shown, shown_width(row.width), used])
     return [title, page.table(header, lines, numbers_from=1), "\n".join(_against(found, truth))]
 
 
@@ -277,9 +313,8 @@ def _against(found: Sequence[Row], truth: float) -> list[str]:
         if truth and right > ours.count(FOUND):
             behind.append(f"{row.name} found it more often ({right} times, and the kit {ours.count(FOUND)})")
         if row.width < ours.width:
-            behind.append(
-                f"{row.name}'s intervals are narrower ({_width(row.width)}, and the kit: {_width(ours.width)})"
-            )
+            both = f"{shown_width(row.width)}, and the kit: {shown_width(ours.width)}"
+            behind.append(f"{row.name}'s intervals are narrower ({both})")
     return ["Where the kit is behind:", "", *(f"- {text}" for text in behind)] if behind else []
 
 

@@ -6,6 +6,7 @@ Each run is one ``runner calibrate`` on the real workload, with fresh processes,
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import sys
 import time
@@ -17,6 +18,7 @@ from benchmarks.results import Line, Results
 from runner import record
 from runner.arguments import count, duration
 from runner.statistics.interval import FASTER, SLOWER
+from runner.summary import summarise
 
 RUNS, BUDGET_S = 20, 240.0
 
@@ -35,11 +37,15 @@ def main() -> int:
     for run in range(arguments.runs):
         if not results.of("run", run=run):
             begin = time.monotonic()
-            found = _calibrate(arguments.results.with_suffix("") / f"{run:02}", arguments)
+            found = _calibrate(_folder(arguments.results, run), arguments)
             results.append("run", run=run, duration_s=round(time.monotonic() - begin, 1), **found)
             print(f"{run + 1}/{arguments.runs}  {_told(results.lines[-1])}", flush=True)
     page.write(arguments.page, _page(results.of("run")[: arguments.runs], results))
     return 0
+
+
+def _folder(results: Path, run: int) -> Path:
+    return results.with_suffix("") / f"{run:02}"
 
 
 def _calibrate(folder: Path, arguments: argparse.Namespace) -> Line:
@@ -86,6 +92,7 @@ def _page(runs: Sequence[Line], results: Results) -> list[str]:
         HOW.format(budget=settings["budget_s"], steps=f" --steps {steps}" if (steps := settings["steps"]) else ""),
         "## What came out",
         "\n".join(f"- {name}: {value}" for name, value in _counts(runs)),
+        _floor([_folder(results.path, line["run"]) for line in runs], settings["budget_s"]),
         page.table(header, rows, numbers_from=2),
     ]
 
@@ -96,6 +103,28 @@ HOW = """## How
 
 Each run is `runner calibrate --budget {budget:g}s{steps}`: the CNN in fresh processes, in blocks of two in
 random order, with the same looks and the same interval as every `runner bench`."""
+
+
+def _floor(folders: Sequence[Path], budget_s: float) -> str:
+    """What no right interval can be narrower than, by the noise and the cost of the blocks of these records."""
+    found = [summarise(record.read(folder)) for folder in folders if record.is_begun(folder)]
+    deviations = [one.comparisons[0].deviation for one in found if one.comparisons[0].deviation]
+    if not deviations:
+        return ""
+    deviation, block_s = statistics.median(deviations), statistics.median(one.seconds_per_block for one in found)
+    fit = budget_s / block_s
+    steps = statistics.median(one.measured[0].step_s for one in found)
+    return FLOOR.format(
+        steps=1000 * steps, deviation=deviation, block=block_s, budget=budget_s, fit=fit,
+        floor=1.96 * deviation / math.sqrt(fit),
+    )  # fmt: skip
+
+
+FLOOR = """The host: a step of the baseline took {steps:.0f} ms (median of the runs).
+
+The floor: a block's log ratio has a standard deviation of {deviation:.1%} and a block takes {block:.1f} s (medians), so
+{budget:g} s have room for {fit:.0f} if nothing else takes time, and an interval of 95% is then ±{floor:.1%}. Where that
+deviation comes from, and why longer samples don't help, is in [designs.md](designs.md)."""
 
 
 def _counts(runs: Sequence[Line]) -> list[tuple[str, str]]:

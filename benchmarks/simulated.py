@@ -12,6 +12,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -32,11 +33,12 @@ from runner.statistics.power import POWER, blocks_needed
 from runner.statistics.sequential import at_end, design
 
 RUNS = 2000
-PLANNED = (8, 13, 30)  # a short run, a default one on a slow machine, and a longer one
+PLANNED = (8, 13, 45)  # a short run, one on a slow machine, and about what the usual budget has room for
 EFFECTS = (0.0, 0.01, 0.02, 0.05, 0.20)
 STEPS = 40
 STEP_S = 0.025
 EXCLUDED = "no difference larger"
+COVERAGE = ("noise", "planted", "covers", "claimed", "wrongly excluded", "bootstrap covers", "blocks used")
 # Standard deviation of what differs between two processes.
 BETWEEN = 0.03
 # What plans were made for; the finest only where it does not take thousands of blocks.
@@ -211,26 +213,21 @@ def _percent(share: float) -> str:
     return f"{share:.1%}"
 
 
-def _coverage_table(runs: int, planned: int) -> str:
+def _coverage(planned: int, name: str, runs: int) -> list[list[str]]:
+    """The rows of one kind of noise, in which everything is the same but the effect."""
     rows = []
-    for name, noise in NOISES.items():
-        for effect in EFFECTS:
-            seen = rates(noise, effect, runs, planned, with_bootstrap=True)
-            print(f"{planned} blocks, {name}, {effect:.0%}: {seen}", file=sys.stderr, flush=True)
-            shares = (seen.covered, seen.claimed, seen.excluded, seen.bootstrap_covered or 0)
-            rows.append([name, f"{effect:.0%}", *map(_percent, shares), f"{seen.blocks:.1f}"])
-    header = ("noise", "planted", "covers", "claimed", "wrongly excluded", "bootstrap covers", "blocks used")
-    return page.table(header, rows, 2)
+    for effect in EFFECTS:
+        seen = rates(NOISES[name], effect, runs, planned, with_bootstrap=True)
+        print(f"{planned} blocks, {name}, {effect:.0%}: {seen}", file=sys.stderr, flush=True)
+        shares = (seen.covered, seen.claimed, seen.excluded, seen.bootstrap_covered or 0)
+        rows.append([name, f"{effect:.0%}", *map(_percent, shares), f"{seen.blocks:.1f}"])
+    return rows
 
 
-def _power_table(runs: int) -> str:
-    rows = []
-    for name, noise in NOISES.items():
-        for difference in TO_FIND.get(name, TO_FIND_IN_OTHERS):
-            found, named = power(noise, difference, runs)
-            print(f"{name}, to find {difference:.0%}: {found}, {named} blocks", file=sys.stderr, flush=True)
-            rows.append([name, f"{difference:.0%}", f"{named:.0f}", _percent(found)])
-    return page.table(("noise", "to find", "blocks named (median)", "found"), rows, 2)
+def _power(name: str, difference: float, runs: int) -> list[str]:
+    found, named = power(NOISES[name], difference, runs)
+    print(f"{name}, to find {difference:.0%}: {found}, {named} blocks", file=sys.stderr, flush=True)
+    return [name, f"{difference:.0%}", f"{named:.0f}", _percent(found)]
 
 
 def _options() -> argparse.Namespace:
@@ -249,14 +246,25 @@ def main() -> int:
         f"Each line is {options.runs:,} simulated runs; by chance alone a share of 5% or 95% is off by up to "
         f"{2 * error:.1%} (two standard deviations).\n\n{ABOUT}",
     ]
-    for planned in PLANNED:
-        parts += [f"## Runs of at most {planned} blocks", _coverage_table(options.runs, planned)]
-    promise = f"promises that the blocks it names find the difference {POWER:.0%} of the time"
-    parts += [
-        "## What `runner plan` promises",
-        f"It looks at {PILOT_BLOCKS} blocks and {promise}. Each run has a pilot of its own.",
-        _power_table(options.runs),
-    ]
+    with ProcessPoolExecutor() as processes:
+        lines = {
+            planned: [processes.submit(_coverage, planned, name, options.runs) for name in NOISES]
+            for planned in reversed(PLANNED)  # the longest first
+        }
+        powers = [
+            processes.submit(_power, name, difference, options.runs)
+            for name in NOISES
+            for difference in TO_FIND.get(name, TO_FIND_IN_OTHERS)
+        ]
+        for planned in PLANNED:
+            rows = [row for of_noise in lines[planned] for row in of_noise.result()]
+            parts += [f"## Runs of at most {planned} blocks", page.table(COVERAGE, rows, 2)]
+        promise = f"promises that the blocks it names find the difference {POWER:.0%} of the time"
+        parts += [
+            "## What `runner plan` promises",
+            f"It looks at {PILOT_BLOCKS} blocks and {promise}. Each run has a pilot of its own.",
+            page.table(("noise", "to find", "blocks named (median)", "found"), [one.result() for one in powers], 2),
+        ]
     page.write(options.page, parts)
     return 0
 

@@ -1,6 +1,6 @@
-"""The three tools that are compared, each asked the same: is the command with WORK=1+extra slower than with WORK=1?
+"""The three tools that are compared, each asked the same: which of two commands is faster?
 
-Each is used as its documentation says, on the same burner, and its answer is read as its users read it:
+Each is used as its documentation says, on the same commands, and its answer is read as its users read it:
 
 envkit     the verdict in its JSON, and the interval beside it.
 hyperfine  has no verdict. It prints ``1.05 ± 0.02 times faster``, the ratio of two means and its standard deviation (of
@@ -41,6 +41,10 @@ WARMUP_STEPS = 2
 PYPERF_WARMUPS, PYPERF_VALUES = 1, 3
 HYPERFINE_WARMUPS = 1
 HYPERFINE_SIGMAS = (1, 2)
+# The kit's budget is for its workers: it takes about so long to start, and to look at what it starts, besides.
+KIT_START_S = 1.0
+# What the kit says where its first blocks took so long that the budget has no room for an interval.
+TOO_SHORT = "refused: the budget is too short"
 
 
 class ToolFailed(Exception):
@@ -66,10 +70,16 @@ class Cost:
 
 @dataclass(frozen=True)
 class Question:
-    """``extra`` is the share of work that the second command does more. ``folder`` is empty."""
+    """Two commands, and ``kit``, what ``runner bench`` is given to measure the same; ``variables`` are for all of them.
+
+    ``folder`` is for what the tools write, ``cost`` what one run of the first command takes.
+    """
 
     folder: Path
-    extra: float
+    first: list[str]
+    second: list[str]
+    kit: list[str]
+    variables: dict[str, str]
     budget_s: float
     cost: Cost
 
@@ -128,44 +138,55 @@ def versions() -> dict[str, str]:
     return {"hyperfine": said.split()[-1], "pyperf": version("pyperf")}
 
 
-def look(folder: Path, seconds: float) -> Cost:
-    """Run the burner for so long and pyperf once, to know how many runs fit into a budget."""
+def look(folder: Path, seconds: float, command: list[str]) -> Cost:
+    """Run ``command`` for so long and pyperf once, to know how many runs fit into a budget."""
     begin = time.monotonic()
     runs = 0
     while runs < 2 or time.monotonic() - begin < seconds:
-        subprocess.run(command(0.0), check=True)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         runs += 1
     run_s = (time.monotonic() - begin) / runs
     begin = time.monotonic()
-    _pyperf_command(folder / "look.json", 0.0, 1, patience_s(seconds))
+    _pyperf_command(folder / "look.json", command, 1, patience_s(seconds))
     whole = time.monotonic() - begin
     return Cost(run_s, max(0.0, whole - (PYPERF_WARMUPS + PYPERF_VALUES) * fmean(_pyperf_values(folder / "look.json"))))
 
 
-def envkit(question: Question) -> Answer:
-    wrapper = question.folder / "python"
+def more_work(folder: Path, extra: float, budget_s: float, cost: Cost) -> Question:
+    """Is the burner with WORK=1+extra slower than with WORK=1?"""
+    wrapper = folder / "python"
     wrapper.write_text(f'#!/bin/sh\nexec {shlex.join(python())} "$@"\n')
     wrapper.chmod(0o755)
-    profile = question.folder / "more-work.yaml"
+    profile = folder / "more-work.yaml"
     profile.write_text(
         "name: more-work\ntitle: The burner, with more work\nwhy:\n  reason: A difference that is known.\n"
-        f'  source: benchmarks/tools.py\nenv:\n  WORK: "{_work(question.extra)}"\n'
+        f'  source: benchmarks/tools.py\nenv:\n  WORK: "{_work(extra)}"\n'
     )
+    kit = [
+        str(profile), "--python", str(wrapper), "--data", "synthetic",
+        "--warmup-steps", str(WARMUP_STEPS), "--steps", str(burner.STEPS - WARMUP_STEPS),
+    ]  # fmt: skip
+    # The baseline sets nothing, so what it has to do is inherited.
+    return Question(folder, command(0.0), command(extra), kit, {"WORK": _work(0.0)}, budget_s, cost)
+
+
+def envkit(question: Question) -> Answer:
     record = question.folder / "run"
-    printed = _run(
-        [
-            sys.executable, "-m", "runner", "bench", str(profile), "--python", str(wrapper), "--data", "synthetic",
-            "--warmup-steps", str(WARMUP_STEPS), "--steps", str(burner.STEPS - WARMUP_STEPS),
-            "--budget", f"{question.budget_s:g}s", "--json", "--output", str(record),
-        ],
-        question,
-    )  # fmt: skip
-    found = json.loads(printed)["comparisons"][0]
+    workers_s = max(0.1, question.budget_s - KIT_START_S)
+    options = ["--budget", f"{workers_s:g}s", "--json", "--output", str(record)]
+    try:
+        printed = _run([sys.executable, "-m", "runner", "bench", *question.kit, *options], question)
+    except ToolFailed as error:
+        if "is too short: an interval takes" not in str(error):
+            raise
+        return Answer([Reading("envkit", TOO_SHORT, None, None)], [[], []])  # the machine was too slow for it
+    document = json.loads(printed)
+    found = document["comparisons"][0]
     interval = found["speedup"] or {"low": None, "high": None}
     events = [json.loads(line) for line in (record / FILE_NAME).read_text().splitlines()]
     times = [
         [event["seconds"] for event in events if event["event"] == "sample" and event["arm"] == arm]
-        for arm in ("baseline", "more-work")
+        for arm in (document["reference"], found["arm"])
     ]
     return Answer([Reading("envkit", found["verdict"], interval["low"], interval["high"])], times)
 
@@ -176,7 +197,7 @@ def hyperfine(question: Question) -> Answer:
     _run(
         [
             "hyperfine", "--shell=none", "--warmup", str(HYPERFINE_WARMUPS), "--runs", str(runs),
-            "--export-json", str(exported), *(shlex.join(command(extra)) for extra in (0.0, question.extra)),
+            "--export-json", str(exported), shlex.join(question.first), shlex.join(question.second),
         ],
         question,
     )  # fmt: skip
@@ -205,8 +226,8 @@ def hyperfine_reading(ratio: float, deviation: float, sigmas: int) -> Reading:
 def pyperf(question: Question) -> Answer:
     processes = question.cost.pyperf_processes(question.budget_s)
     paths = [question.folder / "first.json", question.folder / "second.json"]
-    for path, extra in zip(paths, (0.0, question.extra), strict=True):
-        _pyperf_command(path, extra, processes, patience_s(question.budget_s))
+    for path, argv in zip(paths, (question.first, question.second), strict=True):
+        _pyperf_command(path, argv, processes, patience_s(question.budget_s))
     said = _run([sys.executable, "-m", "pyperf", "compare_to", *map(str, paths)], question)
     times = [_pyperf_values(path) for path in paths]
     return Answer([Reading("pyperf", pyperf_verdict(said), *t_interval(*times))], times)
@@ -236,12 +257,12 @@ def t_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, 
     return 1 / shares[0], 1 / shares[1]
 
 
-def _pyperf_command(path: Path, extra: float, processes: int, timeout_s: float) -> None:
+def _pyperf_command(path: Path, command: list[str], processes: int, timeout_s: float) -> None:
     _checked(
         [
             sys.executable, "-m", "pyperf", "command", "--quiet", "--processes", str(processes), "--loops", "1",
             "--warmups", str(PYPERF_WARMUPS), "--values", str(PYPERF_VALUES), "--output", str(path), "--",
-            *command(extra),
+            *command,
         ],
         timeout_s,
         {},
@@ -255,10 +276,8 @@ def _pyperf_values(path: Path) -> list[float]:
 
 
 def _run(argv: list[str], question: Question) -> str:
-    # A TMPDIR of its own, as the runner lets one measurement at a time into each. The baseline sets nothing, so what it
-    # has to do is inherited.
-    variables = {"TMPDIR": str(question.folder), "WORK": _work(0.0)}
-    return _checked(argv, patience_s(question.budget_s), variables)
+    # A TMPDIR of its own, as the runner lets one measurement at a time into each.
+    return _checked(argv, patience_s(question.budget_s), {"TMPDIR": str(question.folder), **question.variables})
 
 
 def _checked(argv: list[str], timeout_s: float, variables: dict[str, str]) -> str:

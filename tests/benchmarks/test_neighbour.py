@@ -57,6 +57,7 @@ def test_ends_when_whoever_started_it_is_killed():
     until(lambda: all(map(gone, [process, *spinning])))
 
 
-def test_ends_by_itself():
-    arguments = [sys.executable, "-m", "benchmarks.neighbour", "--seconds", "0.1"]
+@pytest.mark.parametrize("rests", [(), ("--never-rests",)])
+def test_ends_by_itself(rests):
+    arguments = [sys.executable, "-m", "benchmarks.neighbour", "--seconds", "0.1", *rests]
     assert subprocess.run(arguments, check=False).returncode == 0

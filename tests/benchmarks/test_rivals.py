@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
+from dataclasses import replace
 
 import pytest
 from scipy import stats
 
 from benchmarks import rivals, tools
-from benchmarks.tools import Answer, Cost, Question, Reading, ToolFailed
+from benchmarks.tools import Answer, Cost, Reading, ToolFailed
 from runner.errors import InputError
 
 COST = Cost(run_s=0.25, pyperf_process_s=0.5)
@@ -97,7 +99,7 @@ def question(tmp_path, monkeypatch):
     """A question with little work, so that it is answered at once: the second command does eight times as much."""
     monkeypatch.setattr(tools, "WORK", 0.05)
     monkeypatch.setattr(tools, "PYPERF_VALUES", 2)
-    return Question(tmp_path, 7.0, 8.0, COST)
+    return tools.more_work(tmp_path, 7.0, 8.0, COST)
 
 
 def test_the_kit_is_asked(question):
@@ -105,6 +107,12 @@ def test_the_kit_is_asked(question):
     assert [reading.name for reading in answer.readings] == ["envkit"]
     assert len(answer.times[0]) == len(answer.times[1]) > 0
     assert all(second > 2 * first for first, second in zip(*answer.times, strict=True))
+
+
+def test_where_the_kit_has_no_time_for_an_answer_that_counts(question):
+    answer = tools.envkit(replace(question, budget_s=0.1))
+    assert [reading.verdict for reading in answer.readings] == [tools.TOO_SHORT]
+    assert rivals.outcome(tools.TOO_SHORT, 3) == "missed"
 
 
 @pytest.mark.skipif(shutil.which("hyperfine") is None, reason="hyperfine is not installed")
@@ -115,15 +123,14 @@ def test_hyperfine_is_asked(question):
 
 
 def test_pyperf_is_asked(question):
-    answer = tools.pyperf(Question(question.folder, question.extra, 0.1, COST))
+    answer = tools.pyperf(replace(question, budget_s=0.1))
     assert [len(times) for times in answer.times] == [4, 4]
     assert sum(answer.times[1]) > sum(answer.times[0])
 
 
 def test_a_tool_that_fails_says_why(question, monkeypatch):
-    monkeypatch.setattr(tools, "python", lambda: ["false"])
     with pytest.raises(ToolFailed, match="exit status"):
-        tools.pyperf(Question(question.folder, 0.0, 0.1, COST))
+        tools.pyperf(replace(question, first=["false"], budget_s=0.1))
 
 
 def test_a_missing_rival_is_refused_with_how_to_get_it(monkeypatch):
@@ -145,7 +152,7 @@ def pretended(monkeypatch):
     })  # fmt: skip
     monkeypatch.setattr(tools, "require", lambda: None)
     monkeypatch.setattr(tools, "versions", lambda: {"hyperfine": "1", "pyperf": "2"})
-    monkeypatch.setattr(tools, "look", lambda folder, seconds: COST)
+    monkeypatch.setattr(tools, "look", lambda folder, seconds, command: COST)
 
 
 def cells(page: str, section: str, tool: str) -> list[str]:
@@ -197,6 +204,20 @@ def test_each_tool_meets_the_same_neighbour(pretended, benchmark_script, monkeyp
     benchmark_script(rivals, "--trials", 2, *options)
     assert seeds.pop(0) == "look"
     assert seeds[0] == seeds[1] != seeds[2] == seeds[3]
+
+
+def test_trials_on_cpus_of_their_own(pretended, benchmark_script, tmp_path):
+    options = ["--neighbour", "off", "--truths", 3, "--results", tmp_path / "r.jsonl", "--page", tmp_path / "page.md"]
+    cpus = len(os.sched_getaffinity(0))
+    result = benchmark_script(rivals, "--at-once", cpus + 1, *options)
+    assert result.returncode == 2
+    assert result.stderr.splitlines()[-1].endswith(f"--at-once {cpus + 1}: there are {cpus} usable CPUs")
+    if cpus > 1:
+        assert benchmark_script(rivals, "--trials", 4, "--at-once", 2, *options).returncode == 0
+        page = (tmp_path / "page.md").read_text()
+        assert "2 trials at once, each on a CPU of its own" in page
+        assert cells(page, "All together", "pyperf")[2] == "4 of 4"
+    assert len(os.sched_getaffinity(0)) == cpus  # this process was bound to none of them
 
 
 def test_nonsense_for_truths_is_refused(benchmark_script):

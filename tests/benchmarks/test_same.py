@@ -28,7 +28,9 @@ def test_runs_calibrate_and_keeps_its_record(paths, workers, benchmark_script, t
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.startswith("1/1  ")
     assert (tmp_path / "s" / "00" / FILE_NAME).exists()
-    assert "of 1 (" in (tmp_path / "page.md").read_text()
+    text = (tmp_path / "page.md").read_text()
+    assert "of 1 (" in text
+    assert "The floor: a block's log ratio has a standard deviation of " in text
 
 
 def test_a_run_that_fails_ends_it_with_one_line(paths, workers, benchmark_script):

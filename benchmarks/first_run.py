@@ -1,0 +1,118 @@
+"""The first command on a fresh clone, ``make bench PROFILE=intel-omp``: how long it takes, and whether it answers.
+
+Alone on the machine, and beside a neighbour that spins on all CPUs from the beginning to the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from benchmarks import neighbour, page, script
+from benchmarks.results import Line, Results
+from runner import record
+from runner.engines.base import PROJECT
+from runner.errors import MEASURED, InputError
+
+PROFILE = "intel-omp"
+PATIENCE_S = 1800.0
+CASES = {"alone": "alone", "spinning": "beside a neighbour that spins on all CPUs all the time"}
+
+
+def main() -> int:
+    parser = script.parser("first_run", __doc__ or "", "first-run")
+    arguments = parser.parse_args()
+    results = Results(arguments.results, {"machine": page.machine(), "commit": _commit()})
+    for case in CASES:
+        if not results.of("run", case=case):
+            with tempfile.TemporaryDirectory(prefix="first-run-") as folder, _neighbour(case):
+                results.append("run", case=case, **_first_run(Path(folder) / "clone"))
+            print(_told(results.lines[-1]), flush=True)
+    page.write(arguments.page, _page(results))
+    return 0
+
+
+def _commit() -> str:
+    """What a clone has: changes that are not committed are not in it."""
+    return _git("rev-parse", "--short", "HEAD")
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=PROJECT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise InputError(f"git {arguments[0]}: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def _neighbour(case: str) -> AbstractContextManager[object]:
+    return neighbour.running(case, PATIENCE_S, rests=False) if case == "spinning" else contextlib.nullcontext()
+
+
+def _first_run(clone: Path) -> Line:
+    """Clone, run the command, and return what was seen; times are in seconds since it was started."""
+    _git("clone", "--quiet", str(PROJECT), str(clone))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    begin = time.time()
+    command = ["make", "bench", f"PROFILE={PROFILE}"]
+    ended = subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, check=False)
+    total_s = time.time() - begin
+    if ended.returncode != MEASURED:
+        raise InputError(f"make bench: ended with exit status {ended.returncode}: {ended.stderr.strip()[-200:]}")
+    (folder,) = (clone / "results").iterdir()
+    found = script.runner("report", folder, what=str(folder))["comparisons"][0]
+    return {**times(record.read(folder), begin), "total_s": total_s, **found["speedup"], "verdict": found["verdict"]}
+
+
+def times(events: Sequence[record.Event], begin: float) -> Line:
+    """When the first worker started, and how much later there was a first ratio (seconds); milliseconds of a step."""
+    first = next(event for event in events if event["event"] == "warmed")
+    started = first["time"] - first["worker_seconds"]
+    samples = [event for event in events if event["event"] == "sample"]
+    ratio = max(event["time"] for event in samples if event["block"] == 0)
+    reference = [event for event in samples if event["arm"] == samples[0]["arm"]]
+    step_s = [event["seconds"] / len(event["step_s"]) for event in reference]
+    return {
+        "setup_s": started - begin,
+        "first_ratio_s": ratio - started,
+        "step_ms": 1000 * sorted(step_s)[len(step_s) // 2],
+    }
+
+
+def _interval(line: Line) -> str:
+    return f"{line['ratio']:.3f} ({line['low']:.3f} to {line['high']:.3f})"
+
+
+def _told(line: Line) -> str:
+    return f"{CASES[line['case']]}: {line['verdict']}, {_interval(line)}, {line['total_s']:.0f} s"
+
+
+def _page(results: Results) -> list[str]:
+    header = ("", "set-up", "first ratio after", "all", "ms/step", "blocks", "speedup (95% interval)", "verdict")
+    rows = [
+        [CASES[line["case"]], f"{line['setup_s']:.0f} s", f"{line['first_ratio_s']:.0f} s", f"{line['total_s']:.0f} s",
+         f"{line['step_ms']:.0f}", str(line["blocks"]), _interval(line), line["verdict"]]
+        for line in results.of("run")
+    ]  # fmt: skip
+    settings = results.lines[0]
+    return [
+        page.heading("The first command", (__doc__ or "").strip(), results.of("run"), settings["machine"]),
+        HOW.format(commit=settings["commit"]),
+        page.table(header, rows, 1),
+    ]
+
+
+HOW = f"""Each line is one clone of {{commit}} in a new folder, and `make bench PROFILE={PROFILE}` in it, as it stands
+in the README. Wheels and data were in their caches. *Set-up* is all until the first worker starts: `.venv` is made,
+wheels are installed, data are found, profiles are looked at. *First ratio after* counts from then until the first
+number is on the screen. *ms/step* is the baseline's median."""
+
+
+if __name__ == "__main__":
+    sys.exit(script.run("first_run", main))

@@ -1,0 +1,130 @@
+"""This kit, hyperfine and pyperf on the CNN itself: is it faster under glibc-retain, and by how much?
+
+Nothing is planted here: the tools' answers are held against each other, and their intervals, for the same time.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import page, rivals, script, tools
+from benchmarks.results import Line, Results
+from runner import dataset, profile
+from runner.arguments import count, duration
+from runner.statistics.interval import FASTER
+
+PROFILE = "glibc-retain"
+BUDGET_S = 60.0
+TRIALS = 10
+# What hyperfine and pyperf time, from the start of the process to its end; so few that a minute has several runs.
+STEPS = 40
+
+
+def main() -> int:
+    parser = script.parser("rivals_cnn", __doc__ or "", "rivals-cnn")
+    parser.add_argument("--trials", metavar="N", type=count, default=TRIALS, help=f"of each tool (default: {TRIALS})")
+    parser.add_argument("--budget", metavar="TIME", type=duration, default=BUDGET_S,
+                        help=f"of each tool and trial (default: {BUDGET_S:g}s)")  # fmt: skip
+    parser.add_argument("--seed", metavar="N", type=int, default=1, help="of the order (default: 1)")
+    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
+    arguments = parser.parse_args()
+    tools.require()
+    data = dataset.find(arguments.data, print).location
+    settings = {"machine": page.machine(), "budget_s": arguments.budget, "versions": tools.versions()}
+    results = Results(arguments.results, settings)
+    if not results.of("look"):
+        with tempfile.TemporaryDirectory(prefix="rivals-") as folder:
+            seen = tools.look(Path(folder), arguments.budget / 4, training(data))
+        results.append("look", run_s=seen.run_s, pyperf_process_s=seen.pyperf_process_s)
+    for trial in range(arguments.trials):
+        for tool in random.Random(f"{arguments.seed}:{trial}").sample([*tools.TOOLS], len(tools.TOOLS)):
+            if not results.of("trial", trial=trial, tool=tool):
+                _try(results, trial, tool, arguments.budget, data)
+                print(f"{trial + 1}/{arguments.trials}  {_told(results.lines[-1])}", flush=True)
+    page.write(arguments.page, _page(results, arguments.trials))
+    return 0
+
+
+def training(data: str) -> list[str]:
+    """The command that trains so many steps, without anything set."""
+    length = ["--warmup-steps", "0", "--steps", str(STEPS)]
+    return [sys.executable, "-m", "runner.worker", "train", "--workload", "cnn", "--data", data, *length]
+
+
+def question(folder: Path, data: str, budget_s: float, cost: tools.Cost) -> tools.Question:
+    """Is the training faster with the variables of the profile?"""
+    assignments = [f"{name}={value}" for name, value in profile.load(PROFILE).env.items()]
+    kit = [PROFILE, "--data", data]
+    return tools.Question(folder, training(data), ["env", *assignments, *training(data)], kit, {}, budget_s, cost)
+
+
+def _try(results: Results, trial: int, tool: str, budget_s: float, data: str) -> None:
+    seen = results.of("look")[0]
+    cost = tools.Cost(seen["run_s"], seen["pyperf_process_s"])
+    with tempfile.TemporaryDirectory(prefix="rivals-") as folder:
+        begin = time.monotonic()
+        answer: Line
+        try:
+            answer = {"failure": None, **tools.TOOLS[tool](question(Path(folder), data, budget_s, cost)).to_json()}
+        except tools.ToolFailed as error:
+            answer = {"failure": str(error), "readings": [], "times": []}
+        results.append("trial", trial=trial, tool=tool, seconds=round(time.monotonic() - begin, 2), **answer)
+
+
+def _told(line: Line) -> str:
+    said = line["failure"] or "; ".join(f"{one['name']}: {one['verdict']} ({_shown(one)})" for one in line["readings"])
+    return f"{line['seconds']:.1f} s: {said}"
+
+
+def _shown(reading: Line) -> str:
+    return "no interval" if reading["low"] is None else f"{reading['low']:.3f} to {reading['high']:.3f}"
+
+
+def _page(results: Results, trials: int) -> list[str]:
+    lines = [line for line in results.of("trial") if line["trial"] < trials]
+    answered = [{**line, "truth": 0.0} for line in lines if not line["failure"]]
+    rows = []
+    for row in rivals.rows(answered):
+        readings = [one for line in answered for one in line["readings"] if one["name"] == row.name]
+        middles = [(one["low"] * one["high"]) ** 0.5 for one in readings if one["low"] is not None]
+        faster = sum(one["verdict"] == FASTER for one in readings)
+        rows.append([
+            row.name, f"{faster} of {len(readings)}", f"{statistics.median(middles):.3f}" if middles else "-",
+            f"{min(middles):.3f} to {max(middles):.3f}" if middles else "-", rivals.shown_width(row.width),
+            f"{statistics.fmean(row.seconds):.0f} s",
+        ])  # fmt: skip
+    header = ("tool", "said faster", "speedup (median)", "from trial to trial", "width", "mean time used")
+    settings, cost = results.lines[0], results.of("look")[0]
+    how = HOW.format(budget=settings["budget_s"], run_s=cost["run_s"], **settings["versions"])
+    return [
+        page.heading("Beside hyperfine and pyperf, on the CNN", (__doc__ or "").strip(), lines, settings["machine"]),
+        how,
+        page.table(header, rows, 1),
+        _every_trial(lines),
+    ]
+
+
+def _every_trial(lines: Sequence[Line]) -> str:
+    rows = [
+        [str(line["trial"] + 1), one["name"], one["verdict"], _shown(one)]
+        for line in lines
+        for one in line["readings"] or [{"name": line["tool"], "verdict": line["failure"], "low": None}]
+    ]
+    return page.table(("trial", "tool", "verdict", "interval"), rows)
+
+
+HOW = f"""Each tool gets {{budget:g}} s per trial, in turns in random order. hyperfine {{hyperfine}} and pyperf
+{{pyperf}} time a process that trains {STEPS} steps, as their users would: from its start to its end, so that importing
+torch counts, which no profile changes much. One took {{run_s:.1f}} s. The kit gets `runner bench {PROFILE} --budget`
+with {tools.KIT_START_S:g} s less, for its own start. [rivals.md](rivals.md) says how answers are read. The speedup is
+the middle of each tool's interval."""
+
+
+if __name__ == "__main__":
+    sys.exit(script.run("rivals_cnn", main))
