@@ -1,4 +1,4 @@
-"""A command that burns a fixed amount of CPU time in one thread, about 0.2 s, times the variable WORK (1 if not set).
+"""A command that burns a fixed amount of CPU time in one thread, about 0.1 s, times the variable WORK (1 if not set).
 
 ``python burner.py`` is the command. ``python burner.py -m runner.worker …`` does the same work, but answers as the
 kit's worker does, for ``runner bench --python``: it is that worker, with this work in the place of the training job.
@@ -17,7 +17,7 @@ from pathlib import Path
 
 STEPS = 20
 # Pieces of work in a step; enough for WORK=1.001 to be told from 1.
-UNITS = 1000
+UNITS = 600
 BLOCK = bytes(4096)
 # What inspect says in the place of torch's version: there is none, and the runner wants one.
 NO_TORCH = "none (burner)"
@@ -62,7 +62,7 @@ class Training:
 def worker(arguments: list[str], work: float) -> int:
     """Answer as ``python -m runner.worker``."""
     if arguments[0] == "yardstick":
-        # The real one takes a second, for samples of several; beside samples of 0.25 s its share is to be as small.
+        # The real one takes a second, for samples of several; beside samples of 0.1 s its share is to be as small.
         begin = time.perf_counter()
         step(1.0)
         print(json.dumps({"seconds": time.perf_counter() - begin, "digest": _digest()}))

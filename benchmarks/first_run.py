@@ -20,9 +20,11 @@ from benchmarks.results import Line, Results
 from runner import record
 from runner.engines.base import PROJECT
 from runner.errors import MEASURED, InputError
+from runner.plan import REFERENCE_PROFILE
 
 PROFILE = "intel-omp"
 PATIENCE_S = 1800.0
+OF_MAKE = ("MAKE", "MFLAGS", "ARGS", "ENGINE", "WORKLOAD", "VARIANT", "FROM", "PYTHON")
 CASES = {"alone": "alone", "spinning": "beside a neighbour that spins on all CPUs all the time"}
 
 
@@ -58,7 +60,8 @@ def _neighbour(case: str) -> AbstractContextManager[object]:
 def _first_run(clone: Path) -> Line:
     """Clone, run the command, and return what was seen; times are in seconds since it was started."""
     _git("clone", "--quiet", str(PROJECT), str(clone))
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    # `make first-run` hands its own variables on to all that it starts
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(OF_MAKE)}
     begin = time.time()
     command = ["make", "bench", f"PROFILE={PROFILE}"]
     ended = subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, check=False)
@@ -76,8 +79,7 @@ def times(events: Sequence[record.Event], begin: float) -> Line:
     started = first["time"] - first["worker_seconds"]
     samples = [event for event in events if event["event"] == "sample"]
     ratio = max(event["time"] for event in samples if event["block"] == 0)
-    reference = [event for event in samples if event["arm"] == samples[0]["arm"]]
-    step_s = [event["seconds"] / len(event["step_s"]) for event in reference]
+    step_s = [event["seconds"] / len(event["step_s"]) for event in samples if event["arm"] == REFERENCE_PROFILE]
     return {
         "setup_s": started - begin,
         "first_ratio_s": ratio - started,

@@ -14,10 +14,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks import burner, neighbour, page, script, tools
@@ -102,7 +100,7 @@ def main() -> int:
     if arguments.at_once == 1:
         _measure(planned, settings, arguments)
     else:
-        with ProcessPoolExecutor(arguments.at_once, get_context("fork")) as processes:
+        with script.processes(arguments.at_once) as processes:
             numbers = range(arguments.at_once)
             shares = [[cell for cell in planned if cell.trial % arguments.at_once == number] for number in numbers]
             measuring = [

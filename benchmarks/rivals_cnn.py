@@ -36,7 +36,10 @@ def main() -> int:
     arguments = parser.parse_args()
     tools.require()
     data = dataset.find(arguments.data, print).location
-    settings = {"machine": page.machine(), "budget_s": arguments.budget, "versions": tools.versions()}
+    settings = {
+        "machine": page.machine(), "budget_s": arguments.budget, "versions": tools.versions(), "seed": arguments.seed,
+        "data": data, "profile": PROFILE, "steps": STEPS,
+    }  # fmt: skip
     results = Results(arguments.results, settings)
     if not results.of("look"):
         with tempfile.TemporaryDirectory(prefix="rivals-") as folder:

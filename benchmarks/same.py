@@ -106,7 +106,7 @@ random order, with the same looks and the same interval as every `runner bench`.
 
 
 def _floor(folders: Sequence[Path], budget_s: float) -> str:
-    """What no right interval can be narrower than, by the noise and the cost of the blocks of these records."""
+    """How wide an interval is by the noise and the cost of the blocks of these records, if nothing else takes time."""
     found = [summarise(record.read(folder)) for folder in folders if record.is_begun(folder)]
     deviations = [one.comparisons[0].deviation for one in found if one.comparisons[0].deviation]
     if not deviations:
@@ -123,8 +123,9 @@ def _floor(folders: Sequence[Path], budget_s: float) -> str:
 FLOOR = """The host: a step of the baseline took {steps:.0f} ms (median of the runs).
 
 The floor: a block's log ratio has a standard deviation of {deviation:.1%} and a block takes {block:.1f} s (medians), so
-{budget:g} s have room for {fit:.0f} if nothing else takes time, and an interval of 95% is then ±{floor:.1%}. Where that
-deviation comes from, and why longer samples don't help, is in [designs.md](designs.md)."""
+{budget:g} s have room for {fit:.0f} if nothing else takes time. The interval of their mean (1.96 standard errors, for
+normal noise) is then ±{floor:.1%}. Where that deviation comes from, and why longer samples don't help, is in
+[designs.md](designs.md)."""
 
 
 def _counts(runs: Sequence[Line]) -> list[tuple[str, str]]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -46,6 +49,19 @@ def runner(command: str, *options: object, what: str) -> dict[str, Any]:
         raise InputError(f"{what}: runner {command} ended with exit status {result.returncode}: {why}")
     document: dict[str, Any] = json.loads(result.stdout)
     return document
+
+
+@contextlib.contextmanager
+def processes(number: int) -> Iterator[ProcessPoolExecutor]:
+    """So many processes to work in, which end at once with an interrupt."""
+    with ProcessPoolExecutor(number, get_context("fork")) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in active_children():
+                process.terminate()
+            raise
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

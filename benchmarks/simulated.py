@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -246,7 +246,7 @@ def main() -> int:
         f"Each line is {options.runs:,} simulated runs; by chance alone a share of 5% or 95% is off by up to "
         f"{2 * error:.1%} (two standard deviations).\n\n{ABOUT}",
     ]
-    with ProcessPoolExecutor() as processes:
+    with script.processes(len(os.sched_getaffinity(0))) as processes:
         lines = {
             planned: [processes.submit(_coverage, planned, name, options.runs) for name in NOISES]
             for planned in reversed(PLANNED)  # the longest first

@@ -333,7 +333,8 @@ def _prepare(run: _Run) -> None:
     for done, arm in enumerate(run.plan.arms, start=1):
         run.first(arm)
         if unknown and not run.plan.open_ended and run.spent_s > (1 + OVERSHOOT) * run.plan.budget_s:
-            _require_room(run, 0, run.spent_s / done * len(run.plan.arms))
+            one_s = run.spent_s / done
+            _require_room(run, 0, one_s * len(run.plan.arms), before_s=one_s * (len(run.plan.arms) - done))
     if unknown:
         warmed = [event for event in run.events if event["event"] == "warmed" and "step_s" in event]
         first = {event["arm"]: pace.seen(event) for event in warmed}
@@ -406,8 +407,12 @@ def _reading_s(run: _Run) -> float:
 
 def _readings_s(run: _Run, blocks: int) -> float:
     """What the readings of the yardstick will take that are still to come after ``blocks`` blocks."""
+    if run.plan.epochs or run.has("yardstick-failure"):
+        return 0.0
     read = sum(one["event"] == "yardstick" for one in run.events)
-    return max(0, run.plan.blocks - blocks if run.plan.blocks else READINGS - read) * _reading_s(run)
+    planned = run.design.planned if run.design else run.plan.blocks
+    to_come = run.plan.blocks - read if run.plan.blocks else READINGS - read
+    return max(0, min(to_come, planned - blocks) if planned else to_come) * _reading_s(run)
 
 
 def _fix_design(run: _Run, blocks: int) -> None:
@@ -423,16 +428,17 @@ def _fix_design(run: _Run, blocks: int) -> None:
     run.append("design", planned_blocks=fixed.planned, looks=fixed.looks)
 
 
-def _require_room(run: _Run, blocks: int, block_s: float, share: float = 1.0) -> None:
+def _require_room(run: _Run, blocks: int, block_s: float, share: float = 1.0, before_s: float = 0.0) -> None:
     """Say so where the budget has no room for an interval, of which ``blocks`` blocks are there.
 
-    It has room where blocks that take ``share`` of ``block_s`` fit. Raises TooShort where it was given.
+    It has room where blocks that take ``share`` of ``block_s`` fit, and ``before_s`` seconds before the next. Raises
+    TooShort where it was given.
     """
     plan, fewest = run.plan, fewest_blocks(run.plan.sharing)
-    least_s = run.spent_s + (fewest - blocks) * share * block_s
+    least_s = run.spent_s + before_s + (fewest - blocks) * share * block_s
     if plan.blocks or plan.one_run_each or not plan.contrasts or least_s <= (1 + OVERSHOOT) * plan.budget_s:
         return
-    takes_s = run.spent_s + (fewest - blocks) * block_s
+    takes_s = run.spent_s + before_s + (fewest - blocks) * block_s
     minutes = math.ceil(takes_s / 30) / 2
     about = f"{minutes:g} minute{'' if minutes == 1 else 's'}"
     needs = f"an interval takes {fewest} blocks, and so about {about} on this machine"

@@ -56,7 +56,7 @@ def mounts(task: Task) -> list[str]:
     Raises InputError for a folder that can't be mounted, or not under its own name.
     """
     found = [f"{PROJECT / 'runner'}:{CODE}:ro"]
-    turns = str(Path(task.turn).parent) if task.turn else None
+    turns = str(Path(task.turn).parent) if task.turn else ""
     if task.data:
         found.append(f"{task.data}:{DATA}:ro")
     if turns:
@@ -67,8 +67,8 @@ def mounts(task: Task) -> list[str]:
         found.append(f"{task.folder}:{task.folder}:rw")
     for folder in filter(None, (str(PROJECT), task.data, task.folder, turns)):
         if any(letter in folder for letter in ":,"):
-            wrong = "a container engine can't mount a folder with ':' or ',' in its name; rename it"
-            raise InputError(f"{folder}: {wrong}")
+            mend = "set TMPDIR to another" if folder == turns else "rename it"
+            raise InputError(f"{folder}: a container engine can't mount a folder with ':' or ',' in its name; {mend}")
     return found
 
 

@@ -379,8 +379,8 @@ def test_a_command_that_takes_longer_than_the_budget_is_refused_after_its_first_
     instant.takes_s = 30.0
     result = budgeted(cli, simulation, write_profile, run_folder, tmp_path, "--budget", "20s")
     assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
-    assert result.stderr.startswith("runner: --budget 20s is too short: an interval takes 6 blocks, and so about 6.5 ")
-    assert result.stderr.endswith("; give --budget 6.5m\n")
+    assert result.stderr.startswith("runner: --budget 20s is too short: an interval takes 6 blocks, and so about 7 min")
+    assert result.stderr.endswith("; give --budget 7m\n")
     warmed = [event["arm"] for event in record.read(run_folder) if event["event"] == "warmed"]
     assert warmed == ["baseline"]  # it was over the budget already
 
