@@ -10,6 +10,7 @@ import pytest
 
 from runner import record
 from runner.blocks import samples as recorded_samples
+from runner.commands.measuring import BUDGET_S
 from runner.engines import turns
 from runner.engines.base import Outcome
 from runner.measure import understood
@@ -347,7 +348,7 @@ def test_without_a_budget_the_run_goes_on_until_there_is_an_interval(cli, bench_
     assert "an interval takes 6 blocks, and so about" in result.stderr
     assert "the run goes on until then" in result.stderr
     assert "sure     6 blocks (planned blocks measured)." in result.stdout
-    assert spent(events()) > 240
+    assert spent(events()) > BUDGET_S
 
 
 def test_where_workers_can_not_see_their_turn_they_start_one_after_the_other(

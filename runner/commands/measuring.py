@@ -35,7 +35,7 @@ from runner.summary import summarise
 from runner.worker.sensitive import PRELOAD, WHERE
 from runner.worker.workloads import DEFAULT, GENERATED, get
 
-BUDGET_S = 240.0
+BUDGET_S = 180.0
 PRECISION = 0.04
 TIMEOUT_S = 300.0
 FULL_TIMEOUT_S = 7200.0

@@ -48,7 +48,7 @@ def test_a_dry_run_prints_a_script_and_leaves_nothing(dry, tmp_path):
     folder = tmp_path / "run"
     text = dry("--nodes", 2, "--partition", "work", "--output", folder)
     assert subprocess.run(["bash", "-n"], input=text, text=True, check=False).returncode == 0
-    assert {"nodes=2", "partition=work", "time=15"} <= set(asked(text))
+    assert {"nodes=2", "partition=work", "time=14"} <= set(asked(text))
     assert measured(text) == [
         "runner",
         "bench",
