@@ -412,7 +412,7 @@ def _readings_s(run: _Run, blocks: int) -> float:
     read = sum(one["event"] == "yardstick" for one in run.events)
     planned = run.design.planned if run.design else run.plan.blocks
     to_come = run.plan.blocks - read if run.plan.blocks else READINGS - read
-    return max(0, min(to_come, planned - blocks) if planned else to_come) * _reading_s(run)
+    return float(max(0, min(to_come, planned - blocks) if planned else to_come)) * _reading_s(run)
 
 
 def _fix_design(run: _Run, blocks: int) -> None:

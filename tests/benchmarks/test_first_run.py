@@ -23,8 +23,8 @@ def test_the_page(benchmark_script, tmp_path):
     results = Results(tmp_path / "r.jsonl", {"machine": page.machine()})
     for case in first_run.CASES:
         results.append(
-            "run", case=case, commit="abc1234", setup_s=40.2, first_ratio_s=12.0, total_s=281.0, step_ms=40.0, blocks=50, ratio=0.9,
-            low=0.85, high=0.95, verdict="slower",
+            "run", case=case, commit="abc1234", setup_s=40.2, first_ratio_s=12.0, total_s=281.0, step_ms=40.0,
+            blocks=50, ratio=0.9, low=0.85, high=0.95, verdict="slower",
         )  # fmt: skip
     result = benchmark_script(first_run, "--results", tmp_path / "r.jsonl", "--page", tmp_path / "page.md")
     assert (result.returncode, result.stderr) == (0, "")
