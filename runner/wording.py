@@ -297,7 +297,8 @@ def _warm_up(summary: Summary) -> str:
         return f"steps left out at the start of each sample: {shown}"
     longest = max((steps for arm, steps in summary.warm_up.items() if arm not in summary.unsteady), default=0)
     left_out = summary.plan.warmup_steps + summary.skipped_steps
-    return f"steady after {longest} step{'' if longest == 1 else 's'}; the first {left_out} of each sample are left out"
+    steady = f"after {longest} step{'' if longest == 1 else 's'}" if longest else "from the first step on"
+    return f"steady {steady}; the first {left_out} of each sample are left out"
 
 
 def design(summary: Summary) -> str:
