@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import math
 import re
 import shlex
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
@@ -20,7 +19,6 @@ from typing import Any
 
 from runner import pace, quality
 from runner.blocks import (
-    INITIAL_WEIGHTS,
     block_ratios,
     recorded_design,
     recorded_lengths,
@@ -32,6 +30,7 @@ from runner.engines.base import Engine, Outcome, Task
 from runner.environment import Environment
 from runner.errors import InputError
 from runner.interim import standing
+from runner.parse_sample import YARDSTICK_KEYS, held_against, other_ranks, parsed, told, understood
 from runner.plan import Arm, Plan
 from runner.progress import Progress
 from runner.record import Event, Record
@@ -40,7 +39,6 @@ from runner.scaling import unlike_parts
 from runner.statistics.sequential import Design, at_look, design, fewest_blocks, may_stop
 from runner.worker.cgroup import memory_limit
 from runner.worker.fashion_mnist import SYNTHETIC
-from runner.worker.modes import Options
 from runner.worker.sensitive import asked_for, is_sensitive
 from runner.worker.workloads import GENERATED
 
@@ -49,12 +47,7 @@ PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", "budget used up", "planne
 ENDED = (PRECISE, BUDGET, PLANNED, COMPLETE)
 FAILED, NOT_IN_EFFECT, INTERRUPTED = "a worker failed", "not in effect", "interrupted"
 TOO_SHORT = "the budget is too short"
-# What a worker's document must have to be a sample, or a reading of the yardstick.
-SAMPLE_KEYS = {"seconds", "step_s", "losses", "digests", "usage", "evidence"}
-YARDSTICK_KEYS = {"seconds", "digest"}
 YARDSTICK_TIMEOUT_S = 60.0
-# What an engine says of a worker of which it knows no more than the exit status.
-STATUS = re.compile(r"ended with exit status \d+|was killed by signal \w+")
 # After so many blocks it is known how many fit into the budget; and what the latest took tells what the next will take.
 DESIGN_BLOCKS, LATEST = 4, 2
 # By so much a run may go beyond its budget to complete the blocks that were planned.
@@ -169,7 +162,7 @@ class _Run:
             how_long = (min(pace.FIRST_STEPS, known.warmup_steps + known.steps), 0.0)
         task = self.job.task(arm, self.plan.first_arguments(arm, *how_long))
         outcome = self.job.engines[arm.place].run(task)
-        document, problem = _document(outcome, {"step_s"})
+        document, problem = parsed(outcome, {"step_s"})
         if document is None:
             raise _Failure(arm.name, f"{problem}{stage}", outcome)
         told = {"step_s": document["step_s"], "peak_memory_bytes": document["peak_memory_bytes"]}
@@ -192,7 +185,7 @@ class _Run:
         task = Task(("yardstick",), inherited=self.job.inherited, timeout_s=YARDSTICK_TIMEOUT_S)
         self._progress.start(f"block {block + 1}", "yardstick", self.goes_on_s(block))
         outcome = self.job.engines[arm.place].run(task)
-        document, problem = _document(outcome, YARDSTICK_KEYS)
+        document, problem = parsed(outcome, YARDSTICK_KEYS)
         where = {"block": block, "worker_seconds": round(outcome.seconds, 3)}
         if document is None:  # speedups do without it
             self.append("yardstick-failure", **where, problem=problem, stderr=outcome.stderr_tail)
@@ -245,10 +238,10 @@ class _Run:
     def _sample(self, block: int, arm: Arm, outcome: Outcome) -> bool:
         """Record a sample; returns whether the profile was in effect."""
         if outcome.failure is not None:
-            raise _Failure(arm.name, _told(outcome).failure or "", outcome)
+            raise _Failure(arm.name, told(outcome).failure or "", outcome)
         alike = {one.name: one for one in self.plan.arms if self.plan.workload_of(one) == self.plan.workload_of(arm)}
         before = [event for event in samples(self.events) if event["arm"] in alike]
-        earlier = [_held_against(event, alike[event["arm"]], arm) for event in before]
+        earlier = [held_against(event, alike[event["arm"]], arm) for event in before]
         document, problem = understood(outcome, earlier, self.plan.options)
         if document is None:
             raise _Failure(arm.name, problem or "", outcome)
@@ -281,19 +274,6 @@ class _Run:
         if not planned or not blocks:
             return self.left_s()
         return (planned - blocks) * _block_s(self, blocks) + _readings_s(self, blocks)
-
-
-def _held_against(event: Event, measured: Arm, arm: Arm) -> Event:
-    """A sample of ``measured``, for one of ``arm``: another engine or image may have another PyTorch.
-
-    That of another image may make other weights to begin with.
-    """
-    if measured.place == arm.place:
-        return event
-    event = {**event, "evidence": {**event["evidence"], "torch": {}}}
-    if measured.image == arm.image:
-        return event
-    return {**event, "digests": {k: v for k, v in event["digests"].items() if k != INITIAL_WEIGHTS}}
 
 
 def measure(job: Job, record: Record, events: list[Event], progress: Progress) -> str:
@@ -446,76 +426,3 @@ def _require_room(run: _Run, blocks: int, block_s: float, share: float = 1.0, be
         raise TooShort(f"--budget {plan.budget_s:g}s is too short: {needs}; give --budget {minutes:g}m")
     if blocks == 0:  # later the number of blocks is on the screen
         run.say(f"{needs}; the run goes on until then")
-
-
-def _told(outcome: Outcome) -> Outcome:
-    """With what a worker said of its failure itself, in the document that it printed, in the exit status' place.
-
-    What an engine knows beyond that status, such as a limit of memory that was reached, is said too.
-    """
-    if outcome.failure is None:
-        return outcome
-    for line in outcome.stdout.splitlines():  # of several nodes each may have one
-        with contextlib.suppress(ValueError, KeyError, TypeError):
-            problem = str(json.loads(line)["problem"])
-            known = "" if STATUS.fullmatch(outcome.failure) else f"; it {outcome.failure}"
-            return replace(outcome, failure=f"{problem}{known}")
-    return outcome
-
-
-def _document(outcome: Outcome, keys: set[str]) -> tuple[dict[str, Any] | None, str | None]:
-    """What a worker printed, or what is wrong with it."""
-    if outcome.failure is not None:
-        return None, _told(outcome).failure
-    try:
-        document: dict[str, Any] = json.loads(outcome.stdout)
-    except ValueError:
-        return None, "printed no JSON document"
-    if not isinstance(document, dict) or not document.keys() >= keys:
-        return None, "printed another document than was asked for"
-    return document, None
-
-
-def _other_modes(document: Mapping[str, Any], options: Options) -> str | None:
-    """What is wrong where a worker did not train as ``options`` say; None where it did, or has no modes."""
-    seen = document.get("modes") or {}  # a user's own command has none
-    for name, wanted in options.modes.items():
-        if seen.get(name, wanted) != wanted:
-            return f"was to train with {name.replace('_', ' ')}: {wanted}, and saw that it was: {seen[name]}"
-    return None
-
-
-def other_ranks(document: Mapping[str, Any], wanted: int, options: Options) -> str | None:
-    """What is wrong where others than ``wanted`` ranks have trained together, or by another backend; else None."""
-    seen = len(document.get("ranks", [document]))
-    if seen != wanted:
-        return f"was to train on {wanted} ranks, and has the evidence of {seen}"
-    backend = document.get("backend", options.exchange)
-    return None if backend == options.exchange else f"was to exchange by {options.exchange}, and did so by {backend}"
-
-
-def understood(
-    outcome: Outcome, earlier: Sequence[Event], options: Options, keys: set[str] = SAMPLE_KEYS
-) -> tuple[dict[str, Any] | None, str | None]:
-    """A sample, or what is wrong: there is none, or other code, data, weights or modes than were to be measured.
-
-    ``earlier`` are the samples of the same workload, whose digests it must have; ``options`` say in which modes it was
-    to train, and ``keys`` are what it must have. Its usage then has ``engine_s`` too, the CPU time in seconds of what
-    the engine ran beside the worker, where that is known.
-    """
-    document, problem = _document(outcome, keys)
-    if document is None:
-        return None, problem
-    for event in earlier:
-        for name, digest in document["digests"].items():
-            # a file that the command of a user's own writes to is not among the digests of all its samples
-            if event["digests"].get(name, digest) != digest:
-                return None, f"its {name.replace('_', ' ')} differs from that of earlier samples ({digest[:12]}…)"
-        versions = [one.get("evidence", {}).get("torch", {}).get("version") for one in (event, document)]
-        if None not in versions and versions[0] != versions[1]:
-            return None, f"its torch is {versions[1]}, and that of earlier samples was {versions[0]}; start a new run"
-    if other := _other_modes(document, options):
-        return None, other
-    if outcome.cpu_s is not None and "cpu_s" in document:
-        document["usage"]["engine_s"] = max(0.0, outcome.cpu_s - document["cpu_s"])
-    return document, None

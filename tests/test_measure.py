@@ -13,7 +13,7 @@ from runner.blocks import samples as recorded_samples
 from runner.commands.measuring import BUDGET_S
 from runner.engines import turns
 from runner.engines.base import Outcome
-from runner.measure import understood
+from runner.parse_sample import understood
 from runner.worker.modes import Options
 from tests.instant_engine import Answered
 from tests.processes import gone

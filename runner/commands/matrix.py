@@ -14,7 +14,8 @@ from runner.commands.measuring import Surroundings
 from runner.environment import Environment
 from runner.errors import InputError
 from runner.machine_lock import machine_lock
-from runner.measure import Job, understood
+from runner.measure import Job
+from runner.parse_sample import understood
 from runner.plan import REFERENCE_PROFILE, Arm
 from runner.preflight import preflight
 from runner.profile import Profile

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from runner import catalogue, engine_options, engines, measure, operators, profile, report, wording
+from runner import catalogue, engine_options, engines, operators, parse_sample, profile, report, wording
 from runner.arguments import count, duration
 from runner.commands import measuring, ranks, training
 from runner.effect import Check, check
@@ -35,7 +35,7 @@ from runner.worker.workloads import WORKLOADS
 
 STEPS, PROCESSES = 40, operators.ENOUGH
 TOP = 12
-KEYS = measure.SAMPLE_KEYS | {"profiled_step_s", "operators"}
+KEYS = parse_sample.SAMPLE_KEYS | {"profiled_step_s", "operators"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -176,7 +176,7 @@ def _measure(job: Job, progress: Progress) -> _Found:
             progress.start(stage, arm.name, 0.0)
             outcome = job.engines[arm.engine].run(job.task(arm, arguments, plan.padding(turn, arm)))
             earlier = [one for documents in found.documents.values() for one in documents]
-            document, problem = measure.understood(outcome, earlier, plan.options, KEYS)
+            document, problem = parse_sample.understood(outcome, earlier, plan.options, KEYS)
             if document is None:
                 raise _Failure(arm.name, problem or "", outcome)
             progress.finish(stage, arm.name, document["seconds"] / len(document["step_s"]))

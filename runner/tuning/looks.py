@@ -12,7 +12,8 @@ from runner.engines.base import Outcome
 from runner.engines.process import timed_out
 from runner.environment import Environment
 from runner.losses import loss_difference, loss_tolerance
-from runner.measure import Job, other_ranks, understood
+from runner.measure import Job
+from runner.parse_sample import other_ranks, understood
 from runner.plan import REFERENCE_PROFILE, Arm
 from runner.record import Event
 from runner.sample_effect import check_sample

@@ -14,7 +14,7 @@ import pytest
 
 from runner.effect import check
 from runner.environment import Environment
-from runner.measure import SAMPLE_KEYS
+from runner.parse_sample import SAMPLE_KEYS
 from runner.worker import command
 from tests.conftest import PROJECT
 from tests.processes import gone, until
