@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any
 
 from runner import pace, quality
@@ -25,6 +25,7 @@ from runner.blocks import (
     samples,
     skipped_steps,
 )
+from runner.costs import DESIGN_BLOCKS, LATEST, READINGS, block_s, reading_s, readings_s
 from runner.engines import turns
 from runner.engines.base import Engine, Outcome, Task
 from runner.environment import Environment
@@ -48,12 +49,8 @@ ENDED = (PRECISE, BUDGET, PLANNED, COMPLETE)
 FAILED, NOT_IN_EFFECT, INTERRUPTED = "a worker failed", "not in effect", "interrupted"
 TOO_SHORT = "the budget is too short"
 YARDSTICK_TIMEOUT_S = 60.0
-# After so many blocks it is known how many fit into the budget; and what the latest took tells what the next will take.
-DESIGN_BLOCKS, LATEST = 4, 2
 # By so much a run may go beyond its budget to complete the blocks that were planned.
 OVERSHOOT = 0.15
-# The yardstick is read no more often than so many times in a budget: to read it takes seconds.
-READINGS = 8
 # What is known of a block's time before the first: files were not in memory yet, and workers start one after the other.
 UNSURE = 0.5
 PADDING = "ENVKIT_PADDING"
@@ -273,7 +270,7 @@ class _Run:
         planned = self.design.planned if self.design else self.plan.blocks
         if not planned or not blocks:
             return self.left_s()
-        return (planned - blocks) * _block_s(self, blocks) + _readings_s(self, blocks)
+        return (planned - blocks) * block_s(self.events, blocks) + readings_s(self.events, self.plan, blocks)
 
 
 def measure(job: Job, record: Record, events: list[Event], progress: Progress) -> str:
@@ -321,11 +318,11 @@ def _prepare(run: _Run) -> None:
         found = pace.lengths(run.plan, first, run.usable_cpus, _free_bytes())
         run.job = replace(run.job, plan=pace.sized(run.plan, found))
         run.append("lengths", **found, commands={arm.name: run.job.typed(arm) for arm in run.plan.arms})
-        block_s = pace.block_s(run.plan, first)
-        _require_room(run, 0, block_s, UNSURE)
-        fit = int(run.left_s() / block_s)
+        first_s = pace.block_s(run.plan, first)
+        _require_room(run, 0, first_s, UNSURE)
+        fit = int(run.left_s() / first_s)
         if run.plan.own and not run.plan.blocks and fit >= fewest_blocks(run.plan.sharing):
-            run.say(f"one run of each took {block_s:.0f} s in all: about {fit} blocks fit into the budget")
+            run.say(f"one run of each took {first_s:.0f} s in all: about {fit} blocks fit into the budget")
     run.job = replace(run.job, plan=pace.sized(run.job.plan, recorded_lengths(run.events)))
 
 
@@ -353,7 +350,7 @@ def _reason_to_end(run: _Run, blocks: int) -> str | None:
         if blocks >= (LATEST if plan.blocks else DESIGN_BLOCKS):
             _fix_design(run, blocks)
         else:
-            _require_room(run, blocks, _block_s(run, blocks), UNSURE)
+            _require_room(run, blocks, block_s(run.events, blocks), UNSURE)
     fixed = run.design
     if fixed is not None and blocks in fixed.looks[:-1] and precise_enough(run.events, plan, fixed):
         return PRECISE
@@ -367,32 +364,8 @@ def _over_budget(run: _Run, blocks: int) -> str | None:
     plan = run.plan
     if plan.contrasts and blocks < fewest_blocks(plan.sharing):
         return None  # a budget that had no room for so many was refused, or nobody gave it
-    next_s = _block_s(run, blocks, 1) + (_reading_s(run) if run.wants_yardstick(blocks) else 0.0)
+    next_s = block_s(run.events, blocks, 1) + (reading_s(run.events) if run.wants_yardstick(blocks) else 0.0)
     return BUDGET if run.spent_s + next_s > (1 + OVERSHOOT) * plan.budget_s else None
-
-
-def _block_s(run: _Run, blocks: int, latest: int = LATEST) -> float:
-    """What a block took lately, without the yardstick (the median): also where something disturbed one of them."""
-    took = dict.fromkeys(range(max(0, blocks - latest), blocks), 0.0)
-    for event in run.events:
-        if event["event"] == "sample" and event["block"] in took:  # a worker that failed was tried again
-            took[event["block"]] += event["worker_seconds"]
-    return median(took.values())
-
-
-def _reading_s(run: _Run) -> float:
-    """The longest that a reading of the yardstick took so far."""
-    return max((float(one["worker_seconds"]) for one in run.events if one["event"] == "yardstick"), default=0.0)
-
-
-def _readings_s(run: _Run, blocks: int) -> float:
-    """What the readings of the yardstick will take that are still to come after ``blocks`` blocks."""
-    if run.plan.epochs or run.has("yardstick-failure"):
-        return 0.0
-    read = sum(one["event"] == "yardstick" for one in run.events)
-    planned = run.design.planned if run.design else run.plan.blocks
-    to_come = run.plan.blocks - read if run.plan.blocks else READINGS - read
-    return float(max(0, min(to_come, planned - blocks) if planned else to_come)) * _reading_s(run)
 
 
 def _fix_design(run: _Run, blocks: int) -> None:
@@ -401,9 +374,9 @@ def _fix_design(run: _Run, blocks: int) -> None:
     if plan.blocks:
         fixed = Design(plan.blocks, (plan.blocks,), plan.sharing)
     else:
-        block_s = _block_s(run, blocks, DESIGN_BLOCKS)
-        _require_room(run, blocks, block_s)
-        planned = blocks + int(max(0.0, run.left_s() - _readings_s(run, blocks)) / block_s)
+        one_s = block_s(run.events, blocks, DESIGN_BLOCKS)
+        _require_room(run, blocks, one_s)
+        planned = blocks + int(max(0.0, run.left_s() - readings_s(run.events, plan, blocks)) / one_s)
         fixed = design(max(planned, fewest_blocks(plan.sharing)), plan.sharing)
     run.append("design", planned_blocks=fixed.planned, looks=fixed.looks)
 
