@@ -9,11 +9,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-import re
 import shlex
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -38,7 +36,6 @@ from runner.record import Event, Record
 from runner.sample_effect import check_sample
 from runner.scaling import unlike_parts
 from runner.statistics.sequential import Design, at_look, design, fewest_blocks, may_stop
-from runner.worker.cgroup import memory_limit
 from runner.worker.fashion_mnist import SYNTHETIC
 from runner.worker.sensitive import asked_for, is_sensitive
 from runner.worker.workloads import GENERATED
@@ -315,7 +312,7 @@ def _prepare(run: _Run) -> None:
     if unknown:
         warmed = [event for event in run.events if event["event"] == "warmed" and "step_s" in event]
         first = {event["arm"]: pace.seen(event) for event in warmed}
-        found = pace.lengths(run.plan, first, run.usable_cpus, _free_bytes())
+        found = pace.lengths(run.plan, first, run.usable_cpus, pace.free_bytes())
         run.job = replace(run.job, plan=pace.sized(run.plan, found))
         run.append("lengths", **found, commands={arm.name: run.job.typed(arm) for arm in run.plan.arms})
         first_s = pace.block_s(run.plan, first)
@@ -324,13 +321,6 @@ def _prepare(run: _Run) -> None:
         if run.plan.own and not run.plan.blocks and fit >= fewest_blocks(run.plan.sharing):
             run.say(f"one run of each took {first_s:.0f} s in all: about {fit} blocks fit into the budget")
     run.job = replace(run.job, plan=pace.sized(run.job.plan, recorded_lengths(run.events)))
-
-
-def _free_bytes() -> float:
-    """The memory that workers can still have: of this machine (proc_meminfo(5)), and of what this process is in."""
-    found = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
-    available = float(found[1]) * 1024 if found else 0.0
-    return min(available, memory_limit() or available)
 
 
 def precise_enough(events: Sequence[Event], plan: Plan, fixed: Design) -> bool:

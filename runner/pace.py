@@ -7,14 +7,17 @@ more than few long ones, and a sample is as short as the start of its worker mak
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from runner.plan import Arm, Plan
 from runner.record import Event
 from runner.statistics.steady import MIN_STEPS, steady
+from runner.worker.cgroup import memory_limit
 from runner.worker.workloads import get
 
 # An arm's first worker takes that many steps, and goes on until so many seconds have passed.
@@ -110,6 +113,13 @@ def _together(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: floa
     largest = max(one.memory_bytes for one in first.values())
     wait = 1 + int(WAIT_S / longest_s)
     return max(1, min(len(plan.arms), cpus, int(MEMORY_SHARE * free_bytes / largest), wait))
+
+
+def free_bytes() -> float:
+    """The memory that workers can still have: of this machine (proc_meminfo(5)), and of what this process is in."""
+    found = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+    available = float(found[1]) * 1024 if found else 0.0
+    return min(available, memory_limit() or available)
 
 
 def starts_ahead(plan: Plan, arm: Arm) -> bool:

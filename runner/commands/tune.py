@@ -34,18 +34,18 @@ from runner.summary import Summary
 from runner.tuning import confirm, outcome, place, profile_file, session, space_file
 from runner.tuning.confirm import Verdict
 from runner.tuning.importance import Importance
-from runner.tuning.looks import BaselineFailed
+from runner.tuning.looks import BaselineFailed, lengths
 from runner.tuning.narrow import narrow
 from runner.tuning.place import Written
 from runner.tuning.search import require_candidates
 from runner.tuning.session import Session, Settings
-from runner.worker.workloads import DEFAULT, WORKLOADS, get
+from runner.worker.workloads import DEFAULT, WORKLOADS
 
 BUDGET_S = 1200.0
 SPACE = "default"
 NUMERICS = ("same", "any")
-# Rounds of --exhaustive, and the share of a sample's usual steps that a look has.
-GRID_BLOCKS, LOOK_STEPS = 6, 0.3
+# Rounds of --exhaustive.
+GRID_BLOCKS = 6
 LOCAL_FOLDER = profile.PROFILE_FOLDER / profile.LOCAL
 SHIPPED_FOLDER = profile.PROFILE_FOLDER
 # What a tuning does not have, and the parts that it shares with other commands ask for.
@@ -101,17 +101,6 @@ def run(arguments: argparse.Namespace) -> int:
             raise InputError(f"{error}; what was recorded is safe: {go_on}") from None
 
 
-def _lengths(plan: Plan) -> tuple[Plan, int]:
-    """The plan with lengths where none were given, and how many timed steps a look has."""
-    if plan.own:
-        return plan, plan.steps
-    usual = get(plan.workload)
-    warmup_steps = plan.warmup_steps or usual.warmup_steps
-    if plan.steps:
-        return replace(plan, warmup_steps=warmup_steps), plan.steps
-    return replace(plan, steps=usual.steps, warmup_steps=warmup_steps), max(1, round(usual.steps * LOOK_STEPS))
-
-
 def _start(arguments: argparse.Namespace) -> int:
     if arguments.blocks and not arguments.exhaustive:
         raise InputError("--blocks means nothing without --exhaustive, which has no budget; give --budget instead")
@@ -160,7 +149,7 @@ def _start(arguments: argparse.Namespace) -> int:
     require_candidates(narrowed, baseline, inspection, one_by_one=arguments.exhaustive, alone=not shipped)
     data = own_command.NO_DATA if own else training.data(arguments.data, workloads)
     plan = measuring.plan_of(arguments, (arm,), around, trained, own, data.location)
-    plan, steps = _lengths(plan)
+    plan, steps = lengths(plan)
     blocks = (arguments.blocks or GRID_BLOCKS) if arguments.exhaustive else 0
     budget_s = 0.0 if arguments.exhaustive else arguments.budget or BUDGET_S
     settings = Settings(budget_s, plan.seed, numerics, blocks, steps, str(written))

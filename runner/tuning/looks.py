@@ -14,11 +14,14 @@ from runner.environment import Environment
 from runner.losses import loss_difference, loss_tolerance
 from runner.measure import Job
 from runner.parse_sample import other_ranks, understood
-from runner.plan import REFERENCE_PROFILE, Arm
+from runner.plan import REFERENCE_PROFILE, Arm, Plan
 from runner.record import Event
 from runner.sample_effect import check_sample
 from runner.tuning.board import BASELINE
+from runner.worker.workloads import get
 
+# A look has that share of the steps that a sample of the workload usually has.
+LOOK_STEPS = 0.3
 # A worker that takes so many times as long as the baseline's is ended: it has lost, and would use up the others' time.
 HOPELESS = 4.0
 SHORTEST_TIMEOUT_S = 20.0
@@ -135,3 +138,14 @@ class Looks:
 def _last_line(outcome: Outcome) -> str:
     lines = outcome.stderr_tail.strip().splitlines()
     return f": {lines[-1]}" if lines else ""
+
+
+def lengths(plan: Plan) -> tuple[Plan, int]:
+    """The plan with lengths where none were given, and how many timed steps a look has."""
+    if plan.own:
+        return plan, plan.steps
+    usual = get(plan.workload)
+    warmup_steps = plan.warmup_steps or usual.warmup_steps
+    if plan.steps:
+        return replace(plan, warmup_steps=warmup_steps), plan.steps
+    return replace(plan, steps=usual.steps, warmup_steps=warmup_steps), max(1, round(usual.steps * LOOK_STEPS))
