@@ -18,7 +18,7 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from runner import engines
+from runner import blocks, engines, record
 from runner.cli import main
 from runner.commands import measuring
 from runner.worker.sensitive import is_sensitive
@@ -191,6 +191,22 @@ def write_profile(tmp_path: Path) -> Callable[..., Path]:
 def run_folder(tmp_path: Path) -> Path:
     """Where the runs of ``bench_arguments`` are recorded."""
     return tmp_path / "run"
+
+
+@pytest.fixture
+def samples(run_folder: Path) -> Callable[..., list[tuple[int, str]]]:
+    """The (block, arm) of each recorded sample, in order."""
+    return lambda folder=run_folder: [(one["block"], one["arm"]) for one in blocks.samples(record.read(folder))]
+
+
+@pytest.fixture
+def events(run_folder: Path) -> Callable[..., list[record.Event]]:
+    """What is recorded, of some kinds only if they are named."""
+
+    def read(*kinds: str) -> list[record.Event]:
+        return [event for event in record.read(run_folder) if not kinds or event["event"] in kinds]
+
+    return read
 
 
 @pytest.fixture

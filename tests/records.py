@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +73,8 @@ def write(folder: Path, events: list[dict[str, Any]]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / FILE_NAME).write_text("".join(json.dumps(event) + "\n" for event in events))
     return folder
+
+
+def spent(events: Iterable[dict[str, Any]]) -> float:
+    """The seconds of all workers, which count towards the budget."""
+    return float(sum(event.get("worker_seconds", 0) for event in events))

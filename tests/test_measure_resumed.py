@@ -6,30 +6,9 @@ import statistics
 
 import pytest
 
-from runner import record
-from runner.blocks import samples as recorded_samples
 from tests import records
+from tests.records import spent
 from tests.simulation import times
-
-
-@pytest.fixture
-def samples(run_folder):
-    """The (block, arm) of each recorded sample, in order."""
-    return lambda: [(one["block"], one["arm"]) for one in recorded_samples(record.read(run_folder))]
-
-
-@pytest.fixture
-def events(run_folder):
-    """What is recorded, of some kinds only if they are named."""
-
-    def read(*kinds):
-        return [event for event in record.read(run_folder) if not kinds or event["event"] in kinds]
-
-    return read
-
-
-def spent(events):
-    return sum(event.get("worker_seconds", 0) for event in events)
 
 
 def interrupted(bench, simulation, name, *options, after=0):
