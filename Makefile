@@ -72,61 +72,61 @@ test: unit  ## run all tests (a missing engine skips its tests and says so)
 unit: dev  ## run the tests that need no engine and no real training (2 to 3 minutes on 2 CPUs)
 	@$(VENV)/bin/pytest $(PARALLEL) $(addprefix --ignore ,$(REAL))
 
-faults: dev  ## plant every known fault, print what is said of it, and write docs/faults.md
+faults: dev  ## plant every known fault, print what is said of it, and write docs/results/faults.md
 	@$(VENV)/bin/python -m tests.faults --docs
 
-reliability: dev  ## kill, fill the disk and more, print what a run survives, and write docs/reliability.md
+reliability: dev  ## kill, fill the disk and more, print what a run survives, and write docs/results/reliability.md
 	@$(VENV)/bin/python -m tests.reliability --docs
 
-simulated: dev  ## are intervals and verdicts right? 2,000 simulated runs a line (15 minutes; writes docs/simulated.md)
+simulated: dev  ## are intervals and verdicts right? 2,000 simulated runs a line (15 minutes; writes docs/results/simulated.md)
 	@$(VENV)/bin/python -m benchmarks.simulated $(ARGS)
 
-designs: dev  ## candidates for how to measure, side by side on the real CNN (25 minutes; writes docs/designs.md)
+designs: dev  ## candidates for how to measure, side by side on the real CNN (25 minutes; writes docs/results/designs.md)
 	@$(VENV)/bin/python -m benchmarks.designs $(ARGS)
 
-rivals: dev  ## this kit, hyperfine and pyperf on the same commands (2 hours; writes docs/rivals.md)
+rivals: dev  ## this kit, hyperfine and pyperf on the same commands (2 hours; writes docs/results/rivals.md)
 	@$(VENV)/bin/python -m benchmarks.rivals $(ARGS)
 
-rivals-cnn: dev  ## the same on the CNN: is it faster under glibc-retain? (half an hour; writes docs/rivals-cnn.md)
+rivals-cnn: dev  ## the same on the CNN: is it faster under glibc-retain? (half an hour; writes docs/results/rivals-cnn.md)
 	@$(VENV)/bin/python -m benchmarks.rivals_cnn $(ARGS)
 
-peers: dev  ## PyTorch's own launcher, plain python and PROFILES of the kit side by side (15 minutes; writes docs/peers.md)
+peers: dev  ## PyTorch's own launcher, plain python and PROFILES of the kit side by side (15 minutes; writes docs/results/peers.md)
 	@$(VENV)/bin/python -m benchmarks.peers $(PROFILES) $(ARGS)
 
-experiments: dev  ## what else the environment could do, against what was expected (an hour; writes docs/experiments.md)
+experiments: dev  ## what else the environment could do, against what was expected (an hour; writes docs/results/experiments.md)
 	@$(VENV)/bin/python -m benchmarks.experiments $(ARGS)
 
-padding: dev  ## what the size of the environment alone is worth (10 minutes; writes docs/padding.md)
+padding: dev  ## what the size of the environment alone is worth (10 minutes; writes docs/results/padding.md)
 	@$(VENV)/bin/python -m benchmarks.padding --aslr-off $(ARGS)
 
-startup: dev  ## what `runner exec` adds to the start of a command (a minute; writes docs/startup.md)
+startup: dev  ## what `envkit exec` adds to the start of a command (a minute; writes docs/results/startup.md)
 	@$(VENV)/bin/python -m benchmarks.exec_startup $(ARGS)
 
-tune-page: dev  ## the tuner against a grid that is measured to the last candidate (an hour; writes docs/tune.md)
+tune-page: dev  ## the tuner against a grid that is measured to the last candidate (an hour; writes docs/results/tune.md)
 	@$(VENV)/bin/python -m benchmarks.tune_against_grid $(ARGS)
 
-first-run: dev  ## the README's first command on a fresh clone, alone and beside a neighbour (10 minutes; writes docs/first-run.md)
+first-run: dev  ## the README's first command on a fresh clone, alone and beside a neighbour (10 minutes; writes docs/results/first-run.md)
 	@$(VENV)/bin/python -m benchmarks.first_run $(ARGS)
 
-same: dev  ## the baseline against itself, 20 times (80 minutes; writes docs/same.md)
+same: dev  ## the baseline against itself, 20 times (80 minutes; writes docs/results/same.md)
 	@$(VENV)/bin/python -m benchmarks.same $(ARGS)
 
-env-formats: dev  ## an example of every format of `runner env`, with the image envkit-cpu (writes docs/env-formats.md)
+env-formats: dev  ## an example of every format of `envkit env`, with the image envkit-cpu (writes docs/results/env-formats.md)
 	@$(VENV)/bin/python -m benchmarks.env_formats $(ARGS)
 
-fleet-page: dev  ## a report on 10,000 simulated nodes: time, memory, slow nodes found (10 minutes; writes docs/fleet.md)
+fleet-page: dev  ## a report on 10,000 simulated nodes: time, memory, slow nodes found (10 minutes; writes docs/results/fleet.md)
 	@$(VENV)/bin/python -m benchmarks.fleet $(ARGS)
 
-book: dev  ## the book's table on this machine, in one run (20 minutes; writes docs/book.md; ARGS="--also tuned")
+book: dev  ## the book's table on this machine, in one run (20 minutes; writes docs/results/book.md; ARGS="--also tuned")
 	@$(VENV)/bin/python -m benchmarks.book $(ARGS)
 
-own-training: dev  ## three training scripts measured with --command (10 minutes; writes the end of docs/own-training.md)
+own-training: dev  ## three training scripts measured with --command (10 minutes; writes the end of docs/results/own-training.md)
 	@$(VENV)/bin/python -m benchmarks.own_training $(ARGS)
 
-operators: dev  ## where a step's time goes, and why a profile saves some (5 minutes; writes docs/operators.md)
+operators: dev  ## where a step's time goes, and why a profile saves some (5 minutes; writes docs/results/operators.md)
 	@$(VENV)/bin/python -m benchmarks.operators $(ARGS)
 
-matrix-page: dev  ## write docs/matrix.md from the latest run of make matrix (ARGS=DIR for another)
+matrix-page: dev  ## write docs/results/matrix.md from the latest run of make matrix (ARGS=DIR for another)
 	@$(VENV)/bin/python -m benchmarks.matrix $(ARGS)
 
 lint: dev  ## check style, types, the Dockerfile and shell scripts

@@ -18,14 +18,18 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks import page, script
-from runner import record, report, wording
-from runner.arguments import count
-from runner.commands import measuring, measuring_options
-from runner.engines.base import PROJECT
-from runner.errors import MEASURED, InputError
-from runner.measure import COMPLETE
-from runner.plan import Arm, Plan
-from runner.summary import Comparison, Measured, Summary, summarise
+from runner.analysis.summary import Comparison, Measured, Summary, summarise
+from runner.bench import record
+from runner.bench.measure import COMPLETE
+from runner.bench.plan import Arm, Plan
+from runner.bench.specification import FULL_TIMEOUT_S, Specification
+from runner.cli import measuring
+from runner.cli.arguments import count
+from runner.cli.measuring import Invocation
+from runner.cli.measuring_options import BUDGET_S
+from runner.common.errors import MEASURED, InputError
+from runner.engines.base import PROJECT, EngineOptions
+from runner.report import terminal, wording
 
 EPOCHS = 10
 
@@ -63,13 +67,12 @@ def main() -> int:
             _check_same(arguments, arms, Plan.from_json(events[0]["plan"]))
         if events[-1].get("reason") == COMPLETE:
             return tell(arguments.record)
-        given = ["--resume", str(arguments.record)]
-    else:
-        given = ["--full", "--epochs", str(arguments.epochs), "--blocks", str(arguments.blocks),
-                 "--output", str(arguments.record)]  # fmt: skip
-        given += ["--python", arguments.python] if arguments.python else []
-        given += ["--data", arguments.data] if arguments.data else []
-    return measuring.run(_options(given), "book", arms, tell)
+        return measuring.resume(arguments.record, Invocation(), tell)
+    asked = Specification(
+        title="book", arms=tuple(arms), budget_s=BUDGET_S, epochs=arguments.epochs, blocks=arguments.blocks,
+        timeout_s=FULL_TIMEOUT_S, data=arguments.data, engine_options=EngineOptions(python=arguments.python),
+    )  # fmt: skip
+    return measuring.run(asked, Invocation(output=arguments.record), tell)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -82,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--engine", default="local", help="what starts the workers (default: local)")
     parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
     parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    folder, pages = PROJECT / "results" / "book", PROJECT / "docs" / "book.md"
+    folder, pages = PROJECT / "results" / "book", page.PAGES / "book.md"
     parser.add_argument("--record", metavar="DIR", type=Path, default=folder,
                         help=f"the run; goes on with it (default: {folder.relative_to(PROJECT)})")  # fmt: skip
     parser.add_argument("--page", metavar="FILE", type=Path, default=pages,
@@ -114,12 +117,6 @@ def _check_same(arguments: argparse.Namespace, arms: Sequence[Arm], plan: Plan) 
                 f"{arguments.record}: was measured with {name} {before}, and now it is {now}; "
                 "move it away, or give another with --record"
             )
-
-
-def _options(given: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    measuring_options.add(parser)
-    return parser.parse_args(given, argparse.Namespace(command="book"))
 
 
 @dataclass(frozen=True)
@@ -183,7 +180,7 @@ def _tell(folder: Path, path: Path) -> None:
     with record.understood(folder):
         summary = summarise(events)
     rows = _rows(summary)
-    out = report.console()
+    out = terminal.console()
     if summary.synthetic:
         out.print(Text("SYNTHETIC DATA: this is not Fashion-MNIST. Accuracy means nothing.", "bold red"))
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
@@ -196,7 +193,7 @@ def _tell(folder: Path, path: Path) -> None:
     out.print(table)
     out.print()
     for label, text in _notes(summary, rows):
-        report.item(out, label, text)
+        terminal.item(out, label, text)
     notes = "\n".join(f"- {label}: {text}" for label, text in _notes(summary, rows))
     heading = page.heading("The book's table on this machine", QUESTION, _samples(events), wording.machine(summary))
     how = HOW.format(engine=summary.plan.reference.engine, record=_shown(folder))

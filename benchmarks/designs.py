@@ -20,16 +20,16 @@ from typing import Any
 
 from benchmarks import neighbour, page, script
 from benchmarks.results import Line, Results
-from runner import dataset
-from runner.arguments import count
+from runner.bench import dataset
+from runner.bench.plan import MARGIN
+from runner.cli.arguments import count
+from runner.common.errors import InputError
+from runner.common.machine_lock import machine_lock
 from runner.engines import turns
 from runner.engines.base import PROJECT, EngineOptions, Task
 from runner.engines.local import LocalEngine
-from runner.environment import clean
-from runner.errors import InputError
-from runner.machine_lock import machine_lock
-from runner.plan import MARGIN
-from runner.statistics.interval import ERROR_RATE, speedup
+from runner.profiles.environment import clean
+from runner.stats.interval import ERROR_RATE, speedup
 
 ROUNDS = 12
 LONG, SHORT, WARM_UP, SLICE, AGAIN = 200, 12, 5, 8, 8
@@ -317,7 +317,7 @@ glibc's malloc gives memory back to the kernel when enough of it is free at the 
 it gets again is a fault. Whether that end is free in each step depends on where small blocks came to lie, which
 depends on addresses, on hash seeds, and on the size of the environment: a process draws it once, and keeps it. So
 time is best spent on more processes: a sample is as short as the start of its worker makes worthwhile
-(`runner/pace.py`), and that start is as cheap as it can be made honestly.
+(`runner/bench/pace.py`), and that start is as cheap as it can be made honestly.
 
 The floor follows: with a standard deviation of s for a pair and c seconds for it, T seconds give a half-width of
 about 2 s sqrt(c / T). Only a profile that takes the draw away (an allocator that keeps its memory) is measured more

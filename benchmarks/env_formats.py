@@ -1,4 +1,4 @@
-"""An example of every format of ``runner env``, as it is printed on this machine: writes docs/env-formats.md."""
+"""An example of every format of ``runner env``, as printed on this machine: writes docs/results/env-formats.md."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 
 from benchmarks import page, script
 from runner import cli
+from runner.common.errors import MEASURED, InputError
 from runner.engines.base import PROJECT
-from runner.errors import MEASURED, InputError
-from runner.formats import FORMATS
+from runner.profiles.formats import FORMATS
 
 SHOWN_PROJECT = "/home/you/envkit"
 INTRODUCTION = """\
@@ -84,8 +84,8 @@ def main() -> int:
     parser.add_argument("--profile", default="intel-omp", help="(default: intel-omp)")
     parser.add_argument("--image", metavar="NAME", default="envkit-cpu",
                         help="for containers, or '' for none (default: envkit-cpu)")  # fmt: skip
-    parser.add_argument("--page", metavar="FILE", type=Path, default=PROJECT / "docs/env-formats.md",
-                        help="the page to write (default: docs/env-formats.md)")  # fmt: skip
+    parser.add_argument("--page", metavar="FILE", type=Path, default=page.PAGES / "env-formats.md",
+                        help="the page to write (default: docs/results/env-formats.md)")  # fmt: skip
     arguments = parser.parse_args()
     facts = f"- printed: {time.strftime('%Y-%m-%d')}\n- machine: {page.machine()}\n- command: `{page.command()}`"
     parts = ["# A profile in other tools' words", facts, INTRODUCTION]

@@ -13,11 +13,10 @@ from pathlib import Path
 
 from benchmarks import page, script
 from benchmarks.results import Line, Results
-from runner.arguments import count
-from runner.engines.base import PROJECT
-from runner.environment import clean
-from runner.errors import InputError
-from runner.machine_lock import machine_lock
+from runner.cli.arguments import count
+from runner.common.errors import InputError
+from runner.common.machine_lock import machine_lock
+from runner.profiles.environment import clean
 
 STARTS, WARM_UP = 50, 3
 LIMIT_MS = 50.0
@@ -39,7 +38,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 
 def main() -> int:
     parser = script.parser("exec_startup", __doc__)
-    parser.set_defaults(page=PROJECT / "docs" / "startup.md")
+    parser.set_defaults(page=page.PAGES / "startup.md")
     parser.add_argument("--starts", metavar="N", type=count, default=STARTS, help=f"of each (default: {STARTS})")
     arguments = parser.parse_args()
     if not RUNNER.exists():
@@ -122,7 +121,7 @@ def _of(lines: Sequence[Line], command: str, way: str) -> list[float]:
 
 
 QUESTION = """A command that is run under a profile starts later than it would alone: the runner has to start, find the
-profile's environment, put the witness beside the command and look at what it left. How much later does it end?"""
+profile's environment, put the evidence hook beside the command and look at what it left. How much later does it end?"""
 HOW = """Each of {starts} rounds starts everything once, in random order, after {warm_up} rounds to warm up; a time is
 from before a process is started to after it has ended. The difference is taken within each round; its median has an
 interval from the order statistics."""

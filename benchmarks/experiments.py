@@ -16,11 +16,12 @@ from typing import Any
 from benchmarks import interleaved, page, script
 from benchmarks.interleaved import Bench, Entry
 from benchmarks.results import Results
-from runner import catalogue, profile, yamlfile
-from runner.errors import FAILED, MEASURED, InputError
-from runner.plan import REFERENCE_PROFILE
-from runner.statistics.interval import FASTER, Speedup
-from runner.yamlfile import YamlFile
+from runner.bench.plan import REFERENCE_PROFILE
+from runner.common import yamlfile
+from runner.common.errors import FAILED, MEASURED, InputError
+from runner.common.yamlfile import YamlFile
+from runner.profiles import catalogue, profile
+from runner.stats.interval import FASTER, Speedup
 
 BLOCKS = 16
 HERE = Path(__file__).resolve().parent

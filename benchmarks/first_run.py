@@ -17,10 +17,10 @@ from pathlib import Path
 
 from benchmarks import neighbour, page, script
 from benchmarks.results import Line, Results
-from runner import record
+from runner.bench import record
+from runner.bench.plan import REFERENCE_PROFILE
+from runner.common.errors import MEASURED, InputError
 from runner.engines.base import PROJECT
-from runner.errors import MEASURED, InputError
-from runner.plan import REFERENCE_PROFILE
 
 PROFILE = "intel-omp"
 PATIENCE_S = 1800.0

@@ -20,14 +20,14 @@ from typing import Any
 from benchmarks import fleet_records, page, script
 from benchmarks.fleet_alarms import LINES, NODES, NOISES, ONE_OF, SIZES, SPREADS, rates
 from benchmarks.fleet_records import PLANTED, Simulated
-from runner import record
-from runner.arguments import count
+from runner.bench import record
+from runner.bench.plan import MARGIN
+from runner.bench.record import FILE_NAME, Event
+from runner.cli.arguments import count
+from runner.cluster.fleet.findings import SLOW
+from runner.cluster.fleet.slow import ERROR_RATE
+from runner.common.errors import FAILED, InputError
 from runner.engines.base import PROJECT
-from runner.errors import FAILED, InputError
-from runner.fleet.findings import SLOW
-from runner.fleet.slow import ERROR_RATE
-from runner.plan import MARGIN
-from runner.record import FILE_NAME, Event
 
 SIMULATED_NODES, SAMPLES, SEED = 10_000, 20, 1
 CPUS = 2
@@ -90,8 +90,8 @@ def _options() -> argparse.Namespace:
                         help="a real run to make the records from (default: one that is measured first)")  # fmt: skip
     parser.add_argument("--alarm-nodes", metavar="N", type=count, default=NODES,
                         help=f"nodes for each line about false alarms (default: {NODES})")  # fmt: skip
-    parser.add_argument("--page", metavar="FILE", type=Path, default=PROJECT / "docs" / "fleet.md",
-                        help="the page to write (default: docs/fleet.md)")  # fmt: skip
+    parser.add_argument("--page", metavar="FILE", type=Path, default=page.PAGES / "fleet.md",
+                        help="the page to write (default: docs/results/fleet.md)")  # fmt: skip
     return parser.parse_args()
 
 
@@ -286,8 +286,8 @@ the reach of healthy nodes where that is more: three robust standard deviations 
 hides, shows heavier tails without its noise (after Arias-Castro and Chen 2017; Louis 1984). False alarms are limited
 over all nodes together: at most {rate} of the nodes called slow are expected to be within the allowance (Benjamini and
 Hochberg 1995); intervals have the level that agrees with it (Benjamini and Yekutieli 2005). What slow nodes share is
-tested by Fisher's exact test with Bonferroni's correction. The modules `runner/fleet/slow.py` and `runner/statistics/`
-name the sources in full.
+tested by Fisher's exact test with Bonferroni's correction. The modules `runner/cluster/fleet/slow.py` and
+`runner/stats/` name the sources in full.
 
 A node is *slow* where its whole interval is beyond the allowance, *not certain* where only the interval's middle is,
 *ok* otherwise, and *not judged* where fewer than 6 nodes are of its kind. Slow nodes, and those that were not measured

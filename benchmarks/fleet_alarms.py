@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy
 
-from runner.fleet.slow import judge, measure
-from runner.plan import MARGIN
+from runner.bench.plan import MARGIN
+from runner.cluster.fleet.slow import judge, measure
 
 # In every fleet one node of so many is slow, each of these sizes in turn.
 ONE_OF = 25

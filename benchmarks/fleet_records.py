@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from runner.record import FILE_NAME, Event
+from runner.bench.record import FILE_NAME, Event
 
 # Standard deviation of healthy nodes' own times, and the scale of a sample's noise (Student's t, 3 degrees of freedom).
 HEALTHY, NOISE = 0.005, 0.02

@@ -16,20 +16,23 @@ from typing import Any
 
 from benchmarks import page
 from benchmarks.results import Line, Results
-from runner import catalogue, dataset, engines, losses, noise, profile
-from runner.arguments import count
-from runner.effect import check
+from runner import engines
+from runner.analysis import losses, noise
+from runner.bench import dataset
+from runner.bench.measure import PADDING
+from runner.bench.plan import MARGIN, MOST_PADDING
+from runner.checks.effect import check
+from runner.cli.arguments import count
+from runner.common.errors import InputError
+from runner.common.machine_lock import machine_lock
 from runner.engines.base import EngineOptions, Task
+from runner.engines.inspect_image import inspect
 from runner.engines.local import LocalEngine
-from runner.environment import Environment, clean
-from runner.errors import InputError
-from runner.inspect_image import inspect
-from runner.machine_lock import machine_lock
-from runner.measure import PADDING
-from runner.plan import MARGIN, MOST_PADDING
-from runner.profile import Profile
-from runner.resolve import resolve
-from runner.statistics.interval import ERROR_RATE, Speedup, log_ratios, speedup
+from runner.profiles import catalogue, profile
+from runner.profiles.environment import Environment, clean
+from runner.profiles.profile import Profile
+from runner.profiles.resolve import resolve
+from runner.stats.interval import ERROR_RATE, Speedup, log_ratios, speedup
 from runner.worker.fashion_mnist import SYNTHETIC
 from runner.worker.workloads import LOSS_TOLERANCE
 
@@ -89,7 +92,7 @@ class Bench:
         }  # fmt: skip
 
     def inspection(self, commands: Sequence[str]) -> dict[str, Any]:
-        """What is here, as ``runner.resolve`` takes it; ``commands`` are looked for."""
+        """What is here, as ``runner.profiles.resolve`` takes it; ``commands`` are looked for."""
         return inspect(self.engine, self.inherited, commands)
 
     def task(self, entry: Entry, steps: int, padding: int = 0) -> Task:
@@ -279,7 +282,7 @@ def require_samples(results: Results, name: str) -> None:
     """Raise InputError where the entry that others are compared with could not be measured."""
     if not results.of("sample", entry=name):
         raise InputError(
-            f"{name} could not be measured: {failure(results, name)}; mend that, and move {results.path} away"
+            f"{name} could not be measured: {failure(results, name)}; fix that, and move {results.path} away"
         )
 
 

@@ -8,18 +8,21 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks import page, script
-from runner import advice, profile, ranking, record, reproduce, tables, wording
-from runner.commands import measuring
+from runner.analysis import ranking
+from runner.analysis.summary import Summary, summarise
+from runner.bench import record
+from runner.bench.measure import ENDED
+from runner.bench.record import Event
+from runner.cli import measuring
+from runner.common.errors import InputError
+from runner.common.folders import quoted
 from runner.engines.base import PROJECT
-from runner.errors import InputError
-from runner.folders import quoted
-from runner.measure import ENDED
-from runner.record import Event
-from runner.summary import Summary, summarise
+from runner.profiles import profile
+from runner.report import advice, reproduce, tables, wording
 from runner.worker.fashion_mnist import SYNTHETIC
 from runner.worker.workloads import GENERATED
 
-PAGE = PROJECT / "docs" / "matrix.md"
+PAGE = page.PAGES / "matrix.md"
 
 
 def main() -> int:

@@ -12,9 +12,9 @@ from typing import Any
 
 from benchmarks import page, script
 from benchmarks.results import Line, Results
-from runner.arguments import count
-from runner.commands.profile_ops import PROCESSES, STEPS, TOP
-from runner.operators import OTHERS, short_name
+from runner.analysis.operator_times import OTHERS, short_name
+from runner.cli.arguments import count
+from runner.cli.commands.profile_ops import PROCESSES, STEPS, TOP
 
 PROFILES = ("mimalloc-retain-mkl", "intel-omp")
 

@@ -1,4 +1,4 @@
-"""What `runner bench --command` prints for three small training scripts: writes the end of docs/own-training.md."""
+"""What `runner bench --command` prints for three training scripts: writes the end of docs/results/own-training.md."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import page, script
+from runner.common.errors import MEASURED, InputError
 from runner.engines.base import PROJECT
-from runner.errors import MEASURED, InputError
 
 SCRIPTS = PROJECT / "tests/scripts"
-PAGE = PROJECT / "docs/own-training.md"
+PAGE = page.PAGES / "own-training.md"
 # What is written above it in the page stays.
 EXAMPLES_BEGIN = "## Three scripts\n"
 # Of each script: how it is measured, and what it stands for.
@@ -53,7 +53,7 @@ def main() -> int:
     parser.add_argument("--engine", default="local", help="(default: local)")
     parser.add_argument("--blocks", default="8", metavar="N", help="how many for each script (default: 8)")
     parser.add_argument("--page", metavar="FILE", type=Path, default=PAGE,
-                        help="the page to write (default: docs/own-training.md)")  # fmt: skip
+                        help="the page to write (default: docs/results/own-training.md)")  # fmt: skip
     arguments = parser.parse_args()
     above, begin, _ = PAGE.read_text().partition(EXAMPLES_BEGIN)
     facts = f"- measured: {time.strftime('%Y-%m-%d')}\n- machine: {page.machine()}\n- command: `{page.command()}`"

@@ -21,16 +21,16 @@ from typing import Any
 
 from benchmarks import page, script
 from benchmarks.results import Line, Results
-from runner import dataset
-from runner.arguments import count
+from runner.bench import dataset
+from runner.bench.measure import PADDING
+from runner.bench.plan import MARGIN
+from runner.cli.arguments import count
+from runner.common.errors import InputError
+from runner.common.machine_lock import machine_lock
 from runner.engines.base import EngineOptions, Task
 from runner.engines.local import LocalEngine
-from runner.environment import clean
-from runner.errors import InputError
-from runner.machine_lock import machine_lock
-from runner.measure import PADDING
-from runner.plan import MARGIN
-from runner.statistics.interval import ERROR_RATE, log_ratios, speedup
+from runner.profiles.environment import clean
+from runner.stats.interval import ERROR_RATE, log_ratios, speedup
 from runner.worker.fashion_mnist import SYNTHETIC
 
 BLOCKS, STEPS, WARMUP_STEPS = 12, 60, 20
@@ -130,7 +130,7 @@ def _sample(engine: LocalEngine, task: Task) -> Line:
     outcome = engine.run(task)
     if outcome.failure is not None:
         said = (outcome.stderr_tail.strip().splitlines() or ["nothing"])[-1]
-        raise InputError(f"the worker {outcome.failure}: {said}; mend that, and the same command goes on")
+        raise InputError(f"the worker {outcome.failure}: {said}; fix that, and the same command goes on")
     document: dict[str, Any] = json.loads(outcome.stdout)
     return {"seconds": document["seconds"], "usage": document["usage"]}
 

@@ -1,4 +1,4 @@
-"""The pages in docs/ that benchmarks write: their heading, tables, and shares with an interval."""
+"""The pages in docs/results/ that benchmarks write: their heading, tables, and shares with an interval."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.results import Line
-from runner.engine_facts import cpu_name
+from runner.analysis.engine_facts import cpu_name
+from runner.engines.base import PROJECT
 from runner.worker.host import cpu_facts, fingerprint
+
+PAGES = PROJECT / "docs" / "results"
 
 
 def machine() -> str:

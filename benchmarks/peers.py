@@ -16,9 +16,9 @@ from typing import Any
 from benchmarks import interleaved, page, script
 from benchmarks.interleaved import Bench, Entry
 from benchmarks.results import Results
-from runner.errors import FAILED, MEASURED, InputError
-from runner.plan import REFERENCE_PROFILE
-from runner.resolve import GET
+from runner.bench.plan import REFERENCE_PROFILE
+from runner.common.errors import FAILED, MEASURED, InputError
+from runner.profiles.resolve import GET
 
 BLOCKS = 18
 PROFILES = ("mimalloc-retain-mkl", "mimalloc-retain")

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from benchmarks import burner, neighbour, page, script, tools
 from benchmarks.results import Line, Results
-from runner.arguments import count, duration
-from runner.statistics.interval import FASTER, SLOWER
+from runner.cli.arguments import count, duration
+from runner.stats.interval import FASTER, SLOWER
 
 BUDGET_S = 12.0
 TRIALS = 20

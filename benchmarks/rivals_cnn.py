@@ -15,9 +15,10 @@ from pathlib import Path
 
 from benchmarks import page, rivals, script, tools
 from benchmarks.results import Line, Results
-from runner import dataset, profile
-from runner.arguments import count, duration
-from runner.statistics.interval import FASTER
+from runner.bench import dataset
+from runner.cli.arguments import count, duration
+from runner.profiles import profile
+from runner.stats.interval import FASTER
 
 PROFILE = "glibc-retain"
 BUDGET_S = 60.0

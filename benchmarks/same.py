@@ -15,10 +15,10 @@ from pathlib import Path
 
 from benchmarks import page, script
 from benchmarks.results import Line, Results
-from runner import record
-from runner.arguments import count, duration
-from runner.statistics.interval import FASTER, SLOWER
-from runner.summary import summarise
+from runner.analysis.summary import summarise
+from runner.bench import record
+from runner.cli.arguments import count, duration
+from runner.stats.interval import FASTER, SLOWER
 
 RUNS, BUDGET_S = 20, 240.0
 

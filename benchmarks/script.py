@@ -15,15 +15,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from benchmarks.page import PAGES
 from benchmarks.results import FOLDER
+from runner.common.errors import BAD_INPUT, INTERRUPTED, InputError
 from runner.engines.base import PROJECT
-from runner.errors import BAD_INPUT, INTERRUPTED, InputError
 
 
 def parser(name: str, description: str, page_name: str = "") -> argparse.ArgumentParser:
     """With the options ``--results`` and ``--page``; ``page_name`` is the page's where it is not ``name``."""
     made = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=description)
-    results, page = FOLDER / f"{name}.jsonl", PROJECT / "docs" / f"{page_name or name}.md"
+    results, page = FOLDER / f"{name}.jsonl", PAGES / f"{page_name or name}.md"
     made.add_argument("--results", metavar="FILE", type=Path, default=results,
                       help=f"what was measured; goes on with it (default: {results.relative_to(PROJECT)})")  # fmt: skip
     made.add_argument("--page", metavar="FILE", type=Path, default=page,

@@ -21,16 +21,15 @@ from typing import Any
 import numpy
 
 from benchmarks import page, script
-from runner.blocks import block_ratios
-from runner.commands.plan import BLOCKS as PILOT_BLOCKS
-from runner.engines.base import PROJECT
-from runner.measure import precise_enough
-from runner.plan import MARGIN, Arm, Plan
-from runner.record import Event
-from runner.statistics.bootstrap import bootstrap
-from runner.statistics.interval import ERROR_RATE, FASTER, SLOWER, Speedup
-from runner.statistics.power import POWER, blocks_needed
-from runner.statistics.sequential import at_end, design
+from runner.bench.blocks import block_ratios
+from runner.bench.measure import precise_enough
+from runner.bench.plan import MARGIN, Arm, Plan
+from runner.bench.record import Event
+from runner.cli.commands.plan import BLOCKS as PILOT_BLOCKS
+from runner.stats.bootstrap import bootstrap
+from runner.stats.interval import ERROR_RATE, FASTER, SLOWER, Speedup
+from runner.stats.power import POWER, blocks_needed
+from runner.stats.sequential import at_end, design
 
 RUNS = 2000
 PLANNED = (8, 13, 45)  # a short run, one on a slow machine, and about what the usual budget has room for
@@ -97,8 +96,8 @@ def _bursts(random: Random, samples: int) -> Any:
 
 
 def _processes(random: Random, samples: int) -> Any:
-    """As measured on a shared machine (docs/designs.md): a process draws how many pages its steps fault in, which makes
-    them up to 25% slower; single steps, drift and bursts come on top."""
+    """As measured on a shared machine (docs/results/designs.md): a process draws how many pages its steps fault in,
+    which makes them up to 25% slower; single steps, drift and bursts come on top."""
     drawn = random.choice([0.0, 0.05, 0.10, 0.25], (samples, 1), p=[0.2, 0.35, 0.25, 0.2])
     burst = numpy.where(random.random((samples, 1)) < 0.05, random.uniform(0.2, 0.8, (samples, 1)), 0)
     wandering = numpy.cumsum(random.normal(0, 0.01, samples))[:, None]
@@ -233,8 +232,8 @@ def _power(name: str, difference: float, runs: int) -> list[str]:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.simulated", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--runs", metavar="N", type=int, default=RUNS, help=f"for each line (default: {RUNS})")
-    default = PROJECT / "docs" / "simulated.md"
-    parser.add_argument("--page", metavar="FILE", type=Path, default=default, help="default: docs/simulated.md")
+    default = page.PAGES / "simulated.md"
+    parser.add_argument("--page", metavar="FILE", type=Path, default=default, help="default: docs/results/simulated.md")
     return parser.parse_args()
 
 

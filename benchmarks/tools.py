@@ -27,10 +27,10 @@ from statistics import fmean, variance
 from typing import Any
 
 from benchmarks import burner
+from runner.bench.record import FILE_NAME
+from runner.common.errors import InputError
 from runner.engines.base import PROJECT
-from runner.errors import InputError
-from runner.record import FILE_NAME
-from runner.statistics.interval import FASTER, NOT_FOUND, SLOWER
+from runner.stats.interval import FASTER, NOT_FOUND, SLOWER
 
 BURNER = Path(burner.__file__).resolve()
 # What the first command has in the variable WORK.

@@ -18,21 +18,22 @@ from typing import Any
 
 from benchmarks import page, script
 from benchmarks.results import Line, Results
-from runner import dataset, profile, record
-from runner.arguments import count
-from runner.blocks import block_ratios, recorded_design
-from runner.commands.measuring import TIMEOUT_S
-from runner.errors import InputError
-from runner.noise import marked_blocks
-from runner.plan import MARGIN, Plan
-from runner.statistics.sequential import at_end, design
+from runner.analysis.noise import marked_blocks
+from runner.bench import dataset, record
+from runner.bench.blocks import block_ratios, recorded_design
+from runner.bench.plan import MARGIN, Plan
+from runner.bench.specification import TIMEOUT_S
+from runner.cli.arguments import count
+from runner.common.errors import InputError
+from runner.profiles import profile
+from runner.stats.sequential import at_end, design
 from runner.tuning import profile_file, space_file
 from runner.tuning.session import SPACE_FILE
 from runner.tuning.space import profile as profile_of
 from runner.worker.fashion_mnist import SYNTHETIC
 
 SPACE, GRID_BLOCKS, SEARCHES, SIDE_BLOCKS, QUARTER = "coarse", 12, 3, 20, 4
-# So many of the grid's candidates, the best by its own looks, are measured again; the best of these is the optimum.
+# So many of the grid's candidates, the best by its own trials, are measured again; the best of these is the optimum.
 TOP = 3
 CLOSE = 0.97
 MET, OPEN, MISSED = "met", "open", "missed"
@@ -43,7 +44,7 @@ def main() -> int:
     parser = script.parser("tune_against_grid", str(__doc__).splitlines()[0], "tune")
     parser.add_argument("--space", default=SPACE, help=f"the grid (default: {SPACE})")
     parser.add_argument("--grid-blocks", metavar="N", type=count, default=GRID_BLOCKS,
-                        help=f"looks at each of the grid's candidates (default: {GRID_BLOCKS})")  # fmt: skip
+                        help=f"trials of each of the grid's candidates (default: {GRID_BLOCKS})")  # fmt: skip
     parser.add_argument("--searches", metavar="N", type=count, default=SEARCHES, help=f"(default: {SEARCHES})")
     parser.add_argument("--side-blocks", metavar="N", type=count, default=SIDE_BLOCKS,
                         help=f"blocks in which what was found is compared (default: {SIDE_BLOCKS})")  # fmt: skip
@@ -228,7 +229,7 @@ def _page(results: Results) -> list[str]:
             numbers_from=1,
         ),
         "## The grid, candidate by candidate",
-        "As the grid's own looks have it; the first of so many was lucky too.",
+        "As the grid's own trials have it; the first of so many was lucky too.",
         page.table(("candidate", "speedup"), _ranking(grid["ranking"]), numbers_from=1),
     ]
 
@@ -258,13 +259,13 @@ QUESTION = """Is what `runner tune` finds as good as the best candidate of a gri
 for a quarter of the grid's time?"""
 HOW = """## How
 
-The grid is the space `{space}`, each of its candidates looked at in {blocks} rounds (`runner tune --exhaustive`). Each
+The grid is the space `{space}`, each of its candidates tried in {blocks} rounds (`runner tune --exhaustive`). Each
 search is `runner tune --space {space}` with a quarter of the grid's time as its budget, for the search and its
 confirmation together (`--space-only`: the shipped profiles, of which some are not in the grid, don't compete). What
 the search found is what it wrote, or the baseline where it could not confirm that it is faster. Then one run of {side}
 blocks has the baseline, the best {top} of the grid and what each search wrote as its arms, in blocks of fresh processes
 in random order. The best of these {top} there is the optimum that searches are held against: the first of so many
-noisy looks need not be the best.
+noisy trials need not be the best.
 That it is chosen by the samples that it is then compared in makes it look a little faster than it is, which is to the
 searches' disadvantage. The intervals are 95% intervals, and all comparisons that this choice leaves possible share the
 error rate. A search has met the 3% where its whole interval is at 0.97 or above, missed it where all of it is below,

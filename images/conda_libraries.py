@@ -54,7 +54,7 @@ WAYS_ON = "name a mirror (--channel URL or ENVKIT_CONDA_CHANNEL), or use Debian'
 
 
 class LibrariesError(Exception):
-    """One line for the user: what is wrong, where, and the mend."""
+    """One line for the user: what is wrong, where, and the fix."""
 
 
 class NoLockError(LibrariesError):
@@ -100,9 +100,9 @@ def read_lock(path: Path) -> Lock:
     try:
         document = json.loads(path.read_text())
     except ValueError as error:
-        raise LibrariesError(f"{shown(path)}: not JSON ({error}): mend it, or {missing}") from None
+        raise LibrariesError(f"{shown(path)}: not JSON ({error}): fix it, or {missing}") from None
     if not isinstance(document, dict) or not isinstance(document.get("packages"), list):
-        raise LibrariesError(f"{shown(path)}: packages must be a list: mend it, or {missing}")
+        raise LibrariesError(f"{shown(path)}: packages must be a list: fix it, or {missing}")
     if not document["packages"]:
         raise NoLockError(f"{shown(path)}: it names no packages yet: {missing}")
     packages = tuple(_entry(path, number, entry) for number, entry in enumerate(document["packages"]))
@@ -298,8 +298,8 @@ def _require(path: Path, locked: Lock, pins: Mapping[str, str]) -> None:
     versions = {package.name: package.version for package in locked.packages}
     for name, version in pins.items():
         if versions[name] != version:
-            mend = f"name that version, or remove the file, so that it is made anew with {version}"
-            raise LibrariesError(f"{shown(path)}: has {name} {versions[name]}, and {version} is asked for: {mend}")
+            fix = f"name that version, or remove the file, so that it is made anew with {version}"
+            raise LibrariesError(f"{shown(path)}: has {name} {versions[name]}, and {version} is asked for: {fix}")
 
 
 def parser() -> argparse.ArgumentParser:

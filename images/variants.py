@@ -22,9 +22,9 @@ sys.path.insert(0, str(PROJECT))
 
 from wheels import read_lock  # noqa: E402
 
-from runner import yamlfile  # noqa: E402
-from runner.errors import InputError  # noqa: E402
-from runner.yamlfile import YamlFile  # noqa: E402
+from runner.common import yamlfile  # noqa: E402
+from runner.common.errors import InputError  # noqa: E402
+from runner.common.yamlfile import YamlFile  # noqa: E402
 
 FILE = Path("images/variants.yaml")
 # The lock of the packages beside torch, of which those of variants differ in a version.
@@ -117,11 +117,11 @@ def _require_keys(file: YamlFile, name: str, entry: dict[str, Any]) -> None:
 def _require_name(file: YamlFile, name: str, torch: str) -> None:
     """Raise InputError where a name does not tell whether its image is for GPUs too, by which that is called."""
     if name.startswith(NOT_FOR_CPUS) and torch.endswith(FOR_CPUS):
-        mend = f"give the variant a name that does not begin with {NOT_FOR_CPUS}"
-        raise file.error((name, "torch"), f"{name}.torch: {torch} is for CPUs alone; {mend}")
+        fix = f"give the variant a name that does not begin with {NOT_FOR_CPUS}"
+        raise file.error((name, "torch"), f"{name}.torch: {torch} is for CPUs alone; {fix}")
     if not name.startswith(NOT_FOR_CPUS) and not torch.endswith(FOR_CPUS):
-        mend = f"call the variant {NOT_FOR_CPUS}-{name}"
-        raise file.error((name, "torch"), f"{name}.torch: {torch} is not for CPUs alone; {mend}")
+        fix = f"call the variant {NOT_FOR_CPUS}-{name}"
+        raise file.error((name, "torch"), f"{name}.torch: {torch} is not for CPUs alone; {fix}")
 
 
 def require(variant: Variant) -> None:
@@ -141,8 +141,8 @@ def require(variant: Variant) -> None:
             said_of_it = str(error).splitlines()[0]
             raise InputError(f"{path}: is no lock of Python packages ({said_of_it}): {variant.made_by(what)}") from None
         if has != said:
-            mend = f"correct it, or renew the lock ({variant.made_by(what)})"
-            raise InputError(f"{FILE}: {variant.name}.{key}: is {said}, and {path} has {has}: {mend}")
+            fix = f"correct it, or renew the lock ({variant.made_by(what)})"
+            raise InputError(f"{FILE}: {variant.name}.{key}: is {said}, and {path} has {has}: {fix}")
 
 
 def chosen(variants: dict[str, Variant], name: str) -> Variant:

@@ -18,10 +18,10 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from runner import blocks, engines, record
-from runner.cli import main
-from runner.commands import measuring
-from runner.worker.sensitive import is_sensitive
+from runner import engines
+from runner.bench import blocks, record
+from runner.cli import main, measuring
+from runner.worker.performance_variables import is_performance_variable
 from tests.instant_engine import InstantEngine
 from tests.simulation import Simulation
 
@@ -74,7 +74,7 @@ def own_surroundings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
         (folder / inner).mkdir()
         monkeypatch.setenv(name, str(folder / inner))
     monkeypatch.setattr(tempfile, "tempdir", None)  # tempfile remembers the folder it was first asked for
-    for name in [name for name in os.environ if is_sensitive(name)]:
+    for name in [name for name in os.environ if is_performance_variable(name)]:
         monkeypatch.delenv(name)
     monkeypatch.setattr(measuring, "RESULTS", folder / "results")
     # tests/engines use the real ones

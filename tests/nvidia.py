@@ -90,7 +90,7 @@ def written(to: Any, value: Any) -> int:
     return 0
 
 
-def accelerator(count: int = 1, problem: str | None = None, mend: str | None = None, **fields: Any) -> dict[str, Any]:
+def accelerator(count: int = 1, problem: str | None = None, fix: str | None = None, **fields: Any) -> dict[str, Any]:
     """What ``runner.worker.gpus.look`` says of a machine with so many GPUs that torch can use."""
     return {
         "torch_cuda": "13.0",
@@ -99,7 +99,7 @@ def accelerator(count: int = 1, problem: str | None = None, mend: str | None = N
         "devices": [{"name": "NVIDIA H100 80GB HBM3", "uuid": uuid} for uuid in UUIDS[:count]],
         "usable": 0 if problem else count,
         "problem": problem,
-        "mend": mend,
+        "fix": fix,
         "interfaces": ["eth0", "lo"],
         **fields,
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from runner.record import FILE_NAME
+from runner.bench.record import FILE_NAME
 from tests.simulated_worker import inspection, sample
 from tests.simulation import STEADY, times
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from rich.console import Console
 
-from runner import details as long_report
-from runner import report
-from runner.environment import Environment
-from runner.plan import MARGIN, Arm, Plan
-from runner.record import Event
-from runner.summary import summarise
+from runner.analysis.summary import summarise
+from runner.bench.plan import MARGIN, Arm, Plan
+from runner.bench.record import Event
+from runner.profiles.environment import Environment
+from runner.report import details as long_report
+from runner.report import terminal
 from tests.simulated_worker import inspection, sample
 from tests.simulation import STEADY, times
 
@@ -90,7 +90,7 @@ def events_of(
     return events
 
 
-def printed(events: list[Event], show: ModuleType = report) -> str:
+def printed(events: list[Event], show: ModuleType = terminal) -> str:
     """The report, as it looks on a terminal of 80 columns."""
     out = io.StringIO()
     show.show(summarise(events), "some/folder", Console(file=out, width=80))

@@ -10,7 +10,7 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
-from runner import record
+from runner.bench import record
 from tests import records
 
 BLOCKS = 10

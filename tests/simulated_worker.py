@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Mapping
 
-from runner.worker.sensitive import is_sensitive
+from runner.worker.performance_variables import is_performance_variable
 
 PR_SET_PDEATHSIG = 1
 DIGESTS = {"code": "c" * 64, "data": "d" * 64, "initial_weights": "e" * 64}
@@ -98,7 +98,7 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
         "threads": {"count": 2, "masks": {"0-3": 2}, "pinned_cpus": 0},
         "torch": {"version": "2.13.0", "num_threads": 2, "interop_threads": 2},
         "variables": {
-            "sensitive": {name: value for name, value in sorted(environment.items()) if is_sensitive(name)},
+            "sensitive": {name: value for name, value in sorted(environment.items()) if is_performance_variable(name)},
             "preloaded": dict.fromkeys(preload, "mapped"),
         },
     }

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from runner import engines
+from runner.common.errors import InputError
 from runner.engines.base import EngineOptions
 from runner.engines.limits import memory_bytes, require_in_force
-from runner.errors import InputError
 from tests.instant_images import InstantImages
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 
+from runner.common.errors import InputError
 from runner.engines import container, podman, process
 from runner.engines.apptainer import ApptainerEngine
 from runner.engines.base import Engine, EngineOptions
 from runner.engines.local import LocalEngine
-from runner.errors import InputError
 
 
 def _docker(options: EngineOptions) -> Engine:

@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from runner.engines import container, gpus
+from runner.common.errors import InputError
+from runner.engines import container, gpu_options
 from runner.engines.base import PROJECT, EngineOptions, Outcome, Task, ended
 from runner.engines.process import Process, Started
-from runner.errors import InputError
 
 SIF = PROJECT / "build" / "envkit-cpu.sif"
 # Before the name of a variable, in the caller's own: Apptainer puts it into the container.
@@ -65,7 +65,7 @@ class ApptainerEngine:
         variables = [f"{name}={value}" for name, value in {**given, **container.variables(task)}.items()]
         return [
             "apptainer", "--quiet", "exec", "--cleanenv", "--containall", "--no-home",
-            *(gpus.OPTIONS[self.name] if task.gpus else ()), "--pwd", container.working_folder(task),
+            *(gpu_options.OPTIONS[self.name] if task.gpus else ()), "--pwd", container.working_folder(task),
             *container.limits(self.given), *binds, str(self._sif), "env", *variables, *container.argv(task),
         ]  # fmt: skip
 
@@ -80,7 +80,7 @@ class ApptainerEngine:
 
     def run(self, task: Task) -> Outcome:
         if task.nodes > 1:
-            from runner.slurm import step
+            from runner.engines.slurm import step
 
             return self._explained(step.run(*self._start_of(task), task.nodes, task.timeout_s, INSIDE))
         return ended(self.start(task))
@@ -88,14 +88,14 @@ class ApptainerEngine:
     def _start_of(self, task: Task) -> tuple[list[str], dict[str, str]]:
         """The command, and the variables that it is started with."""
         if task.gpus:
-            gpus.require()  # it only remarks that there was nothing to bring along
+            gpu_options.require()  # it only remarks that there was nothing to bring along
         return self.command(task), callers(task, task.inherited or os.environ)
 
     def _explained(self, outcome: Outcome) -> Outcome:
         """With what to do about what Apptainer said."""
-        mend = next((mend for words, mend in MENDS.items() if words in outcome.stderr_tail), None)
-        if outcome.failure and mend:
-            return replace(outcome, failure=f"was not started ({mend})")
+        fix = next((fix for words, fix in MENDS.items() if words in outcome.stderr_tail), None)
+        if outcome.failure and fix:
+            return replace(outcome, failure=f"was not started ({fix})")
         return container.explained(outcome, self.given)
 
 
@@ -119,7 +119,7 @@ def callers(task: Task, variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def digest(sif: Path) -> str:
-    """``sha256:…`` of an image's file. Raises InputError, with the mend, where it can't be read."""
+    """``sha256:…`` of an image's file. Raises InputError, with the fix, where it can't be read."""
     try:
         with sif.open("rb") as file:
             return f"sha256:{_sha256(file)}"

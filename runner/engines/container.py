@@ -7,9 +7,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from runner.common.errors import InputError
 from runner.engines.base import PROJECT, EngineOptions, Outcome, Task
-from runner.environment import capabilities
-from runner.errors import InputError
+from runner.profiles.environment import capabilities
 
 INTERPRETER = "/opt/kit/bin/python"
 FOLDER = "/kit"
@@ -67,8 +67,8 @@ def mounts(task: Task) -> list[str]:
         found.append(f"{task.folder}:{task.folder}:rw")
     for folder in filter(None, (str(PROJECT), task.data, task.folder, turns)):
         if any(letter in folder for letter in ":,"):
-            mend = "set TMPDIR to another" if folder == turns else "rename it"
-            raise InputError(f"{folder}: a container engine can't mount a folder with ':' or ',' in its name; {mend}")
+            fix = "set TMPDIR to another" if folder == turns else "rename it"
+            raise InputError(f"{folder}: a container engine can't mount a folder with ':' or ',' in its name; {fix}")
     return found
 
 

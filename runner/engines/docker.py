@@ -19,12 +19,12 @@ import requests
 from docker.context.config import get_current_context_name
 from docker.errors import APIError, DockerException, ImageNotFound
 
-from runner.engines import container, gpus, owner
+from runner.common.errors import InputError
+from runner.engines import container, gpu_options, owner
 from runner.engines.base import EngineOptions, Outcome, Task, ended, tail
 from runner.engines.limits import memory_bytes
 from runner.engines.process import failure_of, timed_out
-from runner.environment import capabilities
-from runner.errors import InputError
+from runner.profiles.environment import capabilities
 
 SOCKET = "/var/run/docker.sock"
 OWN_NAMES = ("localhost", "127.0.0.1", "::1")
@@ -65,12 +65,12 @@ class DockerEngine:
 
     def command(self, task: Task) -> list[str]:
         rootless = bool(task.folder) and self._rootless
-        options = container.run_options(task, self.given, rootless, gpus.OPTIONS[self.name])
+        options = container.run_options(task, self.given, rootless, gpu_options.OPTIONS[self.name])
         return ["docker", "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
     def start(self, task: Task) -> _Container:
         if task.gpus and _is_here():
-            gpus.require()
+            gpu_options.require()
         return _Container(lambda: self._create(task), self.given, task.timeout_s)
 
     def run(self, task: Task) -> Outcome:
@@ -133,7 +133,7 @@ class _Container:
         try:
             yield
         except APIError as error:
-            self._failure = gpus.explained(f"was not started: {error.explanation or error}")
+            self._failure = gpu_options.explained(f"was not started: {error.explanation or error}")
         except LOST as error:
             self._failure = f"was lost: the Docker daemon does not answer any more ({_reason(error)})"
 
@@ -175,17 +175,17 @@ def _address() -> str:
     name = os.environ.get("DOCKER_CONTEXT") or get_current_context_name()
     if name == "default":
         return f"unix://{SOCKET}"
-    mend = "see docker context ls, or: docker context use default"
+    fix = "see docker context ls, or: docker context use default"
     command = ["docker", "context", "inspect", name, "--format", "{{.Endpoints.docker.Host}}"]
     try:
         asked = subprocess.run(command, capture_output=True, text=True, timeout=API_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"Docker's context '{name}' can't be used ({_reason(error)}); {mend}") from None
+        raise InputError(f"Docker's context '{name}' can't be used ({_reason(error)}); {fix}") from None
     if asked.returncode != 0:
-        raise InputError(f"Docker's context '{name}' can't be used ({asked.stderr.strip()[:200]}); {mend}")
+        raise InputError(f"Docker's context '{name}' can't be used ({asked.stderr.strip()[:200]}); {fix}")
     host = asked.stdout.strip()
     if not host.startswith("unix://"):
-        raise InputError(f"Docker's context '{name}' is at {host}, not on this machine; {mend}")
+        raise InputError(f"Docker's context '{name}' is at {host}, not on this machine; {fix}")
     return host
 
 
@@ -205,7 +205,7 @@ def _limits(options: EngineOptions) -> dict[str, Any]:
 
 
 def _connect() -> Any:
-    """A client whose daemon answers. Raises InputError: not installed, no daemon, or no permission, and the mend."""
+    """A client whose daemon answers. Raises InputError: not installed, no daemon, or no permission, and the fix."""
     address = _address()
     if address.startswith("unix://"):
         path = address.removeprefix("unix://")

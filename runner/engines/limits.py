@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from runner.common.errors import InputError
 from runner.engines.base import EngineOptions
-from runner.errors import InputError
 from runner.worker.host import expand_cpu_list
 
 # Megabytes and the like as Docker's own command line reads them.

@@ -8,9 +8,9 @@ import shutil
 import sys
 from typing import Any
 
+from runner.common.errors import InputError
 from runner.engines.base import PROJECT, EngineOptions, Outcome, Task, ended
 from runner.engines.process import Process, Started
-from runner.errors import InputError
 
 
 class LocalEngine:
@@ -49,7 +49,7 @@ class LocalEngine:
 
     def run(self, task: Task) -> Outcome:
         if task.nodes > 1:
-            from runner.slurm import step
+            from runner.engines.slurm import step
 
             return step.run(self._argv(task), {**task.inherited, **task.variables}, task.nodes, task.timeout_s)
         return ended(self.start(task))

@@ -9,10 +9,10 @@ import subprocess
 from dataclasses import replace
 from typing import Any
 
-from runner.engines import container, gpus, owner
+from runner.common.errors import InputError
+from runner.engines import container, gpu_options, owner
 from runner.engines.base import PROJECT, EngineOptions, Outcome, Task, ended
 from runner.engines.process import Process, Started
-from runner.errors import InputError
 
 TIMEOUT_S = 60
 
@@ -41,19 +41,19 @@ class PodmanEngine:
         return self._described
 
     def command(self, task: Task) -> list[str]:
-        options = container.run_options(task, self.given, os.geteuid() != 0, gpus.OPTIONS[self.name])
+        options = container.run_options(task, self.given, os.geteuid() != 0, gpu_options.OPTIONS[self.name])
         return ["podman", "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
     def start(self, task: Task) -> Started:
         if task.gpus:
-            gpus.require()
+            gpu_options.require()
         name = f"envkit-{secrets.token_hex(6)}"
         options = [
             "--name",
             name,
             "--label",
             f"{owner.LABEL}={owner.me()}",
-            *container.run_options(task, self.given, os.geteuid() != 0, gpus.OPTIONS[self.name]),
+            *container.run_options(task, self.given, os.geteuid() != 0, gpu_options.OPTIONS[self.name]),
         ]
         argv = ["podman", "run", *options, self._described["digest"].removeprefix("sha256:"), *container.argv(task)]
         caller = {**(task.inherited or os.environ), **task.passed_on}
@@ -76,7 +76,7 @@ class PodmanEngine:
         """With what Podman knows of its end."""
         if outcome.failure and _podman("inspect", "--format", "{{.State.OOMKilled}}", name).stdout.strip() == "true":
             outcome = replace(outcome, failure=container.out_of_memory(self.given))
-        outcome = replace(outcome, failure=gpus.explained(outcome.failure, outcome.stderr_tail))
+        outcome = replace(outcome, failure=gpu_options.explained(outcome.failure, outcome.stderr_tail))
         return container.explained(outcome, self.given)
 
 

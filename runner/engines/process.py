@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runner.common.errors import InputError
 from runner.engines import owner
 from runner.engines.base import Outcome, tail
-from runner.errors import InputError
 
 GRACE_S = 5.0
 # What is said of a worker besides that somebody else has stopped.

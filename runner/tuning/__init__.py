@@ -1,1 +1,1 @@
-"""Search for the best environment on this machine: a space of settings, looks at candidates, and a confirmation."""
+"""Search for the best environment on this machine: a space of settings, trials of candidates, and a confirmation."""

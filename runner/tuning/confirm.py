@@ -1,7 +1,7 @@
 """Measure the search's choice again, on fresh samples, beside the baseline and the best shipped profile.
 
-Of many candidates the one that did best in the search was lucky too, so its search's times are too good to report. This
-run is an ordinary one, with a record of its own, whose number of blocks is fixed before it begins.
+Of many candidates the one that did best in the search was lucky too, so its times in the search are too good to
+report. This run is an ordinary one, with a record of its own, whose number of blocks is fixed before it begins.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from runner.blocks import block_ratios, recorded_design
-from runner.plan import REFERENCE_PROFILE, Arm, Plan
-from runner.record import Event
-from runner.statistics.interval import FASTER, Speedup
-from runner.statistics.sequential import at_end, fewest_blocks
-from runner.summary import Comparison, Summary
-from runner.tuning import board
-from runner.tuning.looks import LOOK, WARMED
+from runner.analysis.summary import Comparison, Summary
+from runner.bench.blocks import block_ratios, recorded_design
+from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan
+from runner.bench.record import Event
+from runner.stats.interval import FASTER, Speedup
+from runner.stats.sequential import at_end, fewest_blocks
+from runner.tuning import trial_store
+from runner.tuning.trials import TRIAL, WARMED
 
 TUNED, SHIPPED, BASELINE = "tuned", "shipped", "baseline"
 MOST_ARMS = 3  # baseline, shipped and tuned
@@ -62,37 +62,37 @@ def least_blocks(arms: int) -> int:
 
 
 def reserve_s(warmed: Event, arms: int, dearest_s: float = 0.0) -> float:
-    """Seconds to keep for the shortest confirmation that can conclude, by what the search's first look took.
+    """Seconds to keep for the shortest confirmation that can conclude, by what the search's first trial took.
 
-    One of the arms may be dearer, as several ranks are, which start one after the other: a look at it ``dearest_s``.
+    One of the arms may take longer, as several ranks do, which start one after the other: ``dearest_s`` for a trial.
     """
     each = float(warmed["worker_seconds"])
     of_all = each * (arms - 1) + max(each, dearest_s)
     return of_all + least_blocks(arms) * (of_all + YARDSTICK_S)
 
 
-def size(events: Sequence[Event], candidates: Sequence[int], left_s: float, look_steps: int, steps: int) -> Size:
-    """The run of ``candidates`` that fits into ``left_s`` seconds by what the search's looks at them took.
+def size(events: Sequence[Event], candidates: Sequence[int], left_s: float, trial_steps: int, steps: int) -> Size:
+    """The run of ``candidates`` that fits into ``left_s`` seconds, by what their trials in the search took.
 
-    Its samples have ``steps`` timed steps, or fewer where else too few blocks would fit; not fewer than a look had.
+    Its samples have ``steps`` timed steps, or fewer if too few blocks would fit otherwise, but no fewer than a trial.
     """
     arms = len(candidates)
-    looks = [[event for event in events if _is_of(event, number)] for number in candidates]
-    step_s = fmean(fmean(sum(event["step_s"]) for event in of_one) for of_one in looks) / look_steps
-    look_s = fmean(fmean(event["worker_seconds"] for event in of_one) for of_one in looks)
-    once_s, least = look_s * arms, least_blocks(arms)  # each arm is warmed up, in no more than a look's time
+    trials = [[event for event in events if _is_of(event, number)] for number in candidates]
+    step_s = fmean(fmean(sum(event["step_s"]) for event in of_one) for of_one in trials) / trial_steps
+    trial_s = fmean(fmean(event["worker_seconds"] for event in of_one) for of_one in trials)
+    once_s, least = trial_s * arms, least_blocks(arms)  # each arm is warmed up, in no more than a trial's time
     sample_s = ((left_s - once_s) / least - YARDSTICK_S) / arms  # so long a sample may take
-    steps = max(look_steps, min(steps, int(look_steps + (sample_s - look_s) / step_s)))
-    block_s = (look_s + step_s * (steps - look_steps)) * arms + YARDSTICK_S
+    steps = max(trial_steps, min(steps, int(trial_steps + (sample_s - trial_s) / step_s)))
+    block_s = (trial_s + step_s * (steps - trial_steps)) * arms + YARDSTICK_S
     blocks = max(least, min(MOST_BLOCKS, int((left_s - once_s) / block_s)))
     return Size(blocks, steps, once_s + blocks * block_s)
 
 
 def _is_of(event: Event, number: int) -> bool:
-    """Whether it is a look at that candidate; the first look at the baseline that tells what one costs is one too."""
+    """Whether it is a trial of that candidate. The warmed-up one of the baseline, before any round, counts too."""
     if event["event"] == WARMED:
-        return number == board.BASELINE
-    return bool(event["event"] == LOOK and event["candidate"] == number)
+        return number == trial_store.BASELINE
+    return bool(event["event"] == TRIAL and event["candidate"] == number)
 
 
 def arms(engine: str, tuned: str | None, shipped: str | None) -> tuple[Arm, ...]:

@@ -1,8 +1,8 @@
-"""Which knobs mattered: how much of the candidates' differences the main effect of each explains.
+"""Estimate how important each parameter is: how much of the candidates' differences its main effect explains.
 
 The effects are fitted to candidates drawn with replacement, and judged by those that were not drawn: by how much worse
-these are predicted without the knob, as a share of their own spread. So a knob that does nothing comes out about 0 or
-below, however many labels it has. The interval is that of the draws.
+these are predicted without the parameter, as a share of their own spread. So a parameter that does nothing comes out
+about 0 or below, however many levels it has. The interval is that of the draws.
 
 References:
   L. Breiman: Random forests. Machine Learning 45 (2001), for judging a variable by what was left out of the draw.
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from runner.tuning.main_effects import Columns, fit
@@ -31,12 +31,12 @@ LEAST_CANDIDATES = 8
 class Importance:
     """``share`` of the variance of the log speedup, from ``low`` to ``high`` in 95% of the draws; none is below 0.
 
-    ``best`` is the label that is predicted to be fastest, and ``worth`` (again with an interval) how many times as fast
-    it is as ``first``, the first of the knob's labels that were looked at. As the best of several labels was lucky too,
-    that interval is as wide as to hold all labels' worths together in 95% of the draws (Westfall and Young 1993).
+    ``best`` is the level that is predicted to be fastest, and ``worth`` (again with an interval) how many times as fast
+    it is as ``first``, the first of the parameter's levels that were tried. As the best of several levels was lucky
+    too, that interval is wide enough to hold all levels' worths together in 95% of the draws (Westfall and Young 1993).
     """
 
-    knob: str
+    parameter: str
     share: float
     low: float
     high: float
@@ -46,9 +46,14 @@ class Importance:
     worth_low: float
     worth_high: float
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for the evidence of a profile and for scripts, which know the parameter as ``knob``."""
+        found = asdict(self)
+        return {"knob": found.pop("parameter"), **found}
+
 
 def importance(space: Space, choices: Sequence[Choice], scores: Sequence[float], seed: int = 1) -> list[Importance]:
-    """The knobs that were varied, the most important first; none with fewer than LEAST_CANDIDATES candidates.
+    """The parameters that were varied, the most important first; none with fewer than LEAST_CANDIDATES candidates.
 
     ``scores`` are the candidates' log speedups.
     """
@@ -60,7 +65,7 @@ def importance(space: Space, choices: Sequence[Choice], scores: Sequence[float],
     rows, values = columns.matrix(choices), numpy.asarray(scores, dtype=float)
     effects, penalty = fit(rows, values)
     generator = numpy.random.default_rng(seed)
-    drops: list[list[float]] = []  # by draw and knob
+    drops: list[list[float]] = []  # by draw and parameter
     weights = []  # by draw and column
     for _ in range(DRAWS):
         drawn = generator.integers(len(values), size=len(values))
@@ -71,7 +76,8 @@ def importance(space: Space, choices: Sequence[Choice], scores: Sequence[float],
         fitted, _ = fit(rows[drawn], values[drawn], penalty)
         wrong = values[left] - fitted.predict(rows[left])
         without = [
-            wrong + (rows[left][:, own] - fitted.middle[own]) @ fitted.weights[own] for own in columns.knobs.values()
+            wrong + (rows[left][:, own] - fitted.middle[own]) @ fitted.weights[own]
+            for own in columns.parameters.values()
         ]
         drops.append([float((one**2).sum() - (wrong**2).sum()) / spread for one in without])
         weights.append(fitted.weights)
@@ -79,26 +85,26 @@ def importance(space: Space, choices: Sequence[Choice], scores: Sequence[float],
         return []
     shares, drawn_weights = numpy.array(drops), numpy.array(weights)
     found = []
-    for number, knob in enumerate(columns.knobs):
-        labels = [label for label in _labels(space, knob) if any(one.get(knob) == label for one in choices)]
-        of = {label: columns.of.get((knob, label)) for label in labels}  # the first may have none, and is worth 0
-        best = max(labels, key=lambda label: _weight(effects.weights, of[label]))
-        over = numpy.array([_weights(drawn_weights, of[label]) for label in labels])
+    for number, parameter in enumerate(columns.parameters):
+        levels = [level for level in _levels(space, parameter) if any(one.get(parameter) == level for one in choices)]
+        of = {level: columns.of.get((parameter, level)) for level in levels}  # the first may have none, and is worth 0
+        best = max(levels, key=lambda level: _weight(effects.weights, of[level]))
+        over = numpy.array([_weights(drawn_weights, of[level]) for level in levels])
         over = over - over[0]  # the first
-        farthest = numpy.abs(over - over.mean(axis=1, keepdims=True)).max(axis=0)  # of any label, by draw
-        worth = _weight(effects.weights, of[best]) - _weight(effects.weights, of[labels[0]])
+        farthest = numpy.abs(over - over.mean(axis=1, keepdims=True)).max(axis=0)  # of any level, by draw
+        worth = _weight(effects.weights, of[best]) - _weight(effects.weights, of[levels[0]])
         low, middle, high = (max(0.0, float(one)) for one in numpy.percentile(shares[:, number], (2.5, 50, 97.5)))
         # draws repeat candidates, and so shrink effects further: only their spread is used, not their middle
-        few = max(2, min(sum(one.get(knob) == label for one in choices) for label in labels))
+        few = max(2, min(sum(one.get(parameter) == level for one in choices) for level in levels))
         # the spread of draws with replacement from n is too small by (n - 1) / n
         about = float(numpy.percentile(farthest, 95)) * math.sqrt(few / (few - 1))
         worths = (math.exp(float(worth) + shift) for shift in (0.0, -about, about))
-        found.append(Importance(knob, middle, low, high, labels[0], best, *worths))
+        found.append(Importance(parameter, middle, low, high, levels[0], best, *worths))
     return sorted(found, key=lambda one: -one.share)
 
 
-def _labels(space: Space, name: str) -> list[str]:
-    return next(list(knob.labels) for knob in space.knobs if knob.name == name)
+def _levels(space: Space, name: str) -> list[str]:
+    return next(list(parameter.levels) for parameter in space.parameters if parameter.name == name)
 
 
 def _weight(weights: Any, column: int | None) -> float:

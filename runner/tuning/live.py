@@ -10,45 +10,48 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from runner.live_view import LiveView, minutes
-from runner.tuning.board import Board
+from runner.common.live_view import LiveView, minutes
+from runner.tuning.search import TRIALS
+from runner.tuning.trial_store import TrialStore
 
 SHOWN = 5
+# Names of stages where people read them, if records have another one.
+STAGES = {TRIALS: "trials"}
 
 
 class View(LiveView):
-    def __init__(self, board: Board, search_s: float, quiet: bool) -> None:
+    def __init__(self, store: TrialStore, search_s: float, quiet: bool) -> None:
         """``search_s`` is the search's share of the budget in seconds; 0 where it is not limited."""
         super().__init__(quiet)
-        self._board = board
+        self._store = store
         self.search_s = search_s
 
     def before(self, what: str) -> None:
-        """A worker is about to start under ``what``."""
+        """Show that a worker is about to start under ``what``."""
         if self.live:
             self.live.update(Group(*self._lines(f"now: {what}"), self._table()), refresh=True)
 
     def after_round(self, stage: str) -> None:
-        """A round has ended."""
+        """Show that a round has ended. ``stage`` is what it was for, as records name it."""
         if self.live is None and not self.quiet:
-            for line in self._lines(f"round {len(self._board.rounds)}, {stage}"):
+            for line in self._lines(f"round {len(self._store.rounds)}, {STAGES.get(stage, stage)}"):
                 print(line, file=sys.stderr, flush=True)
 
     def _lines(self, begin: str) -> list[Text]:
-        board = self._board
-        spent = f", {minutes(board.spent_s)} of {minutes(self.search_s)} for the search" if self.search_s else ""
-        failed = f", {len(board.problems)} failed" if board.problems else ""
-        best = next(iter(ranked(board)), None)
+        store = self._store
+        spent = f", {minutes(store.spent_s)} of {minutes(self.search_s)} for the search" if self.search_s else ""
+        failed = f", {len(store.problems)} failed" if store.problems else ""
+        best = next(iter(ranked(store)), None)
         found = f"; best so far {best}" if best else ""
-        return [Text(f"{begin}: {len(board.entries)} candidates{failed}{spent}{found}")]
+        return [Text(f"{begin}: {len(store.entries)} candidates{failed}{spent}{found}")]
 
     def _table(self) -> Table:
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.add_column("speedup", justify="right")
-        table.add_column("looks", justify="right")
+        table.add_column("trials", justify="right")
         table.add_column("candidate")
-        for line in ranked(self._board)[:SHOWN]:
-            table.add_row(f"{line.speedup:.3f}", str(line.looks), line.title)
+        for line in ranked(self._store)[:SHOWN]:
+            table.add_row(f"{line.speedup:.3f}", str(line.trials), line.title)
         return table
 
 
@@ -59,14 +62,14 @@ class Rank:
     number: int
     title: str
     speedup: float
-    looks: int
+    trials: int
 
     def __str__(self) -> str:
-        return f"{self.speedup:.3f} in {self.looks} look{'' if self.looks == 1 else 's'}: {self.title}"
+        return f"{self.speedup:.3f} in {self.trials} trial{'' if self.trials == 1 else 's'}: {self.title}"
 
 
-def ranked(board: Board) -> list[Rank]:
-    """The candidates that have been looked at and have not failed, the best first."""
-    scores, looks = board.scores(), board.looks()
+def ranked(store: TrialStore) -> list[Rank]:
+    """The candidates that have had a trial and have not failed, the best first."""
+    scores, trials = store.scores(), store.trials()
     best = sorted(scores, key=lambda one: (-scores[one], one))
-    return [Rank(one, board.entries[one].title, math.exp(scores[one]), looks[one]) for one in best]
+    return [Rank(one, store.entries[one].title, math.exp(scores[one]), trials[one]) for one in best]

@@ -1,6 +1,6 @@
-"""What each label of each knob is worth by itself: a sum of main effects, fitted to the candidates that were looked at.
+"""Estimate what each level of each parameter is worth by itself: fit a sum of main effects to the candidates tried.
 
-Ridge regression on one column per label, whose penalty is chosen by generalised cross-validation: so many labels share
+Ridge regression on one column per level, whose penalty is chosen by generalised cross-validation: so many levels share
 so few candidates that plain least squares would follow the noise.
 
 References:
@@ -23,30 +23,30 @@ PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column stands for which label; a knob that does not count has none of its labels."""
+    """Which column stands for which level. Of a parameter that does not count, all columns are 0."""
 
     of: dict[tuple[str, str], int]
 
     @staticmethod
     def of_choices(space: Space, choices: Sequence[Choice]) -> Columns:
-        """A column for each label that some of the choices have, but for knobs that all agree on.
+        """A column for each level that some of the choices have, but for parameters that all agree on.
 
-        A knob that counts with some labels of others only is held against its first label: a column for that too
-        would say no more than those of the others.
+        Levels of a parameter that counts only with some levels of others are compared with its first level: a column
+        for that too would say no more than those of the others.
         """
         found: list[tuple[str, str]] = []
-        for knob in space.knobs:
-            labels = [label for label in knob.labels if any(one.get(knob.name) == label for one in choices)]
-            if len(labels) > 1:
-                found += [(knob.name, label) for label in (labels[1:] if knob.when else labels)]
+        for parameter in space.parameters:
+            levels = [level for level in parameter.levels if any(one.get(parameter.name) == level for one in choices)]
+            if len(levels) > 1:
+                found += [(parameter.name, level) for level in (levels[1:] if parameter.when else levels)]
         return Columns({pair: number for number, pair in enumerate(found)})
 
     @property
-    def knobs(self) -> dict[str, list[int]]:
-        """The columns of each knob."""
+    def parameters(self) -> dict[str, list[int]]:
+        """The columns of each parameter."""
         found: dict[str, list[int]] = {}
-        for (knob, _), number in self.of.items():
-            found.setdefault(knob, []).append(number)
+        for (parameter, _), number in self.of.items():
+            found.setdefault(parameter, []).append(number)
         return found
 
     def matrix(self, choices: Sequence[Choice]) -> Any:
@@ -73,7 +73,7 @@ class Effects:
 
 
 def fit(rows: Any, values: Any, penalty: float | None = None) -> tuple[Effects, float]:
-    """The effects and the penalty that was chosen, unless it is given."""
+    """Fit the effects; return them and the penalty, which is chosen unless it is given."""
     import numpy
 
     middle, mean = rows.mean(axis=0), float(values.mean())
@@ -90,7 +90,8 @@ def fit(rows: Any, values: Any, penalty: float | None = None) -> tuple[Effects, 
 def over_first(
     space: Space, choices: Sequence[Choice], scores: Sequence[float]
 ) -> dict[tuple[str, str], tuple[float, float]]:
-    """By knob and label, how much higher the score is than with the knob's first label, and the standard error of that.
+    """By parameter and level, how much higher the score is than with the parameter's first level, and the standard
+    error of that.
 
     The error is that of ridge regression with the penalty taken as given (Hoerl and Kennard, equation 4.4).
     """
@@ -105,16 +106,16 @@ def over_first(
     freedom = len(values) - 1 - float(numpy.trace(shrunk @ squares))
     residual = float(((values - effects.predict(rows)) ** 2).sum()) / max(freedom, 1.0)
     covariance = residual * shrunk @ squares @ shrunk
-    first = {knob.name: columns.of.get((knob.name, next(iter(knob.labels)))) for knob in space.knobs}
+    first = {one.name: columns.of.get((one.name, next(iter(one.levels)))) for one in space.parameters}
     found = {}
-    for (knob, label), column in columns.of.items():
+    for (parameter, level), column in columns.of.items():
         contrast = numpy.zeros(len(squares))
         contrast[column] += 1.0
-        at = first[knob]
+        at = first[parameter]
         if at is not None:
             contrast[at] -= 1.0
         variance = float(contrast @ covariance @ contrast)
-        found[knob, label] = float(contrast @ effects.weights), max(0.0, variance) ** 0.5
+        found[parameter, level] = float(contrast @ effects.weights), max(0.0, variance) ** 0.5
     return found
 
 

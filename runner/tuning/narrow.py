@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from runner import catalogue
-from runner.doctor.finding import Situation
-from runner.doctor.profile import PROFILE_CHECKS
-from runner.environment import Environment
-from runner.errors import InputError
-from runner.profile import Numerics, Profile
-from runner.resolve import of_rank, resolve
-from runner.tuning.space import Constraint, Fragment, Knob, Space, profile
-from runner.values import Kind
+from runner.checks.doctor.finding import Situation
+from runner.checks.doctor.profile_findings import PROFILE_CHECKS
+from runner.common.errors import InputError
+from runner.profiles import catalogue
+from runner.profiles.environment import Environment
+from runner.profiles.profile import Numerics, Profile
+from runner.profiles.resolve import of_rank, resolve
+from runner.profiles.values import Kind
+from runner.tuning.space import Constraint, Fragment, Parameter, Space, profile
 
 NotTried = Callable[[int], str | None]
 
@@ -33,48 +33,48 @@ class LeftOut:
 def narrow(
     space: Space, inspection: Mapping[str, Any], numerics: str, not_tried: NotTried = lambda ranks: None
 ) -> tuple[Space, list[LeftOut]]:
-    """The space without labels that can't apply here, and those labels.
+    """Return the space without the levels that can't apply here, and those levels.
 
-    ``numerics`` is ``same`` or ``any``; ``not_tried`` says why so many ranks are left out, or None. Of labels that come
+    ``numerics`` is ``same`` or ``any``; ``not_tried`` says why so many ranks are left out, or None. Of levels that come
     to the same here, such as two ways to count cores, the first stands for all. Raises InputError where nothing is
     left.
     """
     left_out: list[LeftOut] = []
-    knobs: list[Knob] = []
-    stands_for: dict[tuple[str, str], str] = {}  # (knob, label) -> the label in whose place it is tried
-    for knob in space.knobs:
-        when = _renamed(knob.when, stands_for)
+    parameters: list[Parameter] = []
+    stands_for: dict[tuple[str, str], str] = {}  # (parameter, level) -> the level in whose place it is tried
+    for parameter in space.parameters:
+        when = _renamed(parameter.when, stands_for)
         if not all(when.values()):
             continue
         kept: dict[str, Fragment] = {}
         alike: dict[str, str] = {}
-        for label, fragment in knob.labels.items():
-            alone = replace(space, knobs=(replace(knob, when={}),), constraints=())
+        for level, fragment in parameter.levels.items():
+            alone = replace(space, parameters=(replace(parameter, when={}),), constraints=())
             reason = not_tried(fragment.ranks or 1)
             if reason is not None:
-                left_out.append(LeftOut(f"{knob.name}={label}", reason))
+                left_out.append(LeftOut(f"{parameter.name}={level}", reason))
                 continue
-            environment, why = _applies(alone, {knob.name: label}, fragment, inspection, numerics)
+            environment, why = _applies(alone, {parameter.name: level}, fragment, inspection, numerics)
             if environment is None:
-                left_out.append(LeftOut(f"{knob.name}={label}", why))
+                left_out.append(LeftOut(f"{parameter.name}={level}", why))
                 continue
-            first = alike.setdefault(identity(environment), label)
-            stands_for[knob.name, label] = first
-            if first == label:
-                kept[label] = fragment
+            first = alike.setdefault(identity(environment), level)
+            stands_for[parameter.name, level] = first
+            if first == level:
+                kept[level] = fragment
             else:
-                left_out.append(LeftOut(f"{knob.name}={label}", f"comes to the same as {first} here"))
+                left_out.append(LeftOut(f"{parameter.name}={level}", f"comes to the same as {first} here"))
         if kept:
-            knobs.append(replace(knob, labels=kept, when=when))
+            parameters.append(replace(parameter, levels=kept, when=when))
     constraints = []
     for constraint in space.constraints:
         never = _renamed(constraint.never, stands_for)
         if all(never.values()):
             constraints.append(Constraint(never, constraint.because))
-    if all(len(knob.labels) < 2 for knob in knobs):
+    if all(len(parameter.levels) < 2 for parameter in parameters):
         first_reason = f": {left_out[0].what}: {left_out[0].why}" if left_out else ""
         raise InputError(f"{space.path}: nothing of this space can be varied here{first_reason}; give another space")
-    return replace(space, knobs=tuple(knobs), constraints=tuple(constraints)), left_out
+    return replace(space, parameters=tuple(parameters), constraints=tuple(constraints)), left_out
 
 
 def require(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
@@ -119,20 +119,20 @@ def _renamed(
     named: Mapping[str, tuple[str, ...]], stands_for: dict[tuple[str, str], str]
 ) -> dict[str, tuple[str, ...]]:
     return {
-        knob: tuple(dict.fromkeys(stands_for[knob, label] for label in labels if (knob, label) in stands_for))
-        for knob, labels in named.items()
+        name: tuple(dict.fromkeys(stands_for[name, level] for level in levels if (name, level) in stands_for))
+        for name, levels in named.items()
     }
 
 
 def _applies(
     alone: Space, choice: dict[str, str], fragment: Fragment, inspection: Mapping[str, Any], numerics: str
 ) -> tuple[Environment | None, str]:
-    """What a label alone sets here, or why it can't be tried."""
+    """What a level alone sets here, or why it can't be tried."""
     if differs(fragment.numerics, numerics):
         return None, "may change the results; --numerics any tries it too"
-    made = profile(alone, choice, "label")
-    assert made is not None, "one label can't contradict itself"
+    made = profile(alone, choice, "level")
+    assert made is not None, "one level can't contradict itself"
     try:
         return require(made, inspection), ""
     except InputError as error:
-        return None, why("label", error)
+        return None, why("level", error)

@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from runner import atomic
-from runner.errors import InputError
-from runner.profile import Profile
+from runner.common import atomic
+from runner.common.errors import InputError
+from runner.profiles.profile import Profile
 
 WIDTH = 120
 

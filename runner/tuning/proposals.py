@@ -1,10 +1,10 @@
-"""What to look at next: by turns what main effects predict to be best, and what Optuna's sampler proposes.
+"""Propose what to try next: by turns what main effects predict to be best, and what Optuna's sampler proposes.
 
-A sum of main effects is right about most of what settings do, and finds the best combination of them after few looks;
+A sum of main effects is right about most of what settings do, and finds the best combination of them after few trials;
 where settings depend on each other, or too little is known, Optuna's tree-structured Parzen estimator goes on looking.
 
 Each call builds the study anew from the candidates and their scores of that moment. So scores can change with further
-looks, and proposals depend on nothing but the space, the seed and what was measured: a search that was killed goes on
+trials, and proposals depend on nothing but the space, the seed and what was measured: a search that was killed goes on
 as it would have done.
 
 References:
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 # The first so many candidates are drawn at random, before there is something to go by.
 STARTUP = 5
-# How often it may propose what is known already or conflicts, before chance takes its place.
+# How often the sampler may propose what is known already or conflicts, before chance takes its place.
 TRIES = 12
 # Spaces with fewer choices than this are searched through to the last one; of others, so many are drawn at a time.
 COUNTABLE = 5_000
 DRAWN = 300
-# A label that failed so often, and never ran, is not predicted to be good.
+# Predict nothing good of a level that failed this often and never ran.
 FAILURES = 2
-# The best known candidates, whose neighbours are looked at in large spaces.
+# The number of best candidates whose neighbours are considered in large spaces.
 BEST = 3
 
 
@@ -72,7 +72,7 @@ def propose(
 
 
 def _hopeless(known: Iterable[tuple[Choice, float | None]]) -> set[tuple[str, str]]:
-    """The labels, each with its knob, of which no candidate ran and several failed: no effect of theirs is known."""
+    """The levels, each with its parameter, with which several candidates failed and none ran."""
     failed = Counter(pair for choice, score in known if score is None for pair in choice.items())
     ran = {pair for choice, score in known if score is not None for pair in choice.items()}
     return {pair for pair, times in failed.items() if times >= FAILURES and pair not in ran}
@@ -84,9 +84,9 @@ def _predicted(space: Space, scored: list[tuple[Choice, float]], chance: random.
 
     if len(scored) < STARTUP:
         return
-    looked_at = [choice for choice, _ in scored]
-    columns = Columns.of_choices(space, looked_at)
-    effects, _ = fit(columns.matrix(looked_at), numpy.array([score for _, score in scored]))
+    tried = [choice for choice, _ in scored]
+    columns = Columns.of_choices(space, tried)
+    effects, _ = fit(columns.matrix(tried), numpy.array([score for _, score in scored]))
     pool = list(itertools.islice(choices(space), COUNTABLE))
     if len(pool) == COUNTABLE:
         best = sorted(scored, key=lambda one: -one[1])[:BEST]
@@ -97,15 +97,15 @@ def _predicted(space: Space, scored: list[tuple[Choice, float]], chance: random.
 
 
 def neighbours(space: Space, choice: Choice) -> Iterator[Choice]:
-    """The allowed choices in which one knob has another label; what then begins to count has its first one."""
-    for knob in space.knobs:
-        for label in knob.labels if knob.name in choice else ():
+    """The allowed choices in which one parameter has another level; those that begin to count then have their first."""
+    for parameter in space.parameters:
+        for level in parameter.levels if parameter.name in choice else ():
             changed: Choice = {}
-            for other in space.knobs:
+            for other in space.parameters:
                 if other.counts(changed):
-                    kept = choice.get(other.name, next(iter(other.labels)))
-                    changed[other.name] = label if other is knob else kept
-            if label != choice[knob.name] and allowed(space, changed):
+                    kept = choice.get(other.name, next(iter(other.levels)))
+                    changed[other.name] = level if other is parameter else kept
+            if level != choice[parameter.name] and allowed(space, changed):
                 yield changed
 
 
@@ -120,7 +120,8 @@ def _study(space: Space, known: Iterable[tuple[Choice, float | None]], seed: int
         )
     study = optuna.create_study(sampler=sampler, direction="maximize")
     distributions: dict[str, optuna.distributions.BaseDistribution] = {
-        knob.name: optuna.distributions.CategoricalDistribution(tuple(knob.labels)) for knob in space.knobs
+        parameter.name: optuna.distributions.CategoricalDistribution(tuple(parameter.levels))
+        for parameter in space.parameters
     }
     for choice, score in known:
         # one without a value ranks behind all that have one; a trial of state FAIL would not count at all
@@ -136,9 +137,9 @@ def _asked(study: optuna.Study, space: Space, admit: Callable[[Choice], bool]) -
     for _ in range(TRIES):
         trial = study.ask()
         choice: Choice = {}
-        for knob in space.knobs:
-            if knob.counts(choice):
-                choice[knob.name] = str(trial.suggest_categorical(knob.name, list(knob.labels)))
+        for parameter in space.parameters:
+            if parameter.counts(choice):
+                choice[parameter.name] = str(trial.suggest_categorical(parameter.name, list(parameter.levels)))
         if allowed(space, choice) and admit(choice):
             return choice  # its trial goes on: the next proposals keep away from it
         study.tell(trial, state=optuna.trial.TrialState.FAIL)
@@ -156,9 +157,9 @@ def _drawn(space: Space, admit: Callable[[Choice], bool], chance: random.Random)
 def _random(space: Space, chance: random.Random) -> Iterator[Choice]:
     while True:
         choice: Choice = {}
-        for knob in space.knobs:
-            if knob.counts(choice):
-                choice[knob.name] = chance.choice(list(knob.labels))
+        for parameter in space.parameters:
+            if parameter.counts(choice):
+                choice[parameter.name] = chance.choice(list(parameter.levels))
         if allowed(space, choice):
             yield choice
 

@@ -1,8 +1,8 @@
-"""The search: which round of looks comes next, from what is known so far.
+"""Search: choose the next round of trials by what is known so far, and run it.
 
-A round is one look at the baseline and at each of several candidates, in random order, so that what disturbs the
-machine disturbs them alike. Rounds of few and first looks come first; the better third of the candidates gets more
-looks; at the end a handful is looked at side by side until the search's share of the time is used up.
+A round is one trial of the baseline and of each of several candidates, in random order, so that what disturbs the
+machine disturbs them alike. Candidates have one trial at first, and the better third of them gets more; at the end a
+few are tried side by side until the search's share of the time is used up.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any, Protocol
 
-from runner.environment import Environment
-from runner.errors import InputError
-from runner.profile import Profile
-from runner.record import Event
-from runner.statistics.interval import log_ratios
+from runner.bench.record import Event
+from runner.common.errors import InputError
+from runner.profiles.environment import Environment
+from runner.profiles.profile import Profile
+from runner.stats.interval import log_ratios
 from runner.tuning import halving
-from runner.tuning.board import BASELINE, Board
 from runner.tuning.main_effects import over_first
 from runner.tuning.narrow import identity, require
 from runner.tuning.proposals import STARTUP, known_of, propose
 from runner.tuning.space import Choice, Space, allowed, choices, nearest, profile
+from runner.tuning.trial_store import BASELINE, TrialStore
 
 # Shares of the time budget; what is left is for the confirmation.
 EXPLORING, FINALS = 0.45, 0.20
-# Candidates in a round, beside the baseline: fewer would look at the baseline more often, more would learn later.
+# Candidates in a round, beside the baseline: fewer would mean more trials of the baseline, more would learn later.
 ROUND = 6
 FINALISTS = 3
 MORE_FINALISTS = 2  # at most: the best shipped one, and the best one without what does nothing
-# A label that is worth less than this over its knob's first one is taken for worth nothing. And of the finalists that
+# A level that is worth less than this over its parameter's first one counts as worth nothing. And of the finalists that
 # are so near the best one, or within one standard error of it, that with the fewest settings is chosen: what does
 # nothing is not to be in a profile (the rule of one standard error: L. Breiman, J. Friedman, R. Olshen, C. Stone:
 # Classification and regression trees, 1984, section 3.4.3).
@@ -45,8 +45,8 @@ LEAST_FINALS, MOST_FINALS = 3, 12
 MOST_EXHAUSTIVE = 500
 # Where so many candidates failed and none did not, the search is given up.
 HOPELESS = 18
-# What a round is for.
-LOOKING, FINAL, GRID = "looks", "finals", "grid"
+# What a round is for, as records name it: trials that candidates still lack, the finals, or one trial of everything.
+TRIALS, FINAL, GRID = "looks", "finals", "grid"
 
 Append = Callable[..., Event]
 
@@ -86,26 +86,27 @@ class Candidate:
     environment: Environment
 
 
-class Look(Protocol):
-    """Measure one sample of a candidate (BASELINE is a number too) in a round; returns the event that says so."""
+class Trial(Protocol):
+    """Run a trial of a candidate (or of the baseline, by its number) in a round; return the event that records it."""
 
     def __call__(self, in_round: int, number: int, environment: Environment) -> Event: ...
 
 
 @dataclass
 class Search:
-    """``candidates`` has those of the board, by number; ``resolve`` makes one of a profile, or refuses it.
+    """``candidates`` has those of the store, by number; ``resolve`` makes one of a profile, or refuses it.
 
     ``shipped`` are candidates that compete beside those of the space. ``blocks`` above 0 measures each candidate of
     the space so often, and searches nothing. ``budget_s`` is the whole budget, in seconds of workers, of which at least
-    ``reserve_s`` are left for the confirmation: what ``reserve`` says to a look at the dearest arm that it may have.
+    ``reserve_s`` are left for the confirmation; ``reserve`` says how many that are, given the seconds that a trial of
+    its dearest arm may take.
     """
 
     space: Space
     baseline: Candidate
     shipped: Sequence[Candidate]
     resolve: Callable[[Profile], Environment]
-    board: Board
+    store: TrialStore
     append: Append
     budget_s: float
     seed: int
@@ -116,7 +117,7 @@ class Search:
         self.candidates: dict[int, Candidate] = {}
         self._taken = {identity(self.baseline.environment): BASELINE}
         shipped = {one.profile.name: one for one in self.shipped}
-        for entry in self.board.entries.values():  # of an interrupted search
+        for entry in self.store.entries.values():  # of an interrupted search
             made = shipped[entry.shipped] if entry.shipped is not None else self._made(entry.choice or {})
             if made is None:
                 gone = f"no longer allows candidate {entry.number} ({entry.title})"
@@ -124,24 +125,24 @@ class Search:
             self._taken[identity(made.environment)] = entry.number
             self.candidates[entry.number] = made
 
-    def run(self, look: Look, after_round: Callable[[str], None] = lambda stage: None) -> None:
+    def run(self, trial: Trial, after_round: Callable[[str], None] = lambda stage: None) -> None:
         """Measure until the search's share of the budget is used up, or there is nothing left to measure."""
-        self._finish_round(look)
+        self._finish_round(trial)
         while (step := self.next_round()) is not None:
             order, stage = step
-            random.Random(f"{self.seed}:{len(self.board.rounds)}").shuffle(order)
-            self._record("round", round=len(self.board.rounds), order=order, stage=stage)
-            self._finish_round(look)
+            random.Random(f"{self.seed}:{len(self.store.rounds)}").shuffle(order)
+            self._record("round", round=len(self.store.rounds), order=order, stage=stage)
+            self._finish_round(trial)
             after_round(stage)
 
     def next_round(self) -> tuple[list[int], str] | None:
-        """Who is in the next round, and what it is for; None at the end."""
+        """The candidates of the next round, and what it is for; None at the end."""
         if self.blocks:
             return self._grid()
-        if not self.board.finalists:
+        if not self.store.finalists:
             chosen = self._exploring()
             if chosen:
-                return [BASELINE, *chosen], LOOKING
+                return [BASELINE, *chosen], TRIALS
             finalists = self._finalists()
             if not finalists:
                 return None
@@ -152,8 +153,8 @@ class Search:
     @property
     def reserve_s(self) -> float:
         """Of the candidates that seem to be faster than the baseline any may be confirmed."""
-        faster = [number for number, score in self.board.scores().items() if score > 0]
-        return self.reserve(max(map(self.board.look_of, faster), default=0.0))
+        faster = [number for number, score in self.store.scores().items() if score > 0]
+        return self.reserve(max(map(self.store.trial_s_of, faster), default=0.0))
 
     @property
     def share_s(self) -> float:
@@ -162,8 +163,8 @@ class Search:
 
     @property
     def least_budget_s(self) -> float:
-        """The budget with room for one candidate, the finals and a confirmation, by what looks cost so far."""
-        explored_s = self.board.spent_s + 2 * self.board.look_s
+        """The budget with room for one candidate, the finals and a confirmation, by what trials cost so far."""
+        explored_s = self.store.spent_s + 2 * self.store.trial_s
         finals_s = self._finals_s
         searched_s = explored_s + finals_s
         return max(explored_s / EXPLORING, searched_s / (EXPLORING + FINALS), searched_s + self.reserve_s)
@@ -171,7 +172,7 @@ class Search:
     @property
     def _finals_s(self) -> float:
         """What the shortest finals take, with the baseline."""
-        return LEAST_FINALS * (FINALISTS + MORE_FINALISTS + 1) * self.board.look_s
+        return LEAST_FINALS * (FINALISTS + MORE_FINALISTS + 1) * self.store.trial_s
 
     @property
     def unseen(self) -> list[str]:
@@ -180,14 +181,14 @@ class Search:
 
     def best(self, shipped: bool | None = None) -> int | None:
         """The best candidate of the finals, of all or only of those that are shipped (or are not)."""
-        scores, looks = self.board.scores(), self.board.looks()
-        entries = self.board.entries
+        scores, trials = self.store.scores(), self.store.trials()
+        entries = self.store.entries
         wanted = [one for one in scores if shipped is None or (entries[one].shipped is not None) == shipped]
-        most = [one for one in wanted if one in self.board.finalists] or [
-            one for one in wanted if looks[one] == max(looks[other] for other in wanted)
+        most = [one for one in wanted if one in self.store.finalists] or [
+            one for one in wanted if trials[one] == max(trials[other] for other in wanted)
         ]
         top = max(most, key=lambda one: (scores[one], -one), default=None)
-        if top not in self.board.finalists:
+        if top not in self.store.finalists:
             return top
         near = [one for one in most if one == top or self._is_near(one, top)]
         known = [one for one in most if entries[one].shipped is not None]
@@ -198,69 +199,69 @@ class Search:
     def _is_near(self, one: int, top: int) -> bool:
         """Whether what is better about ``top`` is negligible or uncertain, by the rounds that had both.
 
-        Of these most are finals: the looks by which a candidate came so far were lucky ones.
+        Most of these are finals. The trials that brought a candidate there were lucky ones.
         """
-        shared = [of_round for of_round in self.board.step_s if one in of_round and top in of_round]
+        shared = [of_round for of_round in self.store.step_s if one in of_round and top in of_round]
         better = log_ratios([times[one] for times in shared], [times[top] for times in shared])
         if len(better) < LEAST_FINALS:
             return False
         return fmean(better) <= max(NEGLIGIBLE, stdev(better) / math.sqrt(len(better)))
 
     def _settings(self, number: int) -> int:
-        """How many knobs of the space a candidate turns; a profile that is shipped is known, and counts as simplest."""
-        entry = self.board.entries[number]
+        """How many parameters have another level than their first; 0 for a shipped profile, which is known."""
+        entry = self.store.entries[number]
         if entry.shipped is not None or entry.choice is None:
             return 0
-        first = {knob.name: next(iter(knob.labels)) for knob in self.space.knobs}
-        return sum(label != first[knob] for knob, label in entry.choice.items())
+        first = {parameter.name: next(iter(parameter.levels)) for parameter in self.space.parameters}
+        return sum(level != first[name] for name, level in entry.choice.items())
 
     def _simpler(self, finalists: list[int]) -> list[int]:
-        """The best finalist of the space without the labels whose main effect is negligible, if that is new."""
-        board = self.board
-        choice = next((one for number in finalists if (one := board.entries[number].choice) is not None), None)
-        known = known_of(board.entries.values(), board.scores(), ())
+        """The best finalist of the space without the levels whose main effect is negligible, if that is new."""
+        store = self.store
+        choice = next((one for number in finalists if (one := store.entries[number].choice) is not None), None)
+        known = known_of(store.entries.values(), store.scores(), ())
         scored = [(one, score) for one, score in known if score is not None]
         if choice is None or len(scored) < STARTUP:
             return []
         worth = over_first(self.space, [one for one, _ in scored], [score for _, score in scored])
         simpler: Choice = {}
-        for knob in self.space.knobs:
-            if knob.counts(simpler):
-                first, own = next(iter(knob.labels)), choice.get(knob.name)
-                value, error = worth.get((knob.name, own or first), (0.0, 0.0))
-                simpler[knob.name] = own if own is not None and value > max(NEGLIGIBLE, SURELY * error) else first
+        for parameter in self.space.parameters:
+            if parameter.counts(simpler):
+                first, own = next(iter(parameter.levels)), choice.get(parameter.name)
+                value, error = worth.get((parameter.name, own or first), (0.0, 0.0))
+                simpler[parameter.name] = own if own is not None and value > max(NEGLIGIBLE, SURELY * error) else first
         made = self._made(simpler) if allowed(self.space, simpler) else None
         return [self._add(made, simpler, None)] if made is not None and self._admit(made) else []
 
     def _record(self, event: str, **fields: Any) -> None:
-        self.board.add(self.append(event, **fields))
+        self.store.add(self.append(event, **fields))
 
-    def _finish_round(self, look: Look) -> None:
-        while missing := self.board.missing():
+    def _finish_round(self, trial: Trial) -> None:
+        while missing := self.store.missing():
             made = self.baseline if missing[0] == BASELINE else self.candidates[missing[0]]
-            self.board.add(look(len(self.board.rounds) - 1, missing[0], made.environment))
+            self.store.add(trial(len(self.store.rounds) - 1, missing[0], made.environment))
 
     def _exploring(self) -> list[int]:
-        """Candidates for one more look each: those that still lack some, those that go up, and then new ones."""
-        board = self.board
-        if not board.alive and len(board.problems) >= HOPELESS:
+        """Candidates for one more trial each: those that still lack some, those that go up, and then new ones."""
+        store = self.store
+        if not store.alive and len(store.problems) >= HOPELESS:
             return []
         explored_s = min(EXPLORING * self.budget_s, self.share_s - self._finals_s)
-        left = explored_s - board.spent_s
-        room = ROUND if board.look_s == 0 else min(ROUND, int(left / board.look_s) - 1)
+        left = explored_s - store.spent_s
+        room = ROUND if store.trial_s == 0 else min(ROUND, int(left / store.trial_s) - 1)
         if room < 1:
             return []
-        looks, scores = board.looks(), board.scores()
-        going = halving.promoted(scores, board.rung_of, looks)
+        trials, scores = store.trials(), store.scores()
+        going = halving.promoted(scores, store.rung_of, trials)
         if going:
             self._record("promoted", rungs=going)
-        wanting = [one for one in board.alive if looks[one] < halving.RUNGS[board.rung_of[one]]]
-        wanting.sort(key=lambda one: (-board.rung_of[one], -scores.get(one, 0.0), one))
+        wanting = [one for one in store.alive if trials[one] < halving.RUNGS[store.rung_of[one]]]
+        wanting.sort(key=lambda one: (-store.rung_of[one], -scores.get(one, 0.0), one))
         wanting = wanting[:room]
         return wanting + self._new(room - len(wanting))
 
     def _new(self, count: int) -> list[int]:
-        """Up to ``count`` candidates that were not looked at yet, the shipped ones first."""
+        """Up to ``count`` candidates that had no trial yet, the shipped ones first."""
         numbers: list[int] = []
         for made in self.shipped:
             if len(numbers) < count and self._admit(made):
@@ -279,37 +280,37 @@ class Search:
             made[identity(candidate.environment)] = candidate
             return True
 
-        board = self.board
-        known = known_of(board.entries.values(), board.scores(), board.problems)
+        store = self.store
+        known = known_of(store.entries.values(), store.scores(), store.problems)
         # another stream of chance for each round, and the same one for the same round
-        seed = random.Random(f"{self.seed}:propose:{len(board.rounds)}").randrange(2**31)
+        seed = random.Random(f"{self.seed}:propose:{len(store.rounds)}").randrange(2**31)
         proposed = propose(self.space, known, admit, count, seed)
         return [self._add(candidate, choice, None) for candidate, choice in zip(made.values(), proposed, strict=True)]
 
     def _finalists(self) -> list[int]:
-        """The best few of those that have been looked at most often, and the best shipped one."""
-        scores, rung_of = self.board.scores(), self.board.rung_of
+        """The best few of those with the most trials, and the best shipped one."""
+        scores, rung_of = self.store.scores(), self.store.rung_of
         ranked = sorted(scores, key=lambda one: (-min(rung_of[one], 1), -scores[one], one))
         finalists = ranked[:FINALISTS]
-        shipped = [one for one in ranked if self.board.entries[one].shipped is not None]
+        shipped = [one for one in ranked if self.store.entries[one].shipped is not None]
         return finalists + [one for one in shipped[:1] if one not in finalists]
 
     def _finals(self) -> tuple[list[int], str] | None:
-        board = self.board
-        alive = [one for one in board.finalists if one not in board.problems]
-        done = len(board.rounds) - board.finals_from
-        cost = board.look_s * (len(alive) + 1)
-        over = board.spent_s + cost > self.share_s
+        store = self.store
+        alive = [one for one in store.finalists if one not in store.problems]
+        done = len(store.rounds) - store.finals_from
+        cost = store.trial_s * (len(alive) + 1)
+        over = store.spent_s + cost > self.share_s
         # where there is but one, nothing is left to choose, and the confirmation measures it
         if len(alive) < 2 or done >= MOST_FINALS or (over and done >= LEAST_FINALS):
             return None
         return [BASELINE, *alive], FINAL
 
     def _grid(self) -> tuple[list[int], str] | None:
-        if not self.board.rounds:  # a kill may have left only some of them numbered
+        if not self.store.rounds:  # a kill may have left only some of them numbered
             self._all()
-        alive = self.board.alive
-        if len(self.board.rounds) >= self.blocks or not alive:
+        alive = self.store.alive
+        if len(self.store.rounds) >= self.blocks or not alive:
             return None
         return [BASELINE, *alive], GRID
 
@@ -321,7 +322,7 @@ class Search:
                 self._add(made, choice, None)
 
     def _choice_of(self, shipped: Candidate) -> Choice | None:
-        """The choice in the space that comes to a shipped profile, so that looks at it teach the search; or None."""
+        """The choice that comes to a shipped profile, if there is one: the search then learns from its trials."""
         choice = nearest(self.space, shipped.profile)
         made = self._made(choice) if choice is not None and allowed(self.space, choice) else None
         return choice if made is not None and identity(made.environment) == identity(shipped.environment) else None
@@ -341,7 +342,7 @@ class Search:
         return identity(made.environment) not in self._taken
 
     def _add(self, made: Candidate, choice: Choice | None, shipped: str | None) -> int:
-        number = len(self.board.entries)
+        number = len(self.store.entries)
         self._taken[identity(made.environment)] = number
         self.candidates[number] = made
         title = shipped or made.profile.title

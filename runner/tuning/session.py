@@ -4,38 +4,40 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from runner import measure, profile, record, shares
-from runner.environment import Environment
-from runner.errors import InputError
-from runner.measure import Job
-from runner.plan import REFERENCE_PROFILE, Plan
-from runner.profile import Profile
-from runner.progress import Progress
-from runner.record import Event, Record
-from runner.summary import Summary, summarise
-from runner.tuning import confirm, outcome, profile_file, space_file
-from runner.tuning.board import BASELINE, Board
+from runner.analysis.summary import Summary, summarise
+from runner.bench import batch_split, measure, record
+from runner.bench.measure import Job
+from runner.bench.plan import REFERENCE_PROFILE, Plan
+from runner.bench.record import Event, Record
+from runner.common.errors import InputError
+from runner.common.progress import Progress
+from runner.profiles import profile
+from runner.profiles.environment import Environment
+from runner.profiles.profile import Profile
+from runner.tuning import confirm, findings, profile_file, space_file
 from runner.tuning.confirm import Verdict
 from runner.tuning.live import View
-from runner.tuning.looks import WARMED, Looks
 from runner.tuning.narrow import LeftOut, NotTried, differs, identity, narrow, require, why
 from runner.tuning.search import Candidate, Search
 from runner.tuning.space import Space
+from runner.tuning.trial_store import BASELINE, TrialStore
+from runner.tuning.trials import WARMED, Trials
 
 SPACE_FILE = "space.yaml"  # in the record's folder: the space as it was searched
 CHOSEN_FILE = "chosen.yaml"  # there too: what the search found, before it is confirmed
+TRIAL_STEPS_KEY = "look_steps"  # as records name the settings' trial_steps
 
 
 @dataclass(frozen=True)
 class Settings:
     """``budget_s`` is in seconds of workers. ``blocks`` above 0 measures every candidate so often and searches nothing.
 
-    ``look_steps`` are the timed steps of one look; the confirmation's samples have those of the plan. ``profile`` is
+    ``trial_steps`` are the timed steps of one trial; the confirmation's samples have those of the plan. ``profile`` is
     the file to write.
     """
 
@@ -43,8 +45,21 @@ class Settings:
     seed: int
     numerics: str
     blocks: int
-    look_steps: int
+    trial_steps: int
     profile: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for the record, where ``trial_steps`` has another name."""
+        fields = asdict(self)
+        fields[TRIAL_STEPS_KEY] = fields.pop("trial_steps")
+        return fields
+
+    @staticmethod
+    def from_json(fields: Mapping[str, Any]) -> Settings:
+        """The settings that ``to_json`` made ``fields`` of. Raises KeyError or TypeError for others."""
+        own = dict(fields)
+        own["trial_steps"] = own.pop(TRIAL_STEPS_KEY)
+        return Settings(**own)
 
 
 @dataclass
@@ -69,10 +84,10 @@ class Session:
         plan, numerics = self.job.plan, self.settings.numerics
         trained = None if plan.own else plan.workload
         gpus = self.inspection["facts"].get("gpus", 0)
-        not_tried = partial(shares.not_tried, trained, plan.options, numerics, plan.ranks, gpus)
+        not_tried = partial(batch_split.not_tried, trained, plan.options, numerics, plan.ranks, gpus)
         self.space, self.left_out = narrow(whole, self.inspection, numerics, not_tried)
         self.left_out += [LeftOut(**one) for one in first["left_out_profiles"]]
-        self.board = Board.of(self.events)
+        self.store = TrialStore.of(self.events)
         self.search = Search(
             space=self.space,
             baseline=Candidate(profile.load(REFERENCE_PROFILE), self.job.environments[REFERENCE_PROFILE]),
@@ -81,7 +96,7 @@ class Session:
                 for one in first["shipped"]
             ],
             resolve=lambda made: require(made, self.inspection),
-            board=self.board,
+            store=self.store,
             append=self.append,
             budget_s=self.settings.budget_s,
             seed=self.settings.seed,
@@ -97,16 +112,16 @@ class Session:
 
     def run_search(self) -> None:
         """Search, or go on searching. Raises BaselineFailed."""
-        looking = replace(self.job, plan=replace(self.job.plan, steps=self.settings.look_steps))
-        with View(self.board, 0.0, self.quiet) as view:
-            looks = Looks(looking, self.settings.numerics, self.append, self.events, view.before)
-            for event in looks.warm():
-                self.board.add(event)
+        job = replace(self.job, plan=replace(self.job.plan, steps=self.settings.trial_steps))
+        with View(self.store, 0.0, self.quiet) as view:
+            trials = Trials(job, self.settings.numerics, self.append, self.events, view.before)
+            for event in trials.warm():
+                self.store.add(event)
             warmed = next(event for event in self.events if event["event"] == WARMED)
             arms = confirm.MOST_ARMS if self.search.shipped else 2
             self.search.reserve = partial(confirm.reserve_s, warmed, arms)
             view.search_s = 0.0 if self.settings.blocks else self.search.share_s
-            self.search.run(looks, view.after_round)
+            self.search.run(trials, view.after_round)
 
     def chosen(self) -> Candidate | None:
         """What the search found, or None if every candidate failed. It is kept in the record's folder."""
@@ -128,14 +143,14 @@ class Session:
         arms = confirm.arms(
             plan.reference.engine, None if is_shipped else name, shipped.profile.name if shipped else None
         )
-        left_s = max(0.0, self.settings.budget_s - self.board.spent_s)
+        left_s = max(0.0, self.settings.budget_s - self.store.spent_s)
         measured = [one for one in (BASELINE, number, None if is_shipped else self.search.best()) if one is not None]
-        size = confirm.size(self.events, measured, left_s, self.settings.look_steps, plan.steps)
+        size = confirm.size(self.events, measured, left_s, self.settings.trial_steps, plan.steps)
         if size.takes_s > left_s and not self.quiet:
             over = (
                 f"the confirmation takes about {size.takes_s / 60:.0f} minutes, which is more than the budget has left"
             )
-            over += f": an interval needs {size.blocks} blocks{outcome.busy(self.events)}"
+            over += f": an interval needs {size.blocks} blocks{findings.busy(self.events)}"
             print(over, file=sys.stderr, flush=True)
         environments = dict(self.job.environments)
         if shipped is not None:
@@ -189,7 +204,7 @@ def shipped(
 ) -> tuple[list[Candidate], list[LeftOut]]:
     """The profiles in ``folder`` that can have an effect here, and those that can't, with the reason.
 
-    They come in the order in which they are to be looked at, as a short budget has no room for all: those named in
+    They come in the order in which they are to be tried, as a short budget has no room for all: those named in
     ``first``, then those that set more.
     """
     found: list[Candidate] = []
@@ -219,7 +234,7 @@ def shipped(
 
 
 def prefix_commands(space: Space, profiles: list[Profile]) -> list[str]:
-    """The commands that a prefix may begin with, which an image is to be looked through for."""
-    prefixes = [fragment.prefix for knob in space.knobs for fragment in knob.labels.values()]
+    """The commands that a prefix may begin with: what to look for in an image."""
+    prefixes = [fragment.prefix for parameter in space.parameters for fragment in parameter.levels.values()]
     prefixes += [one.prefix for one in profiles]
     return list(dict.fromkeys(prefix[0] for prefix in prefixes if prefix))

@@ -1,6 +1,6 @@
-"""A space of environments: knobs with labels, when each counts, and what is never tried. Plain data.
+"""A space of environments: parameters with levels, when each counts, and what is never tried. Plain data.
 
-A choice gives each knob that counts one of its labels. What the labels set is merged into one profile.
+A choice gives each parameter that counts one of its levels. What the levels set is merged into one profile.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runner import catalogue
-from runner.profile import Numerics, Profile
+from runner.profiles import catalogue
+from runner.profiles.profile import Numerics, Profile
 
 Choice = dict[str, str]
 UNSET = "unset"
@@ -19,9 +19,9 @@ UNSET = "unset"
 
 @dataclass(frozen=True)
 class Fragment:
-    """What one label of a knob sets. ``settings`` has, by variable, keys and values, which are merged key by key.
+    """What one level of a parameter sets. ``settings`` has, by variable, keys and values, which are merged key by key.
 
-    ``needs`` has host facts and how much of each there must be at least for the label to mean anything. ``ranks`` above
+    ``needs`` has host facts and how much of each there must be at least for the level to mean anything. ``ranks`` above
     0 is how many processes train together.
     """
 
@@ -36,11 +36,11 @@ class Fragment:
 
 
 @dataclass(frozen=True)
-class Knob:
-    """``when`` has other knobs and those of their labels with which this knob counts: all must agree."""
+class Parameter:
+    """A setting that is varied. It counts only if each parameter in ``when`` has one of the levels named there."""
 
     name: str
-    labels: Mapping[str, Fragment]
+    levels: Mapping[str, Fragment]
     when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def counts(self, choice: Choice) -> bool:
@@ -49,7 +49,7 @@ class Knob:
 
 @dataclass(frozen=True)
 class Constraint:
-    """``never`` has knobs and labels that are not tried together."""
+    """``never`` has parameters and levels that are not tried together."""
 
     never: Mapping[str, tuple[str, ...]]
     because: str
@@ -60,18 +60,18 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Space:
-    """Knobs stand behind those that their ``when`` names. ``first`` are the shipped profiles to look at first."""
+    """Parameters stand after those that their ``when`` names. ``first`` are the shipped profiles to try first."""
 
     name: str
     title: str
     path: Path
-    knobs: tuple[Knob, ...]
+    parameters: tuple[Parameter, ...]
     constraints: tuple[Constraint, ...] = ()
     first: tuple[str, ...] = ()
 
 
 def _matches(wanted: Mapping[str, tuple[str, ...]], choice: Choice) -> bool:
-    return all(choice.get(knob) in labels for knob, labels in wanted.items())
+    return all(choice.get(name) in levels for name, levels in wanted.items())
 
 
 def choices(space: Space) -> Iterator[Choice]:
@@ -80,15 +80,15 @@ def choices(space: Space) -> Iterator[Choice]:
 
 
 def _extended(space: Space, at: int, choice: Choice) -> Iterator[Choice]:
-    if at == len(space.knobs):
+    if at == len(space.parameters):
         yield dict(choice)
         return
-    knob = space.knobs[at]
-    if not knob.counts(choice):
+    parameter = space.parameters[at]
+    if not parameter.counts(choice):
         yield from _extended(space, at + 1, choice)
         return
-    for label in knob.labels:
-        chosen = {**choice, knob.name: label}
+    for level in parameter.levels:
+        chosen = {**choice, parameter.name: level}
         if not any(constraint.broken(chosen) for constraint in space.constraints):
             yield from _extended(space, at + 1, chosen)
 
@@ -98,8 +98,8 @@ def allowed(space: Space, choice: Choice) -> bool:
 
 
 def profile(space: Space, choice: Choice, name: str) -> Profile | None:
-    """What a choice sets, as a profile; None where two labels give one variable different values."""
-    chosen = [knob.labels[choice[knob.name]] for knob in space.knobs if knob.name in choice]
+    """What a choice sets, as a profile; None where two levels give one variable different values."""
+    chosen = [parameter.levels[choice[parameter.name]] for parameter in space.parameters if parameter.name in choice]
     env: dict[str, str] = {}
     settings: dict[str, dict[str, str]] = {}
     expect: dict[str, str | int | bool] = {}
@@ -130,23 +130,23 @@ def profile(space: Space, choice: Choice, name: str) -> Profile | None:
 
 
 def nearest(space: Space, wanted: Profile) -> Choice | None:
-    """Of each knob the label that sets most of what ``wanted`` sets, and nothing else; None where a knob has none.
+    """Choose of each parameter the level that sets most of what ``wanted`` sets, and nothing else.
 
-    It is ``wanted`` itself if the space has that.
+    The choice comes to ``wanted`` itself if the space has that. None if a parameter has no such level.
     """
     choice: Choice = {}
-    for knob in space.knobs:
-        if not knob.counts(choice):
+    for parameter in space.parameters:
+        if not parameter.counts(choice):
             continue
-        sizes = {label: size for label, part in knob.labels.items() if (size := _within(part, wanted)) is not None}
+        sizes = {level: size for level, part in parameter.levels.items() if (size := _within(part, wanted)) is not None}
         if not sizes:
             return None
-        choice[knob.name] = max(sizes, key=lambda label: sizes[label])
+        choice[parameter.name] = max(sizes, key=lambda level: sizes[level])
     return choice
 
 
 def _within(part: Fragment, wanted: Profile) -> int | None:
-    """How much a label sets, or None if that is not all in ``wanted``."""
+    """How much a level sets, or None if that is not all in ``wanted``."""
     held = [
         set(part.preload) <= set(wanted.preload),
         part.env.items() <= wanted.env.items(),
@@ -167,7 +167,7 @@ def _keys(variable: str, wanted: Profile) -> dict[str, str]:
 
 def shown(choice: Choice) -> str:
     """A choice in one line, without what it leaves alone."""
-    return ", ".join(f"{knob}={label}" for knob, label in choice.items() if label != UNSET) or "nothing set"
+    return ", ".join(f"{name}={level}" for name, level in choice.items() if level != UNSET) or "nothing set"
 
 
 def _merge(into: dict[str, Any], added: Mapping[str, Any]) -> bool:

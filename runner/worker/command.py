@@ -2,7 +2,7 @@
 
 The command is not changed and knows of nothing: it runs as a child, in the user's folder, with the worker's
 environment. Python programs are told to print without delay, and to leave their evidence when they end
-(``runner/worker/witness``). What the command prints goes to the worker's stderr: the beginning as it comes, of
+(``runner/worker/evidence_hook``). What the command prints goes to the worker's stderr: the beginning as it comes, of
 the rest the end. All of it would be work for the runner, and room in its memory, while something is measured.
 """
 
@@ -26,13 +26,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runner.worker import files, outside, processor
+from runner.worker import files, other_process, processor
 from runner.worker.child import Child, Stopped, end_by
 from runner.worker.complaints import COMPLAINT
 from runner.worker.metric import NotMeasured, Readings, parse, shown
 from runner.worker.train import counters, increase
 
-WITNESS = Path(__file__).resolve().parent / "witness"
+HOOK = Path(__file__).resolve().parent / "evidence_hook"
 READ_BYTES = 2**16
 # So much of the output, in bytes, is passed on at once, and as much again of its end: when the command ends, or when it
 # has printed nothing for so long, as it may hang and all of this be killed.
@@ -152,7 +152,7 @@ def _run(argv: Sequence[str], folder: str, evidence_folder: str, readings: Readi
         **os.environ,
         "PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"),
         "ENVKIT_WHOLE_LINES": "1",
-        "PYTHONPATH": f"{WITNESS}:{earlier}" if earlier else str(WITNESS),
+        "PYTHONPATH": f"{HOOK}:{earlier}" if earlier else str(HOOK),
         "ENVKIT_EVIDENCE": evidence_folder,
     }
     watched = _Watched(readings, time.perf_counter())
@@ -183,7 +183,7 @@ def _watch(child: Child, watched: _Watched) -> None:
         while not child.has_ended():
             now = time.perf_counter()
             if now >= next_look_s:
-                watched.seen = outside.look(child.pid, watched.seen)
+                watched.seen = other_process.look(child.pid, watched.seen)
                 next_look_s = now + interval_s
                 interval_s *= LOOK_FACTOR
             wait_s = max(0.0, next_look_s - time.perf_counter())
@@ -236,7 +236,7 @@ def _cpu_s() -> float:
 
 
 def _evidence(folder: Path, watched: _Watched) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The document of the main process, and those of all others, as ``witness`` leaves them.
+    """The document of the main process, and those of all others, as ``evidence_hook`` leaves them.
 
     The main process is the command itself, or else the first of its processes that trained. Where none left a document
     there is what could be seen from outside.
@@ -245,7 +245,7 @@ def _evidence(folder: Path, watched: _Watched) -> tuple[dict[str, Any], list[dic
     if documents:
         main, *others = sorted(documents, key=lambda one: (one["pid"] != watched.pid, one["pid"]))  # numbers go up
         return main, others
-    variables = watched.seen or outside.seen(os.environ, (), otherwise="not seen")
+    variables = watched.seen or other_process.seen(os.environ, (), otherwise="not seen")
     return {"evidence": {"variables": variables, "unseen": UNSEEN, "seconds": 0.0}}, []
 
 
@@ -267,8 +267,8 @@ def _not_started(program: str, folder: str, error: OSError) -> str:
             return f"could not start '{program}': its first line names an interpreter that is not there"
         where = f"from {folder}" if "/" in program else f"in PATH; is it ./{program}, or not installed"
         return f"found no command '{program}' {where}"
-    mends = {errno.EACCES: f"; chmod +x {program}", errno.ENOEXEC: "; its first line must be one like #!/bin/sh"}
-    return f"could not start the command '{program}': {error.strerror}{mends.get(error.errno or 0, '')}"
+    fixes = {errno.EACCES: f"; chmod +x {program}", errno.ENOEXEC: "; its first line must be one like #!/bin/sh"}
+    return f"could not start the command '{program}': {error.strerror}{fixes.get(error.errno or 0, '')}"
 
 
 def _of_files(named: dict[str, files.Content], argv: Sequence[str], folder: str) -> dict[str, str]:

@@ -24,7 +24,7 @@ def look() -> dict[str, Any]:
 
     ``torch_cuda`` is the CUDA that torch was built for, None for a build without; ``driver`` and ``driver_cuda`` are
     the driver's version and the newest CUDA it is for, and ``devices`` the machine's GPUs. ``usable`` counts those that
-    torch could use and CUDA_VISIBLE_DEVICES leaves to it; where there is none, ``problem`` says why, and ``mend`` what
+    torch could use and CUDA_VISIBLE_DEVICES leaves to it; where there is none, ``problem`` says why, and ``fix`` what
     to do. ``interfaces`` are the network's, from which NCCL chooses.
     """
     built_for, setting = torch_cuda(), os.environ.get(VISIBLE)
@@ -36,14 +36,14 @@ def look() -> dict[str, Any]:
     except nvml.Unavailable as error:
         silent = str(error)
     uuids = [one["uuid"] or "" for one in found["devices"]]
-    problem, mend = why_none(found, silent, setting) or (None, None)
+    problem, fix = why_none(found, silent, setting) or (None, None)
     usable = 0 if problem else visible(setting, uuids)
     interfaces = sorted(entry.name for entry in INTERFACES.iterdir()) if INTERFACES.is_dir() else []
-    return {**found, "usable": usable, "problem": problem, "mend": mend, "interfaces": interfaces}
+    return {**found, "usable": usable, "problem": problem, "fix": fix, "interfaces": interfaces}
 
 
 def why_none(found: dict[str, Any], silent: str | None, setting: str | None) -> tuple[str, str] | None:
-    """Why torch can use no GPU, and the mend, by what was ``found``; None where it can.
+    """Why torch can use no GPU, and the fix, by what was ``found``; None where it can.
 
     ``silent`` is why the driver says nothing, if it does not; ``setting`` is CUDA_VISIBLE_DEVICES.
     """
@@ -51,7 +51,7 @@ def why_none(found: dict[str, Any], silent: str | None, setting: str | None) -> 
     if built_for is None:
         return "its torch is a build without CUDA", "name a Python with another (--python), or an image of one"
     if silent is not None:
-        return silent, "install or mend the driver, or leave --device cuda out"
+        return silent, "install or fix the driver, or leave --device cuda out"
     if too_old(found["driver_cuda"], built_for):
         old = f"NVIDIA's driver {driver} is for CUDA {found['driver_cuda']}, and its torch was built for {built_for}"
         return old, f"install a newer driver, or a torch that is built for CUDA {found['driver_cuda']}"

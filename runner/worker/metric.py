@@ -221,12 +221,12 @@ class Readings:
             seconds = self._of_one_bar(warmup) or []
             if not seconds:
                 is_rate = self.metric.unit == PER_SECOND
-                mend = "match more of the bar that is meant, or let it print a time for each step and match that"
+                fix = "match more of the bar that is meant, or let it print a time for each step and match that"
                 time, rate, side = "the seconds of a step", "a rate", "below" if is_rate else "above"
                 have, has = (time, rate) if is_rate else (rate, time)
                 raise NotMeasured(
                     f"can't time the steps: {self.turned} of {self.turned + len(self.seconds)} lines have {have} where "
-                    f"{metric} has {has}, as bars do {side} one step in a second, and of quite another length; {mend}"
+                    f"{metric} has {has}, as bars do {side} one step in a second, and of quite another length; {fix}"
                 )
         if not seconds:
             once = self._arrived is not None
@@ -234,15 +234,15 @@ class Readings:
                 f"matches only one of the {self.lines} lines" if once else f"matches none of the {self.lines} lines"
             )
             last = f"that the command printed, the last being '{shown(self.last_line)}'"
-            mend = "match the line that comes with each step" if once else "try it on a line like that"
-            raise NotMeasured(f"found no step: {metric} {matches} {last}; {mend}")
+            fix = "match the line that comes with each step" if once else "try it on a line like that"
+            raise NotMeasured(f"found no step: {metric} {matches} {last}; {fix}")
         least = 2 if self.metric.is_clock else 1  # a number may be that of the whole training
         if len(seconds) < warmup + least:
-            mend = f"train for longer{', or leave out fewer with --warmup-lines' if warmup else ''}"
+            fix = f"train for longer{', or leave out fewer with --warmup-lines' if warmup else ''}"
             found = f"{len(seconds)} reading{'' if len(seconds) == 1 else 's'} of {metric}"
             counts = "2 that count" if self.metric.is_clock else "1 that counts"
             why = f": the {warmup} that are left out, and {counts}" if warmup else ""
-            raise NotMeasured(f"found {found}, and it takes {warmup + least}{why}; {mend}")
+            raise NotMeasured(f"found {found}, and it takes {warmup + least}{why}; {fix}")
         counted = seconds[warmup:]
         if sum(second <= 0 for second in counted) > MOST_AT_ONCE * len(counted):
             raise NotMeasured(

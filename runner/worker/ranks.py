@@ -20,9 +20,9 @@ from typing import Any, NoReturn
 from runner.worker import scratch
 from runner.worker.child import die_with
 from runner.worker.complaints import COMPLAINT
-from runner.worker.given import started_with
 from runner.worker.host import expand_cpu_list
-from runner.worker.sensitive import is_sensitive
+from runner.worker.initial_environment import started_with
+from runner.worker.performance_variables import is_performance_variable
 
 # What ``become`` is told, as JSON, by the launcher: a variable, because torchrun replaces words in arguments.
 TOLD = "ENVKIT_RANK"
@@ -97,7 +97,7 @@ def launch(nproc: int, of: int, nodes: int, rendezvous: str | None, argv: Sequen
     """
     cpus = os.sched_getaffinity(0)  # before torch, whose OpenMP runtime may bind this thread to fewer
     given = started_with(Path("/proc/self/environ").read_bytes().decode(errors="surrogateescape"))
-    sensitive = {name: value for name, value in given.items() if is_sensitive(name)}
+    sensitive = {name: value for name, value in given.items() if is_performance_variable(name)}
     if nproc * nodes == 1:
         os.sched_setaffinity(0, places(max(1, of), cpus)[0])
         os.execve(sys.executable, [*WORKER, *argv], variables(os.environ, sensitive))
@@ -214,5 +214,5 @@ def become() -> NoReturn:
 
 def variables(given: Mapping[str, str], sensitive: Mapping[str, str]) -> dict[str, str]:
     """The variables of a rank: of those that can change the outcome only the launcher's own, and none of torchrun's."""
-    others = {name: value for name, value in given.items() if not is_sensitive(name) and name != TOLD}
+    others = {name: value for name, value in given.items() if not is_performance_variable(name) and name != TOLD}
     return {**others, **sensitive}

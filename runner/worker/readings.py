@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-# Where a probe keeps, by the name of a reading, why there is none (``runner.effect`` looks there).
+# Where a probe keeps, by the name of a reading, why there is none (``runner.checks.effect`` looks there).
 NOT_VERIFIED = "not_verified"
 
 

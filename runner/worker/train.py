@@ -74,6 +74,13 @@ def step_seconds(times: list[float]) -> list[float]:
     return [round(end - begin, 7) for begin, end in itertools.pairwise(times)]
 
 
+def _of_ranks(training: Any, options: Options, profiled: bool) -> dict[str, Any]:
+    """What one of several ranks tells besides, for which it takes more steps."""
+    backend = distributed.backend_of(options.device)
+    communication = {"communication": distributed.communication(training.step, backend)} if profiled else {}
+    return {"backend": backend, **communication, "final_weights": training.network.weights()}
+
+
 def train(
     workload: str,
     data: str,
@@ -103,8 +110,7 @@ def train(
         cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
     known = get(workload)
     training = known.prepare(data, options)
-    if epochs:
-        steps = epochs * training.steps_per_epoch
+    steps = epochs * training.steps_per_epoch if epochs else steps
     _, warmup_times = timed(training.step, warmup_steps, accelerator.clock(options.device))
     watch = accelerator.watch(options.device)
     before = counters(cpus)
@@ -117,18 +123,11 @@ def train(
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # a test may need more
     gpu = watch.told(read_before, read_after, ended - began) if watch else None
     quality = training.quality() if epochs or test else None
-    told: dict[str, Any] = {}
-    if known.exchange:
-        told["exchange"] = training.exchanged(steps)
-    if gpu is not None:
-        told["gpu"] = gpu | accelerator.profiled(training.step)
-    if distributed.size() > 1:
-        told["backend"] = distributed.backend_of(options.device)
-        if profiled:
-            told["communication"] = distributed.communication(training.step, told["backend"])
-        told["final_weights"] = training.network.weights()
+    exchanged = {"exchange": training.exchanged(steps)} if known.exchange else {}
     return {
-        **told,
+        **exchanged,
+        **({"gpu": gpu | accelerator.profiled(training.step)} if gpu is not None else {}),
+        **(_of_ranks(training, options, profiled) if distributed.size() > 1 else {}),
         "seconds": times[-1] - times[0],
         "step_s": step_seconds(times),
         "warmup_step_s": step_seconds(warmup_times),

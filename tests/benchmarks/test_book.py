@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks import book
-from runner.record import FILE_NAME
+from runner.bench.record import FILE_NAME
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from benchmarks import env_formats
-from runner.formats import FORMATS
+from runner.profiles.formats import FORMATS
 
 
 def test_the_page_has_every_format(benchmark_script, write_profile, tmp_path):

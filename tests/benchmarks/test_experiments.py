@@ -8,13 +8,13 @@ import pytest
 
 from benchmarks import experiments, interleaved
 from benchmarks.experiments import Experiment
-from runner import catalogue, profile
+from runner.common.errors import InputError
 from runner.engines.base import EngineOptions
+from runner.engines.inspect_image import inspect
 from runner.engines.local import LocalEngine
-from runner.errors import InputError
-from runner.inspect_image import inspect
-from runner.resolve import resolve
-from runner.statistics.interval import Speedup
+from runner.profiles import catalogue, profile
+from runner.profiles.resolve import resolve
+from runner.stats.interval import Speedup
 from tests.simulation import times
 
 PLANNED, LEFT_OUT = experiments.read()

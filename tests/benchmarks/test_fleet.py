@@ -10,10 +10,10 @@ from benchmarks import fleet as benchmark
 from benchmarks import fleet_alarms, fleet_records
 from benchmarks.fleet_alarms import NOISES, SPREADS
 from benchmarks.fleet_records import PLANTED
-from runner import record
-from runner.fleet import document, findings
+from runner.bench import record
+from runner.cluster.fleet import document, findings
 from tests import records
-from tests.fleet.nodes import node
+from tests.cluster.fleet.nodes import node
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from benchmarks import interleaved
 from benchmarks.interleaved import Bench, Entry
 from benchmarks.results import Results
 from runner import engines
-from runner.errors import InputError
-from runner.machine_lock import machine_lock
+from runner.common.errors import InputError
+from runner.common.machine_lock import machine_lock
 from tests.simulation import times
 
 

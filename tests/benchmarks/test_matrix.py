@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import matrix
-from runner.commands import measuring
+from runner.cli import measuring
 from tests import records
 from tests.reports import events_of
 from tests.simulation import times

@@ -5,12 +5,13 @@ import json
 import pytest
 
 from benchmarks import own_training
-from runner.commands.own_command import load
+from runner.cli.workload_file import load
+from runner.engines.base import PROJECT
 
 
 @pytest.fixture
 def page(tmp_path, monkeypatch):
-    """A page like the one in docs/, in the place of that."""
+    """A page like the one in docs/results/, in the place of that."""
     path = tmp_path / "page.md"
     path.write_text(f"# Mine\n\nWritten by hand.\n\n{own_training.EXAMPLES_BEGIN}\nof an earlier day\n")
     monkeypatch.setattr(own_training, "PAGE", path)
@@ -35,8 +36,8 @@ def test_a_measurement_that_fails(benchmark_script, page):
     assert page.read_text() == before
 
 
-def test_the_page_s_own_workload_file_is_one(tmp_path):
-    text = own_training.PAGE.read_text().partition("    # train.yaml\n")[2].partition("\n\n")[0]
+def test_the_guide_s_workload_file_is_one(tmp_path):
+    text = (PROJECT / "docs/own-script.md").read_text().partition("    # train.yaml\n")[2].partition("\n\n")[0]
     (tmp_path / "train.yaml").write_text("\n".join(line.removeprefix("    ") for line in text.splitlines()))
     name, own = load(tmp_path / "train.yaml")
     assert (name, own.argv, own.unit) == ("my training", ("python", "train.py", "--epochs", "1"), "ms")

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from benchmarks import padding
-from runner.measure import PADDING
+from runner.bench.measure import PADDING
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import pytest
 from benchmarks import interleaved, peers
 from benchmarks.interleaved import Entry
 from benchmarks.peers import PEERS
+from runner.common.errors import InputError
 from runner.engines.base import EngineOptions, Task
 from runner.engines.local import LocalEngine
-from runner.errors import InputError
 from tests.simulation import times
 
 DEFAULTS, JEMALLOC, TCMALLOC, BARE = PEERS

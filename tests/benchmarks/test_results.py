@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.results import Results
-from runner.errors import InputError
+from runner.common.errors import InputError
 
 SETTINGS = {"machine": "here", "truths": (0, 3)}
 

@@ -12,7 +12,7 @@ from scipy import stats
 
 from benchmarks import rivals, tools
 from benchmarks.tools import Answer, Cost, Reading, ToolFailed
-from runner.errors import InputError
+from runner.common.errors import InputError
 
 COST = Cost(run_s=0.25, pyperf_process_s=0.5)
 

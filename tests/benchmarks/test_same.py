@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import page, same
 from benchmarks.results import Results
-from runner.record import FILE_NAME
+from runner.bench.record import FILE_NAME
 
 OPTIONS = ("--steps", 3, "--budget", "20s", "--data", "synthetic")
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from benchmarks.simulated import NOISES, RUNS, power, rates
-from runner.statistics.power import POWER
+from runner.stats.power import POWER
 
 # Which tell a power of 80% to within 3.3% (two standard deviations); `make simulated` takes RUNS.
 POWER_RUNS = 600

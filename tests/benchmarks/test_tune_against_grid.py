@@ -8,13 +8,13 @@ import pytest
 
 from benchmarks import tune_against_grid
 from runner import engines
-from runner.commands import tune
+from runner.cli.commands import tune
 from tests.tuning.planted_engine import PlantedEngine
 
 SPACE = """\
 name: small
 title: A test
-knobs:
+parameters:
   spin: {variable: GOMP_SPINCOUNT, values: [unset, 0, 1000]}
   bind: {variable: OMP_DYNAMIC, values: [unset, true]}
   allocator: {choices: {glibc: , jemalloc: {preload: [jemalloc]}}}

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from runner import dataset
+from runner.bench import dataset
+from runner.common.errors import InputError
 from runner.engines.base import PROJECT
-from runner.errors import InputError
 
 # What shows that an engine is there and answers; none of them needs an image or starts anything.
 PROBES = {

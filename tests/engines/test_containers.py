@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from runner import engines, record
+from runner import engines
+from runner.bench import record
 from runner.engines import docker as docker_engine
 from runner.engines import owner
 from runner.engines.base import EngineOptions, Task

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from runner import record
+from runner.bench import record
 from runner.worker.inspection import inspect
 from tests.conftest import command_line
 

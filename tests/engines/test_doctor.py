@@ -63,7 +63,7 @@ def test_an_oversubscribed_script_is_found(watched):
     said = " ".join(result.stdout.split())
     assert f"threads want to run at a time, on {len(os.sched_getaffinity(0))} usable CPUs why " in said
     assert "stop too-many-threads: typically" in said
-    assert "mend OMP_NUM_THREADS=" in said
+    assert "fix OMP_NUM_THREADS=" in said
     assert "s of watching (--watch)" in result.stderr
 
 
@@ -111,7 +111,7 @@ def test_a_profile_that_asks_for_too_many_threads(cli, write_profile):
     result = cli("doctor", write_profile("mine", "env:\n  OMP_NUM_THREADS: ${usable_cpus + 1}\n"), "--json")
     assert result.returncode == 1, result
     findings = json.loads(result.stdout)
-    assert all(finding.keys() == {"code", "severity", "seen", "why", "mend"} for finding in findings)
+    assert all(finding.keys() == {"code", "severity", "seen", "why", "fix"} for finding in findings)
     # with MKL, PyTorch has no more threads than cores whatever it was told: then the variable is not in effect
     assert (findings[0]["code"], findings[0]["severity"]) in {("too-many-threads", "stop"), ("not-in-effect", "stop")}
 

@@ -15,12 +15,12 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from runner.formats import FORMATS
+from runner.profiles.formats import FORMATS
 from tests.conftest import command_line
 from tests.engines.conftest import run
-from tests.formats.resolving import environment_of
-from tests.formats.test_kubernetes import variables_of
-from tests.formats.test_vscode import SETTINGS
+from tests.profiles.formats.resolving import environment_of
+from tests.profiles.formats.test_kubernetes import variables_of
+from tests.profiles.formats.test_vscode import SETTINGS
 
 # What every format can express, what a file of variables can't, and what instructions in a Dockerfile can't.
 PLAIN = {

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.engines import apptainer, docker, gpus, podman
+from runner.common.errors import InputError
+from runner.engines import apptainer, docker, gpu_options, podman
 from runner.engines.base import EngineOptions, Task
-from runner.errors import InputError
 from runner.worker import nvml
 from runner.worker.nvml import Nvml, Unavailable
 from tests.nvidia import Library
@@ -46,13 +46,13 @@ def test_the_driver_is_missing(monkeypatch):
 
     monkeypatch.setattr(nvml, "start", start)
     with pytest.raises(InputError, match=r"^GPUs for a container: the driver is missing on this machine: no "):
-        gpus.require()
+        gpu_options.require()
 
 
 def test_the_device_is_missing():
     with pytest.raises(InputError, match=r"^GPUs for a container: the device is missing: the driver 580.95.05 shows"):
-        gpus.require(Nvml(Library(gpus=0)))
-    gpus.require(Nvml(Library(gpus=1)))
+        gpu_options.require(Nvml(Library(gpus=0)))
+    gpu_options.require(Nvml(Library(gpus=1)))
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_the_device_is_missing():
 )
 def test_the_container_toolkit_is_missing(failure):
     first, _, printed = failure.partition("\n")
-    assert gpus.explained(first, printed).startswith("was not started: NVIDIA's container toolkit is missing")
+    assert gpu_options.explained(first, printed).startswith("was not started: NVIDIA's container toolkit is missing")
 
 
 def test_other_failures_stay_what_they_are():
-    assert gpus.explained("ended with exit status 1", "ValueError") == "ended with exit status 1"
-    assert gpus.explained(None, "unresolvable CDI devices") is None
+    assert gpu_options.explained("ended with exit status 1", "ValueError") == "ended with exit status 1"
+    assert gpu_options.explained(None, "unresolvable CDI devices") is None
 
 
 @pytest.mark.parametrize("engine", ["docker", "podman"])

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from runner import record
+from runner.bench import record
 
 OTHER = "envkit-test-compared"
 # Another library that works just as well, another version of its package, and a package of the system less.

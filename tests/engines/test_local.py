@@ -14,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from runner import profile, record
-from runner.effect import check as check_effect
+from runner.bench import record
+from runner.checks.effect import check as check_effect
 from runner.engines.base import PROJECT
-from runner.environment import clean
-from runner.resolve import resolve
+from runner.profiles import profile
+from runner.profiles.environment import clean
+from runner.profiles.resolve import resolve
 from runner.worker.inspection import inspect
 from runner.worker.libraries import locate, search_folders
 from tests.conftest import command_line

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from runner import record
+from runner.bench import record
+from runner.common.errors import InputError
 from runner.engines import apptainer, container, docker, podman
 from runner.engines.base import PROJECT, EngineOptions, Task
-from runner.errors import InputError
 from tests.processes import gone, until
 
 SCRIPTS = PROJECT / "tests/scripts"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from runner.operators import ENOUGH
+from runner.analysis.operator_times import ENOUGH
 
 STEPS = 2
 

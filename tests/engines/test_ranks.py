@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from runner import record
+from runner.bench import record
 from runner.engines.base import PROJECT
 from runner.worker.workloads import WORKLOADS
 from runner.worker.workloads.all_reduce import SIZES

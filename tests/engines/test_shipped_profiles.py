@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from runner import profile, record
-from runner.effect import Check, look_up
-from runner.errors import InputError
-from runner.resolve import resolve
+from runner.bench import record
+from runner.checks.effect import Check, look_up
+from runner.common.errors import InputError
+from runner.profiles import profile
+from runner.profiles.resolve import resolve
 from runner.worker.inspection import inspect
 
 # What sets a number of threads that may be the default on this machine, and nothing else.

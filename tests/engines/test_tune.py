@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from runner import profile
+from runner.profiles import profile
 
 # Prints what its steps took, so that no test waits for them: half as long with one setting.
 SCRIPT = """\
@@ -21,7 +21,7 @@ for step in range(8):
 SPACE = """\
 name: python
 title: What Python reads
-knobs:
+parameters:
   objects: {variable: PYTHONMALLOC, values: [unset, malloc]}
   arenas: {variable: MALLOC_ARENA_MAX, values: [unset, 1]}
 """

@@ -15,13 +15,13 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from runner.common.errors import BAD_INPUT, InputError
+from runner.common.machine_lock import machine_lock
 from runner.engines.base import PROJECT
-from runner.errors import BAD_INPUT, InputError
-from runner.machine_lock import machine_lock
 from tests.faults.list import FAULTS
 from tests.faults.trial import SHORT, SILENCE, CantPlant, Finding, try_out
 
-DOCS = PROJECT / "docs/faults.md"
+DOCS = PROJECT / "docs/results/faults.md"
 COLUMNS = ("fault", "plain launch shows", "we say", "caught")
 INTRO = """# Faults that the kit must catch
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from runner import record
-from runner.values import numbers
+from runner.bench import record
+from runner.profiles.values import numbers
 from runner.worker.host import fingerprint
 from runner.worker.libraries import FILE_NAMES, locate, search_folders
 from tests.faults.trial import SHORT, TIMEOUT_S, CantPlant, Planted, copy_of_project, image, open_folder

@@ -13,17 +13,18 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner import engines, profile
-from runner.arguments import duration
+from runner import engines
+from runner.cli.arguments import duration
+from runner.common.errors import InputError
 from runner.engines.base import PROJECT, EngineOptions, Task
-from runner.environment import clean
-from runner.errors import InputError
-from runner.inspect_image import inspect
-from runner.resolve import resolve
+from runner.engines.inspect_image import inspect
+from runner.profiles import profile
+from runner.profiles.environment import clean
+from runner.profiles.resolve import resolve
 from runner.worker.libraries import FILE_NAMES
 
 TRAINING = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "2")
-# With this seed the profile comes before the baseline (``runner.plan``): most runs end at its first sample.
+# With this seed the profile comes before the baseline (``runner.bench.plan``): most runs end at its first sample.
 SHORT = ("--data", "synthetic", "--warmup-steps", "1", "--steps", "2", "--blocks", "1", "--seed", "3")
 IMAGES = ("envkit-cpu:debian", "envkit-cpu")  # the tests' own image, or else the user's
 TIMEOUT_S = duration("10m")  # beside other tests everything takes longer

@@ -144,12 +144,12 @@ def test_a_variant_that_there_is_not(tree: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "lock", "mend"), [("packages", LOCK, "images/lock makes it"), ("torch", TORCH, "it is made by hand")]
+    ("what", "lock", "fix"), [("packages", LOCK, "images/lock makes it"), ("torch", TORCH, "it is made by hand")]
 )
-def test_a_lock_that_is_missing(tree: Path, what: str, lock: str, mend: str) -> None:
+def test_a_lock_that_is_missing(tree: Path, what: str, lock: str, fix: str) -> None:
     write(tree, VARIANT)
     (tree / "images" / lock).unlink()
-    said = f"images/variants.yaml: one.locks.{what}: there is no images/{lock}: {mend}"
+    said = f"images/variants.yaml: one.locks.{what}: there is no images/{lock}: {fix}"
     assert_one_clear_line(variants(tree, "show", "one"), 2, said)
 
 

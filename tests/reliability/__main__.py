@@ -19,7 +19,7 @@ from runner.worker.host import cpu_facts, fingerprint
 from tests.reliability.list import FAULTS
 from tests.reliability.trial import CantPlant, Fault, Finding
 
-DOCS = PROJECT / "docs/reliability.md"
+DOCS = PROJECT / "docs/results/reliability.md"
 COLUMNS = ("fault", "what was done", "what the runner said", "what was kept", "held")
 INTRO = """# What a run and its record survive
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from runner.record import SCHEMA, Record
+from runner.bench.record import SCHEMA, Record
 from tests.conftest import PROJECT
 from tests.processes import until
 from tests.reliability.kills import kill_at_random

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner import record
-from runner.errors import InputError
-from runner.measure import ENDED
-from runner.record import FILE_NAME, Event
+from runner.bench import record
+from runner.bench.measure import ENDED
+from runner.bench.record import FILE_NAME, Event
+from runner.common.errors import InputError
 from tests.conftest import PROJECT
 from tests.simulation import Simulation, times
 

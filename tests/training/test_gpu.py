@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from runner import record
+from runner.bench import record
+from runner.bench.measure import ENDED
 from runner.engines.base import PROJECT
-from runner.measure import ENDED
 from tests.nvidia import accelerator
 from tests.simulated_worker import inspection
 from tests.simulation import STEADY

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner.environment import Environment
-from runner.profile import Profile
+from runner.profiles.environment import Environment
+from runner.profiles.profile import Profile
 from runner.tuning import search, space_file
-from runner.tuning.board import BASELINE, Board
 from runner.tuning.search import Candidate, Search
 from runner.tuning.space import Choice, Space, profile
+from runner.tuning.trial_store import BASELINE, TrialStore
 
 Truth = Callable[[Choice], float]
 NOISE = 0.02
@@ -27,12 +27,12 @@ def write_space(folder: Path, text: str, name: str = "mine") -> Path:
 
 
 def planted(space: Space, seed: int) -> Truth:
-    """The log speedup of each choice: a main effect of each label, and what only the combination has."""
+    """The log speedup of each choice: a main effect of each level, and what only the combination has."""
     chance = random.Random(seed)
     effects = {}
-    for knob in space.knobs:
+    for parameter in space.parameters:
         size = chance.choice([0.02, 0.1, 0.25])
-        effects.update({(knob.name, label): chance.gauss(0, size) for label in knob.labels})
+        effects.update({(parameter.name, level): chance.gauss(0, size) for level in parameter.levels})
 
     def truth(choice: Choice) -> float:
         own = random.Random(f"{seed}:{sorted(choice.items())}").gauss(0, 0.02)
@@ -48,73 +48,73 @@ def resolve(made: Profile) -> Environment:
 
 
 class Planted:
-    """One search: ``events`` is its record so far. ``fails`` says of a choice why its look fails, if it does."""
+    """One search: ``events`` is its record so far. ``fails`` says of a choice why its trial fails, if it does."""
 
     def __init__(
         self,
         space: Space,
         truth: Truth,
-        looks: float,
+        trials: float,
         seed: int = 1,
         events: Sequence[dict[str, Any]] = (),
         fails: Callable[[Choice], str | None] = lambda choice: None,
         blocks: int = 0,
         shipped: Sequence[Candidate] = (),
     ) -> None:
-        """``looks`` is the search's share of the budget, in looks of one second each."""
+        """``trials`` is the search's share of the budget, in trials of one second each."""
         self.events = list(events)
         self._truth, self._fails, self._seed = truth, fails, seed
-        # by round: how much slower the first look at the baseline is, and counters say that something disturbed it
+        # by round: how much slower the first trial of the baseline is, and counters say that something disturbed it
         self.disturbed: dict[int, float] = {}
         base = profile(space, {}, "baseline")
         assert base is not None
         self.search = Search(
             space=space, baseline=Candidate(base, resolve(base)), shipped=shipped, resolve=resolve,
-            board=Board.of(self.events), append=self._append, budget_s=looks / (search.EXPLORING + search.FINALS),
+            store=TrialStore.of(self.events), append=self._append, budget_s=trials / (search.EXPLORING + search.FINALS),
             seed=seed, blocks=blocks,
         )  # fmt: skip
 
     def run(self, stop_after: int | None = None) -> Planted:
-        """Search to the end, or until so many looks are recorded: then as a kill would leave it."""
+        """Search to the end, or until so many trials are recorded: then as a kill would leave it."""
         self._stop_after = stop_after
         with contextlib.suppress(InterruptedError):
-            self.search.run(self._look)
+            self.search.run(self._trial)
         return self
 
     def _append(self, event: str, **fields: Any) -> dict[str, Any]:
         self.events.append({"event": event, **fields})
         return self.events[-1]
 
-    def _look(self, in_round: int, number: int, environment: Environment) -> dict[str, Any]:
-        if self._stop_after is not None and len(self.looks) >= self._stop_after:
+    def _trial(self, in_round: int, number: int, environment: Environment) -> dict[str, Any]:
+        if self._stop_after is not None and len(self.trials) >= self._stop_after:
             raise InterruptedError
-        choice = {} if number == BASELINE else self.search.board.entries[number].choice or {}
+        choice = {} if number == BASELINE else self.search.store.entries[number].choice or {}
         where = {"round": in_round, "candidate": number, "worker_seconds": 1.0}
         problem = None if number == BASELINE else self._fails(choice)
         if problem is not None:
             return self._append("failure", **where, problem=problem, stderr="")
-        # the machine's own speed drifts, and each look has noise, now and then a lot of it
+        # the machine's own speed drifts, and each trial has noise, now and then a lot of it
         chance = random.Random(f"{self._seed}:{in_round}:{number}")
         noise = chance.gauss(0, NOISE) * (5 if chance.random() < 0.05 else 1)
         gain = 0.0 if number == BASELINE else self._truth(choice)
-        disturbed = number == BASELINE and in_round in self.disturbed and not self._looked(in_round)
+        disturbed = number == BASELINE and in_round in self.disturbed and not self._tried(in_round)
         noise += self.disturbed.get(in_round, 0.0) if disturbed else 0.0
         usage = {"throttle_events": 3 if disturbed else 0}
         step_s = [math.exp(0.05 * math.sin(in_round) - gain + noise)]
         return self._append("look", **where, step_s=step_s, seconds=step_s[0], usage=usage)
 
-    def _looked(self, in_round: int) -> bool:
-        return any(event["round"] == in_round and event["candidate"] == BASELINE for event in self.looks)
+    def _tried(self, in_round: int) -> bool:
+        return any(event["round"] == in_round and event["candidate"] == BASELINE for event in self.trials)
 
     @property
-    def looks(self) -> list[dict[str, Any]]:
+    def trials(self) -> list[dict[str, Any]]:
         return [event for event in self.events if event["event"] in ("look", "failure")]
 
     @property
     def best(self) -> Choice:
         number = self.search.best()
         assert number is not None
-        return self.search.board.entries[number].choice or {}
+        return self.search.store.entries[number].choice or {}
 
 
 def coarse() -> Space:

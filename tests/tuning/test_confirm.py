@@ -8,14 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-from runner import advice, profile, record, report, wording
-from runner.profile import Profile
-from runner.statistics.interval import ERROR_RATE, FASTER, speedup
-from runner.summary import summarise
-from runner.tuning import confirm, outcome, profile_file
-from runner.tuning.board import BASELINE as BASELINE_NUMBER
+from runner.analysis.summary import summarise
+from runner.bench import record
+from runner.profiles import profile
+from runner.profiles.profile import Profile
+from runner.report import advice, terminal, wording
+from runner.stats.interval import ERROR_RATE, FASTER, speedup
+from runner.tuning import confirm, findings, profile_file
 from runner.tuning.confirm import BASELINE, SHIPPED, TUNED, verdict
-from runner.tuning.place import Written
+from runner.tuning.destination import Written
+from runner.tuning.trial_store import BASELINE as BASELINE_NUMBER
 from tests import records
 from tests.simulated_worker import sample
 from tests.simulation import STEADY, times
@@ -64,12 +66,12 @@ def test_the_tuned_profile_wins_only_by_an_interval_and_never_something_worse(tm
     found = verdict(summary, events, "jemalloc" if shipped else None, same_losses=True)
     assert found.best == best
     assert (found.versus is None) == (shipped is None or tuned is None)
-    said = outcome.reason(found, records.BEGUN, "a machine", "jemalloc")
+    said = findings.reason(found, records.BEGUN, "a machine", "jemalloc")
     assert " on a machine" in said
     assert {TUNED: "Found by runner tune on ", SHIPPED: "A copy of the shipped profile jemalloc, which runner tune "
             "could not better", BASELINE: "found nothing that is surely faster"}[best] in said  # fmt: skip
-    unseen = outcome.reason(found, records.BEGUN, "a machine", "jemalloc", ["tcmalloc"])
-    assert ("the best shipped profile looked at" in unseen) == (best == SHIPPED or (found.versus is not None
+    unseen = findings.reason(found, records.BEGUN, "a machine", "jemalloc", ["tcmalloc"])
+    assert ("the best shipped profile tried" in unseen) == (best == SHIPPED or (found.versus is not None
                                                                 and best == TUNED))  # fmt: skip
 
 
@@ -97,16 +99,16 @@ def test_that_something_faster_was_refused_for_its_losses_is_said(tmp_path):
     refused = " with the same losses (tuned is, with others)"
     summary, events = confirmed(tmp_path / "one", losses=[2.3, 2.2, 1.1])
     found = verdict(summary, events, "jemalloc", same_losses=True)
-    why = outcome.reason(found, 0.0, "a machine", "jemalloc")
+    why = findings.reason(found, 0.0, "a machine", "jemalloc")
     assert why.startswith(f"A copy of the shipped profile jemalloc, which runner tune could not better{refused} on ")
-    said = outcome.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
+    said = findings.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
     assert said.startswith(f"the search found nothing that is surely faster than jemalloc{refused}; a copy of that")
     summary, events = confirmed(tmp_path / "other", shipped=1.0, losses=[2.3, 2.2, 1.1])
     found = verdict(summary, events, "jemalloc", same_losses=True)
-    why = outcome.reason(found, 0.0, "a machine", "jemalloc")
+    why = findings.reason(found, 0.0, "a machine", "jemalloc")
     assert f"found nothing that is surely faster than the baseline{refused}, so this sets nothing" in why
     for written in (Written(), Written(stays=True)):
-        said = outcome.advice(found, "jemalloc", tmp_path / "x.yaml", written)
+        said = findings.advice(found, "jemalloc", tmp_path / "x.yaml", written)
         assert said.startswith(f"nothing is surely faster than the baseline{refused}; ")
 
 
@@ -114,8 +116,8 @@ def test_what_was_refused_for_its_losses_need_not_better_what_won(tmp_path):
     summary, events = confirmed(tmp_path, shipped=0.6, tuned=0.8, losses=[2.3, 2.2, 1.1])
     found = verdict(summary, events, "jemalloc", same_losses=True)
     assert (found.best, found.refused) == (SHIPPED, (TUNED,))
-    assert "with others" not in outcome.reason(found, 0.0, "a machine", "jemalloc")
-    assert "with others" not in outcome.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
+    assert "with others" not in findings.reason(found, 0.0, "a machine", "jemalloc")
+    assert "with others" not in findings.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
 
 
 @pytest.mark.parametrize(
@@ -149,7 +151,7 @@ def test_where_nearly_all_was_disturbed_a_quieter_machine_is_advised(tmp_path, c
         if event.get("arm") == "tuned":
             event["usage"]["worker_cpus_steal_s"] = 2 * event["seconds"]
     for found in (summary, summarise(events)):
-        outcome.show_confirmation(found, verdict(found, events, "jemalloc", True), "jemalloc", report.console())
+        findings.show_confirmation(found, verdict(found, events, "jemalloc", True), "jemalloc", terminal.console())
         printed = " ".join(capsys.readouterr().out.split())
         advised = "next measure again on a quieter machine: 7 of 7 blocks were disturbed, "
         assert (advised in printed) is (found is not summary)
@@ -158,13 +160,13 @@ def test_where_nearly_all_was_disturbed_a_quieter_machine_is_advised(tmp_path, c
 ARMS = (BASELINE_NUMBER, 4, 7)
 
 
-def look(candidate, seconds=6.0):
+def trial(candidate, seconds=6.0):
     """2 steps take 4 s, and the start what is left."""
     return {"event": "look", "candidate": candidate, "step_s": [2.0, 2.0], "worker_seconds": seconds}
 
 
-def sizes(left_s, steps=20, looks=()):
-    found = confirm.size(looks or [look(one) for one in ARMS], ARMS, left_s=left_s, look_steps=2, steps=steps)
+def sizes(left_s, steps=20, trials=()):
+    found = confirm.size(trials or [trial(one) for one in ARMS], ARMS, left_s=left_s, trial_steps=2, steps=steps)
     return found.blocks, found.steps, found.takes_s
 
 
@@ -188,11 +190,11 @@ def test_what_is_kept_for_the_confirmation_is_its_shortest_run():
 
 
 def test_an_arm_that_takes_longer_to_start_counts_as_what_it_takes():
-    """As several ranks do. However often each was looked at, in the run there is as much of each."""
-    warmed = {**look(BASELINE_NUMBER), "event": "warmed"}
+    """As several ranks do. However many trials each had, in the run there is as much of each."""
+    warmed = {**trial(BASELINE_NUMBER), "event": "warmed"}
     del warmed["candidate"]
-    looks = [warmed, look(4), look(4), look(7, 9.0), look(1, 99.0), {"event": "failure", "worker_seconds": 99.0}]
-    blocks, steps, takes_s = sizes(0, looks=looks)
+    trials = [warmed, trial(4), trial(4), trial(7, 9.0), trial(1, 99.0), {"event": "failure", "worker_seconds": 99.0}]
+    blocks, steps, takes_s = sizes(0, trials=trials)
     assert (blocks, steps) == (7, 2)
     assert takes_s == pytest.approx(21 + 7 * 22.5)
     assert confirm.reserve_s({"worker_seconds": 6.0}, arms=3, dearest_s=9.0) == pytest.approx(takes_s)

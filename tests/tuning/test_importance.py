@@ -1,4 +1,4 @@
-"""Are the knobs that matter found, where it is known which do?"""
+"""Are the parameters that matter found, where it is known which do?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runner.tuning.importance import importance
 from runner.tuning.space import choices
 from tests.tuning.planted import write_space
 
-TEXT = """knobs:
+TEXT = """parameters:
   allocator: {choices: {glibc: , jemalloc: {preload: [jemalloc]}}}
   thp: {when: {allocator: [jemalloc]}, variable: MALLOC_CONF, key: thp, values: [unset, always]}
   spin: {variable: GOMP_SPINCOUNT, values: [unset, 0, 1000]}
@@ -32,41 +32,41 @@ def found(space, candidates=30, seed=1):
     chance = random.Random(seed)
     tried = chance.sample(list(choices(space)), candidates)
     scores = [sum(EFFECTS.get(pair, 0.0) for pair in choice.items()) + chance.gauss(0, 0.02) for choice in tried]
-    return {one.knob: one for one in importance(space, tried, scores)}
+    return {one.parameter: one for one in importance(space, tried, scores)}
 
 
-def test_knobs_come_in_the_order_of_what_they_explain(space):
+def test_parameters_come_in_the_order_of_what_they_explain(space):
     ranked = found(space)
     assert list(ranked)[:2] == ["allocator", "thp"]
     assert ranked["allocator"].low > 0.2
     assert ranked["thp"].low > 0
 
 
-def test_a_knob_that_does_nothing_explains_nothing(space):
+def test_a_parameter_that_does_nothing_explains_nothing(space):
     for seed in range(5):
         ranked = found(space, seed=seed)
-        for knob in ("dynamic", "bind"):
-            assert 0 <= ranked[knob].low < 0.01
-            assert 0 <= ranked[knob].share < 0.03
-            assert ranked[knob].worth_low < 1.01
+        for parameter in ("dynamic", "bind"):
+            assert 0 <= ranked[parameter].low < 0.01
+            assert 0 <= ranked[parameter].share < 0.03
+            assert ranked[parameter].worth_low < 1.01
 
 
-def test_what_the_best_label_is_worth_is_said_with_an_interval_that_holds_the_truth(space):
+def test_what_the_best_level_is_worth_is_said_with_an_interval_that_holds_the_truth(space):
     held = 0
     for seed in range(10):
         ranked = found(space, seed=seed)
         assert ranked["spin"].first == "unset"
         assert ranked["spin"].best in ("unset", "1000")
-        for knob, label, truth in (("allocator", "jemalloc", 0.2), ("thp", "always", 0.15)):
-            one = ranked[knob]
-            assert one.best == label
+        for parameter, level, truth in (("allocator", "jemalloc", 0.2), ("thp", "always", 0.15)):
+            one = ranked[parameter]
+            assert one.best == level
             held += one.worth_low < math.exp(truth) < one.worth_high
             assert one.worth_high / one.worth_low < 1.3
     assert held >= 17  # of 20, at 95% each
 
 
-def test_the_best_of_many_labels_that_do_nothing_is_not_said_to_be_worth_something(tmp_path):
-    text = "knobs:\n" + "".join(
+def test_the_best_of_many_levels_that_do_nothing_is_not_said_to_be_worth_something(tmp_path):
+    text = "parameters:\n" + "".join(
         f"  {name}: {{variable: {name}, values: [{', '.join(map(str, range(8)))}]}}\n"
         for name in ("GOMP_SPINCOUNT", "KMP_BLOCKTIME")
     )

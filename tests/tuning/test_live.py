@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from runner.tuning.board import BASELINE, Board
 from runner.tuning.live import View
+from runner.tuning.trial_store import BASELINE, TrialStore
 
 
 class Terminal(io.StringIO):
@@ -17,7 +17,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.fixture
-def board():
+def store():
     events = [{"event": "warmed", "worker_seconds": 5.0}]
     for number, title in enumerate(("threads=2", "spin=0", "spin=1000")):
         events.append({"event": "candidate", "number": number, "choice": {}, "shipped": None, "title": title})
@@ -26,22 +26,22 @@ def board():
         measured = {"step_s": [seconds], "seconds": seconds, "usage": {}, "worker_seconds": 20.0}
         events.append({"event": "look", "round": 0, "candidate": number, **measured})
     events.append({"event": "failure", "round": 0, "candidate": 2, "worker_seconds": 1.0, "problem": "timed out"})
-    return Board.of(events)
+    return TrialStore.of(events)
 
 
-def test_elsewhere_than_on_a_terminal_each_round_is_a_line(board, capsys):
-    with View(board, 540.0, quiet=False) as view:
+def test_elsewhere_than_on_a_terminal_each_round_is_a_line(store, capsys):
+    with View(store, 540.0, quiet=False) as view:
         view.before("spin=7")
         view.after_round("looks")
     assert capsys.readouterr().err == (
-        "round 1, looks: 3 candidates, 1 failed, 1:06 of 9:00 for the search; best so far 2.000 in 1 look: spin=0\n"
+        "round 1, trials: 3 candidates, 1 failed, 1:06 of 9:00 for the search; best so far 2.000 in 1 trial: spin=0\n"
     )
 
 
-def test_on_a_terminal_the_best_so_far_are_a_table(board, monkeypatch):
+def test_on_a_terminal_the_best_so_far_are_a_table(store, monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    with View(board, 540.0, quiet=False) as view:
+    with View(store, 540.0, quiet=False) as view:
         view.before("spin=7")
         shown = terminal.getvalue()
         view.after_round("looks")
@@ -51,8 +51,8 @@ def test_on_a_terminal_the_best_so_far_are_a_table(board, monkeypatch):
     assert "round 1" not in terminal.getvalue()
 
 
-def test_quietly_nothing_is_said(board, capsys):
-    with View(board, 540.0, quiet=True) as view:
+def test_quietly_nothing_is_said(store, capsys):
+    with View(store, 540.0, quiet=True) as view:
         view.before("spin=7")
         view.after_round("looks")
     assert capsys.readouterr() == ("", "")

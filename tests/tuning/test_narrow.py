@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from runner.environment import Environment
-from runner.errors import InputError
-from runner.profile import PROFILE_FOLDER, load, names
+from runner.common.errors import InputError
+from runner.profiles.environment import Environment
+from runner.profiles.profile import PROFILE_FOLDER, load, names
 from runner.tuning import session, space_file
 from runner.tuning.narrow import identity, narrow
 from runner.tuning.space import choices, shown
 from tests.simulated_worker import inspection
 from tests.tuning.planted import write_space
 
-TEXT = """knobs:
+TEXT = """parameters:
   threads: {variable: OMP_NUM_THREADS, values: [unset, "${physical_cores}", "${usable_cpus}"]}
   allocator:
     choices:
@@ -43,7 +43,7 @@ def seen(**facts):
 
 def test_what_cannot_apply_here_is_left_out_with_a_reason(space):
     narrowed, left_out = narrow(space, seen(), "same")
-    assert {knob.name: list(knob.labels) for knob in narrowed.knobs} == {
+    assert {parameter.name: list(parameter.levels) for parameter in narrowed.parameters} == {
         "threads": ["unset", "${physical_cores}"], "allocator": ["glibc", "jemalloc"], "dynamic": ["unset", "true"],
         "fpmath": ["unset"], "isa": ["unset"], "node": ["unset"],
     }  # fmt: skip
@@ -56,7 +56,7 @@ def test_what_cannot_apply_here_is_left_out_with_a_reason(space):
     assert len(reasons) == len(left_out) == 5
 
 
-def test_a_condition_on_a_label_that_another_stands_for_holds_with_that_one(space):
+def test_a_condition_on_a_level_that_another_stands_for_holds_with_that_one(space):
     narrowed, _ = narrow(space, seen(), "same")
     found = [shown(choice) for choice in choices(narrowed)]
     assert "threads=${physical_cores}, allocator=glibc, dynamic=true" in found
@@ -65,9 +65,9 @@ def test_a_condition_on_a_label_that_another_stands_for_holds_with_that_one(spac
 
 def test_a_larger_machine_and_other_numerics_leave_more(space):
     narrowed, left_out = narrow(space, seen(usable_cpus=8, numa_nodes=2), "any")
-    labels = {knob.name: list(knob.labels) for knob in narrowed.knobs}
-    assert labels["threads"] == ["unset", "${physical_cores}", "${usable_cpus}"]
-    assert labels["node"] == ["unset", "first"]
+    levels = {parameter.name: list(parameter.levels) for parameter in narrowed.parameters}
+    assert levels["threads"] == ["unset", "${physical_cores}", "${usable_cpus}"]
+    assert levels["node"] == ["unset", "first"]
     # its processor does not compute in bfloat16
     reasons = {one.what: one.why for one in left_out}
     assert reasons.keys() == {"allocator=tcmalloc", "isa=avx512_core", "fpmath=bf16"}
@@ -75,16 +75,16 @@ def test_a_larger_machine_and_other_numerics_leave_more(space):
 
 
 def test_ranks_that_can_not_train_what_is_trained_are_left_out(tmp_path):
-    text = "knobs:\n  ranks: {choices: {one: {ranks: 1}, two: {ranks: 2}, four: {ranks: 4}}}\n"
+    text = "parameters:\n  ranks: {choices: {one: {ranks: 1}, two: {ranks: 2}, four: {ranks: 4}}}\n"
     path = write_space(tmp_path, text)
     reasons = {4: "four are too many"}
     narrowed, left_out = narrow(space_file.read(path), seen(), "same", reasons.get)
-    assert [list(knob.labels) for knob in narrowed.knobs] == [["one", "two"]]
+    assert [list(parameter.levels) for parameter in narrowed.parameters] == [["one", "two"]]
     assert [(one.what, one.why) for one in left_out] == [("ranks=four", "four are too many")]
 
 
 def test_a_space_of_which_nothing_is_left_is_refused(tmp_path):
-    path = write_space(tmp_path, "knobs:\n  a: {choices: {x: {preload: [tcmalloc]}, y: {preload: [mimalloc]}}}\n")
+    path = write_space(tmp_path, "parameters:\n  a: {choices: {x: {preload: [tcmalloc]}, y: {preload: [mimalloc]}}}\n")
     with pytest.raises(InputError) as caught:
         narrow(space_file.read(path), seen(), "same")
     assert str(caught.value).startswith(f"{path}: nothing of this space can be varied here: a=x: preloads tcmalloc")

@@ -9,16 +9,16 @@ from runner.tuning.proposals import STARTUP, propose
 from tests.tuning.planted import write_space
 
 SPACE = """\
-knobs:
+parameters:
   spin: {variable: GOMP_SPINCOUNT, values: [unset, 0, 1000, 5000, 10000, 20000]}
   allocator: {variable: MALLOC_ARENA_MAX, values: [unset, 1, 2]}
 """
 
 
 @pytest.mark.parametrize(("failures", "tried"), [(0, True), (1, True), (2, False)])
-def test_a_label_of_which_several_failed_and_none_ran_is_not_predicted_to_be_good(tmp_path, failures, tried):
+def test_a_level_of_which_several_failed_and_none_ran_is_not_predicted_to_be_good(tmp_path, failures, tried):
     space = space_file.read(write_space(tmp_path, SPACE))
-    spins = list(next(knob for knob in space.knobs if knob.name == "spin").labels)
+    spins = list(next(parameter for parameter in space.parameters if parameter.name == "spin").levels)
     known = [({"spin": spin, "allocator": "unset"}, 0.1) for spin in spins[:STARTUP]]
     known += [({"spin": spin, "allocator": "1"}, 0.0) for spin in spins[:STARTUP]]
     known += [({"spin": spin, "allocator": "2"}, None) for spin in spins[:failures]]

@@ -7,37 +7,37 @@ from dataclasses import replace
 
 import pytest
 
-from runner.errors import InputError
+from runner.common.errors import InputError
 from runner.tuning import search, space_file
-from runner.tuning.board import BASELINE, PREPARING, Entry
 from runner.tuning.search import Candidate
 from runner.tuning.space import choices, nearest, profile
+from runner.tuning.trial_store import BASELINE, PREPARING, Entry
 from tests.tuning.planted import Planted, coarse, planted, resolve, write_space
 
 GRID_BLOCKS = 8
 
 
-def test_a_quarter_of_the_grid_s_looks_finds_a_candidate_within_3_percent_of_its_optimum():
+def test_a_quarter_of_the_grid_s_trials_finds_a_candidate_within_3_percent_of_its_optimum():
     space = coarse()
     grid = list(choices(space))
     quarter = (len(grid) + 1) * GRID_BLOCKS / 4
-    lost, looks = [], []
+    lost, trials = [], []
     for seed in range(20):
         truth = planted(space, seed)
         run = Planted(space, truth, quarter, seed).run()
         lost.append(max(map(truth, grid)) - truth(run.best))
-        looks.append(len(run.looks))
+        trials.append(len(run.trials))
     assert len(grid) == 36
-    assert max(looks) <= quarter
+    assert max(trials) <= quarter
     assert sum(one <= math.log(1.03) for one in lost) >= 18, sorted(lost)[-5:]
 
 
-def test_a_search_that_was_killed_at_any_look_goes_on_as_it_would_have_done():
+def test_a_search_that_was_killed_at_any_trial_goes_on_as_it_would_have_done():
     space = coarse()
     whole = Planted(space, planted(space, 3), 60).run()
-    for stopped in (0, 1, 8, 25, len(whole.looks) - 1):
+    for stopped in (0, 1, 8, 25, len(whole.trials) - 1):
         cut = Planted(space, planted(space, 3), 60).run(stop_after=stopped)
-        assert len(cut.looks) == stopped
+        assert len(cut.trials) == stopped
         again = Planted(space, planted(space, 3), 60, events=cut.events).run()
         assert again.events == whole.events
 
@@ -63,8 +63,8 @@ def test_a_search_that_was_killed_between_the_candidates_of_a_round_finds_the_sa
 def test_another_seed_searches_elsewhere():
     space = coarse()
     one, other = (Planted(space, planted(space, 3), 30, seed).run() for seed in (1, 2))
-    assert [entry.choice for entry in one.search.board.entries.values()] != [
-        entry.choice for entry in other.search.board.entries.values()
+    assert [entry.choice for entry in one.search.store.entries.values()] != [
+        entry.choice for entry in other.search.store.entries.values()
     ]
 
 
@@ -76,20 +76,20 @@ def test_every_round_has_the_baseline_once_and_its_order_is_random():
     assert len({order.index(BASELINE) for order in rounds}) > 2
 
 
-def test_the_better_third_gets_more_looks_and_a_handful_the_most():
+def test_the_better_third_gets_more_trials_and_a_handful_the_most():
     space = coarse()
     truth = planted(space, 1)
-    board = Planted(space, truth, 74).run().search.board
-    looks, scores = board.looks(), board.scores()
-    once = [number for number in scores if looks[number] == 1]
+    store = Planted(space, truth, 74).run().search.store
+    trials, scores = store.trials(), store.scores()
+    once = [number for number in scores if trials[number] == 1]
     assert len(once) > len(scores) / 3
-    assert len(board.finalists) == search.FINALISTS
-    assert min(looks[number] for number in board.finalists) >= search.LEAST_FINALS
-    average = sum(truth(board.entries[number].choice) for number in once) / len(once)
-    assert all(truth(board.entries[number].choice) > average for number in board.finalists)
+    assert len(store.finalists) == search.FINALISTS
+    assert min(trials[number] for number in store.finalists) >= search.LEAST_FINALS
+    average = sum(truth(store.entries[number].choice) for number in once) / len(once)
+    assert all(truth(store.entries[number].choice) > average for number in store.finalists)
 
 
-def test_what_failed_is_counted_and_never_looked_at_again():
+def test_what_failed_is_counted_and_never_tried_again():
     space = coarse()
 
     def fails(choice):
@@ -98,7 +98,7 @@ def test_what_failed_is_counted_and_never_looked_at_again():
     run = Planted(space, lambda choice: 0.1 if choice["runtime"] == "intel" else 0.0, 74, fails=fails).run()
     failed = [event["candidate"] for event in run.events if event["event"] == "failure"]
     assert failed
-    assert len(failed) == len(set(failed)) == len(run.search.board.problems)
+    assert len(failed) == len(set(failed)) == len(run.search.store.problems)
     assert run.best["runtime"] == "gnu"
 
 
@@ -106,31 +106,31 @@ def test_where_every_candidate_fails_nothing_is_the_best():
     space = coarse()
     run = Planted(space, planted(space, 1), 74, fails=lambda choice: "ended with exit status 3").run()
     assert run.search.best() is None
-    assert len(run.search.board.problems) == len(run.search.board.entries)
+    assert len(run.search.store.problems) == len(run.search.store.entries)
 
 
 def test_a_small_space_is_searched_through_and_then_the_finals_begin(tmp_path):
-    path = write_space(tmp_path, "knobs:\n  spin: {variable: GOMP_SPINCOUNT, values: [unset, 0, 1000, 5000]}\n")
+    path = write_space(tmp_path, "parameters:\n  spin: {variable: GOMP_SPINCOUNT, values: [unset, 0, 1000, 5000]}\n")
     space = space_file.read(path)
     run = Planted(space, lambda choice: 0.2 if choice["spin"] == "1000" else 0.0, 60).run()
     # the choice that sets nothing is the baseline, which is not a candidate
-    assert sorted(entry.choice["spin"] for entry in run.search.board.entries.values()) == ["0", "1000", "5000"]
+    assert sorted(entry.choice["spin"] for entry in run.search.store.entries.values()) == ["0", "1000", "5000"]
     assert run.best == {"spin": "1000"}
 
 
-def test_choices_that_come_to_the_same_are_looked_at_once(tmp_path):
-    text = "knobs:\n  a: {choices: {x: {env: {OMP_DYNAMIC: true}}, y: {env: {OMP_DYNAMIC: true}}, z: }}\n"
+def test_choices_that_come_to_the_same_are_tried_once(tmp_path):
+    text = "parameters:\n  a: {choices: {x: {env: {OMP_DYNAMIC: true}}, y: {env: {OMP_DYNAMIC: true}}, z: }}\n"
     space = space_file.read(write_space(tmp_path, text))
     run = Planted(space, lambda choice: 0.1, 30).run()
-    assert len(run.search.board.entries) == 1
+    assert len(run.search.store.entries) == 1
 
 
-def test_exhaustive_looks_at_every_candidate_in_each_of_the_rounds():
+def test_exhaustive_tries_every_candidate_in_each_of_the_rounds():
     space = coarse()
     run = Planted(space, planted(space, 1), 0, blocks=3).run()
-    board = run.search.board
-    assert (len(board.entries), len(board.rounds)) == (35, 3)  # one of the 36 is the baseline but for its name
-    assert set(board.looks().values()) == {3}
+    store = run.search.store
+    assert (len(store.entries), len(store.rounds)) == (35, 3)  # one of the 36 is the baseline but for its name
+    assert set(store.trials().values()) == {3}
 
 
 def test_a_kill_while_the_candidates_are_numbered_loses_none_of_them():
@@ -141,18 +141,18 @@ def test_a_kill_while_the_candidates_are_numbered_loses_none_of_them():
     assert once(again.events) == whole.events
 
 
-def test_a_disturbed_look_at_the_baseline_is_repeated_and_lifts_nobody():
+def test_a_disturbed_trial_of_the_baseline_is_repeated_and_lifts_nobody():
     space = coarse()
     calm = Planted(space, lambda choice: 0.0, 0, blocks=1).run()
     run = Planted(space, lambda choice: 0.0, 0, blocks=1)
     run.disturbed = {0: 0.5}
     run.run()
-    baselines = [event for event in run.looks if event["candidate"] == BASELINE]
+    baselines = [event for event in run.trials if event["candidate"] == BASELINE]
     assert [round(event["step_s"][0], 1) for event in baselines] == [1.6, 1.0]
-    assert max(run.search.board.scores().values()) == max(calm.search.board.scores().values()) < 0.3
+    assert max(run.search.store.scores().values()) == max(calm.search.store.scores().values()) < 0.3
     cut = Planted(space, lambda choice: 0.0, 0, blocks=1)
     cut.disturbed = {0: 0.5}
-    cut.run(stop_after=len(run.looks) - 1)
+    cut.run(stop_after=len(run.trials) - 1)
     again = Planted(space, lambda choice: 0.0, 0, blocks=1, events=cut.events)
     again.disturbed = {0: 0.5}
     assert again.run().events == run.events
@@ -163,11 +163,11 @@ def test_what_is_kept_for_the_confirmation_is_left_over():
     run = Planted(space, planted(space, 1), 74)
     run.search.reserve = lambda dearest_s: run.search.budget_s - 50
     run.run()
-    assert 45 <= len(run.looks) <= 50
-    assert run.search.board.finalists
+    assert 45 <= len(run.trials) <= 50
+    assert run.search.store.finalists
 
 
-def test_more_is_kept_where_a_faster_candidate_is_dear_to_look_at():
+def test_more_is_kept_where_a_faster_candidate_takes_longer():
     space = coarse()
     asked = []
 
@@ -178,12 +178,12 @@ def test_more_is_kept_where_a_faster_candidate_is_dear_to_look_at():
     run = Planted(space, planted(space, 1), 20)
     run.search.reserve = reserve
     run.run()
-    assert (asked[0], asked[-1]) == (0.0, 1.0)  # before any look, and after
+    assert (asked[0], asked[-1]) == (0.0, 1.0)  # before any trial, and after
     best = run.search.best()
-    run.search.board.looks_of[best].append(4.0)
-    looks = run.search.board.looks_of[best]
+    run.search.store.trials_s_of[best].append(4.0)
+    trials = run.search.store.trials_s_of[best]
     assert run.search.reserve_s == 0.0
-    assert asked[-1] == pytest.approx((len(looks) - 1 + 4) / len(looks))
+    assert asked[-1] == pytest.approx((len(trials) - 1 + 4) / len(trials))
 
 
 @pytest.mark.parametrize(("noise", "best"), [(0.0, 0), (0.4, 1)])
@@ -191,12 +191,12 @@ def test_of_shipped_finalists_only_the_best_can_be_preferred_for_being_known(noi
     """The second best is surely worse than the candidate of the space, and the third too noisy to tell."""
     space = coarse()
     run = Planted(space, planted(space, 1), 30)
-    board = run.search.board
-    board.entries = {0: Entry(0, {"runtime": "intel"}, None, "its own"), 1: Entry(1, None, "second", "second"),
+    store = run.search.store
+    store.entries = {0: Entry(0, {"runtime": "intel"}, None, "its own"), 1: Entry(1, None, "second", "second"),
                      2: Entry(2, None, "third", "third")}  # fmt: skip
-    board.finalists = [0, 1, 2]
+    store.finalists = [0, 1, 2]
     swing = (0.3, -0.3, 0.3, -0.3, 0.3, -0.3)
-    board.step_s = [{BASELINE: 1.0, 0: 0.5, 1: 0.52 * math.exp(noise * one), 2: 0.54 * math.exp(one)} for one in swing]
+    store.step_s = [{BASELINE: 1.0, 0: 0.5, 1: 0.52 * math.exp(noise * one), 2: 0.54 * math.exp(one)} for one in swing]
     assert run.search.best() == best
     assert run.search.best(shipped=True) == 1
 
@@ -206,7 +206,7 @@ def test_the_shipped_profiles_for_which_there_was_no_time_are_known(tmp_path):
     made = [profile(space, choice, f"profile-{number}") for number, choice in enumerate(choices(space))]
     shipped = [Candidate(one, resolve(one)) for one in made[1:] if one is not None]
     run = Planted(space, planted(space, 1), 30, shipped=shipped).run()
-    seen = [entry.shipped for entry in run.search.board.entries.values()]
+    seen = [entry.shipped for entry in run.search.store.entries.values()]
     names = [one.profile.name for one in shipped]
     assert run.search.unseen
     assert [*seen, *run.search.unseen] == names  # in the order given
@@ -224,11 +224,11 @@ def test_exhaustive_refuses_a_space_too_large_for_it():
 def test_where_the_first_few_rounds_all_fail_it_is_given_up():
     space = coarse()
     run = Planted(space, planted(space, 1), 500, fails=lambda choice: "ended with exit status 3").run()
-    assert search.HOPELESS <= len(run.search.board.problems) < search.HOPELESS + search.ROUND
+    assert search.HOPELESS <= len(run.search.store.problems) < search.HOPELESS + search.ROUND
 
 
 def test_a_shipped_profile_that_the_space_has_teaches_the_search(tmp_path):
-    text = """knobs:
+    text = """parameters:
   allocator: {choices: {glibc: , jemalloc: {preload: [jemalloc]}}}
   thp: {when: {allocator: [jemalloc]}, variable: MALLOC_CONF, key: thp, values: [unset, always]}
   decay: {when: {allocator: [jemalloc]}, variable: MALLOC_CONF, key: dirty_decay_ms, values: [unset, -1, 60000]}
@@ -241,15 +241,16 @@ def test_a_shipped_profile_that_the_space_has_teaches_the_search(tmp_path):
     reordered = replace(made, env={"MALLOC_CONF": "dirty_decay_ms:-1,thp:always"})
     more = replace(made, name="more", env={**made.env, "OMP_DYNAMIC": "true"})
     shipped = [Candidate(one, resolve(one)) for one in (reordered, more)]
-    entries = Planted(space, lambda choice: 0.0, 30, shipped=shipped).run().search.board.entries
+    entries = Planted(space, lambda choice: 0.0, 30, shipped=shipped).run().search.store.entries
     assert [entries[number].choice for number in (0, 1)] == [choice, None]
 
 
 def test_what_does_nothing_is_not_in_what_is_found(tmp_path):
-    knobs = {"GOMP_SPINCOUNT": [0, 1000], "OMP_DYNAMIC": ["true"], "OMP_PROC_BIND": ["close"], "MKL_DYNAMIC": ["false"],
-             "PYTHONMALLOC": ["malloc"], "OMP_WAIT_POLICY": ["active", "passive"], "OMP_NESTED": ["true"]}  # fmt: skip
-    lines = [f"  {name}: {{variable: {name}, values: {['unset', *values]}}}\n" for name, values in knobs.items()]
-    space = space_file.read(write_space(tmp_path, "knobs:\n" + "".join(lines)))
+    levels = {"GOMP_SPINCOUNT": [0, 1000], "OMP_DYNAMIC": ["true"], "OMP_PROC_BIND": ["close"],
+              "MKL_DYNAMIC": ["false"], "PYTHONMALLOC": ["malloc"], "OMP_WAIT_POLICY": ["active", "passive"],
+              "OMP_NESTED": ["true"]}  # fmt: skip
+    lines = [f"  {name}: {{variable: {name}, values: {['unset', *values]}}}\n" for name, values in levels.items()]
+    space = space_file.read(write_space(tmp_path, "parameters:\n" + "".join(lines)))
     effects = {("GOMP_SPINCOUNT", "1000"): 0.2, ("OMP_PROC_BIND", "close"): 0.1}
     alone = 0
     for seed in range(8):

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from runner.common.errors import InputError
 from runner.engines.base import PROJECT
-from runner.errors import InputError
-from runner.profile import load
+from runner.profiles.profile import load
 from runner.tuning import space_file
 from runner.tuning.narrow import identity
 from runner.tuning.space import allowed, choices, nearest, profile, shown
@@ -36,12 +36,9 @@ def test_the_spaces_of_the_kit_are_right(name):
     assert next(choices(space))
 
 
-def test_the_shipped_profiles_to_look_at_first_are_named_and_must_be_there(space):
-    assert space(f"first: [jemalloc-retain, glibc-retain]\nknobs:\n{SPIN}").first == ("jemalloc-retain", "glibc-retain")
-    with pytest.raises(InputError, match=r":3: no shipped profile 'jemalloc-retian' \(did you mean 'jemalloc-retain"):
-        space(f"first: [jemalloc-retian]\nknobs:\n{SPIN}")
-    with pytest.raises(InputError, match="'first' must be a list of shipped profiles"):
-        space(f"first: jemalloc\nknobs:\n{SPIN}")
+def test_the_shipped_profiles_to_try_first_are_named(space):
+    found = space(f"first: [jemalloc-retain, glibc-retain]\nparameters:\n{SPIN}")
+    assert found.first == ("jemalloc-retain", "glibc-retain")
 
 
 def test_what_is_no_mapping_is_called_no_space(tmp_path):
@@ -50,19 +47,19 @@ def test_what_is_no_mapping_is_called_no_space(tmp_path):
         space_file.read(tmp_path / "x.yaml")
 
 
-def test_a_knob_counts_only_with_the_labels_that_it_names(space):
-    found = [shown(choice) for choice in choices(space(f"knobs:\n{ALLOCATOR}{DECAY}"))]
+def test_a_parameter_counts_only_with_the_levels_that_it_names(space):
+    found = [shown(choice) for choice in choices(space(f"parameters:\n{ALLOCATOR}{DECAY}"))]
     assert found == ["allocator=glibc", "allocator=jemalloc", "allocator=jemalloc, decay=-1"]
 
 
 def test_a_constraint_takes_combinations_away(space):
     constraint = "constraints:\n  - {never: {spin: [0], allocator: [jemalloc]}, because: a test}\n"
-    found = [shown(choice) for choice in choices(space(f"knobs:\n{SPIN}{ALLOCATOR}{constraint}"))]
+    found = [shown(choice) for choice in choices(space(f"parameters:\n{SPIN}{ALLOCATOR}{constraint}"))]
     assert found == ["allocator=glibc", "allocator=jemalloc", "spin=0, allocator=glibc"]
 
 
-def test_what_labels_set_is_merged_into_one_profile(space):
-    text = """knobs:
+def test_what_levels_set_is_merged_into_one_profile(space):
+    text = """parameters:
   keep: {choices: {yes: {settings: {MALLOC_CONF: {dirty_decay_ms: -1}}, preload: [jemalloc]}}}
   thp: {variable: MALLOC_CONF, key: thp, values: [always]}
   threads: {variable: OMP_NUM_THREADS, values: ["${physical_cores}"]}
@@ -75,79 +72,172 @@ def test_what_labels_set_is_merged_into_one_profile(space):
     assert made.needs == {"numa_nodes": 2}
 
 
-def test_labels_that_contradict_each_other_make_no_profile(space):
-    found = space("knobs:\n  a: {variable: OMP_DYNAMIC, values: [true, false]}\n"
+def test_levels_that_contradict_each_other_make_no_profile(space):
+    found = space("parameters:\n  a: {variable: OMP_DYNAMIC, values: [true, false]}\n"
                   "  b: {variable: OMP_DYNAMIC, values: [true, false]}\n")  # fmt: skip
     made = [profile(found, choice, "x") for choice in choices(found)]
     assert [one and one.env for one in made] == [{"OMP_DYNAMIC": "true"}, None, None, {"OMP_DYNAMIC": "false"}]
 
 
-BAD = {
-    "knobs: {}\n": (3, "'knobs' is empty"),
-    "knob:\n" + SPIN: (3, "unknown key 'knob' in the file (did you mean 'knobs'?)"),
-    "knobs:\n  a: {}\n": (4, "knob 'a' needs either 'choices' or 'variable' with 'values'"),
-    "knobs:\n  a: {chioces: {}}\n": (4, "unknown key 'chioces' in knobs.a (did you mean 'choices'?)"),
-    "knobs:\n  a: {choices: {}}\n": (4, "knob 'a' has no values"),
-    "knobs:\n  a: {variable: OMP_DYNAMIC}\n": (4, "knob 'a' has no values; add for example 'values: [unset, …]'"),
-    "knobs:\n  a:\n    variable: OMP_DYNAMIK\n    values: [unset]\n": (
-        5, "'OMP_DYNAMIK' is not in the catalogue of variables (did you mean 'OMP_DYNAMIC'?); see: runner explain",
-    ),
-    "knobs:\n  a: {variable: LD_PRELOAD, values: [x]}\n": (4, "'LD_PRELOAD' is made from 'preload'"),
-    "knobs:\n  a:\n    variable: OMP_DYNAMIC\n    values:\n    - unset\n    - maybe\n": (
-        8, "OMP_DYNAMIC can't be 'maybe', which is none of its words; write one of true, false",
-    ),
-    "knobs:\n  a: {variable: MALLOC_CONF, key: thpp, values: [always]}\n": (
-        4, "MALLOC_CONF has no key 'thpp' (did you mean 'thp'?); see: runner explain MALLOC_CONF",
-    ),
-    "knobs:\n  a: {variable: MALLOC_CONF, key: thp, values: [sometimes]}\n": (
-        4, "MALLOC_CONF's thp can't be 'sometimes', which is none of its words; write one of always, never, default",
-    ),
-    "knobs:\n  a: {variable: OMP_NUM_THREADS, values: ['${cores}']}\n": (4, "unknown host fact 'cores'"),
-    "knobs:\n  a: {variable: OMP_DYNAMIC, values: [true, true]}\n": (4, "'true' stands twice"),
-    "knobs:\n  a: {choices: {x: {preload: [jemaloc]}}}\n": (4, "unknown library 'jemaloc' (did you mean 'jemalloc'?)"),
-    "knobs:\n  a: {choices: {x: {envv: {}}}}\n": (4, "unknown key 'envv' in knobs.a.choices.x (did you mean 'env'?)"),
-    "knobs:\n  a: {choices: {x: {needs: {sockets: 2}}}}\n": (4, "'sockets' is no host fact"),
-    "knobs:\n" + SPIN + "  b: {when: {spinn: [0]}, variable: OMP_DYNAMIC, values: [true]}\n": (
-        5, "knob 'b' counts when 'spinn', which is no knob (did you mean 'spin'?)",
-    ),
-    "knobs:\n" + SPIN + "  b: {when: {spin: [7]}, variable: OMP_DYNAMIC, values: [true]}\n": (
-        5, "knob 'b' counts when spin is '7', which it never is; it is: unset, 0",
-    ),
-    "knobs:\n  b: {when: {spin: [0]}, variable: OMP_DYNAMIC, values: [true]}\n" + SPIN: (
-        4, "knob 'b' counts when 'spin', which stands further down; move 'spin' before it",
-    ),
-    "knobs:\n" + SPIN + "constraints:\n- {never: {spinn: [0]}, because: x}\n": (
-        6, "a constraint names 'spinn', which is no knob (did you mean 'spin'?)",
-    ),
-    "knobs:\n  keep: {choices: {no: , yes: {env: {MALLOC_CONF: 'thp:always'},\n"
-    "    settings: {MALLOC_CONF: {thp: never}}}}}": (
-        5, "'MALLOC_CONF' stands under 'env' too; write its keys here alone",
-    ),
-    "knobs:\n" + SPIN + "constraints:\n- {never: {spin: [9]}, because: x}\n": (
-        6, "a constraint names spin is '9', which it never is; it is: unset, 0",
-    ),
-    "knobs:\n" + SPIN + "constraints:\n- {never: {spin: [0]}}\n": (6, "a constraint needs 'because: …'"),
-    "knobs:\n" + SPIN + "constraints:\n- {never: {spin: [unset, 0]}, because: x}\n": (
-        6, "this constraint excludes every choice: nothing would be left to try; narrow it",
-    ),
-    "knobs:\n" + ALLOCATOR + DECAY + "constraints:\n- {never: {allocator: [glibc], decay: [-1]}, because: x}\n": (
-        10, "this constraint never applies: its values never come together; remove it",
-    ),
-    "knobs:\n" + SPIN + "constraints:\n- {never: {spin: [0]}, because: x}\n- {never: {spin: [unset]}, because: x}\n": (
-        5, "the space is empty: each choice breaks a constraint or sets a variable twice; remove what does",
-    ),
-}  # fmt: skip
+def only(entry: str) -> str:
+    """A space of one parameter."""
+    return f"parameters:\n  a: {{{entry}}}\n"
 
 
-@pytest.mark.parametrize("text", BAD)
-def test_a_bad_space_gets_one_line_with_file_line_key_and_mend(tmp_path, text):
+def level(sets: str) -> str:
+    """A space of one parameter with one level."""
+    return only(f"choices: {{x: {{{sets}}}}}")
+
+
+def never(constraint: str) -> str:
+    """A space of SPIN with one constraint."""
+    return f"parameters:\n{SPIN}constraints:\n- {constraint}\n"
+
+
+def after_spin(entry: str) -> str:
+    """A space of SPIN and one more parameter."""
+    return f"parameters:\n{SPIN}  b: {{{entry}, variable: OMP_DYNAMIC, values: [true]}}\n"
+
+
+# A bad space behind its name and title, the line that the refusal names, the key, and the fix.
+BAD = [
+    # the file
+    ("parameters: {}\n", 3, "'parameters' is empty", "add one"),
+    ("parameters:\n", 3, "'parameters'", "add one"),
+    ("parameters: [a]\n", 3, "'parameters'", "add one"),
+    ("first: []\n", 1, "'parameters' is missing", "add one"),
+    ("parameter:\n" + SPIN, 3, "'parameter'", "(did you mean 'parameters'?); there are: name, title, first, "),
+    ("knobs: {}\n", 3, "'parameters' is empty", "add one"),
+    ("knobs:\n  a: {}\n", 4, "'parameters.a'", "'choices', or 'variable' with 'values'"),
+    ("parameters:\n" + SPIN + "knobs:\n" + SPIN, 5, "'knobs'", "there are: name, title, first, parameters, "),
+    ("first: [jemalloc-retian]\nparameters:\n" + SPIN, 3, "'jemalloc-retian'", "(did you mean 'jemalloc-retain'?)"),
+    ("first: [3]\nparameters:\n" + SPIN, 3, "'3'", "remove it"),
+    ("first: jemalloc\nparameters:\n" + SPIN, 3, "'first'", "list shipped profiles, such as [jemalloc-retain]"),
+    # parameters
+    ("parameters:\n  a:\n", 4, "'parameters.a'", "'choices', or 'variable' with 'values'"),
+    (only(""), 4, "'parameters.a'", "'choices', or 'variable' with 'values'"),
+    (only("choices: {x: }, variable: OMP_DYNAMIC, values: [true]"), 4, "'parameters.a'",
+     "either 'choices', or 'variable' with 'values'"),
+    (only("chioces: {}"), 4, "'parameters.a.chioces'", "(did you mean 'choices'?)"),
+    (only("choices: {}"), 4, "'parameters.a.choices' is empty", "give it levels and what each sets"),
+    (only("choices: [x]"), 4, "'parameters.a.choices'", "give it levels and what each sets"),
+    (only("choices: {x: }, values: [1]"), 4, "'parameters.a.values'", "'variable'; add that, or remove"),
+    (only("choices: {x: }, key: thp"), 4, "'parameters.a.key'", "'variable'; add that, or remove this"),
+    ("parameters:\n  a:\n    choices: {x: }\n    numerics: same\n", 6, "'parameters.a.numerics'", "or remove this"),
+    (only("variable: OMP_DYNAMIC"), 4, "'parameters.a.variable'", "without 'values'; add that"),
+    (only("variable: OMP_DYNAMIC, values: []"), 4, "'parameters.a.values' is empty", "[unset, 1]"),
+    (only("variable: OMP_DYNAMIC, values: true"), 4, "'parameters.a.values'", "as [unset, 1]"),
+    (only("variable: OMP_DYNAMIC, values: [[true]]"), 4, "'parameters.a.values.0'", "give a text or "),
+    (only("variable: OMP_DYNAMIC, values: [~]"), 4, "'parameters.a.values.0'", "give a text or a number"),
+    (only("variable: OMP_DYNAMIC, values: [true, true]"), 4, "'true' stands twice", "remove one"),
+    (only("variable: OMP_DYNAMIC, values: [true], numerics: no"), 4, "'parameters.a.numerics'",
+     "there are: same, may-differ"),
+    # variables, their keys and values
+    ("parameters:\n  a:\n    variable: OMP_DYNAMIK\n    values: [unset]\n", 5,
+     "'OMP_DYNAMIK' is not in the catalogue", "(did you mean 'OMP_DYNAMIC'?); see: runner explain"),
+    (only("variable: [x], values: [x]"), 4, "'parameters.a.variable'", "give a text"),
+    (only("variable: LD_PRELOAD, values: [x]"), 4, "'LD_PRELOAD'", "is made from 'preload'"),
+    ("parameters:\n  a:\n    variable: OMP_DYNAMIC\n    values:\n    - unset\n    - maybe\n", 8,
+     "OMP_DYNAMIC can't be 'maybe', which is none of its words", "write one of true, false"),
+    (only("variable: OMP_DYNAMIC, key: x, values: [true]"), 4, "'x'", "leave 'key' out"),
+    (only("variable: MALLOC_CONF, key: thpp, values: [always]"), 4, "no key 'thpp'",
+     "(did you mean 'thp'?); see: runner explain MALLOC_CONF"),
+    (only("variable: MALLOC_CONF, key: thp, values: [sometimes]"), 4, "MALLOC_CONF's thp can't be 'sometimes'",
+     "write one of always, never, default"),
+    (only("variable: OMP_NUM_THREADS, values: ['${cores}']"), 4, "'cores'", "known are gpus, "),
+    # what a level sets
+    (only("choices: {x: 5}"), 4, "'parameters.a.choices.x'", "say what this level sets"),
+    (only("choices: {x: jemalloc}"), 4, "'parameters.a.choices.x'", "as {preload: [jemalloc]}"),
+    (level("envv: {}"), 4, "'parameters.a.choices.x.envv'", "(did you mean 'env'?)"),
+    (level("preload: [jemaloc]"), 4, "'jemaloc'", "(did you mean 'jemalloc'?)"),
+    (level("preload: jemalloc"), 4, "choices.x.preload'", "write for example [jemalloc]"),
+    (level("env: [A]"), 4, "choices.x.env'", "as {OMP_NUM_THREADS: 4}"),
+    (level("env: {OMP_DYNAMIC: }"), 4, "x.env.OMP_DYNAMIC'", "give a text or a number"),
+    (level("env: {OMP_DYNAMIK: 1}"), 4, "'OMP_DYNAMIK'", "(did you mean 'OMP_DYNAMIC'?)"),
+    (level("env: {OMP_DYNAMIC: 1.5}"), 4, "OMP_DYNAMIC can't be '1.5'", "true, false"),
+    (level("settings: {MALLOC_CONF: x}"), 4, "settings.MALLOC_CONF'", "{thp: always}"),
+    (level("settings: {MALLOC_CONF: {thpp: x}}"), 4, "'thpp'", "(did you mean 'thp'?)"),
+    (level("settings: {MALLOC_CONF: {thp: [x]}}"), 4, "MALLOC_CONF.thp'", "give a text or "),
+    (level("settings: {MALLOC_CONF: {thp: x}}"), 4, "MALLOC_CONF's thp", "always, never"),
+    (level("settings: {OMP_DYNAMIC: {x: 1}}"), 4, "OMP_DYNAMIC takes one value", "no keys"),
+    (level("env: {MALLOC_CONF: 'thp:always'},\n    settings: {MALLOC_CONF: {thp: never}}"), 5,
+     "'MALLOC_CONF' stands under 'env' too", "write its keys here alone"),
+    (level("prefix: nice"), 4, "choices.x.prefix'", "write for example [numactl, "),
+    (level("prefix: [[nice]]"), 4, "choices.x.prefix.0'", "give a text or a number"),
+    (level("prefix: ['${cores}']"), 4, "'cores'", "known are gpus, "),
+    (level("expect: {openmp.runtim: gnu}"), 4, "x.expect.openmp.runtim'", "(did you mean 'openmp.runtime'?)"),
+    (level("expect: {openmp.runtime: }"), 4, "x.expect.openmp.runtime'", "give what must"),
+    (level("expect: {gpu.count: 1.5}"), 4, "x.expect.gpu.count'", "a whole number or "),
+    (level("expect: {gpu.count: '${cores}'}"), 4, "'cores'", "known are gpus, "),
+    (level("numerics: maybe"), 4, "choices.x.numerics'", "there are: same, may-differ"),
+    (level("needs: {sockets: 2}"), 4, "x.needs.sockets'", "there are: physical_cores, "),
+    (level("needs: {gpus: '2'}"), 4, "x.needs.gpus'", "must be a whole number"),
+    (level("needs: {gpus: 2.0}"), 4, "x.needs.gpus'", "must be a whole number"),
+    (level("needs: {gpus: }"), 4, "x.needs.gpus'", "must be a whole number"),
+    (level("ranks: 0"), 4, "x.ranks'", "how many processes train together"),
+    (level("ranks: "), 4, "x.ranks'", "how many processes train together"),
+    # when a parameter counts
+    (after_spin("when: [spin]"), 5,
+     "'parameters.b.when'", "as {parameter: [level]}"),
+    (after_spin("when: {spin: 0}"), 5,
+     "'parameters.b.when.spin'", "list levels of this parameter"),
+    (after_spin("when: {spin: []}"), 5,
+     "'parameters.b.when.spin' is empty", "list levels of this parameter"),
+    (after_spin("when: {spinn: [0]}"), 5,
+     "parameter 'b' counts when 'spinn', which is no parameter", "(did you mean 'spin'?)"),
+    (after_spin("when: {spin: [7]}"), 5,
+     "parameter 'b' counts when spin is '7', which it never is", "it is: unset, 0"),
+    ("parameters:\n  b: {when: {spin: [0]}, variable: OMP_DYNAMIC, values: [true]}\n" + SPIN, 4,
+     "parameter 'b' counts when 'spin', which stands further down", "move 'spin' before it"),
+    # constraints
+    ("parameters:\n" + SPIN + "constraints: {}\n", 5, "'constraints'", "list what is never tried"),
+    (never("spin"), 6, "'constraints.0'", "give it 'never' and 'because'"),
+    (never("{nevr: {}, because: x}"), 6, "'constraints.0.nevr'", "mean 'never'?)"),
+    (never("{because: x}"), 6, "'constraints.0.never' is missing", "never: {param"),
+    (never("{never: {}, because: x}"), 6, "'constraints.0.never' is empty",
+     "say what is never tried, as never: {parameter: [level]}"),
+    (never("{never: {spin: [0]}}"), 6, "'constraints.0.because' is missing", "as because: a reason"),
+    (never("{never: {spin: [0]}, because: 3}"), 6, "'constraints.0.because'", "as because: a reason"),
+    (never("{never: {spinn: [0]}, because: x}"), 6, "a constraint names 'spinn', which is no parameter",
+     "(did you mean 'spin'?)"),
+    (never("{never: {spin: [9]}, because: x}"), 6, "a constraint names spin is '9', which it never is",
+     "it is: unset, 0"),
+    (never("{never: {spin: [unset, 0]}, because: x}"), 6, "this constraint excludes every choice", "narrow it"),
+    (f"parameters:\n{ALLOCATOR}{DECAY}constraints:\n- {{never: {{allocator: [glibc], decay: [-1]}}, because: x}}\n", 10,
+     "this constraint never applies", "remove it"),
+    (never("{never: {spin: [0]}, because: x}\n- {never: {spin: [unset]}, because: x}"), 5, "the space is empty",
+     "remove what does"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "line", "key", "fix"), BAD)
+def test_a_bad_space_gets_one_line_with_file_line_key_and_fix(tmp_path, text, line, key, fix):
     path = write_space(tmp_path, text)
-    line, said = BAD[text]
     with pytest.raises(InputError) as caught:
         space_file.read(path)
-    assert str(caught.value).startswith(f"{path}:{line}: ")
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
+    message = str(caught.value)
+    assert message.startswith(f"{path}:{line}: ")
+    assert key in message
+    assert fix in message
+    assert "\n" not in message
+
+
+def test_a_space_needs_a_name_and_a_title(tmp_path):
+    path = tmp_path / "x.yaml"
+    for text, said in (("title: x\n", ":1: 'name' is missing"), ("name: x\n", ":1: 'title' is missing"),
+                       ("name: 3\ntitle: x\n", ":1: 'name' must be a text")):  # fmt: skip
+        path.write_text(f"{text}parameters:\n{SPIN}")
+        with pytest.raises(InputError, match=said):
+            space_file.read(path)
+
+
+def test_the_old_name_of_the_parameters_still_works_and_one_line_says_so(space, capsys):
+    space_file._note_old_key.cache_clear()
+    found = [space(f"knobs:\n{ALLOCATOR}{DECAY}") for _ in range(2)]
+    assert found[0] == found[1]
+    assert capsys.readouterr().err == "runner: the key 'knobs' of a space is called 'parameters' now\n"
+    assert space(f"parameters:\n{ALLOCATOR}{DECAY}") == found[0]
+    assert capsys.readouterr().err == ""
 
 
 def test_a_space_that_is_not_there_is_answered_with_those_that_are(tmp_path):
@@ -182,7 +272,7 @@ def test_the_profiles_that_the_default_space_names_first_are_points_of_it(name):
 @pytest.mark.parametrize(("runtime", "tried"), [("gnu", True), ("intel", False), ("llvm", False)])
 def test_threads_of_other_runtimes_are_not_bound_as_libgomp_s_are(runtime, tried):
     """PyTorch's libgomp is there as well, and would bind the first thread before they count its CPUs."""
-    unset = {knob.name: next(iter(knob.labels)) for knob in DEFAULT.knobs if not knob.when}
+    unset = {one.name: next(iter(one.levels)) for one in DEFAULT.parameters if not one.when}
     assert allowed(DEFAULT, unset | {"runtime": runtime})
     for binding in ("close", "spread"):
         assert allowed(DEFAULT, unset | {"runtime": runtime, "binding": binding}) == tried

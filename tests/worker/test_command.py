@@ -12,9 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from runner.effect import check
-from runner.environment import Environment
-from runner.parse_sample import SAMPLE_KEYS
+from runner.bench.parse_sample import SAMPLE_KEYS
+from runner.checks.effect import check
+from runner.profiles.environment import Environment
 from runner.worker import command
 from tests.conftest import PROJECT
 from tests.processes import gone, until

@@ -31,7 +31,7 @@ def machine(monkeypatch):
 def test_what_can_be_used(machine, monkeypatch):
     machine(2)
     found = gpus.look()
-    assert (found["usable"], found["problem"], found["mend"]) == (2, None, None)
+    assert (found["usable"], found["problem"], found["fix"]) == (2, None, None)
     assert (found["torch_cuda"], found["driver"], found["driver_cuda"]) == ("13.0", "580.95.05", "13.0")
     assert [one["uuid"] for one in found["devices"]] == list(UUIDS)
     assert "lo" in found["interfaces"]
@@ -63,7 +63,7 @@ def test_why_there_is_none(machine, monkeypatch, given, setting, problem):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", setting)
     found = gpus.look()
     assert (found["usable"], found["problem"]) == (0, problem)
-    assert found["mend"]
+    assert found["fix"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from runner.worker.given import own
+from runner.worker.initial_environment import own
 
 LEVELS = ("INFO", "TRACE")
 # It is written while training goes on, one line for each call at worst.

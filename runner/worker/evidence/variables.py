@@ -9,8 +9,8 @@ import sys
 from typing import Any
 
 from runner.worker.evidence.symbols import mapped_files
-from runner.worker.given import own
-from runner.worker.sensitive import is_sensitive
+from runner.worker.initial_environment import own
+from runner.worker.performance_variables import is_performance_variable
 
 # What ld.so prints, for example: object '/x' from LD_PRELOAD cannot be preloaded (invalid ELF header): ignored.
 IGNORED = re.compile(r"from LD_PRELOAD cannot be preloaded \((.*)\): ignored")
@@ -27,7 +27,7 @@ def probe() -> dict[str, Any]:
     entries = [entry for entry in given.get("LD_PRELOAD", "").replace(" ", ":").split(":") if entry]
     asked = given.get("ENVKIT_NAMES", "").split()
     return {
-        "sensitive": {name: value for name, value in sorted(given.items()) if is_sensitive(name)},
+        "sensitive": {name: value for name, value in sorted(given.items()) if is_performance_variable(name)},
         **({"named": {name: given.get(name) for name in asked}} if asked else {}),
         "preloaded": {entry: "mapped" if os.path.realpath(entry) in mapped else _why_not(entry) for entry in entries},
     }

@@ -6,8 +6,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from runner import record
-from runner.blocks import samples
+from runner.bench import record
+from runner.bench.blocks import samples
 from runner.engines.base import PROJECT
 from tests.processes import PATIENCE_S
 

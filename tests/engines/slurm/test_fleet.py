@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from runner import record
+from runner.bench import record
 from tests.engines.slurm.cluster import (
     REAL_S,
     SHORT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from runner import record
+from runner.bench import record
 from tests.engines.slurm.cluster import (
     CLUSTER,
     all_measure,

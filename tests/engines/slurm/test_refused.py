@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runner import record
+from runner.bench import record
 from tests.engines.slurm.cluster import (
     CONFIGURATION,
     LOCAL,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runner import record
+from runner.bench import record
 from runner.engines.base import PROJECT
 from tests.engines.slurm.cluster import (
     CLUSTER,
@@ -38,7 +38,7 @@ ENDLESS = "3000000"
 
 
 def first(seed):
-    """The arm with which a run begins (see runner.plan)."""
+    """The arm with which a run begins (see runner.bench.plan)."""
     names = ["baseline", "1 process"]
     random.Random(f"{seed}:0").shuffle(names)
     return names[0]

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from runner.effect import check
-from runner.environment import Environment
+from runner.checks.effect import check
+from runner.profiles.environment import Environment
 from runner.worker.evidence import cublas
 from runner.worker.readings import Unread
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner import profile
+from runner.profiles import profile
 from runner.worker.evidence import nccl
 from runner.worker.evidence.nccl import log_name, parse
 

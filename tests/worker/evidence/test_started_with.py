@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.worker.given import started_with
+from runner.worker.initial_environment import started_with
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_what_the_process_sets_itself_later_does_not_count(probed):
 
 def test_a_program_that_gives_itself_a_title_writes_over_the_block(probed):
     """Then what was kept of it when the program began says more than the kernel shows."""
-    before = "from runner.worker import given; given.AT_START = b'OMP_NUM_THREADS=2\\0A=1\\0'"
+    before = "from runner.worker import initial_environment as own; own.AT_START = b'OMP_NUM_THREADS=2\\0A=1\\0'"
     assert probed(before=before, KMP_AFFINITY="none")["sensitive"] == {"OMP_NUM_THREADS": "2"}
 
 

@@ -1,0 +1,1 @@
+"""From records to a summary: plain data, of which reports only print."""

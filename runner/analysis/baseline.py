@@ -1,0 +1,324 @@
+"""Baselines: one session's measurement as a small JSON file, to be committed and held against later sessions.
+
+``schemas/baseline.schema.json`` says what a file has. Keys that it does not name are allowed and ignored, so that a
+later version can add some; a file says itself which formats' readers understand it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import re
+import shlex
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+from runner import __version__
+from runner.analysis.summary import summarise
+from runner.bench import measure, record
+from runner.bench.blocks import skipped_steps
+from runner.bench.record import FILE_NAME, Event
+from runner.common import atomic
+from runner.common.errors import InputError
+from runner.common.suggestion import suggestion
+from runner.stats.interval import MIN_BLOCKS
+
+FOLDER = Path("baselines")
+SCHEMA = 1
+# The oldest format whose readers understand what is written here.
+READABLE_BY = 1
+_SCHEMA_FILE = Path(__file__).resolve().parent / "schemas/baseline.schema.json"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_INSPECTED = (
+    "facts", "fingerprint", "python", "packages", "unverified_packages", "libraries", "providers", "accelerator",
+)  # fmt: skip
+_RESTORE = "restore the file, or save it anew: runner baseline save NAME --from DIR --replace"
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """``document`` is what the file holds, and ``source`` (a file, or a run's folder) what messages call it."""
+
+    document: dict[str, Any]
+    source: str
+
+    @property
+    def name(self) -> str:
+        return str(self.document["name"])
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        return dict(self.document["plan"])
+
+    @property
+    def blocks(self) -> int:
+        return len(self.yardstick_s)
+
+    @property
+    def skipped_steps(self) -> int:
+        """How many timed steps at the start of each sample were left out."""
+        return int(self.document.get("skipped_steps", 0))
+
+    @property
+    def yardstick_s(self) -> list[float]:
+        """One time per block, in seconds."""
+        return list(self.document["yardstick"]["seconds"])
+
+    def step_s(self, arm: str) -> list[float]:
+        """The mean time per step in each block, in seconds."""
+        return list(self.document["arms"][arm]["step_s"])
+
+    @property
+    def reference(self) -> str:
+        return str(self.document["plan"]["arms"][0]["name"])
+
+    @property
+    def arms(self) -> list[str]:
+        """The names of the arms, the reference first."""
+        return [arm["name"] for arm in self.document["plan"]["arms"]]
+
+    def engine(self, arm: str) -> dict[str, Any]:
+        """What was seen of the engine (``engine``) and the image (``inspection``) that ``arm`` ran in."""
+        name = next(one["engine"] for one in self.document["plan"]["arms"] if one["name"] == arm)
+        return dict(self.document["engines"][name])
+
+
+def from_record(folder: Path, name: str) -> Baseline:
+    """The baseline that the record in ``folder`` makes: its blocks that have a sample of each arm and a yardstick.
+
+    Raises InputError for a run that failed or was not in effect, with too few blocks, or without yardsticks, and for a
+    record that lacks what every run records.
+    """
+    with record.understood(folder):
+        return _from_record(folder, name)
+
+
+def latest(results: Path, name: str) -> Baseline:
+    """The baseline that the latest run in the folder ``results`` makes, of those that can make one.
+
+    Raises InputError if there is none.
+    """
+    begun = []
+    for path in results.glob(f"*/{FILE_NAME}"):
+        with contextlib.suppress(InputError), record.understood(path.parent):  # another run's affair
+            begun.append((float(record.first(path.parent)["time"]), path.parent))
+    for _, folder in sorted(begun, reverse=True):
+        with contextlib.suppress(InputError):
+            return from_record(folder, name)
+    there = f"none of the {len(begun)} runs" if begun else "there is no run"
+    which = f"{there} in {results}{' can become a baseline' if begun else ''}"
+    raise InputError(f"{which}; name one with --from DIR, which says what it lacks, or measure: runner bench PROFILE")
+
+
+def _from_record(folder: Path, name: str) -> Baseline:
+    events = record.read(folder)
+    summary = summarise(events)
+    if summary.ended == measure.FAILED:
+        raise InputError(f"{folder}: a worker failed in this run; measure again")
+    if summary.not_in_effect:
+        raise InputError(f"{folder}: {summary.not_in_effect[0].arm} was not in effect in this run; see: runner report")
+    arms = summary.plan.arms
+    if summary.plan.compares_images:
+        raise InputError(f"{folder}: compares images, and a baseline is of one; measure a profile in it")
+    if summary.plan.each:
+        raise InputError(f"{folder}: measured several workloads; measure the one to save a baseline of, by --workload")
+    if summary.plan.epochs:
+        raise InputError(f"{folder}: is a full training (--full), one sample each; measure without --full")
+    if summary.plan.distributed:
+        raise InputError(f"{folder}: was trained on several ranks (--nproc); measure one process to save a baseline of")
+    blocks = _complete_blocks(folder, events, [arm.name for arm in arms], summary.ended)
+    samples = {arm.name: [block[arm.name] for block in blocks] for arm in arms}
+    yardsticks = [block[""] for block in blocks]
+    first = samples[summary.plan.reference.name][0]
+    skipped = skipped_steps(events)
+    run = events[0]
+    document = {
+        "schema": SCHEMA,
+        "readable_by": READABLE_BY,
+        "name": name,
+        "created": _utc(datetime.now(timezone.utc).timestamp()),
+        "measured": _utc(run["time"]),
+        "record_sha256": hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest(),
+        "runner_version": __version__,
+        "plan": {**run["plan"], "steps": summary.plan.steps, "warmup_steps": summary.plan.warmup_steps},
+        "engines": {
+            engine: {
+                "engine": seen["engine"],
+                "inspection": {key: seen["inspection"][key] for key in _INSPECTED if key in seen["inspection"]},
+            }
+            for engine, seen in run["engines"].items()
+        },
+        "kept_variables": run["kept_variables"],
+        "skipped_steps": skipped,
+        "disturbed_blocks": len(summary.marked.keys() & {one["block"] for one in samples[arms[0].name]}),
+        "digests": first["digests"],
+        "yardstick": {"digest": yardsticks[0]["digest"], "seconds": [one["seconds"] for one in yardsticks]},
+        "arms": {
+            arm.name: {
+                "environment": run["environments"][arm.name],
+                "step_s": [round(statistics.fmean(one["step_s"][skipped:]), 9) for one in samples[arm.name]],
+                "final_loss": _number(samples[arm.name][0]["losses"][-1]) if samples[arm.name][0]["losses"] else None,
+            }
+            for arm in arms
+        },
+    }
+    return Baseline({**document, "digest": digest(document)}, str(folder))
+
+
+def _complete_blocks(
+    folder: Path, events: Sequence[Event], arms: Sequence[str], ended: str | None
+) -> list[dict[str, Event]]:
+    """For each complete block its samples by arm, and its yardstick under ``""``."""
+    blocks: dict[int, dict[str, Event]] = {}
+    for event in events:
+        if event["event"] in ("sample", "yardstick"):
+            blocks.setdefault(event["block"], {})[event.get("arm", "")] = event
+    yardsticks = [block[""] for block in blocks.values() if "" in block]
+    failure = next((event for event in events if event["event"] == "yardstick-failure"), None)
+    if failure is not None and not all("" in block for block in blocks.values()):
+        raise InputError(
+            f"{folder}: {len(blocks) - len(yardsticks)} of {len(blocks)} blocks have no yardstick, because it could "
+            f"not run ({_short(str(failure['problem']))}); nothing could be held against it: measure again"
+        )
+    if blocks and not yardsticks:
+        raise InputError(f"{folder}: has no yardsticks (an older version recorded it); measure again")
+    if len({one["digest"] for one in yardsticks}) > 1:
+        raise InputError(f"{folder}: was resumed with another yardstick (Python or this kit changed); measure again")
+    reading = yardsticks[:1]  # it is not read in every block: the latest holds
+    for _, block in sorted(blocks.items()):
+        reading = [block[""]] if "" in block else reading
+        block[""] = reading[0]
+    complete = [block for _, block in sorted(blocks.items()) if block.keys() == {"", *arms}]
+    if len(complete) < MIN_BLOCKS:
+        go_on = f"go on with: runner bench --resume {shlex.quote(str(folder))}"
+        go_on = "measure more --blocks" if ended in measure.ENDED else go_on
+        raise InputError(f"{folder}: has {len(complete)} complete blocks, and {MIN_BLOCKS} are needed; {go_on}")
+    return complete
+
+
+def _number(value: float) -> float | None:
+    """None for what JSON does not have."""
+    return value if math.isfinite(value) else None
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def digest(document: dict[str, Any]) -> str:
+    """SHA-256 of everything but the digest itself, as JSON with sorted keys, no blanks, and only ASCII."""
+    rest = {key: value for key, value in document.items() if key != "digest"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def names(folder: Path) -> list[str]:
+    """The names of all baselines in ``folder``, sorted."""
+    return sorted(path.stem for path in folder.glob("*.json"))
+
+
+def path_of(name: str, folder: Path) -> Path:
+    """Where the baseline ``name`` is kept. Raises InputError for what can't be a file's name everywhere."""
+    if not _NAME.fullmatch(name):
+        raise InputError(f"'{name}' can't be a baseline's name; use letters, digits, '.', '_' and '-', as in cnn-epyc")
+    return folder / f"{name}.json"
+
+
+def load(name: str, folder: Path) -> Baseline:
+    """The baseline ``name`` in ``folder``, or that in the file ``name`` where it looks like a path.
+
+    Raises InputError if there is none, or it is damaged, was edited, or comes from a version that is too new.
+    """
+    if "/" in name or name.endswith(".json"):
+        path = Path(name)
+        if not path.is_file():
+            raise InputError(f"{path}: no such file")
+    else:
+        path = path_of(name, folder)
+        if not path.is_file():
+            known = names(folder)
+            there = f"there are: {', '.join(known)}" if known else "there are none"
+            raise InputError(
+                f"no baseline '{name}' in {folder}{suggestion(name, known)}; {there}; "
+                f"save one with: runner baseline save {name} --from DIR"
+            )
+    return read(path)
+
+
+def read(path: Path) -> Baseline:
+    """The baseline in the file ``path``. Raises InputError as ``load`` does."""
+    try:
+        document = json.loads(path.read_bytes().decode("utf-8"), parse_constant=_no_number)
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is not valid JSON ({error}); {_RESTORE}") from None
+    if not isinstance(document, dict) or type(document.get("schema")) is not int:
+        raise InputError(f"{path}: is not a baseline (it has no 'schema'); give a file of runner baseline save")
+    least = document.get("readable_by", document["schema"])
+    if document["schema"] > SCHEMA and not (isinstance(least, int) and least <= SCHEMA):
+        raise InputError(
+            f"{path}: was written by a later version (schema {document['schema']}, this reads up to {SCHEMA}); update"
+        )
+    _validate(path, document)
+    if document["digest"] != digest(document):
+        raise InputError(f"{path}: was edited: its digest is that of another content; {_RESTORE}")
+    return Baseline(document, str(path))
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON")
+
+
+def _validate(path: Path, document: dict[str, Any]) -> None:
+    """Raise InputError for the first thing that the published schema, or its references among themselves, forbid."""
+    error = next(iter(sorted(_validator().iter_errors(document), key=lambda error: list(map(str, error.path)))), None)
+    if error is not None:
+        raise InputError(f"{path}: {_short(_key(error.absolute_path))}: {_short(error.message)}; {_RESTORE}")
+    blocks = len(document["yardstick"]["seconds"])
+    for index, arm in enumerate(document["plan"]["arms"]):
+        for key, known in (("name", document["arms"]), ("engine", document["engines"])):
+            if arm[key] not in known:
+                raise InputError(f"{path}: plan.arms[{index}].{key}: there is no {arm[key]!r} further on; {_RESTORE}")
+        if len(document["arms"][arm["name"]]["step_s"]) != blocks:
+            raise InputError(
+                f"{path}: arms.{_short(arm['name'])}.step_s: must hold {blocks}, one per yardstick; {_RESTORE}"
+            )
+
+
+@cache
+def _validator() -> Any:
+    from jsonschema import Draft202012Validator  # takes as long to import as all else together
+
+    return Draft202012Validator(json.loads(_SCHEMA_FILE.read_text()))
+
+
+def _key(path: Sequence[str | int]) -> str:
+    """``arms.baseline.step_s[3]``."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return "".join(parts).lstrip(".") or "the top level"
+
+
+def _short(message: str) -> str:
+    line = " ".join(message.split())
+    return line if len(line) <= 120 else f"{line[:60]} … {line[-55:]}"
+
+
+def write(baseline: Baseline, path: Path, replace: bool) -> None:
+    """Write the whole file or nothing. Raises InputError if it is there and not to be replaced, or can't be written."""
+    if path.exists() and not replace:
+        raise InputError(f"{path}: is there already; give another name, or replace it with --replace")
+    text = json.dumps(baseline.document, indent=1) + "\n"
+    # lists of numbers on one line each: short to look at, and one line of a diff
+    text = re.sub(r"\[\n([-+.\de,\s]+)\n *\]", lambda found: f"[{' '.join(found[1].split())}]", text)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path.parent}: can't be made: {error.strerror}; give another --folder") from None
+    atomic.write(path, text.encode())

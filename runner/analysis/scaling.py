@@ -1,0 +1,108 @@
+"""How a training scales over ranks: the arms that several ranks train, beside one process."""
+
+from __future__ import annotations
+
+import statistics as basic
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runner.analysis.losses import Losses, compared
+from runner.bench.blocks import block_ratios, recorded_design, samples
+from runner.bench.plan import Arm, Plan
+from runner.bench.record import Event
+from runner.stats.sequential import at_end
+from runner.worker.workloads.all_reduce import bus_factor
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A ratio with its interval."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """One size of an all-reduce: how long it takes, a median over samples, and the bandwidth of the algorithm.
+
+    ``bus_bytes_per_s`` is what each rank sends at least in that time: see ``runner.worker.workloads.all_reduce``.
+    """
+
+    size_bytes: int
+    seconds: float
+    bytes_per_s: float
+    bus_bytes_per_s: float
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """One arm that ``ranks`` processes train together.
+
+    ``speedup`` is the time of one process of the baseline, on all CPUs, over its time. ``efficiency`` is known of the
+    baseline's own ranks: the time of one process on the CPUs of one rank, over ``ranks`` times its time: 1 where so
+    many ranks do so many times as much. Both are None where there are too few blocks. ``communication_s`` is for how
+    long a step communicates or waits for others, and ``communication_share`` that share of it: means over ranks, of
+    which ``communication_range`` has the lowest and the highest share; by the profiler, under which steps take longer,
+    and medians over samples. ``losses`` are beside those of one process. ``exchanged`` is of a workload that does
+    nothing else.
+    """
+
+    arm: str
+    ranks: int
+    speedup: Estimate | None
+    efficiency: Estimate | None
+    communication_s: float
+    communication_share: float
+    communication_range: tuple[float, float]
+    losses: Losses | None
+    exchanged: tuple[Exchanged, ...] = ()
+
+
+def scaled(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_early: bool) -> Scaled:
+    """What the samples of ``arm``, of which there are some, say; ratios only of a run that has ``ended``."""
+    ranks = plan.ranks_of(arm)
+    whole = next((one for one in plan.alone if one.of == 1), None)
+    part = next((one for one in plan.alone if one.of == plan.ranks and one.profile == arm.profile), None)
+    told = [event["communication"] for event in samples(events, arm)]
+    by_rank = [_shares(event) for event in samples(events, arm)]
+    return Scaled(
+        arm=arm.name,
+        ranks=ranks,
+        speedup=_estimate(events, plan, arm, whole, 1, stopped_early) if ended else None,
+        efficiency=_estimate(events, plan, arm, part, ranks, stopped_early) if ended else None,
+        communication_s=basic.median(one["seconds"] for one in told),
+        communication_share=basic.median(one["share"] for one in told),
+        communication_range=(basic.median(map(min, by_rank)), basic.median(map(max, by_rank))),
+        losses=compared(events, plan, arm, whole) if whole and samples(events, whole) else None,
+        exchanged=exchanged(samples(events, arm), ranks),
+    )
+
+
+def _shares(sample: Event) -> list[float]:
+    """The share of a step in which each rank communicates; the first records have its mean alone."""
+    known = [rank["communication"]["share"] for rank in sample["ranks"] if "communication" in rank]
+    return known or [sample["communication"]["share"]]
+
+
+def exchanged(own: Sequence[Event], ranks: int) -> tuple[Exchanged, ...]:
+    """Each size that was added up over ``ranks`` in the samples ``own``; none of other workloads."""
+    told = [event["exchange"] for event in own if event.get("exchange")]
+    found = []
+    for of_size in zip(*told, strict=True):
+        size, seconds = of_size[0]["bytes"], basic.median(one["seconds"] for one in of_size)
+        found.append(Exchanged(size, seconds, size / seconds, size / seconds * bus_factor(ranks)))
+    return tuple(found)
+
+
+def _estimate(
+    events: Sequence[Event], plan: Plan, arm: Arm, one: Arm | None, divisor: int, stopped_early: bool
+) -> Estimate | None:
+    """The time of ``one`` over ``divisor`` times that of ``arm``."""
+    design = recorded_design(events, plan)
+    if one is None or design is None:
+        return None
+    ratios = block_ratios(events, plan, arm, reference=one)
+    found = at_end(design, ratios, plan.margin, stopped_early)
+    return None if found is None else Estimate(*(one / divisor for one in (found.ratio, found.low, found.high)))

@@ -1,0 +1,400 @@
+"""What a record says, as plain data: per arm, compared, proven or not. Reports only print this."""
+
+from __future__ import annotations
+
+import math
+import statistics as basic
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from runner.analysis.gpu_readings import GpuReadings, readings
+from runner.analysis.image_differences import Difference, of_run
+from runner.analysis.losses import Losses, compared
+from runner.analysis.noise import disturbed, marked_blocks, marks, uneven_pace
+from runner.analysis.scaling import Scaled, scaled
+from runner.bench.blocks import (
+    block_ratios,
+    comparable_steps,
+    complete_blocks,
+    recorded_design,
+    recorded_lengths,
+    recorded_plan,
+    same_training,
+    samples,
+    skipped_steps,
+    timed_steps,
+)
+from runner.bench.measure import ENDED, FAILED, PRECISE
+from runner.bench.plan import Arm, Plan
+from runner.bench.record import Event
+from runner.checks.doctor import diagnose_process
+from runner.checks.doctor.finding import Situation
+from runner.checks.effect import Check
+from runner.checks.sample_effect import checks_of, set_by_the_command
+from runner.profiles.environment import Environment
+from runner.profiles.resolve import of_rank
+from runner.stats.bootstrap import Bootstrap, bootstrap
+from runner.stats.drift import Drift, drift
+from runner.stats.interval import Speedup
+from runner.stats.sequential import Design, at_end, design
+from runner.worker.fashion_mnist import SYNTHETIC
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One arm's samples. Times are medians over samples, in seconds; counts are medians per timed step.
+
+    ``unit`` is what ``images_per_s`` counts, for some workloads something else than images; ``quality`` has the figures
+    of a test where one was made, and ``final_loss`` is that of the last step. Of a user's own command none of these are
+    known, and page faults are those of a whole run. ``unseen`` says what could not be seen of it, and is empty where it
+    left evidence itself; ``set_by_itself`` are variables which it set for itself although they can change the outcome.
+    """
+
+    arm: str
+    samples: int
+    step_s: float
+    images_per_s: float | None
+    system_share: float
+    faults_per_step: float
+    peak_memory_bytes: float
+    throttled_s: float  # summed over the CPUs
+    training_s: float
+    quality: dict[str, float]
+    final_loss: float | None
+    checks: list[Check]
+    unseen: str = ""
+    set_by_itself: dict[str, str] = field(default_factory=dict)
+    unit: str = "images"
+
+    @property
+    def accuracy(self) -> float | None:
+        return self.quality.get("accuracy")
+
+    @property
+    def in_effect(self) -> bool:
+        return all(checked.holds for checked in self.checks)
+
+    @property
+    def unverified(self) -> list[Check]:
+        """What is expected and could not be told: it is neither in effect nor not."""
+        return [checked for checked in self.checks if not checked.verified]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One arm against its reference.
+
+    ``verdict`` is one of: faster, slower, no difference larger than the margin, no difference found, NOT IN EFFECT,
+    failed, not ended, too few samples, one run each (then there is ``single_ratio``, and no ``speedup``). ``unmarked``
+    is the speedup without the blocks in which either was disturbed, where there are such and enough others.
+    ``deviation`` is the standard deviation of a block's log ratio; ``drift`` how that ratio changed in the run.
+    """
+
+    arm: str
+    verdict: str
+    speedup: Speedup | None = None
+    single_ratio: float | None = None
+    losses: Losses | None = None
+    unmarked: Speedup | None = None
+    bootstrap: Bootstrap | None = None
+    deviation: float | None = None
+    drift: Drift | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sample for pictures and tables, with the seconds of each timed step.
+
+    ``began_s`` is when it began, in seconds of all workers before it; ``marks`` say what disturbed it from outside.
+    """
+
+    arm: str
+    block: int
+    began_s: float
+    step_s: list[float]
+    marks: list[str]
+
+    @property
+    def mean_step_s(self) -> float:
+        return sum(self.step_s) / len(self.step_s)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """``engines`` has, by ``Arm.target``, what each engine said of itself (``engine``) and its image (``inspection``).
+    ``image_differences`` are those of the images that are compared, by arm (``runner.analysis.image_differences``).
+
+    ``marked`` has, by block, what disturbed it from outside; ``uneven_pace_s`` how far the yardstick's times were apart
+    in the others, where that is much (``runner.analysis.noise``); ``warm_up``, by arm, after how many steps training
+    was steady, and ``skipped_steps`` how many timed steps of each sample are left out for that (``left_out``: by
+    workload, with those before them that are not timed); ``reference_drift`` is how the reference's own time changed;
+    ``seconds_per_block`` counts the starts of the workers too. ``command`` was typed in the folder ``begun_in``, which
+    the first records did not tell. ``not_measured`` says of profiles that a matrix left out why. ``calibration`` is
+    what an earlier run of the baseline against itself showed here (``runner.bench.calibration``).
+    """
+
+    plan: Plan
+    engines: dict[str, dict[str, Any]]
+    data_source: str
+    environments: dict[str, Environment]
+    command: list[str]
+    begun_in: str | None
+    commands: dict[str, str]
+    measured: list[Measured]
+    comparisons: list[Comparison]
+    samples: list[Sample]
+    marked: dict[int, list[str]]
+    uneven_pace_s: tuple[float, float] | None
+    noise_known: bool
+    design: Design | None
+    warm_up: dict[str, int]
+    unsteady: list[str]
+    skipped_steps: int
+    left_out: dict[str, int]
+    reference_drift: Drift | None
+    seconds_per_block: float
+    calibration: dict[str, Any] | None
+    findings: list[dict[str, str]]
+    failures: list[Event]
+    removed_variables: dict[str, str]
+    kept_variables: dict[str, str]
+    not_measured: dict[str, str]
+    ended: str | None
+    image_differences: dict[str, list[Difference]]
+    scaling: list[Scaled] = field(default_factory=list)
+    gpus: list[GpuReadings] = field(default_factory=list)
+
+    @property
+    def synthetic(self) -> bool:
+        return self.plan.data == SYNTHETIC
+
+    @property
+    def not_in_effect(self) -> list[Measured]:
+        return [measured for measured in self.measured if not measured.in_effect]
+
+    def inspection(self, arm: Arm) -> dict[str, Any]:
+        """What was seen inside the image that ``arm`` ran in, before it ran."""
+        return dict(self.engines[arm.target]["inspection"])
+
+    def to_json(self) -> dict[str, Any]:
+        """What a script needs."""
+        return {
+            "reference": self.plan.reference.name,
+            "references": {arm.name: self.plan.reference_of(arm).name for arm in self.plan.compared},
+            "comparisons": [_finite(asdict(one)) for one in self.comparisons],
+            "marked_blocks": self.marked,
+            "uneven_pace_s": self.uneven_pace_s,
+            "design": self.design and asdict(self.design),
+            "warm_up_steps": self.warm_up,
+            "unsteady": self.unsteady,
+            "skipped_steps": self.skipped_steps,
+            "reference_drift": self.reference_drift and asdict(self.reference_drift),
+            "calibration": self.calibration,
+            "measured": [
+                {**_finite(asdict(one)), "in_effect": one.in_effect, "accuracy": one.accuracy} for one in self.measured
+            ],
+            "synthetic_data": self.synthetic,
+            "data_source": self.data_source,
+            "findings": self.findings,
+            "scaling": [_finite(asdict(one)) for one in self.scaling],
+            "gpus": [asdict(one) for one in self.gpus],
+            "failures": [{key: event[key] for key in ("block", "arm", "problem")} for event in self.failures],
+            "not_measured": self.not_measured,
+            "ended": self.ended,
+            "plan": self.plan.to_json(),
+            "engines": self.engines,
+            "image_differences": {arm: [asdict(one) for one in found] for arm, found in self.image_differences.items()},
+        }
+
+
+def _finite(value: Any) -> Any:
+    """The same without numbers that JSON does not have (NaN, infinity): None in their place."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def summarise(events: Sequence[Event]) -> Summary:
+    """The summary of a record's events, whether the run was completed or not."""
+    by_kind: dict[str, list[Event]] = {}
+    for event in events:
+        by_kind.setdefault(event["event"], []).append(event)
+    run = by_kind["run"][0]
+    plan = recorded_plan(events)
+    kept = run["kept_variables"]
+    environments = {name: Environment.from_json(document) for name, document in run["environments"].items()}
+    measured = {
+        arm.name: _measured(arm, environments[arm.name], kept, own, skipped_steps(events, arm))
+        for arm in plan.arms
+        if (own := samples(events, arm))
+    }
+    last = next((event for event in reversed(events) if event["event"] in ("end", "resume")), {"event": "run"})
+    ended = last["reason"] if last["event"] == "end" else None  # else it still runs, or was killed
+    marked = marked_blocks(events)
+    fixed = recorded_lengths(events) or next(iter(by_kind.get("design", [])), {})
+    return Summary(
+        plan=plan,
+        engines=run["engines"],
+        data_source=run["data_source"],
+        environments=environments,
+        command=run.get("command", []),
+        begun_in=run.get("begun_in"),
+        commands=fixed.get("commands") or run["commands"],
+        measured=list(measured.values()),
+        comparisons=[_comparison(events, plan, arm, measured, marked, ended) for arm in plan.compared],
+        samples=_samples(events, plan),
+        marked=marked,
+        uneven_pace_s=uneven_pace(events, marked),
+        noise_known=all("worker_cpus" in event["usage"] for event in samples(events)),
+        design=recorded_design(events, plan),
+        warm_up=fixed.get("warm_up", {}),
+        unsteady=fixed.get("unsteady", []),
+        skipped_steps=skipped_steps(events),
+        left_out={
+            plan.workload_of(arm): plan.workload_spec(arm).warmup_steps + skipped_steps(events, arm)
+            for arm in plan.arms
+        },
+        reference_drift=drift([basic.fmean(steps) for steps in timed_steps(events, plan.reference)]),
+        seconds_per_block=_seconds_per_block(events),
+        calibration=run.get("calibration"),
+        findings=[*map(_finding, run["findings"]), *_findings(events, plan, run["engines"], environments)],
+        failures=by_kind.get("failure", []),
+        removed_variables=run["removed_variables"],
+        kept_variables=kept,
+        not_measured=next((event["profiles"] for event in by_kind.get("left-out", [])), {}),
+        ended=ended,
+        image_differences=of_run(events, plan),
+        scaling=_scaling(events, plan, measured, ended),
+        gpus=[found for arm in plan.arms if (found := readings(arm.name, samples(events, arm)))],
+    )
+
+
+def _scaling(events: Sequence[Event], plan: Plan, measured: dict[str, Measured], ended: str | None) -> list[Scaled]:
+    """Of each arm with several ranks that is in effect, beside one process that is."""
+    if not all(measured[arm.name].in_effect for arm in plan.alone if arm.name in measured):
+        return []
+    in_effect = [arm for arm in plan.distributed if arm.name in measured and measured[arm.name].in_effect]
+    return [scaled(events, plan, arm, ended in ENDED, ended == PRECISE) for arm in in_effect]
+
+
+def _seconds_per_block(events: Sequence[Event]) -> float:
+    """How long a block takes, with the starts of its workers; 0 where none is complete."""
+    in_blocks = [event for event in events if event["event"] in ("sample", "yardstick")]
+    blocks = len({event["block"] for event in in_blocks})
+    return sum(event["worker_seconds"] for event in in_blocks) / blocks if blocks else 0.0
+
+
+def _finding(recorded: dict[str, str]) -> dict[str, str]:
+    """A finding as it is written today: earlier records call its fix `mend`."""
+    return {("fix" if key == "mend" else key): text for key, text in recorded.items()}
+
+
+def _findings(
+    events: Sequence[Event], plan: Plan, engines: dict[str, Any], environments: dict[str, Environment]
+) -> list[dict[str, str]]:
+    """What the evidence of each arm's first sample shows to be wrong."""
+    found = []
+    for arm in plan.arms:
+        evidence = next((event["evidence"] for event in samples(events, arm)), None)
+        if evidence is not None:
+            inside = of_rank(engines[arm.target]["inspection"], plan.parts_of(arm))
+            situation = Situation(inside["facts"], inside["fingerprint"], environments[arm.name], evidence)
+            found += [{**asdict(one), "seen": f"{arm.name}: {one.seen}"} for one in diagnose_process(situation)]
+    return found
+
+
+def _comparison(
+    events: Sequence[Event],
+    plan: Plan,
+    arm: Arm,
+    measured: dict[str, Measured],
+    marked: dict[int, list[str]],
+    ended: str | None,
+) -> Comparison:
+    reference = plan.reference_of(arm)
+    both = [measured[name] for name in (reference.name, arm.name) if name in measured]
+    if not all(one.in_effect for one in both):
+        return Comparison(arm.name, "NOT IN EFFECT")
+    losses = compared(events, plan, arm, reference) if len(both) == 2 and same_training(events, plan, arm) else None
+    ratios = block_ratios(events, plan, arm)
+    if ended == FAILED:
+        return Comparison(arm.name, "failed", losses=losses)
+    if plan.one_run_each and ratios:
+        return Comparison(arm.name, "one run each", single_ratio=math.exp(ratios[0]), losses=losses)
+    planned = recorded_design(events, plan) or design(len(ratios), len(plan.compared))
+    if ended not in ENDED:
+        return Comparison(arm.name, "not ended", losses=losses)
+    found = at_end(planned, ratios, plan.margin, stopped_early=ended == PRECISE)
+    hit = disturbed((reference, arm), marked)
+    quiet = block_ratios(events, plan, arm, without=set(hit))
+    blocks = set(complete_blocks(events, plan, arm))
+    return Comparison(
+        arm.name,
+        verdict=found.verdict if found else "too few samples",
+        speedup=found,
+        losses=losses,
+        unmarked=at_end(planned, quiet, plan.margin, stopped_early=False) if blocks & hit.keys() else None,
+        bootstrap=bootstrap(*(comparable_steps(events, plan, one, blocks) for one in (reference, arm))),
+        deviation=basic.stdev(ratios) if len(ratios) > 1 else None,
+        drift=drift([math.exp(ratio) for ratio in ratios]),
+    )
+
+
+def _samples(events: Sequence[Event], plan: Plan) -> list[Sample]:
+    found = []
+    skipped = {arm.name: skipped_steps(events, arm) for arm in plan.arms}
+    passed = 0.0  # the sum of what workers took, because clocks jump
+    for event in events:
+        if event["event"] == "sample":
+            found.append(
+                Sample(
+                    arm=event["arm"],
+                    block=event["block"],
+                    began_s=passed,
+                    step_s=event["step_s"][skipped[event["arm"]] :],
+                    marks=marks(event),
+                )
+            )
+        passed += event.get("worker_seconds", 0.0)
+    return found
+
+
+def _lacking(checks: Sequence[Check]) -> tuple[int, int]:
+    """How many are not met, and how many could not be verified."""
+    return sum(not one.holds for one in checks), sum(not one.verified for one in checks)
+
+
+def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Sequence[Event], skipped: int) -> Measured:
+    images = own[0]["images_per_step"]
+    steps = 1 if images is None else len(own[0]["step_s"])  # what a user's command used is known of all of it
+    step_s = basic.median(basic.fmean(event["step_s"][skipped:]) for event in own)
+    usage = [event["usage"] for event in own]
+    losses = [event["losses"][-1] for event in own if event["losses"]]
+    checked = [checks_of(environment, event, kept) for event in own]
+    # of several samples the one that is least in effect, and least of which was verified, is shown
+    worst = max(checked, key=_lacking)
+    return Measured(
+        arm=arm.name,
+        samples=len(own),
+        step_s=step_s,
+        images_per_s=None if images is None else images / step_s,
+        system_share=basic.median(one["system_s"] / (one["system_s"] + one["user_s"] or 1) for one in usage),
+        faults_per_step=basic.median(one["minor_faults"] for one in usage) / steps,
+        peak_memory_bytes=basic.median(event["peak_memory_bytes"] for event in own),
+        throttled_s=sum(one["throttled_s"] for one in usage),
+        training_s=basic.median(event["seconds"] for event in own),
+        quality=_quality(own),
+        final_loss=basic.median(losses) if losses else None,
+        checks=worst,
+        unseen=next((event["evidence"]["unseen"] for event in own if "unseen" in event["evidence"]), ""),
+        set_by_itself=dict(pair for one in own for pair in set_by_the_command(environment, one, kept).items()),
+        unit=own[0].get("unit") or "images",
+    )
+
+
+def _quality(own: Sequence[Event]) -> dict[str, float]:
+    """The medians of the figures of those samples that were tested; the first records have an accuracy alone."""
+    tested = [found for event in own if (found := event.get("quality"))]
+    tested += [{"accuracy": event["accuracy"]} for event in own if event.get("accuracy") is not None]
+    return {name: basic.median(one[name] for one in tested) for name in (tested[0] if tested else ())}

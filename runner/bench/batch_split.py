@@ -1,0 +1,72 @@
+"""Which numbers of ranks can share the batches of a workload, and the cores of a node."""
+
+from __future__ import annotations
+
+from runner.worker.modes import CUDA, Options
+from runner.worker.pipeline import MICRO_BATCHES
+from runner.worker.workloads import WORKLOADS, get
+
+
+def shared() -> list[str]:
+    """The workloads that several ranks can train."""
+    return [name for name, workload in WORKLOADS.items() if workload.batch]
+
+
+def unshared(name: str, how: Options, ranks: int, nodes: int = 1) -> tuple[str, str] | None:
+    """Why ``ranks`` on each of ``nodes`` can't share the batches of the workload ``name``, and the fix.
+
+    None where they can.
+    """
+    every, workload = ranks * nodes, get(name)
+    if every == 1 or workload.exchange:
+        return None
+    if not workload.batch:
+        return f"ranks can't share the batches of {name}", f"leave it out, or name one of: {', '.join(shared())}"
+    if every % workload.stages:
+        return f"{name} has {workload.stages} stages, each in ranks of its own", f"give a multiple of {workload.stages}"
+    whole = workload.batch * how.scale
+    if whole % _pieces(name, every) == 0:
+        return None
+    possible = (one for one in range(nodes, whole + 1, nodes) if one > 1 and one % workload.stages == 0)
+    fitting = [str(one // nodes) for one in possible if whole % _pieces(name, one) == 0]
+    what = "images" if workload.images else "sentences"
+    why = f"a batch of {name} has {whole} {what}, which {every} ranks can't share evenly"
+    fix = f"give one of: {', '.join(fitting)}" if fitting else "take another number of nodes"
+    return why, f"{fix}, or another --scale"
+
+
+def crowded(ranks: int, cores: int, where: str) -> str | None:
+    """Why so many ``ranks`` can't be on the usable ``cores`` of one node, and the fix; None where they can.
+
+    Two hardware threads of a core share its units: ranks on them would slow each other down.
+    """
+    if ranks <= max(1, cores):
+        return None
+    there, fix = ("core is", "leave it out") if cores == 1 else ("cores are", f"give --nproc {cores} or less")
+    return f"--nproc {ranks}: only {cores} {there} usable ({where}), and each rank takes one of its own; {fix}"
+
+
+def not_tried(trained: str | None, how: Options, numerics: str, together: int, gpus: int, ranks: int) -> str | None:
+    """Why a search leaves out that ``ranks`` train the workload ``trained``; None where it does not.
+
+    ``trained`` is None for a command of the user's; ``numerics`` is ``same`` or ``any``. So many train ``together`` in
+    all candidates, unless a candidate chooses; ``gpus`` are usable.
+    """
+    if ranks == 1:
+        return None
+    if together > 1:
+        return f"has {ranks} ranks of its own, and --nproc {together} is given"
+    if trained is None:
+        return "a command of your own starts its ranks itself"
+    if how.device == CUDA and ranks > gpus:
+        return f"{ranks} ranks take a GPU each, and {gpus} {'is' if gpus == 1 else 'are'} usable"
+    if found := unshared(trained, how, ranks):
+        return found[0]
+    learns_otherwise = numerics == "same" and get(trained).ranks_tolerance > 0
+    return "several ranks learn something else; --numerics any tries them too" if learns_otherwise else None
+
+
+def _pieces(name: str, ranks: int) -> int:
+    """Into how many equal parts a batch is cut."""
+    stages = get(name).stages
+    return ranks if stages == 1 else ranks // stages * MICRO_BATCHES

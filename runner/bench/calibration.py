@@ -1,0 +1,64 @@
+"""The noise floor: what earlier runs of the baseline against itself showed of this machine and engine."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+from runner.bench import record
+from runner.bench.blocks import block_ratios
+from runner.bench.measure import ENDED
+from runner.bench.plan import Plan
+from runner.common.errors import InputError
+from runner.stats.interval import MIN_BLOCKS
+
+# The options that name an image, which is known by its digest besides, and may be an arm's own.
+IMAGES = ("image", "sif")
+
+
+def is_calibration(plan: Plan) -> bool:
+    """Whether all arms are one profile under one engine, in one image, and train the same in one process."""
+    alike = {(arm.profile, arm.target, plan.workload_of(arm)) for arm in plan.arms}
+    return len(plan.arms) > 1 and len(alike) == 1 and not plan.distributed
+
+
+def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> dict[str, Any] | None:
+    """The latest calibration in the folder ``results`` that holds for a run of ``plan``, or None.
+
+    It must have been made on this machine (by its fingerprint and facts) with the same engine, image, workload, modes
+    and length of samples, with the same variables ``kept`` of the caller's, and have ended. Returns ``sd`` (standard
+    deviation of a block's log ratio), ``blocks``, ``folder`` and ``time`` (seconds since 1970).
+    """
+    if plan.each or plan.distributed:
+        return None  # one of a single workload says nothing of several, nor one process of ranks
+    found = []
+    for path in results.glob(f"*/{record.FILE_NAME}"):
+        try:
+            with record.understood(path.parent):
+                first = record.first(path.parent)
+                of = Plan.from_json(first["plan"])
+                conditions = _conditions(of, first["engines"], first["kept_variables"])
+                if not is_calibration(of) or conditions != _conditions(plan, engines, kept):
+                    continue
+                events = record.read(path.parent)
+                if events[-1].get("reason") not in ENDED:
+                    continue
+                ratios = block_ratios(events, of, of.compared[0])
+        except InputError:
+            continue  # a record that can't be read is not this run's affair
+        if len(ratios) >= MIN_BLOCKS:
+            noise = {"sd": statistics.stdev(ratios), "blocks": len(ratios)}
+            found.append({**noise, "folder": str(path.parent), "time": first["time"]})
+    return max(found, key=lambda one: float(one["time"]), default=None)
+
+
+def _conditions(plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> Any:
+    seen = engines[plan.reference.target]
+    inside = seen["inspection"]
+    length = (plan.workload_of(plan.reference), plan.options, plan.own, plan.steps, plan.warmup_steps, plan.epochs)
+    limits = {name: value for name, value in plan.engine_options.items() if name not in IMAGES}
+    image = (seen["engine"], inside["packages"], limits)
+    # earlier versions did not record these numbers, and the rest tells kinds of processors apart, too
+    machine = {name: value for name, value in inside["fingerprint"].items() if name != "cpu_numbers"}
+    return length, image, inside["facts"], machine, inside.get("accelerator"), kept

@@ -1,0 +1,140 @@
+"""The execution context of a run: engines that are ready, what is inside their images, and what workers inherit."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.bench import record
+from runner.bench.plan import Plan, UserCommand
+from runner.bench.record import Event
+from runner.bench.requirements import choosing, on_gpus
+from runner.bench.specification import Specification
+from runner.bench.targets import engines_of
+from runner.common.errors import InputError
+from runner.engines.base import Engine, EngineOptions
+from runner.engines.inspect_image import inspect
+from runner.profiles.environment import clean
+from runner.profiles.resolve import KEPT
+from runner.worker.performance_variables import PRELOAD, WHERE
+
+# What an inspection has of the first word of a user's command.
+PROGRAM = "program"
+LATER = {"cpu_numbers"}  # of a machine: runs that an earlier version began lack these
+
+
+@dataclass(frozen=True)
+class ExecutionContext:
+    """What workers are started with, whatever it is that they measure."""
+
+    options: EngineOptions
+    engines: dict[str, Engine]  # by target (Arm.target)
+    inherited: dict[str, str]  # the caller's variables that workers may have
+    kept: dict[str, str]  # those of them that could change the outcome, and that the user allowed
+    removed: dict[str, str]  # those that workers may not have
+    seen: dict[str, dict[str, Any]]  # by target: what its engine says of itself, and the inspection of its image
+
+
+def execution_context(asked: Specification, commands: Sequence[str] = ()) -> ExecutionContext:
+    """Get ready what the arms run in, and look into it; ``commands`` are looked for in there. Raises InputError."""
+    for name in asked.keep_env:
+        if name not in os.environ:
+            raise InputError(f"--keep-env {name}: it is not set in your environment; set it, or leave it out")
+    own = asked.user_command is not None
+    wanted = [*asked.keep_env, *choosing(asked.options)]
+    inherited, removed = clean(os.environ, [*wanted, *_where_to_run(own)])
+    kept = {name: inherited[name] for name in wanted if name in inherited}
+    used = engines_of(asked.arms, asked.engine_options)
+    gpus = on_gpus(asked.options, own)
+    seen = _look(used, inherited, commands, gpus, contents=any(arm.image for arm in asked.arms))
+    if PRELOAD in kept:
+        for one in seen.values():
+            one["inspection"][KEPT] = {PRELOAD: kept[PRELOAD]}
+    if asked.user_command is not None:
+        _note_program(asked.user_command, seen)
+    return ExecutionContext(asked.engine_options, used, inherited, kept, removed, seen)
+
+
+def recorded_context(folder: Path, first: Event, plan: Plan) -> ExecutionContext:
+    """That of the record in ``folder``, which ``first`` begins. Raises InputError if it is not what it was."""
+    with record.understood(folder):
+        kept: dict[str, str] = first["kept_variables"]
+        options = EngineOptions(**plan.engine_options)
+    own = plan.own is not None
+    inherited, removed = clean(os.environ, [*kept, *_where_to_run(own)])
+    inherited |= kept
+    used = engines_of(plan.arms, options)
+    seen = _look(used, inherited, (), on_gpus(plan.options, own))
+    with record.understood(folder):
+        _require_program(folder, first["engines"])
+        for name, before in first["engines"].items():
+            _require_unchanged(folder, before, seen[name])
+    return ExecutionContext(options, used, inherited, kept, removed, seen)
+
+
+def _where_to_run(own: bool) -> Iterable[str]:
+    """What a user's command inherits to know where to run, which may be elsewhere when it is resumed."""
+    return WHERE if own else ()
+
+
+def _look(
+    used: dict[str, Engine],
+    inherited: dict[str, str],
+    commands: Sequence[str],
+    gpus: bool | None,
+    contents: bool = False,
+) -> dict[str, dict[str, Any]]:
+    """What each engine says of itself, and what is seen inside its image; the rest is as for ``inspect``."""
+    return {
+        name: {"engine": engine.describe(), "inspection": inspect(engine, inherited, commands, contents, gpus)}
+        for name, engine in used.items()
+    }
+
+
+def _note_program(command: UserCommand, seen: Mapping[str, Any]) -> None:
+    """Add to what is ``seen`` of this machine which file the command's first word is, by the PATH."""
+    if "local" in seen and "/" not in (word := command.argv[0]):
+        seen["local"]["inspection"][PROGRAM] = {word: shutil.which(word)}
+
+
+def _require_program(folder: Path, engines: Mapping[str, Any]) -> None:
+    """Raise InputError where a word that was noted is another file now: another Python may have another torch."""
+    noted = engines["local"]["inspection"].get(PROGRAM, {}) if "local" in engines else {}
+    for word, before in noted.items():
+        now = shutil.which(word)
+        if before is not None and (now is None or _file(now) != _file(before)):
+            raise InputError(
+                f"--resume {folder}: {word} was {before} and is {now} on this PATH: samples of both can't be compared; "
+                "resume where it is what it was, or start a new run"
+            )
+
+
+def _file(program: str) -> Path:
+    """The folder is another name of itself on some machines (/bin); a virtual environment's Python is itself a link."""
+    return Path(program).parent.resolve() / Path(program).name
+
+
+def _require_unchanged(folder: Path, then: dict[str, Any], now: dict[str, Any]) -> None:
+    """A run is only continued where it was started: on the same machine, with the same image, code and libraries."""
+    inside, inside_now = then["inspection"], now["inspection"]
+    parts = [
+        (part, inside[part], inside_now[part]) for part in ("facts", "fingerprint", "packages", "libraries", "python")
+    ]
+    parts += [("engine", then["engine"], now["engine"]), ("accelerator", _same_gpus(inside), _same_gpus(inside_now))]
+    for part, before, after in parts:
+        for key in (before.keys() | after.keys()) - (LATER - before.keys()):
+            if before.get(key) != after.get(key):
+                raise InputError(
+                    f"--resume {folder}: {part}.{key} was {before.get(key)} and is now {after.get(key)}: "
+                    "samples of both can't be compared; start a new run"
+                )
+
+
+def _same_gpus(inspection: dict[str, Any]) -> dict[str, Any]:
+    """What must stay the same of GPUs that are trained on; network interfaces come and go with containers."""
+    seen = inspection.get("accelerator") or {}
+    return {key: value for key, value in seen.items() if key != "interfaces"}

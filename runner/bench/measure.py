@@ -1,0 +1,387 @@
+"""The measuring loop: blocks of fresh workers in random order, until the answer is precise enough or time is up.
+
+First each arm is started once to see its pace, from which the lengths of samples follow (``runner.bench.pace``). The
+number of blocks follows from the first four, whose samples have these lengths already, and from the budget.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import shlex
+from collections.abc import Generator, Sequence
+from dataclasses import asdict, dataclass, replace
+from statistics import fmean
+from typing import Any
+
+from runner.bench import pace, quality
+from runner.bench.blocks import block_ratios, recorded_design, recorded_lengths, samples, skipped_steps
+from runner.bench.costs import DESIGN_BLOCKS, LATEST, READINGS, block_s, reading_s, readings_s
+from runner.bench.interim import standing
+from runner.bench.parse_sample import YARDSTICK_KEYS, held_against, other_ranks, parsed, told, understood, unlike_parts
+from runner.bench.plan import Arm, Plan
+from runner.bench.record import Event, Record
+from runner.checks.sample_effect import check_sample
+from runner.common.errors import InputError
+from runner.common.progress import Progress
+from runner.engines import turns
+from runner.engines.base import Engine, Outcome, Task
+from runner.profiles.environment import Environment
+from runner.stats.sequential import Design, at_look, design, fewest_blocks, may_stop
+from runner.worker.fashion_mnist import SYNTHETIC
+from runner.worker.performance_variables import asked_for, is_performance_variable
+from runner.worker.workloads import GENERATED
+
+# Why a run ended; the reasons that mean it was completed.
+PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", "budget used up", "planned blocks measured", "complete"
+ENDED = (PRECISE, BUDGET, PLANNED, COMPLETE)
+FAILED, NOT_IN_EFFECT, INTERRUPTED = "a worker failed", "not in effect", "interrupted"
+TOO_SHORT = "the budget is too short"
+YARDSTICK_TIMEOUT_S = 60.0
+# By so much a run may go beyond its budget to complete the blocks that were planned.
+OVERSHOOT = 0.15
+# What is known of a block's time before the first: files were not in memory yet, and workers start one after the other.
+UNSURE = 0.5
+PADDING = "ENVKIT_PADDING"
+# Data that is in no folder: workers make it.
+NO_FOLDER = (SYNTHETIC, GENERATED)
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything it takes to start workers: what to measure, as whom, and with what.
+
+    ``environments`` are by the arm's name, ``engines`` by its place. ``inherited`` are the caller's variables that
+    workers may have; ``kept`` those of them that the user chose to keep, because they change the outcome or are needed
+    in a container.
+    """
+
+    plan: Plan
+    environments: dict[str, Environment]
+    engines: dict[str, Engine]
+    inherited: dict[str, str]
+    kept: dict[str, str]
+
+    def task(self, arm: Arm, arguments: tuple[str, ...], padding: int = 0) -> Task:
+        """The start of one worker of ``arm``, its environment made larger by ``padding`` bytes."""
+        environment, data = self.environments[arm.name], self.plan.workload_spec(arm).data
+        settings = {name: value for name, value in self.kept.items() if is_performance_variable(name)}
+        told = asked_for(environment.variables) if self.plan.own else {}  # the command may replace them
+        return Task(
+            arguments=arguments,
+            variables={**settings, **environment.variables, **told, **({PADDING: "x" * padding} if padding else {})},
+            inherited=self.inherited,
+            prefix=environment.prefix,
+            data=None if self.plan.own or data in NO_FOLDER else data,
+            folder=self.plan.own.folder if self.plan.own else None,
+            timeout_s=self.plan.timeout_s,
+            passed_on={name: value for name, value in self.kept.items() if name not in settings},
+            nodes=1 if arm.ranks else self.plan.nodes,
+            gpus=self.plan.options.on_gpus,
+        )
+
+    def typed(self, arm: Arm) -> str:
+        """What one would type to start a worker of ``arm``."""
+        return shlex.join(self.engines[arm.target].command(self.task(arm, self.plan.worker_arguments(arm))))
+
+
+class TooShort(InputError):
+    """The budget that was given has no room for an answer."""
+
+
+@dataclass
+class _Failure(Exception):
+    """A worker failed: what is to be recorded of it."""
+
+    arm: str
+    problem: str
+    outcome: Outcome
+
+
+class _Run:
+    """One run in progress: its job, its record, and what has happened so far (of an interrupted run too)."""
+
+    def __init__(self, job: Job, record: Record, events: list[Event], progress: Progress) -> None:
+        self.job = job
+        self.events = events
+        self._record = record
+        self._progress = progress
+        self._alone = False  # whether workers can't be started together, as was seen
+
+    @property
+    def spent_s(self) -> float:
+        """What counts towards the budget: all workers so far, those of an interrupted run too."""
+        return float(sum(event.get("worker_seconds", 0) for event in self.events))
+
+    @property
+    def plan(self) -> Plan:
+        return self.job.plan
+
+    @property
+    def usable_cpus(self) -> int:
+        """The fewest that any arm's workers have, as was seen inside what they run in."""
+        seen = self.events[0]["engines"].values()
+        return min(int(one["inspection"]["facts"]["usable_cpus"]) for one in seen)
+
+    @property
+    def design(self) -> Design | None:
+        return recorded_design(self.events, self.plan)
+
+    def say(self, text: str) -> None:
+        self._progress.say(text)
+
+    def append(self, event: str, **fields: Any) -> None:
+        self.events.append(self._record.append(event, **fields))
+
+    def has(self, event: str, **fields: Any) -> bool:
+        return any(
+            one["event"] == event and all(one[name] == value for name, value in fields.items()) for one in self.events
+        )
+
+    def first(self, arm: Arm) -> None:
+        """Start ``arm`` once, unmeasured, and record its pace; all its files are in the page cache from then on."""
+        stage = " (warming up)"
+        self._progress.start("warming up", arm.name, self.left_s())
+        known = self.plan.workload_spec(arm)
+        how_long = (pace.FIRST_STEPS, pace.FIRST_S)
+        if known.steps and known.warmup_steps:  # no more than a sample has
+            how_long = (min(pace.FIRST_STEPS, known.warmup_steps + known.steps), 0.0)
+        task = self.job.task(arm, self.plan.first_arguments(arm, *how_long))
+        outcome = self.job.engines[arm.target].run(task)
+        document, problem = parsed(outcome, {"step_s"})
+        if document is None:
+            raise _Failure(arm.name, f"{problem}{stage}", outcome)
+        told = {"step_s": document["step_s"], "peak_memory_bytes": document["peak_memory_bytes"]}
+        self.append("warmed", arm=arm.name, worker_seconds=round(outcome.seconds, 3), **told)
+
+    def wants_yardstick(self, block: int) -> bool:
+        """Whether it is time for the yardstick again."""
+        if self.plan.epochs or self.has("yardstick-failure") or self.has("yardstick", block=block):
+            return False
+        last = max((at for at, one in enumerate(self.events) if one["event"] == "yardstick"), default=None)
+        if last is None or self.plan.blocks:
+            return True
+        since = self.events[last:]
+        resumed = any(event["event"] == "resume" for event in since)  # which may be hours later
+        return resumed or sum(event.get("worker_seconds", 0) for event in since) > self.plan.budget_s / READINGS
+
+    def yardstick(self, block: int) -> None:
+        """Time the fixed piece of work that other days' runs are held against, outside of any profile."""
+        arm = self.plan.reference
+        task = Task(("yardstick",), inherited=self.job.inherited, timeout_s=YARDSTICK_TIMEOUT_S)
+        self._progress.start(f"block {block + 1}", "yardstick", self.goes_on_s(block))
+        outcome = self.job.engines[arm.target].run(task)
+        document, problem = parsed(outcome, YARDSTICK_KEYS)
+        where = {"block": block, "worker_seconds": round(outcome.seconds, 3)}
+        if document is None:  # speedups do without it
+            self.append("yardstick-failure", **where, problem=problem, stderr=outcome.stderr_tail)
+        else:
+            self.append("yardstick", **where, **document)
+
+    def block(self, block: int, arms: Sequence[Arm]) -> bool:
+        """Measure one sample of each of ``arms``; returns whether all profiles were in effect."""
+        lengths = recorded_lengths(self.events)
+        at_once = lengths["together"] if lengths and not self._alone else 1
+        for first in range(0, len(arms), at_once):
+            some = arms[first : first + at_once]
+            self._progress.start(f"block {block + 1}", some[0].name, self.goes_on_s(block))
+            with contextlib.closing(self._outcomes(block, some)) as outcomes:
+                for arm, outcome in zip(some, outcomes, strict=True):
+                    if not self._sample(block, arm, outcome):
+                        return False
+        self._tell(block)
+        return True
+
+    def _tell(self, block: int) -> None:
+        """Say how things stand after a block."""
+        if self.plan.one_run_each:
+            return
+        planned = self.design.planned if self.design else self.plan.blocks
+        of = f" of {planned}" if planned else ""
+        self._progress.block(f"block {block + 1}{of}", standing(self.events, self.plan), self.goes_on_s(block + 1))
+
+    def _outcomes(self, block: int, arms: Sequence[Arm]) -> Generator[Outcome, None, None]:
+        """How the worker of each ended, one after the other, which are started at once where there are several."""
+        starts = [
+            (
+                self.job.engines[arm.target],
+                self.job.task(arm, self.plan.worker_arguments(arm, block), self.plan.padding(block, arm)),
+            )
+            for arm in arms
+        ]
+        if len(starts) == 1:
+            ((engine, task),) = starts
+            yield engine.run(task)
+            return
+        with turns.together(starts) as waiting:
+            for one, (engine, task) in zip(waiting, starts, strict=True):
+                outcome = one.train()
+                if outcome.failure == turns.UNREACHABLE:  # an engine in a virtual machine has a /tmp of its own
+                    self._alone = True
+                    outcome = engine.run(task)
+                yield outcome
+
+    def _sample(self, block: int, arm: Arm, outcome: Outcome) -> bool:
+        """Record a sample; returns whether the profile was in effect."""
+        if outcome.failure is not None:
+            raise _Failure(arm.name, told(outcome).failure or "", outcome)
+        alike = {one.name: one for one in self.plan.arms if self.plan.workload_of(one) == self.plan.workload_of(arm)}
+        before = [event for event in samples(self.events) if event["arm"] in alike]
+        earlier = [held_against(event, alike[event["arm"]], arm) for event in before]
+        document, problem = understood(outcome, earlier, self.plan.options)
+        if document is None:
+            raise _Failure(arm.name, problem or "", outcome)
+        wrong = other_ranks(document, self.plan.ranks_of(arm), self.plan.options)
+        if wrong := wrong or unlike_parts(self.plan, arm, document, earlier):
+            raise _Failure(arm.name, wrong, outcome)
+        if len(document["step_s"]) <= (skipped := skipped_steps(self.events, arm)):  # logs may be short
+            few = f"found only {len(document['step_s'])} step times, and the first {skipped} are left out as warm-up"
+            raise _Failure(arm.name, few, outcome)
+        where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
+        document["stderr"] = outcome.stderr_tail
+        document = quality.worked_out(document)
+        checks = check_sample(self.job.environments[arm.name], document, self.job.kept)
+        self.append(
+            "sample", **where, padding_bytes=self.plan.padding(block, arm), **document, checks=[*map(asdict, checks)]
+        )
+        if self.plan.own or self.plan.epochs:  # which may take minutes
+            self._progress.finish(f"block {block + 1}", arm.name, fmean(document["step_s"]), self.plan.step_name)
+        return all(one.holds for one in checks)
+
+    def failed(self, block: int, failure: _Failure) -> None:
+        """Record a failure; its worker's time counts like that of others."""
+        outcome = failure.outcome
+        where = {"block": block, "arm": failure.arm, "worker_seconds": round(outcome.seconds, 3)}
+        self.append("failure", **where, problem=failure.problem, stderr=outcome.stderr_tail)
+
+    def left_s(self) -> float:
+        return max(0.0, self.plan.budget_s - self.spent_s)
+
+    def goes_on_s(self, blocks: int) -> float:
+        """About how long the run goes on after ``blocks`` blocks: beyond the budget where the plan does."""
+        planned = self.design.planned if self.design else self.plan.blocks
+        if not planned or not blocks:
+            return self.left_s()
+        return (planned - blocks) * block_s(self.events, blocks) + readings_s(self.events, self.plan, blocks)
+
+
+def measure(job: Job, record: Record, events: list[Event], progress: Progress) -> str:
+    """Run blocks and append what happens to ``record`` and ``events``; returns why it ended.
+
+    ``events`` holds what an earlier, interrupted run recorded: samples that are there are not measured again, and
+    their time counts towards the budget.
+    """
+    run = _Run(job, record, events, progress)
+    measured = {(event["block"], event["arm"]) for event in samples(events)}
+    prepared = job.plan.epochs > 0  # the full training begins as one's own would
+    for block in itertools.count():
+        missing = [arm for arm in job.plan.order(block) if (block, arm.name) not in measured]
+        if not missing:
+            continue
+        if len(missing) == len(job.plan.arms):
+            reason = _reason_to_end(run, block)
+            if reason is not None:
+                return reason
+        try:
+            if not prepared:
+                _prepare(run)
+                prepared = True
+            if run.wants_yardstick(block):
+                run.yardstick(block)
+            if not run.block(block, missing):
+                return NOT_IN_EFFECT
+        except _Failure as failure:
+            run.failed(block, failure)
+            return FAILED
+    raise AssertionError("blocks are endless")
+
+
+def _prepare(run: _Run) -> None:
+    """Start each arm once, and fix how long samples are, or go on with what was fixed. Raises TooShort."""
+    unknown = recorded_lengths(run.events) is None and not run.has("design")  # earlier versions fixed them otherwise
+    for done, arm in enumerate(run.plan.arms, start=1):
+        run.first(arm)
+        if unknown and not run.plan.open_ended and run.spent_s > (1 + OVERSHOOT) * run.plan.budget_s:
+            one_s = run.spent_s / done
+            _require_room(run, 0, one_s * len(run.plan.arms), before_s=one_s * (len(run.plan.arms) - done))
+    if unknown:
+        warmed = [event for event in run.events if event["event"] == "warmed" and "step_s" in event]
+        first = {event["arm"]: pace.seen(event) for event in warmed}
+        found = pace.lengths(run.plan, first, run.usable_cpus, pace.free_bytes())
+        run.job = replace(run.job, plan=pace.sized(run.plan, found))
+        run.append("lengths", **found, commands={arm.name: run.job.typed(arm) for arm in run.plan.arms})
+        first_s = pace.block_s(run.plan, first)
+        _require_room(run, 0, first_s, UNSURE)
+        fit = int(run.left_s() / first_s)
+        if run.plan.own and not run.plan.blocks and fit >= fewest_blocks(run.plan.sharing):
+            run.say(f"one run of each took {first_s:.0f} s in all: about {fit} blocks fit into the budget")
+    run.job = replace(run.job, plan=pace.sized(run.job.plan, recorded_lengths(run.events)))
+
+
+def precise_enough(events: Sequence[Event], plan: Plan, fixed: Design) -> bool:
+    """Whether all comparisons are decided, each by an interval that is narrow enough."""
+    ratios = [block_ratios(events, plan, arm, reference=other) for arm, other in plan.contrasts]
+    return all(may_stop(at_look(fixed, of_arm, plan.margin), plan.precision) for of_arm in ratios)
+
+
+def _reason_to_end(run: _Run, blocks: int) -> str | None:
+    """Why to end after ``blocks`` complete blocks, or None to go on."""
+    plan = run.plan
+    if blocks == 0:
+        return None
+    if plan.one_run_each:
+        return COMPLETE
+    if not run.has("design"):
+        if blocks >= (LATEST if plan.blocks else DESIGN_BLOCKS):
+            _fix_design(run, blocks)
+        else:
+            _require_room(run, blocks, block_s(run.events, blocks), UNSURE)
+    fixed = run.design
+    if fixed is not None and blocks in fixed.looks[:-1] and precise_enough(run.events, plan, fixed):
+        return PRECISE
+    if plan.blocks:
+        return COMPLETE if blocks >= plan.blocks else None
+    return PLANNED if fixed is not None and blocks >= fixed.planned else _over_budget(run, blocks)
+
+
+def _over_budget(run: _Run, blocks: int) -> str | None:
+    """Why to end before all planned blocks are there: the machine has become so much slower. It has an interval."""
+    plan = run.plan
+    if plan.contrasts and blocks < fewest_blocks(plan.sharing):
+        return None  # a budget that had no room for so many was refused, or nobody gave it
+    next_s = block_s(run.events, blocks, 1) + (reading_s(run.events) if run.wants_yardstick(blocks) else 0.0)
+    return BUDGET if run.spent_s + next_s > (1 + OVERSHOOT) * plan.budget_s else None
+
+
+def _fix_design(run: _Run, blocks: int) -> None:
+    """Record, before any look, how many blocks there will be: as many as the budget has room for."""
+    plan = run.plan
+    if plan.blocks:
+        fixed = Design(plan.blocks, (plan.blocks,), plan.sharing)
+    else:
+        one_s = block_s(run.events, blocks, DESIGN_BLOCKS)
+        _require_room(run, blocks, one_s)
+        planned = blocks + int(max(0.0, run.left_s() - readings_s(run.events, plan, blocks)) / one_s)
+        fixed = design(max(planned, fewest_blocks(plan.sharing)), plan.sharing)
+    run.append("design", planned_blocks=fixed.planned, looks=fixed.looks)
+
+
+def _require_room(run: _Run, blocks: int, block_s: float, share: float = 1.0, before_s: float = 0.0) -> None:
+    """Say so where the budget has no room for an interval, of which ``blocks`` blocks are there.
+
+    It has room where blocks that take ``share`` of ``block_s`` fit, and ``before_s`` seconds before the next. Raises
+    TooShort where it was given.
+    """
+    plan, fewest = run.plan, fewest_blocks(run.plan.sharing)
+    least_s = run.spent_s + before_s + (fewest - blocks) * share * block_s
+    if plan.blocks or plan.one_run_each or not plan.contrasts or least_s <= (1 + OVERSHOOT) * plan.budget_s:
+        return
+    takes_s = run.spent_s + before_s + (fewest - blocks) * block_s
+    minutes = math.ceil(takes_s / 30) / 2
+    about = f"{minutes:g} minute{'' if minutes == 1 else 's'}"
+    needs = f"an interval takes {fewest} blocks, and so about {about} on this machine"
+    if not plan.open_ended:
+        raise TooShort(f"--budget {plan.budget_s:g}s is too short: {needs}; give --budget {minutes:g}m")
+    if blocks == 0:  # later the number of blocks is on the screen
+        run.say(f"{needs}; the run goes on until then")

@@ -1,0 +1,129 @@
+"""From how a worker ended to the sample that it printed, or to what is wrong with it, in words."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from runner.bench.blocks import INITIAL_WEIGHTS
+from runner.bench.plan import Arm, Plan
+from runner.bench.record import Event
+from runner.engines.base import Outcome
+from runner.worker.modes import Options
+
+# What a worker's document must have to be a sample, or a reading of the yardstick.
+SAMPLE_KEYS = {"seconds", "step_s", "losses", "digests", "usage", "evidence"}
+YARDSTICK_KEYS = {"seconds", "digest"}
+# What an engine says of a worker of which it knows no more than the exit status.
+STATUS = re.compile(r"ended with exit status \d+|was killed by signal \w+")
+
+
+def held_against(event: Event, measured: Arm, arm: Arm) -> Event:
+    """A sample of ``measured``, for one of ``arm``: another engine or image may have another PyTorch.
+
+    That of another image may make other weights to begin with.
+    """
+    if measured.target == arm.target:
+        return event
+    event = {**event, "evidence": {**event["evidence"], "torch": {}}}
+    if measured.image == arm.image:
+        return event
+    return {**event, "digests": {k: v for k, v in event["digests"].items() if k != INITIAL_WEIGHTS}}
+
+
+def told(outcome: Outcome) -> Outcome:
+    """With what a worker said of its failure itself, in the document that it printed, in the exit status' place.
+
+    What an engine knows beyond that status, such as a limit of memory that was reached, is said too.
+    """
+    if outcome.failure is None:
+        return outcome
+    for line in outcome.stdout.splitlines():  # of several nodes each may have one
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            problem = str(json.loads(line)["problem"])
+            known = "" if STATUS.fullmatch(outcome.failure) else f"; it {outcome.failure}"
+            return replace(outcome, failure=f"{problem}{known}")
+    return outcome
+
+
+def parsed(outcome: Outcome, keys: set[str]) -> tuple[dict[str, Any] | None, str | None]:
+    """What a worker printed, or what is wrong with it."""
+    if outcome.failure is not None:
+        return None, told(outcome).failure
+    try:
+        document: dict[str, Any] = json.loads(outcome.stdout)
+    except ValueError:
+        return None, "printed no JSON document"
+    if not isinstance(document, dict) or not document.keys() >= keys:
+        return None, "printed another document than was asked for"
+    return document, None
+
+
+def _other_modes(document: Mapping[str, Any], options: Options) -> str | None:
+    """What is wrong where a worker did not train as ``options`` say; None where it did, or has no modes."""
+    seen = document.get("modes") or {}  # a user's own command has none
+    for name, wanted in options.modes.items():
+        if seen.get(name, wanted) != wanted:
+            return f"was to train with {name.replace('_', ' ')}: {wanted}, and saw that it was: {seen[name]}"
+    return None
+
+
+def other_ranks(document: Mapping[str, Any], wanted: int, options: Options) -> str | None:
+    """What is wrong where others than ``wanted`` ranks have trained together, or by another backend; else None."""
+    seen = len(document.get("ranks", [document]))
+    if seen != wanted:
+        return f"was to train on {wanted} ranks, and has the evidence of {seen}"
+    backend = document.get("backend", options.exchange)
+    return None if backend == options.exchange else f"was to exchange by {options.exchange}, and did so by {backend}"
+
+
+def understood(
+    outcome: Outcome, earlier: Sequence[Event], options: Options, keys: set[str] = SAMPLE_KEYS
+) -> tuple[dict[str, Any] | None, str | None]:
+    """A sample, or what is wrong: there is none, or other code, data, weights or modes than were to be measured.
+
+    ``earlier`` are the samples of the same workload, whose digests it must have; ``options`` say in which modes it was
+    to train, and ``keys`` are what it must have. Its usage then has ``engine_s`` too, the CPU time in seconds of what
+    the engine ran beside the worker, where that is known.
+    """
+    document, problem = parsed(outcome, keys)
+    if document is None:
+        return None, problem
+    for event in earlier:
+        for name, digest in document["digests"].items():
+            # a file that the command of a user's own writes to is not among the digests of all its samples
+            if event["digests"].get(name, digest) != digest:
+                return None, f"its {name.replace('_', ' ')} differs from that of earlier samples ({digest[:12]}…)"
+        versions = [one.get("evidence", {}).get("torch", {}).get("version") for one in (event, document)]
+        if None not in versions and versions[0] != versions[1]:
+            return None, f"its torch is {versions[1]}, and that of earlier samples was {versions[0]}; start a new run"
+    if other := _other_modes(document, options):
+        return None, other
+    if outcome.cpu_s is not None and "cpu_s" in document:
+        document["usage"]["engine_s"] = max(0.0, outcome.cpu_s - document["cpu_s"])
+    return document, None
+
+
+def unlike_parts(plan: Plan, arm: Arm, sample: Mapping[str, Any], earlier: Sequence[Event]) -> str | None:
+    """What is wrong where a rank, and the one process that is to have a rank's part of the CPUs, have unlike many.
+
+    ``sample`` is a new one of ``arm``, ``earlier`` are those before it; None where nothing is wrong, or not known yet.
+    """
+    part, several = {one.name for one in plan.alone if one.of > 1}, {one.name for one in plan.distributed}
+    others = several if arm.name in part else part if arm.name in several else set()
+    for event in earlier:
+        if event["arm"] in others and (there := _cpus(event)) != (here := _cpus(sample)):
+            return (
+                f"had {here} CPUs where one of {event['arm']} had {there}; efficiency is worked out from processes "
+                "that have equally many"
+            )
+    return None
+
+
+def _cpus(sample: Mapping[str, Any]) -> int:
+    """How many CPUs one process of it was given."""
+    return len(sample["ranks"][0]["cpus"]) if "ranks" in sample else int(sample["usage"]["worker_cpus"])

@@ -1,0 +1,296 @@
+"""What one run measures: the settings that are fixed when it starts and kept when it is resumed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from runner.worker.modes import USUAL, Options
+
+REFERENCE_PROFILE = "baseline"
+# The smallest difference that matters, unless the user says otherwise.
+MARGIN = 0.02
+# From so many timed steps on what was learnt is tested, which takes seconds.
+LEARNT_STEPS = 3
+# In that block, from 0: not the first, so that there is a ratio soon.
+LEARNT_BLOCK = 2
+# A page: by then every alignment of the stack that there is has come up.
+MOST_PADDING = 4096
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One side of a comparison: a profile under an engine. ``name`` is what records and reports call it.
+
+    ``workload`` is the arm's own, where arms differ in what they train; empty for the plan's. So is ``ranks``; 0 for
+    the plan's. ``of`` above 0 is one process that ranks are held against, on the first of so many parts of the CPUs.
+    ``image`` is the arm's own where images are compared: the name of an OCI image, or a SIF; empty for the engine's.
+    """
+
+    name: str
+    profile: str
+    engine: str
+    workload: str = ""
+    ranks: int = 0
+    of: int = 0
+    image: str = ""
+
+    @property
+    def target(self) -> str:
+        """What its workers run in, as records call it: the engine, with the arm's own image where it has one."""
+        return f"{self.engine} {self.image}" if self.image else self.engine
+
+
+@dataclass(frozen=True)
+class UserCommand:
+    """A user's training command, which is measured in the place of a workload.
+
+    It runs in ``folder``. ``metric`` says which lines of its output end a step, or hold a step's time or rate in
+    ``unit`` (see ``runner.worker.metric``); without one the whole command is one step. The first ``warmup_lines``
+    readings don't count.
+    """
+
+    argv: tuple[str, ...]
+    folder: str
+    metric: str | None = None
+    unit: str = "s"
+    warmup_lines: int = 0
+
+    def worker_arguments(self) -> tuple[str, ...]:
+        # one that begins with a dash would be taken for another option
+        metric = (f"--metric={self.metric}", "--unit", self.unit) if self.metric is not None else ()
+        return ("command", "--folder", self.folder, *metric, "--warmup-lines", str(self.warmup_lines), "--", *self.argv)
+
+
+@dataclass(frozen=True)
+class WorkloadSpec:
+    """How one workload is trained in a run of several: its steps, and its data (a folder, or what stands for one)."""
+
+    warmup_steps: int
+    steps: int
+    data: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Times are in seconds; ``precision`` is the wanted half-width of the interval as a share of the ratio, ``margin``
+    the smallest difference that matters as a share. ``blocks`` above 0 is how many blocks to measure, however long
+    they take; else it is until the budget is used up or the answer precise enough. ``open_ended`` is one whose budget
+    nobody gave: it takes longer than that where an interval does. ``steps`` and ``warmup_steps`` of 0 follow from the
+    machine's pace (``sized``).
+
+    The first of ``arms`` is the reference that the others are compared with. ``epochs`` above 0 is the full training:
+    one block unless ``blocks`` says more, no time limit but each worker's own. ``engine_options`` are those of
+    EngineOptions that were given. With ``own`` a user's command is measured; ``workload`` is then its name, and
+    ``steps`` and ``data`` mean nothing. ``more_comparisons`` are made between other arms than the reference, and share
+    the error rate too. ``options`` are the modes in which everything is trained. ``each`` is, by a workload's name, how
+    it is trained, where arms train several that differ in that. ``more_references`` are the names of further arms to
+    compare with: an arm is compared with the one of all references that trains the same. ``ranks`` processes of each of
+    ``nodes`` train together.
+    """
+
+    arms: tuple[Arm, ...]
+    engine_options: dict[str, str]
+    workload: str
+    warmup_steps: int
+    steps: int
+    epochs: int
+    data: str
+    budget_s: float
+    blocks: int
+    precision: float
+    margin: float
+    timeout_s: float
+    seed: int
+    own: UserCommand | None = None
+    more_comparisons: int = 0
+    options: Options = USUAL
+    each: dict[str, WorkloadSpec] = field(default_factory=dict)
+    more_references: tuple[str, ...] = ()
+    ranks: int = 1
+    nodes: int = 1
+    open_ended: bool = False
+
+    @property
+    def reference(self) -> Arm:
+        return self.arms[0]
+
+    @property
+    def references(self) -> tuple[Arm, ...]:
+        """The arms that others are compared with; but for a run of several workloads it is one."""
+        return (self.arms[0], *(arm for arm in self.arms[1:] if arm.name in self.more_references))
+
+    def reference_of(self, arm: Arm) -> Arm:
+        """What ``arm`` is compared with."""
+        same = (one for one in self.references if self.workload_of(one) == self.workload_of(arm))
+        return next(same, self.reference)
+
+    @property
+    def across(self) -> bool:
+        """Whether profiles are compared on several workloads, each with a reference of its own."""
+        return bool(self.more_references)
+
+    @property
+    def compares_images(self) -> bool:
+        """Whether arms differ in their images."""
+        return len({arm.image for arm in self.arms}) > 1
+
+    @property
+    def compared(self) -> tuple[Arm, ...]:
+        """The arms that are compared with a reference."""
+        return tuple(arm for arm in self.arms[1:] if arm.name not in self.more_references and not arm.of)
+
+    @property
+    def subjects(self) -> tuple[Arm, ...]:
+        """The arms that a run is about: those that are compared, or the reference where nothing is compared with it."""
+        return self.compared or tuple(arm for arm in self.arms if not arm.of)
+
+    @property
+    def distributed(self) -> tuple[Arm, ...]:
+        """The arms in which several ranks train together."""
+        return tuple(arm for arm in self.arms if self.ranks_of(arm) > 1)
+
+    @property
+    def alone(self) -> tuple[Arm, ...]:
+        """The arms of one process that those are held against: on all CPUs, and on as many as a rank has."""
+        return tuple(arm for arm in self.arms if arm.of)
+
+    @property
+    def contrasts(self) -> tuple[tuple[Arm, Arm], ...]:
+        """All that share the error rate: an arm, and what it is compared with."""
+        alike = ((arm, one) for arm in self.distributed for one in self.alone)
+        scaling = ((arm, one) for arm, one in alike if one.of == 1 or one.profile == arm.profile)
+        return (*((arm, self.reference_of(arm)) for arm in self.compared), *scaling)
+
+    @property
+    def sharing(self) -> int:
+        """How many comparisons share the error rate; at least 1."""
+        return max(1, len(self.contrasts) + self.more_comparisons)
+
+    @property
+    def one_run_each(self) -> bool:
+        """Whether it is one full training per arm, which gives a ratio and no interval."""
+        return self.epochs > 0 and self.blocks <= 1
+
+    @property
+    def step_name(self) -> str:
+        """What reports call a step: the whole command is one where no metric tells its steps."""
+        return "run" if self.own is not None and self.own.metric is None else "step"
+
+    def order(self, block: int) -> list[Arm]:
+        """The arms in the order in which block ``block`` (from 0) runs them: random, and the same for one seed.
+
+        What is compared with each other runs one after the other where there are several references: a block is long
+        then, and a machine may change in the course of it.
+        """
+        shuffled = list(self.arms)
+        chance = random.Random(f"{self.seed}:{block}")
+        chance.shuffle(shuffled)
+        if not self.across:
+            return shuffled
+        turns = list(self.workloads)
+        chance.shuffle(turns)
+        return sorted(shuffled, key=lambda arm: turns.index(self.workload_of(arm)))
+
+    def padding(self, block: int, arm: Arm) -> int:
+        """How many bytes to add to the environment of this sample's process, from 0 up to MOST_PADDING.
+
+        A profile's variables change the size of the environment, which moves the stack, which alone can change how fast
+        code runs (Mytkowicz, Diwan, Hauswirth, Sweeney: Producing wrong data without doing anything obviously wrong,
+        ASPLOS 2009). With a size that is drawn for each sample this is noise, and no longer takes one profile's side.
+        """
+        return random.Random(f"{self.seed}:{block}:{arm.name}").randrange(MOST_PADDING + 1)
+
+    @property
+    def how(self) -> str:
+        """Modes and ranks in words: ``bf16-autocast, 2 ranks``; empty where nothing was said."""
+        ranks = f"{self.ranks * self.nodes} ranks" if self.ranks * self.nodes > 1 else ""
+        return ", ".join(filter(None, (self.options.text(), ranks)))
+
+    def workload_of(self, arm: Arm) -> str:
+        return arm.workload or self.workload
+
+    def ranks_of(self, arm: Arm) -> int:
+        """How many processes train together, on all nodes."""
+        return arm.ranks or self.ranks * self.nodes
+
+    def parts_of(self, arm: Arm) -> int:
+        """How many processes a node's CPUs are divided among."""
+        return arm.of or arm.ranks or self.ranks
+
+    @property
+    def workloads(self) -> tuple[str, ...]:
+        """What is trained: one name, or those of all arms where they differ."""
+        return tuple(dict.fromkeys(map(self.workload_of, self.arms)))
+
+    def workload_spec(self, arm: Arm) -> WorkloadSpec:
+        """How what ``arm`` trains is trained."""
+        return self.each.get(self.workload_of(arm)) or WorkloadSpec(self.warmup_steps, self.steps, self.data)
+
+    def sized(self, steps: Mapping[str, int], warmup_steps: Mapping[str, int]) -> Plan:
+        """The plan with the lengths of samples as they were fixed, by the workload's name."""
+        if self.each:
+            each = {
+                name: replace(one, steps=steps[name], warmup_steps=warmup_steps[name])
+                for name, one in self.each.items()
+            }
+            return replace(self, each=each)
+        name = self.workload_of(self.reference)
+        return replace(self, steps=steps[name], warmup_steps=warmup_steps[name])
+
+    def worker_arguments(self, arm: Arm, block: int | None = None) -> tuple[str, ...]:
+        """What follows ``python -m runner.worker`` in a sample of ``arm``.
+
+        In one block of the references what was learnt is tested too, if it is something: it is the same in all others,
+        where losses are.
+        """
+        if self.own is not None:
+            return self.own.worker_arguments()
+        trained = self.workload_spec(arm)
+        length = ("--epochs", str(self.epochs)) if self.epochs else ("--steps", str(trained.steps))
+        tested = block == LEARNT_BLOCK and arm in self.references and trained.steps >= LEARNT_STEPS
+        test = ("--quality",) if tested and not self.epochs else ()
+        warmup = ("--warmup-steps", str(trained.warmup_steps))
+        return self._launched(arm, (*self._training(arm), *warmup, *length, *test))
+
+    def first_arguments(self, arm: Arm, steps: int = 1, seconds: float = 0.0) -> tuple[str, ...]:
+        """The same training, to see its pace: ``steps`` steps and more until ``seconds`` have passed, without a look at
+        what ranks say to each other; all of it for a command of the user's.
+
+        Several ranks take just so many steps: by clocks of their own they could take different numbers.
+        """
+        if self.own is not None:
+            return self.own.worker_arguments()
+        ranked = self.ranks_of(arm) > 1
+        longer = ("--unprofiled",) if ranked else ("--seconds", f"{seconds:g}") if seconds else ()
+        return self._launched(arm, (*self._training(arm), "--steps", str(steps), *longer))
+
+    def _training(self, arm: Arm) -> tuple[str, ...]:
+        data = self.workload_spec(arm).data
+        return ("train", "--workload", self.workload_of(arm), "--data", data, *self.options.arguments())
+
+    def _launched(self, arm: Arm, training: tuple[str, ...]) -> tuple[str, ...]:
+        """The same on the ranks, or the part of the CPUs, that ``arm`` has."""
+        if self.ranks_of(arm) == 1 and arm.of < 2:
+            return training
+        part = ("--of", str(arm.of)) if arm.of > 1 else ()
+        nodes = ("--nodes", str(self.nodes)) if self.nodes > 1 and not arm.ranks else ()
+        return ("ranks", "--nproc", str(arm.ranks or self.ranks), *part, *nodes, "--", *training)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any]) -> Plan:
+        document = {"margin": MARGIN, "blocks": 0, **document}  # the first records had neither
+        own = document.get("own")
+        arms = tuple(Arm(**arm) for arm in document["arms"])
+        own = UserCommand(**{**own, "argv": tuple(own["argv"])}) if own else None
+        later = {  # what earlier records do not have
+            "options": Options(**document.get("options", {})),
+            "each": {name: WorkloadSpec(**one) for name, one in document.get("each", {}).items()},
+            "more_references": tuple(document.get("more_references", ())),
+        }
+        return Plan(**{**document, "arms": arms, "own": own, **later})

@@ -1,0 +1,130 @@
+"""From a specification to a run that can start on this machine: everything is looked at, and refused here if at all."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from runner import __version__
+from runner.bench import calibration, record, requirements
+from runner.bench.context import ExecutionContext, execution_context
+from runner.bench.measure import Job
+from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan, WorkloadSpec
+from runner.bench.record import Event, Record
+from runner.bench.specification import EVERY, Specification
+from runner.checks.preflight import preflight
+from runner.common.errors import InputError
+from runner.profiles import catalogue, profile
+from runner.profiles.resolve import of_rank, resolve
+from runner.worker.workloads import GENERATED, get
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run that can start."""
+
+    job: Job
+    context: ExecutionContext
+    data_source: str
+    findings: list[dict[str, Any]]
+
+
+def prepare(asked: Specification) -> Prepared:
+    """Load and resolve the profiles, look into the images, find the data. Raises InputError for what can't be."""
+    requirements.require_nodes(asked.nodes, asked.arms[0].engine)
+    profiles = {arm.profile: profile.load(arm.profile) for arm in asked.arms}
+    asked = replace(asked, arms=tuple(requirements.arm_of(arm, profiles[arm.profile]) for arm in asked.arms))
+    profiles = {loaded.name: loaded for loaded in profiles.values()}
+    most = requirements.require(asked)
+    prefixes = [loaded.prefix[0] for loaded in profiles.values() if loaded.prefix]
+    context = execution_context(asked, [*prefixes, *requirements.tools(asked.options)])
+    seen = context.seen
+    requirements.require_two_images(asked.arms, seen)
+    requirements.require_in(seen, asked.workloads, asked.options)
+    requirements.require_gpus(seen, most, asked.options)
+    requirements.require_room(seen, asked.nproc)
+    environments, inside = {}, {}
+    for arm in asked.arms:
+        inspection = seen[arm.target]["inspection"]
+        inside[arm.name] = of_rank(inspection, arm.of or arm.ranks or asked.nproc)
+        with _naming_image(arm):
+            environments[arm.name] = resolve(profiles[arm.profile], of_rank(inspection, arm.of or asked.nproc))
+            catalogue.require(environments[arm.name], inside[arm.name], asked.allow_unknown)
+    findings = preflight([(environments[arm.name], inside[arm.name]) for arm in asked.arms], asked.force)
+    data = requirements.data(asked)
+    plan = plan_of(asked, data.location)
+    job = Job(plan, environments, context.engines, context.inherited, context.kept)
+    return Prepared(job, context, data.source, findings)
+
+
+@contextlib.contextmanager
+def _naming_image(arm: Arm) -> Iterator[None]:
+    """What is refused in here names the image that it is about, if ``arm`` has one of its own."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{arm.image}: {error}" if arm.image else str(error)) from None
+
+
+def plan_of(asked: Specification, data: str) -> Plan:
+    """The plan of a run whose arms have the ranks of their profiles; ``data`` is where it was found."""
+    own, several = asked.user_command, len(asked.workloads) > 1 and not asked.epochs
+    return Plan(
+        arms=asked.arms,
+        engine_options=asked.engine_options.to_json(),
+        workload=asked.workload,
+        warmup_steps=own.warmup_lines if own else asked.warmup_steps,
+        steps=1 if own else asked.steps,
+        epochs=asked.epochs,
+        data=data,
+        budget_s=asked.budget_s,
+        blocks=asked.blocks,
+        precision=asked.precision,
+        margin=asked.margin,
+        timeout_s=asked.timeout_s,
+        seed=secrets.randbelow(2**31) if asked.seed is None else asked.seed,
+        own=own,
+        options=asked.options,
+        each={name: _workload_spec(asked, name, data) for name in asked.workloads} if several else {},
+        more_references=_more_references(asked.arms) if asked.workload == EVERY and own is None else (),
+        ranks=asked.nproc,
+        nodes=asked.nodes,
+        open_ended=asked.open_ended,
+    )
+
+
+def _workload_spec(asked: Specification, name: str, data: str) -> WorkloadSpec:
+    """How one of several workloads is trained; ``data`` is what those are given that don't make their own."""
+    return WorkloadSpec(asked.warmup_steps, asked.steps, GENERATED if get(name).generated else data)
+
+
+def _more_references(arms: Sequence[Arm]) -> tuple[str, ...]:
+    """The reference's profile on the other workloads."""
+    return tuple(arm.name for arm in arms[1:] if arm.profile == REFERENCE_PROFILE)
+
+
+def begin(opened: Record, prepared: Prepared, results: Path) -> Event:
+    """Write the first event of a run's record; ``results`` has the runs of before, among them calibrations."""
+    job, context = prepared.job, prepared.context
+    plan = job.plan
+    return opened.append(
+        "run",
+        schema=record.SCHEMA,
+        runner_version=__version__,
+        command=sys.argv,
+        begun_in=str(Path.cwd()),
+        plan=plan.to_json(),
+        engines=context.seen,
+        data_source=prepared.data_source,
+        environments={name: environment.to_json() for name, environment in job.environments.items()},
+        commands={arm.name: job.typed(arm) for arm in plan.arms},
+        findings=prepared.findings,
+        calibration=calibration.find(results, plan, context.seen, job.kept),
+        removed_variables=context.removed,
+        kept_variables=job.kept,
+    )

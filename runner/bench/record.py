@@ -1,0 +1,212 @@
+"""A run's file: one JSON document per line, appended and flushed to disk as things happen, never rewritten."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shlex
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from runner.common.errors import InputError
+
+FILE_NAME = "record.jsonl"
+# In the folder of a search by `runner tune`: the folder of the run that measured what it found.
+CONFIRMATION = "confirmation"
+SCHEMA = 2
+Event = dict[str, Any]
+
+
+class RecordFull(Exception):
+    """An event could not be written to the record in ``folder``. What was written before is safe."""
+
+    def __init__(self, folder: Path, reason: str | None) -> None:
+        super().__init__(f"{folder / FILE_NAME}: can't be written: {reason}")
+        self.folder = folder
+
+
+class Record:
+    """An open record. Exclusive: a second runner on the same folder is refused."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    @staticmethod
+    def create(folder: Path) -> Record:
+        """Make ``folder`` and an empty record in it. Raises InputError if there is one already, or no permission.
+
+        A record without a whole line is that of a run that was killed before it began, and is begun anew.
+        """
+        path = folder / FILE_NAME
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise InputError(
+                f"{folder}: results can't be written there: {error.strerror}; give another folder with --output"
+            ) from None
+        record = Record(path, _locked(descriptor, path))
+        if is_begun(folder):
+            os.close(descriptor)
+            go_on = f"continue it with --resume {shlex.quote(str(folder))}"
+            raise InputError(f"{path}: holds a run already; {go_on}, or give another folder")
+        os.ftruncate(descriptor, 0)
+        _flush_names(folder)
+        return record
+
+    @staticmethod
+    def reopen(folder: Path) -> Record:
+        """Open the record of an earlier run for appending, without the half line that a kill may have left."""
+        path = folder / FILE_NAME
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        except OSError as error:
+            raise InputError(f"--resume {folder}: {path.name} can't be opened: {error.strerror}") from None
+        record = Record(path, _locked(descriptor, path))
+        content = path.read_bytes()
+        os.ftruncate(descriptor, content.rfind(b"\n") + 1)
+        return record
+
+    def append(self, event: str, **fields: Any) -> Event:
+        """Write one line with the time (seconds since 1970) and have it on disk before returning.
+
+        Raises RecordFull, with the file as it was before, if it can't be written.
+        """
+        document = {"event": event, "time": round(time.time(), 3), **fields}
+        line = (json.dumps(document) + "\n").encode()
+        size = os.fstat(self._descriptor).st_size
+        try:
+            written = 0
+            while written < len(line):
+                written += os.write(self._descriptor, line[written:])
+            os.fsync(self._descriptor)
+        except OSError as error:
+            os.ftruncate(self._descriptor, size)
+            raise RecordFull(self.path.parent, error.strerror) from None
+        return document
+
+    def __enter__(self) -> Record:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        os.close(self._descriptor)
+
+
+def _locked(descriptor: int, path: Path) -> int:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise InputError(f"{path}: another runner is writing to it; wait for it, or give another folder") from None
+    except OSError as error:  # some network file systems are mounted without locks
+        os.close(descriptor)
+        why = f"can't be locked against a second runner: {error.strerror}"
+        raise InputError(f"{path}: {why}; give a folder on another file system") from None
+    return descriptor
+
+
+def _flush_names(folder: Path) -> None:
+    """Have the name of a new file on disk too: flushing the file alone need not write its folder's entry."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read(folder: Path, kind: str = "run", parse: Callable[[bytes], Any] = json.loads) -> list[Event]:
+    """The events of a record in order. A last line that a kill cut short is left out.
+
+    ``kind`` is the event that it must begin with: ``run``, ``tune`` or ``submit``. ``parse`` makes an event of a line,
+    and raises ValueError for a damaged one. Raises InputError for a folder without such a record, a damaged line,
+    or a record of a later version. Events of a kind that is not known are among those returned: readers pick the kinds
+    that they know.
+    """
+    return _read(folder, kind, True, parse)
+
+
+def first(folder: Path, kind: str = "run") -> Event:
+    """The event that a record begins with. Raises InputError as ``read`` does, but looks at the first line only."""
+    return _read(folder, kind, False, json.loads)[0]
+
+
+def is_begun(folder: Path) -> bool:
+    """Whether there is a record that can be gone on with: a run that was killed at once left no whole line."""
+    try:
+        with (folder / FILE_NAME).open("rb") as file:
+            return file.readline().endswith(b"\n")
+    except OSError:
+        return False
+
+
+def is_search(folder: Path) -> bool:
+    """Whether the record in ``folder``, if there is one, is that of a search by ``runner tune``."""
+    return _begins(folder, b'{"event": "tune"')
+
+
+def is_submission(folder: Path) -> bool:
+    """Whether the record in ``folder``, if there is one, is that of ``runner submit``, with a folder for each node."""
+    return _begins(folder, b'{"event": "submit"')
+
+
+def _begins(folder: Path, words: bytes) -> bool:
+    try:
+        with (folder / FILE_NAME).open("rb") as file:
+            return file.read(len(words)) == words
+    except OSError:
+        return False
+
+
+def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], Any]) -> list[Event]:
+    path = folder / FILE_NAME
+    try:
+        with path.open("rb") as file:
+            content = file.read() if whole else file.readline()
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}; give the folder of a run") from None
+    lines = content.split(b"\n")[:-1]  # what follows the last newline is empty or cut short
+    if not lines:
+        raise InputError(f"{path}: is not the record of a run: it has no whole line; start the run again")
+    events: list[Event] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            event = parse(line)
+        except (ValueError, RecursionError):
+            event = None
+        if not isinstance(event, dict) or (events and not isinstance(event.get("event"), str)):
+            raise InputError(f"{path}:{number}: damaged line; remove it to read the rest")
+        events.append(event)
+    if events[0].get("event") == "tune" and kind == "run":
+        raise InputError(
+            f"{path}: is the record of a search by runner tune; what it found was measured in {folder / CONFIRMATION}"
+        )
+    if events[0].get("event") == "submit" and kind == "run":
+        raise InputError(f"{path}: is the record of a submission; give the folder of a node's run, beside it")
+    if events[0].get("event") != kind:
+        raise InputError(f"{path}: is not the record of a {kind} (its first line must be the event '{kind}')")
+    if not isinstance(events[0].get("schema"), int):
+        raise InputError(f"{path}: is not the record of a run (its first line has no schema)")
+    if events[0]["schema"] > SCHEMA:
+        raise InputError(
+            f"{path}: was written by a later version (schema {events[0]['schema']}, this reads up to {SCHEMA}); update"
+        )
+    return events
+
+
+@contextlib.contextmanager
+def understood(folder: Path) -> Iterator[None]:
+    """Raise InputError where the record in ``folder`` lacks what is looked for in it, or has something else there."""
+    try:
+        yield
+    except KeyError as error:
+        raise InputError(f"{folder / FILE_NAME}: an event lacks {error}; the record can't be used") from error
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, StopIteration) as error:
+        raise InputError(f"{folder / FILE_NAME}: is not understood ({error}); the record can't be used") from error

@@ -1,0 +1,226 @@
+"""What a specification needs of workloads, profiles, images and machines, refused before anything is measured.
+
+Messages name the options by which it was asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from runner.bench import batch_split, dataset, quality
+from runner.bench.dataset import DataSet
+from runner.bench.plan import Arm
+from runner.bench.specification import Specification
+from runner.common.errors import InputError
+from runner.engines.slurm import step
+from runner.profiles.profile import Profile
+from runner.worker.distributed import NCCL
+from runner.worker.gpus import CHOOSING
+from runner.worker.modes import CPU, CUDA, USUAL, Options
+from runner.worker.workloads import GENERATED, find, get
+
+# What torch.compile needs in an image to make code for CPUs (torch._inductor.config.cpp.cxx).
+COMPILER = "g++"
+# How a CPU build of torch ends its version.
+CPU_BUILD = "+cpu"
+# In the place of the data set, which a user's command brings itself.
+NO_DATA = DataSet("none", "the command's own")
+
+
+def arm_of(arm: Arm, loaded: Profile) -> Arm:
+    """The arm with its profile's own name, and on as many ranks as that says."""
+    return replace(arm, profile=loaded.name, ranks=arm.ranks or (loaded.ranks if loaded.ranks > 1 else 0))
+
+
+def require(asked: Specification) -> int:
+    """Raise InputError for what could be measured nowhere; returns the most ranks that an arm has on one node.
+
+    The arms have the ranks of their profiles (``arm_of``).
+    """
+    require_modes(asked.workloads, asked.options)
+    ranks = [arm.ranks or asked.nproc for arm in asked.arms]
+    trained = None if asked.user_command else asked.workload
+    require_shares(asked.arms, trained, asked.options, asked.nproc, asked.nodes)
+    require_exchange(asked.workloads, asked.options, min(ranks) * asked.nodes)
+    return max(ranks)
+
+
+def require_nodes(nodes: int, engine: str) -> None:
+    """Raise InputError where a training on so many nodes can't be started."""
+    if nodes == 1:
+        return
+    step.require_engine(engine)
+    step.require(nodes)
+
+
+def require_exchange(workloads: Iterable[str], how: Options, fewest: int) -> None:
+    """Raise InputError where ranks can't exchange as they are to; ``fewest`` is how many an arm has at least."""
+    if how.exchange == NCCL and how.device != CUDA:
+        raise InputError(f"--backend {NCCL}: NCCL exchanges between GPUs alone; add --device {CUDA}, or leave it out")
+    if fewest == 1 and any(map(exchanges, workloads)):
+        raise InputError("--workload all-reduce: one process has nobody to exchange with; give runner bench --nproc N")
+
+
+def require_modes(workloads: Sequence[str], how: Options) -> None:
+    """Raise InputError where ``workloads`` can't be trained like that."""
+    for name in workloads:
+        workload = get(name)
+        if how.channels_last and not workload.images:
+            raise InputError(f"--channels-last means nothing to {name}, which has no images; leave it out")
+        if how.scale != 1 and not workload.scales:
+            raise InputError(f"--scale means nothing to {name}, whose name says its sizes; leave it out")
+        if workload.stages > 1 and how.modes != USUAL.modes:
+            what = "on CPUs in fp32, not compiled and not channels-last"
+            raise InputError(f"{name} is trained {what}; leave such options out")
+        if workload.exchange and replace(how, device=CPU).modes != USUAL.modes:
+            raise InputError(f"{name} trains nothing: it is not compiled, and always in fp32; leave such options out")
+    quality.require(workloads)
+
+
+def require_shares(arms: Iterable[Arm], trained: str | None, how: Options, ranks: int, nodes: int = 1) -> None:
+    """Raise InputError where an arm is on several ranks that can't share the batches of what it trains.
+
+    ``trained`` is the workload of arms that have none of their own, None for a command of the user's; ``ranks`` is how
+    many there are on each of ``nodes`` where an arm does not say it.
+    """
+    for arm in arms:
+        if nodes > 1 and arm.ranks > 1:
+            own = f"profile '{arm.profile}' has {arm.ranks} ranks of its own"
+            raise InputError(f"{own}, on one node; leave --nodes out")
+        if trained is not None:
+            given = f"--nproc {ranks}" if nodes == 1 else f"--nodes {nodes} --nproc {ranks}"
+            what = f"profile '{arm.profile}', ranks: {arm.ranks}" if arm.ranks else given
+            require_batch(arm.workload or trained, how, *((arm.ranks, 1) if arm.ranks else (ranks, nodes)), what)
+        elif arm.ranks > 1:
+            raise InputError(
+                f"profile '{arm.profile}' has {arm.ranks} ranks, which a command of your own has to start by itself; "
+                "leave one of them out"
+            )
+
+
+def require_batch(name: str, how: Options, ranks: int, nodes: int, what: str) -> None:
+    """Raise InputError where ``ranks`` on each of ``nodes`` can't share the batches of the workload ``name``.
+
+    ``what`` asks for them.
+    """
+    if found := batch_split.unshared(name, how, ranks, nodes):
+        raise InputError(f"{what}: {'; '.join(found)}")
+
+
+def exchanges(name: str) -> bool:
+    """Whether a workload is nothing but what ranks exchange; a user's own, in a file, is not."""
+    found = find(name)
+    return found is not None and found.exchange
+
+
+def tools(how: Options) -> list[str]:
+    """The commands that an image must have."""
+    return [COMPILER] if how.compile else []
+
+
+def choosing(how: Options) -> tuple[str, ...]:
+    """What training on a GPU keeps of the caller's: a batch system says so which GPU it may use."""
+    return CHOOSING if how.device == CUDA else ()
+
+
+def on_gpus(how: Options, own: bool) -> bool | None:
+    """Whether GPUs are trained on; None where a command of the user's ``own`` may do so if it finds some."""
+    return True if how.device == CUDA else None if own else False
+
+
+def require_in(seen: Mapping[str, Mapping[str, Any]], workloads: Sequence[str], how: Options) -> None:
+    """Raise InputError where an image, as it was ``seen`` under each engine, lacks what the training needs."""
+    for engine, about in seen.items():
+        inspection, image = about["inspection"], about["engine"]["image"]
+        if how.device == CUDA:
+            _require_gpu(inspection["accelerator"], f"{image} (engine {engine})")
+        missing = [command for command in tools(how) if inspection["commands"][command] is None]
+        if how.compile and not inspection["python_headers"]:
+            missing.append("Python's headers (Python.h)")
+        if missing:
+            raise InputError(
+                f"--compile: torch.compile needs {' and '.join(missing)}, and {image} (engine {engine}) has none; "
+                "install it there, or leave --compile out"
+            )
+        version = inspection["packages"]["torch"]
+        pinning = [name for name in workloads if get(name).pins]
+        if pinning and version.endswith(CPU_BUILD):
+            raise InputError(
+                f"{pinning[0]}: pinned memory is for an accelerator, and torch {version} in {image} has none; "
+                "leave -pin out"
+            )
+
+
+def _require_gpu(found: Mapping[str, Any], where: str) -> None:
+    """``found`` is what ``runner.worker.gpus.look`` saw there."""
+    if found["problem"] is not None:
+        raise InputError(f"--device {CUDA}: {where} can't: {found['problem']}; {found['fix']}")
+
+
+def require_two_images(arms: Sequence[Arm], seen: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise InputError where images that are to be compared are one, or for different processors.
+
+    ``seen`` has, by ``Arm.target``, what an engine said of itself and its image, and what was seen inside.
+    """
+    having = [arm for arm in arms if arm.image]
+    for arm in having[1:]:
+        reference = having[0]
+        digests = [seen[one.target]["engine"]["digest"] for one in (reference, arm)]
+        if digests[0] == digests[1]:
+            raise InputError(
+                f"{arm.image} and {reference.image} are the same image ({digests[0][:19]}…); name two that differ, "
+                "or measure one against itself: runner calibrate"
+            )
+        machines = [seen[one.target]["inspection"]["fingerprint"]["architecture"] for one in (reference, arm)]
+        if machines[0] != machines[1]:
+            raise InputError(
+                f"{arm.image} is for {machines[1]} and {reference.image} for {machines[0]}: one of them is emulated "
+                "here, and its times mean nothing; name two images for the same architecture"
+            )
+
+
+def require_gpus(seen: Mapping[str, Mapping[str, Any]], ranks: int, how: Options) -> None:
+    """Raise InputError where so many ranks have too few GPUs, as these were ``seen`` in what they run in."""
+    for place, about in seen.items():
+        usable = about["inspection"]["facts"].get("gpus", 0)
+        if how.device == CUDA and ranks > usable:
+            there, most = ("1 is", "one process") if usable == 1 else (f"{usable} are", f"{usable} ranks or fewer")
+            raise InputError(
+                f"--device {CUDA}: {ranks} ranks take a GPU each, and {there} usable ({place}); train on {most}"
+            )
+
+
+def require_room(seen: Mapping[str, Mapping[str, Any]], ranks: int) -> None:
+    """Raise InputError where the cores are too few, as they were ``seen`` under each engine."""
+    for engine, about in seen.items():
+        if found := batch_split.crowded(ranks, about["inspection"]["facts"]["physical_cores"], f"engine {engine}"):
+            raise InputError(found)
+
+
+def data(asked: Specification) -> DataSet:
+    """The data that is trained on. Where it comes from is printed on stderr.
+
+    Raises InputError where nothing takes what was given.
+    """
+    return NO_DATA if asked.user_command else data_of(asked.data, asked.workloads)
+
+
+def data_of(given: str | None, workloads: Sequence[str]) -> DataSet:
+    """The data that ``workloads`` train on; ``given`` is --data. Where it comes from is printed on stderr.
+
+    Raises InputError where none of them takes it.
+    """
+    reading = [name for name in workloads if not get(name).generated]
+    if not reading:
+        if given is not None:
+            raise InputError(
+                f"--data {given}: means nothing to {workloads[0]}, which makes its data itself; leave it out"
+            )
+        return DataSet(GENERATED, "generated from a seed")
+    found = dataset.find(given, lambda text: print(text, file=sys.stderr))
+    if len(reading) == len(workloads):
+        return found
+    return replace(found, source=f"{found.source}; the others' is generated from a seed")

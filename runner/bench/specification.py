@@ -1,0 +1,94 @@
+"""What a run is asked to measure: plain, immutable data, made once from options, that goes to JSON and back.
+
+``Plan`` (``runner.bench.plan``) is what follows from it on one machine: with the data, and the ranks of profiles, that
+are found there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from runner.bench.plan import MARGIN, Arm, UserCommand
+from runner.common.errors import InputError
+from runner.engines.base import EngineOptions
+from runner.worker.modes import USUAL, Options
+from runner.worker.workloads import DEFAULT
+
+# In the place of a workload's name: each of those that `runner bench` measures together.
+EVERY = "all"
+PRECISION = 0.04
+TIMEOUT_S = 300.0
+FULL_TIMEOUT_S = 7200.0
+# By which a document says what it is.
+SCHEMA = "envkit-specification-1"
+
+
+@dataclass(frozen=True)
+class Specification:
+    """Times are in seconds; ``precision``, ``margin`` and the rest that ``Plan`` has too mean the same there."""
+
+    title: str  # a part of the name of the record's folder
+    arms: tuple[Arm, ...]  # the first is the reference
+    budget_s: float
+    workload: str = DEFAULT  # a workload's name, EVERY, or a name for the user's command
+    user_command: UserCommand | None = None
+    options: Options = USUAL
+    engine_options: EngineOptions = field(default_factory=EngineOptions)
+    nproc: int = 1  # processes that train together on each node
+    nodes: int = 1
+    data: str | None = None  # a folder, or what stands for one; None: what is found
+    warmup_steps: int = 0  # 0: by the machine's pace
+    steps: int = 0  # 0: by the machine's pace
+    epochs: int = 0  # above 0: full trainings of so many
+    open_ended: bool = True  # whether nobody gave the budget
+    blocks: int = 0
+    precision: float = PRECISION
+    margin: float = MARGIN
+    timeout_s: float = TIMEOUT_S
+    seed: int | None = None  # None: random
+    keep_env: tuple[str, ...] = ()
+    force: bool = False
+    allow_unknown: bool = False
+
+    @property
+    def workloads(self) -> list[str]:
+        """The kit's own workloads that are trained; none where a user's command is measured."""
+        return [] if self.user_command else list(dict.fromkeys(arm.workload or self.workload for arm in self.arms))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, **asdict(self), "engine_options": self.engine_options.to_json()}
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any]) -> Specification:
+        """Raises ValueError, TypeError or KeyError for what is none."""
+        values = {name: value for name, value in document.items() if name != "schema"}
+        if document.get("schema") != SCHEMA:
+            raise ValueError(f"its schema is {document.get('schema')!r}, and this version reads {SCHEMA}")
+        unknown = values.keys() - {one.name for one in fields(Specification)}
+        if unknown:
+            raise ValueError(f"unknown key {sorted(unknown)[0]!r}")
+        command = values["user_command"]
+        return Specification(
+            **{
+                **values,
+                "arms": tuple(Arm(**arm) for arm in values["arms"]),
+                "user_command": command and UserCommand(**{**command, "argv": tuple(command["argv"])}),
+                "options": Options(**values["options"]),
+                "engine_options": EngineOptions(**values["engine_options"]),
+                "keep_env": tuple(values["keep_env"]),
+            }
+        )
+
+    @staticmethod
+    def read(path: Path) -> Specification:
+        """The one in a file. Raises InputError."""
+        try:
+            return Specification.from_json(json.loads(path.read_bytes()))
+        except OSError as error:
+            raise InputError(f"{path}: can't be read: {error.strerror}; write one with --dry-run") from None
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise InputError(f"{path}: is no specification of a run: {error}; write one with --dry-run") from None

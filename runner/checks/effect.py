@@ -1,0 +1,159 @@
+"""Was a profile in effect? Compare what it expects with what a worker observed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runner.profiles import catalogue
+from runner.profiles.catalogue import Variable
+from runner.profiles.environment import Environment
+from runner.profiles.values import number_or_boolean
+from runner.worker.complaints import COMPLAINT
+from runner.worker.performance_variables import is_performance_variable
+from runner.worker.readings import NOT_VERIFIED
+
+# OpenMP runtimes by what the evidence calls them, and the libraries that read variables only where they are the one
+# that runs.
+RUNTIMES = {"gnu": "gnu-openmp", "intel": "intel-openmp", "llvm": "llvm-openmp"}
+# A runtime may spell a text in its own way; what is seen here has the worker's words, which are the variable's.
+OWN_WORDS = {"openmp.wait_policy"}
+# What is shown of a program that left no evidence of its own.
+NOT_SEEN = "not seen"
+ONE_RUNS = {*RUNTIMES.values(), "jemalloc", "tcmalloc", "mimalloc"}
+# Allocators under which nothing reads what is for glibc's own.
+OTHER_ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc")
+# Its version is not known to whoever sets its variables, but it lists all settings that it has.
+LISTS_ALL = "mimalloc"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was expected, and what was seen in its place.
+
+    It is not ``verified`` where the worker says that it can't tell, and ``seen`` is then why. That is no proof that it
+    was otherwise, so it ``holds`` all the same; reports say of it that it was not verified.
+    """
+
+    key: str
+    expected: Any
+    seen: Any
+    verified: bool = True
+
+    @property
+    def holds(self) -> bool:
+        return not self.verified or _same(self.expected, self.seen)
+
+
+def _same(expected: Any, seen: Any) -> bool:
+    """Equal, whereby runtimes' texts may differ in case (``CLOSE``), but 1 is not True."""
+    if isinstance(expected, str) and isinstance(seen, str):
+        return expected.lower() == seen.lower()
+    return type(expected) is type(seen) and bool(expected == seen)
+
+
+def check(
+    environment: Environment, evidence: Mapping[str, Any], kept: Mapping[str, str], printed: str = ""
+) -> list[Check]:
+    """Everything that must hold, in the order to read it: preloads, the profile's `expect`, then the variables.
+
+    Of the variables that can change the outcome, the worker must have been given the profile's and those that the
+    user chose to keep (``kept``), and no other. What the profile sets must be read by a library that runs, have the
+    value that it was given, and be refused by no library in what the worker ``printed`` to stderr. Of all this only
+    what does not hold is listed.
+    """
+    preloaded = evidence["variables"].get("preloaded", {})
+    checks = [
+        Check(f"preload.{library}", "mapped", preloaded.get(path, "not asked for"))
+        for library, path in environment.preload.items()
+    ]
+    # a user's own command that left no evidence was seen from outside only
+    missing = NOT_SEEN if "unseen" in evidence else None
+    checks += [_expectation(key, expected, evidence, missing) for key, expected in environment.expect.items()]
+    wanted = {name: value for name, value in {**kept, **environment.variables}.items() if is_performance_variable(name)}
+    given = evidence["variables"].get("sensitive", {})
+    variables = [
+        Check(f"variable {name}", wanted.get(name, "not set"), given.get(name, "not set"))
+        for name in sorted(wanted.keys() | given.keys())
+    ]
+    # others of the profile's, which the evidence hook in a user's command was asked for
+    variables += [
+        Check(f"variable {name}", environment.variables[name], "not set" if value is None else value)
+        for name, value in evidence["variables"].get("named", {}).items()
+        if name in environment.variables.keys() - wanted.keys()
+    ]
+    variables += [
+        *_implied(environment.expect, environment.variables.items() & given.items(), evidence),
+        *_complaints(printed),
+    ]
+    return checks + [variable for variable in variables if not variable.holds]
+
+
+def _expectation(key: str, expected: Any, evidence: Mapping[str, Any], missing: str | None) -> Check:
+    """What was seen of an expectation; ``missing`` where nothing was, or the worker's reason why it could not tell."""
+    seen = look_up(evidence, key)
+    if seen is not None:
+        return Check(key, expected, seen)
+    probe, _, name = key.partition(".")
+    why = ((evidence.get(probe) or {}).get(NOT_VERIFIED) or {}).get(name)
+    return Check(key, expected, missing) if why is None else Check(key, expected, why, verified=False)
+
+
+def _implied(
+    expect: Mapping[str, Any], given: Iterable[tuple[str, str]], evidence: Mapping[str, Any]
+) -> Iterator[Check]:
+    """What a profile need not expect in words: a library that reads each variable runs, and it has the value given."""
+    runs = {RUNTIMES.get(look_up(evidence, "openmp.runtime")), look_up(evidence, "malloc.allocator")}
+    for name, value in sorted(given):
+        variable = catalogue.load().get(name)
+        if variable is None:
+            continue
+        if variable.read_by.keys() <= ONE_RUNS and not runs & variable.read_by.keys():
+            running = " and ".join(sorted(one for one in runs if one)) or "nothing known"
+            yield Check(f"variable {name}", f"read by {' or '.join(variable.read_by)}", f"{running} running")
+        if _is_for_glibcs_malloc(variable, value) and look_up(evidence, "malloc.allocator") in OTHER_ALLOCATORS:
+            yield Check(
+                f"variable {name}", "read by glibc's malloc", f"{look_up(evidence, 'malloc.allocator')} running"
+            )
+        if variable.verified_by is not None:
+            for key, kind, text in catalogue.settings(variable, value):
+                at = variable.verified_by + key
+                wanted = text.lower() if at in OWN_WORDS else number_or_boolean(kind, text)
+                seen = look_up(evidence, at)
+                # where nothing is seen nothing can be said
+                if at not in expect and wanted is not None and type(seen) is type(wanted):
+                    yield Check(at, wanted, seen)
+                elif at not in expect and seen is None and _is_of_another_version(variable, evidence):
+                    yield Check(at, text, "no setting of this version")
+
+
+def _is_for_glibcs_malloc(variable: Variable, value: str) -> bool:
+    """Of its tunables only some: the others are read under any allocator."""
+    if set(variable.read_by) != {"glibc"}:
+        return False
+    return variable.name.startswith("MALLOC_") or "glibc.malloc." in value
+
+
+def _is_of_another_version(variable: Variable, evidence: Mapping[str, Any]) -> bool:
+    """Whether an allocator runs that lists all its settings, and has only in some versions what this one sets."""
+    runs = look_up(evidence, "malloc.allocator")
+    lists = runs == LISTS_ALL and bool((evidence.get("malloc") or {}).get("settings"))
+    return lists and variable.read_by.get(runs, "any") != "any"
+
+
+def _complaints(printed: str) -> Iterator[Check]:
+    for line in dict.fromkeys(match.group().strip() for match in COMPLAINT.finditer(printed)):
+        yield Check("stderr", "no complaint of a library", line)
+
+
+def look_up(evidence: Mapping[str, Any], key: str) -> Any:
+    """``openmp.settings.GOMP_SPINCOUNT`` in the nested evidence; None where there is nothing.
+
+    A setting's own name may have dots (``malloc.settings.glibc.malloc.hugetlb``).
+    """
+    probe, _, rest = key.partition(".")
+    found = evidence.get(probe) or {}
+    if rest.startswith("settings."):
+        return (found.get("settings") or {}).get(rest.removeprefix("settings."))
+    return found.get(rest)

@@ -1,0 +1,196 @@
+"""Was a profile in effect in all that a sample consists of: the processes of a user's command, or several ranks?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from runner.checks.effect import Check, check
+from runner.checks.process_scan import shorter
+from runner.profiles.environment import Environment
+from runner.worker.host import expand_cpu_list
+from runner.worker.performance_variables import PRELOAD, adds_to, is_performance_variable, is_unlisted
+
+# What only a process that computes on a GPU can show.
+ON_GPUS = ("gpu.", "nccl.")
+
+
+@dataclass(frozen=True)
+class ProcessEvidence:
+    """One process that left evidence. ``own`` are variables which the command itself set for it."""
+
+    pid: int
+    argv: tuple[str, ...]
+    evidence: Mapping[str, Any]
+    checks: tuple[Check, ...]
+    own: Mapping[str, str]
+
+    @property
+    def holds(self) -> bool:
+        return all(one.holds for one in self.checks)
+
+    def to_json(self) -> dict[str, Any]:
+        checks = [
+            {"key": one.key, "expected": one.expected, "seen": one.seen, "holds": one.holds, "verified": one.verified}
+            for one in self.checks
+        ]
+        return {
+            "pid": self.pid,
+            "argv": list(self.argv),
+            "in_effect": self.holds,
+            "checks": checks,
+            "set_by_the_command": dict(self.own),
+            "evidence": self.evidence,
+        }
+
+
+def judged(
+    document: Mapping[str, Any], environment: Environment, kept: Mapping[str, str], on_gpus: bool
+) -> ProcessEvidence:
+    """What one process of a command shows; the command may have taken away what only says where things are."""
+    evidence = document["evidence"]
+    kept = _not_taken_away(kept, evidence)
+    own = _set_by_itself(evidence, environment, kept)
+    checks = check(_asked_of(evidence, environment, own, on_gpus), evidence, {**kept, **own})
+    return ProcessEvidence(document["pid"], tuple(document["argv"]), evidence, tuple(checks), own)
+
+
+def _not_taken_away(kept: Mapping[str, str], evidence: Mapping[str, Any]) -> dict[str, str]:
+    given = evidence["variables"].get("sensitive", {})
+    return {name: value for name, value in kept.items() if is_unlisted(name) or name in given}
+
+
+def any_on_gpus(evidence: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether any of a command's processes computed on a GPU."""
+    return any(one.get("gpu") for one in evidence)
+
+
+def _asked_of(
+    evidence: Mapping[str, Any], environment: Environment, own: Mapping[str, str], on_gpus: bool
+) -> Environment:
+    """The environment as one process must show it: what starts ranks computes on no GPU itself, where ranks do.
+
+    ``own`` is what the command set for it, which may have added to what the profile preloads.
+    """
+    if PRELOAD in own and PRELOAD in environment.variables:
+        environment = replace(environment, variables={**environment.variables, PRELOAD: own[PRELOAD]})
+    if not on_gpus or evidence.get("gpu"):
+        return environment
+    asked = {key: value for key, value in environment.expect.items() if not key.startswith(ON_GPUS)}
+    return replace(environment, expect=asked)
+
+
+def _set_by_itself(evidence: Mapping[str, Any], environment: Environment, kept: Mapping[str, str]) -> dict[str, str]:
+    """What can change the outcome and comes from neither the profile nor the caller.
+
+    ``stdbuf`` and tracers add themselves to what the profile preloads: that is the command's own, too.
+    """
+    return {
+        name: value
+        for name, value in evidence["variables"].get("sensitive", {}).items()
+        if _is_own(name, value, environment, kept)
+    }
+
+
+def _is_own(name: str, value: str, environment: Environment, kept: Mapping[str, str]) -> bool:
+    if name in environment.variables:
+        return name == PRELOAD and adds_to(value, environment.variables[name])
+    return kept.get(name) != value and is_performance_variable(name)
+
+
+def set_by_the_command(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a user's own command, or its image, set for the main process of a sample as it is recorded.
+
+    There are none of a workload of the kit's. The caller's that say where things are look the same, and are left out.
+    """
+    own = _set_by_itself(sample["evidence"], environment, kept) if "other_processes" in sample else {}
+    return {name: value for name, value in own.items() if is_unlisted(name)}
+
+
+def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
+    """``effect.check`` of a sample as it is recorded; of a user's own command what fails in its other processes too.
+
+    Where the same fails in several of these, or can't be verified in them, the first is named. All of them may have
+    variables that the command set for them. Of several ranks each is checked, and whether it has CPUs, and a GPU, of
+    its own.
+    """
+    if "ranks" in sample:
+        return _check_ranks(environment, sample, kept)
+    is_own = "other_processes" in sample  # as the worker has it for every such command
+    kept = _not_taken_away(kept, sample["evidence"]) if is_own else kept
+    own = _set_by_itself(sample["evidence"], environment, kept) if is_own else {}
+    on_gpus = any_on_gpus([sample["evidence"], *(one["evidence"] for one in sample.get("other_processes", ()))])
+    asked = _asked_of(sample["evidence"], environment, own, on_gpus)
+    checks = check(asked, sample["evidence"], {**kept, **own}, sample["stderr"])
+    failures: dict[tuple[str, str], list[tuple[ProcessEvidence, Check]]] = {}
+    for document in sample.get("other_processes", ()):
+        observed = judged(document, environment, kept, on_gpus)
+        for one in observed.checks:
+            if not (one.holds and one.verified):
+                failures.setdefault((one.key, str(one.seen) if one.verified else ""), []).append((observed, one))
+    for (observed, one), *more in failures.values():
+        alike = f", and {len(more)} more" if more else ""
+        where = f"process {observed.pid}: {shorter(observed.argv)}{alike}"
+        checks.append(replace(one, key=f"{one.key} ({where})"))
+    return checks
+
+
+def checks_of(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
+    """The checks that a sample's record has; those of an earlier version, which recorded none, are made now."""
+    recorded = sample.get("checks")
+    return check_sample(environment, sample, kept) if recorded is None else [Check(**one) for one in recorded]
+
+
+def _check_ranks(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
+    """What all ranks have in common as that of the first; and, by the name of the rank, what fails in any."""
+    first, *others = sample["ranks"]
+    checks = check(environment, first["evidence"], kept, sample["stderr"])
+    found = [one for one in checks if one.holds]
+    failing = {first["rank"]: [one for one in checks if not one.holds]}
+    open_in_first = {one.key for one in checks if not one.verified}
+    for rank in others:
+        failing[rank["rank"]] = [
+            one
+            for one in check(environment, rank["evidence"], kept)
+            if not one.holds or not (one.verified or one.key in open_in_first)
+        ]
+    for rank in sample["ranks"]:
+        where = f"(rank {rank['rank']} on {rank['node']})"
+        found += [replace(one, key=f"{one.key} {where}") for one in failing[rank["rank"]]]
+    found.append(Check("CPUs of ranks", "apart", _together(sample["ranks"], "CPU", _cpus) or "apart"))
+    if any(map(_gpu, sample["ranks"])):
+        found.append(Check("GPUs of ranks", "apart", _together(sample["ranks"], "GPU", _gpu) or "apart"))
+    return found
+
+
+def _gpu(rank: Mapping[str, Any]) -> list[str]:
+    """The one that it trained on, if any."""
+    uuid = (rank["evidence"].get("gpu") or {}).get("uuid")
+    return [uuid] if uuid else []
+
+
+def _together(
+    ranks: Sequence[Mapping[str, Any]], what: str, taken_by: Callable[[Mapping[str, Any]], Sequence[int | str]]
+) -> str | None:
+    """Which two ranks of a node may run on the same CPU, or trained on the same GPU.
+
+    CPUs are those of their threads when they had trained.
+    """
+    taken: dict[tuple[str, int | str], int] = {}
+    for rank in ranks:
+        for one in taken_by(rank):
+            other = taken.setdefault((rank["node"], one), rank["rank"])
+            if other != rank["rank"]:
+                return f"ranks {other} and {rank['rank']} on {what} {one} of {rank['node']}"
+    return None
+
+
+def _cpus(rank: Mapping[str, Any]) -> list[int]:
+    """Where a rank's threads may run: a runtime may have bound them outside of the CPUs that the rank was given.
+
+    Where that could not be seen it is those.
+    """
+    masks: Mapping[str, int] = (rank["evidence"].get("threads") or {}).get("masks") or {}
+    found: set[int] = set().union(*map(expand_cpu_list, masks))
+    return sorted(found) or list(rank["cpus"])

@@ -1,0 +1,69 @@
+"""Turn the texts of the command line into values, with a message that says what would be right."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Collection
+from datetime import datetime, timedelta
+
+from runner.common.errors import InputError
+
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+_HOURS = {"h": 1, "d": 24, "w": 168}
+
+
+def duration(text: str) -> float:
+    """``60s``, ``4m``, ``1h`` or ``90`` (seconds) as seconds; must be above 0."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
+    if not match or float(match.group(1)) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a time above 0; write for example 60s, 4m or 1h")
+    return float(match.group(1)) * _UNITS[match.group(2) or "s"]
+
+
+def share(text: str) -> float:
+    """``4%`` or ``0.04`` as 0.04; must be above 0 and below 1."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text.strip())
+    value = float(match.group(1)) / (100 if match.group(2) else 1) if match else 0.0
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a share between 0 and 1; write for example 4% or 0.04")
+    return value
+
+
+def count(text: str) -> int:
+    """A whole number above 0."""
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number above 0")
+    return int(text)
+
+
+def moment(text: str) -> datetime:
+    """``2026-11-01`` as the beginning of that day, ``12h``, ``7d`` or ``4w`` as so long ago; in local time."""
+    match = re.fullmatch(r"(\d{1,5})([hdw])", text.strip())
+    try:
+        if match:
+            return datetime.now() - timedelta(hours=int(match.group(1)) * _HOURS[match.group(2)])
+        return datetime.strptime(text.strip(), "%Y-%m-%d")
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"'{text}' is no date; write for example 2026-11-01, 12h, 7d or 4w") from None
+
+
+def counts(least: int) -> Callable[[str], tuple[int, ...]]:
+    """For ``0,2,4``: different whole numbers, each ``least`` or more, in the order in which they are given."""
+
+    def parse(text: str) -> tuple[int, ...]:
+        words = text.split(",")
+        if not all(word.isdigit() and int(word) >= least for word in words):
+            wanted = f"whole numbers from {least} on; write them as 1,2,4"
+            raise argparse.ArgumentTypeError(f"'{text}' is no list of {wanted}")
+        return tuple(dict.fromkeys(map(int, words)))
+
+    return parse
+
+
+def refuse_others(given: argparse.Namespace, allowed: Collection[str], why: str) -> None:
+    """Raise InputError for an option, or a PROFILE, that was given and is not among ``allowed``; ``why`` follows it."""
+    for name, value in vars(given).items():
+        if name not in allowed and value not in (None, False, []):
+            option = "PROFILE" if name == "profile" else f"--{name.removeprefix('user_').replace('_', '-')}"
+            raise InputError(f"{option} {why}")

@@ -1,0 +1,85 @@
+"""``runner bench PROFILE...``: measure profiles against the baseline, or one profile in two images."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from runner import engines
+from runner.bench.plan import REFERENCE_PROFILE, Arm
+from runner.bench.specification import EVERY, Specification
+from runner.cli import image_options, measuring, measuring_options, rank_options
+from runner.cli.arguments import refuse_others
+from runner.common.errors import InputError
+from runner.worker.workloads import ALL
+
+# Of ``--workload all``, for each profile on each workload: eight samples of up to 12 s with their workers' starts.
+# Eight are what intervals take that four comparisons share, and with one profile 15 minutes have room for an
+# installation too (docs/workloads.md has a run on a slow machine).
+BUDGET_EACH_S = 96.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", nargs="*", help="name of a profile, or a YAML file")
+    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
+    rank_options.add_option(parser, "and measure how that scales")
+    rank_options.add_nodes_option(parser)
+    each = f"with --workload all {BUDGET_EACH_S:g}s for each profile on each, the baseline too"
+    measuring_options.add(parser, budget=f"3m; {each}; {rank_options.BUDGET}")
+    parser.add_argument("--specification", metavar="FILE", type=Path,
+                        help="measure what this file asks for, as --dry-run printed it")  # fmt: skip
+    measuring_options.add_dry_run(parser)
+    image_options.add_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    how = measuring.invocation(arguments)
+    if arguments.resume is not None:
+        measuring_options.require_resumed_alone(arguments)
+        return measuring.resume(arguments.resume, how)
+    if arguments.specification is not None:
+        why = "can't be given with --specification: the file says what is measured"
+        refuse_others(arguments, ("command", "specification", "output", "json", "dry_run"), why)
+        return measuring.run(Specification.read(arguments.specification), how)
+    return measuring.run(_asked(arguments), how)
+
+
+def _asked(arguments: argparse.Namespace) -> Specification:
+    if not arguments.profile:
+        raise InputError("bench needs a PROFILE; runner profiles lists them")
+    title = "+".join(Path(name).stem for name in arguments.profile)
+    engine, nodes = arguments.engine or "local", arguments.nodes or 1
+    against = image_options.given(arguments)
+    if against is not None:
+        rank_options.require(arguments, nodes)
+        arms = image_options.arms(arguments, against)
+        asked = measuring_options.specification(arguments, f"{title}-images", arms)
+        # each arm has an image of its own
+        asked = replace(asked, engine_options=replace(asked.engine_options, **{image_options.OPTIONS[against]: None}))
+    else:
+        arms = rank_options.arms(arguments, against_baseline(arguments.profile, engine), nodes)
+        budget_s = rank_options.budget_s(arguments, arms, nodes)
+        if arguments.workload == EVERY:
+            arms, title = on_every_workload(arms), f"{title}-all"
+            budget_s = BUDGET_EACH_S * len(arms)
+        asked = measuring_options.specification(arguments, title, arms, budget_s)
+    rank_options.require_backend(arguments.backend, rank_options.most(arguments, arms, nodes))
+    return asked
+
+
+def against_baseline(profiles: list[str], engine: str) -> list[Arm]:
+    """The baseline and each of ``profiles``, under one engine."""
+    arms = [Arm(Path(name).stem, name, engine) for name in dict.fromkeys((REFERENCE_PROFILE, *profiles))]
+    for number, arm in enumerate(arms):
+        if arm.name in {earlier.name for earlier in arms[:number]}:
+            taken = (
+                "a profile of your own can't be called" if arm.name == REFERENCE_PROFILE else "two profiles are called"
+            )
+            raise InputError(f"{arm.profile}: {taken} '{arm.name}'; rename it")
+    return arms
+
+
+def on_every_workload(arms: list[Arm]) -> list[Arm]:
+    """The same on each of ALL: the baseline on a workload is what others are compared with there."""
+    return [Arm(f"{arm.name} on {workload}", arm.profile, arm.engine, workload) for workload in ALL for arm in arms]

@@ -1,0 +1,129 @@
+"""``runner fleet PROFILE...`` measures the same on every node of a cluster, and ``runner fleet report DIR`` reports."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.bench import record
+from runner.bench.plan import MARGIN, REFERENCE_PROFILE
+from runner.cli import submission
+from runner.cli.arguments import refuse_others
+from runner.cluster.slurm.collect import NodeResult
+from runner.cluster.slurm.settings import Settings
+from runner.common import atomic
+from runner.common.errors import FAILED, MEASURED, InputError
+from runner.report import terminal
+
+# The word that stands where a profile to measure would.
+REPORT = "report"
+# What `runner fleet report` takes besides the folder.
+OF_REPORT = ("judged", "margin", "json", "html", "prometheus")
+EXIT_STATUSES = (
+    "exit status: 0 done, and no node is slow or left out; 1 a worker failed, or a node is slow, was not measured or "
+    "can't be compared; 2 bad input; 130 interrupted"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXIT_STATUSES
+    parser.add_argument("profile", metavar="PROFILE", nargs="*",
+                        help="measure these on every node, each in a Slurm job of its own, and report; or "
+                        f"'{REPORT} DIR': report on a folder with one folder per node, each with a record")  # fmt: skip
+    group = parser.add_argument_group("report")
+    group.add_argument("--profile", dest="judged", metavar="NAME",
+                       help="judge nodes by this one, where they measured several")  # fmt: skip
+    group.add_argument("--html", metavar="FILE", type=Path, help="write one page with pictures, for a browser")
+    group.add_argument("--prometheus", metavar="FILE", type=Path,
+                       help="write Prometheus' text format, as its textfile collector takes it")  # fmt: skip
+    submission.add_arguments(
+        parser,
+        nodelist="measure these, as node1,node2 or node[1-2] (default: all of the partition that are in service)",
+        together="on each node alone",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.profile[:1] == [REPORT]:
+        return _report(arguments)
+
+    compared = [name for name in arguments.profile if name != REFERENCE_PROFILE]
+    if len(compared) > 1 and arguments.judged is None:
+        raise InputError(f"fleet judges nodes by one profile: choose among {', '.join(compared)} with --profile")
+    measured = [Path(name).stem for name in compared] or [REFERENCE_PROFILE]
+    if arguments.profile and arguments.judged not in (None, *measured):
+        raise InputError(f"--profile {arguments.judged}: it is not measured; choose among {', '.join(measured)}")
+    for written in filter(None, (arguments.html, arguments.prometheus)):
+        if written.parent != arguments.output:  # which is made
+            atomic.require(written)
+
+    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any]) -> int:
+        try:
+            return _show(folder, arguments, settings.nodelist, settings.specification.margin, {"submission": document})
+        except InputError as error:
+            if arguments.json:
+                print(json.dumps({"submission": document}))
+            print(f"runner: no report: {error}", file=sys.stderr)
+            return FAILED
+
+    return submission.run(arguments, show, with_resume=("judged", "html", "prometheus"))
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    folders = arguments.profile[1:]
+    if len(folders) != 1:
+        raise InputError(f"fleet {REPORT} takes one folder; give: runner fleet {REPORT} DIR")
+    why = "means nothing to a report, which measures nothing; leave it out"
+    refuse_others(arguments, ("command", "profile", *OF_REPORT), why)
+    place = Path(folders[0])
+    return _show(place, arguments, *_submitted(place), {})
+
+
+def _submitted(place: Path) -> tuple[Sequence[str], float]:
+    """The nodes of the submission that the folder is of, and the smallest difference that matters to it.
+
+    No nodes where it is of none, but has records from elsewhere.
+    """
+    if not record.is_submission(place):
+        return (), MARGIN
+    first = record.first(place, "submit")
+    with record.understood(place):
+        settings = first["settings"]
+        if "specification" in settings:
+            return settings["nodelist"], settings["specification"]["margin"]
+        words = [word.partition("=")[2] for word in settings["bench"] if word.startswith("--margin=")]  # before 2026-12
+        return settings["nodelist"], float(words[-1]) if words else MARGIN
+
+
+def _show(
+    folder: Path, arguments: argparse.Namespace, nodelist: Sequence[str], margin: float, more: dict[str, Any]
+) -> int:
+    """Print or write the report; returns the exit status. ``more`` goes into the document for scripts."""
+    from runner.cluster.fleet import findings
+
+    fleet = findings.find(folder, arguments.judged, arguments.margin or margin, nodelist)
+    written = {}
+    if arguments.html:
+        from runner.cluster.fleet import page  # drawing takes a second to load
+
+        written[arguments.html] = page.page(fleet).encode()
+    if arguments.prometheus:
+        from runner.cluster.fleet import prometheus
+
+        written[arguments.prometheus] = prometheus.render(fleet)
+    for path, content in written.items():
+        atomic.write(path, content)
+        print(f"runner: written: {path}", file=sys.stderr)
+    if arguments.json:
+        from runner.cluster.fleet import document
+
+        print(json.dumps({**document.document(fleet), **more}, allow_nan=False))
+    elif not written or more:
+        from runner.cluster.fleet.terminal import show
+
+        show(fleet, terminal.console())
+    return FAILED if fleet.of(findings.SLOW) or fleet.left_out else MEASURED

@@ -1,0 +1,188 @@
+"""``runner matrix [PROFILE...]``: measure every profile that applies here against the baseline, and rank them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from runner import engines
+from runner.bench import requirements
+from runner.bench.context import ExecutionContext, execution_context
+from runner.bench.measure import Job
+from runner.bench.parse_sample import understood
+from runner.bench.plan import REFERENCE_PROFILE, Arm
+from runner.bench.prepare import plan_of
+from runner.bench.specification import Specification
+from runner.checks.preflight import preflight
+from runner.checks.sample_effect import check_sample
+from runner.cli import measuring, measuring_options, rank_options
+from runner.cli.measuring import Invocation
+from runner.common.errors import InputError
+from runner.common.machine_lock import machine_lock
+from runner.common.progress import Progress
+from runner.profiles import catalogue, profile
+from runner.profiles.environment import Environment
+from runner.profiles.profile import Profile
+from runner.profiles.resolve import of_rank, resolve
+from runner.report import wording
+from runner.tuning.narrow import identity, why
+
+# As much for each profile as `bench` has; the more profiles share one error rate, the more blocks an interval takes.
+BUDGET_PER_PROFILE_S = 120.0
+
+
+@dataclass
+class Choice:
+    """``environments`` has what to measure, by what the record calls it, and ``named`` each one's name or file as it
+    was given; ``left_out`` says of the others why, by their names."""
+
+    environments: dict[str, Environment] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    left_out = "what does not apply here, or fails or is not in effect when tried once, is left out, and reported"
+    named = f"names of profiles, or YAML files (default: all that are shipped); {left_out}"
+    parser.add_argument("profile", metavar="PROFILE", nargs="*", help=named)
+    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
+    measuring_options.add(parser, budget="2m for each profile, the baseline too")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    how = measuring.invocation(arguments)
+    if arguments.resume is not None:
+        measuring_options.require_resumed_alone(arguments)
+        return measuring.resume(arguments.resume, how)
+    reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")
+    asked = measuring_options.specification(arguments, "matrix", [reference])
+    rank_options.require_backend(arguments.backend, 1)
+    with machine_lock():  # for trying and measuring: nothing else is to begin between the two
+        engines.remove_leftovers()
+        return _try_and_measure(asked, arguments.profile or profile.names(), how)
+
+
+def _try_and_measure(asked: Specification, named: Sequence[str], how: Invocation) -> int:
+    """``asked`` has the reference alone; what is measured beside it is chosen from the profiles ``named``."""
+    loaded = {name: profile.load(name) for name in dict.fromkeys(named) if name != REFERENCE_PROFILE}
+    engine = asked.arms[0].engine
+    prefixes = {one.prefix[0] for one in loaded.values() if one.prefix}
+    requirements.require(asked)
+    context = execution_context(asked, [*sorted(prefixes), *requirements.tools(asked.options)])
+    requirements.require_in(context.seen, asked.workloads, asked.options)
+
+    def require_ranks(environment: Environment) -> None:
+        arm = Arm(environment.profile, environment.profile, engine, ranks=_own_ranks(environment))
+        trained = None if asked.user_command else asked.workload
+        requirements.require_shares([arm], trained, asked.options, 1)
+        requirements.require_gpus(context.seen, environment.ranks, asked.options)
+
+    inspection = context.seen[engine]["inspection"]
+    choice = choose(loaded, inspection, asked.force, asked.allow_unknown, require_ranks)
+    try_once(choice, asked, context, how)
+    for names, reason in wording.together(choice.left_out).items():
+        print(f"left out {names}: {reason}", file=sys.stderr)
+    if not choice.environments:
+        raise InputError(f"none of these profiles is left to measure: {', '.join(choice.left_out)}; name others")
+    asked = replace(asked, arms=tuple(arms_of(choice, engine)))
+    if asked.open_ended and not asked.epochs:
+        asked = replace(asked, budget_s=BUDGET_PER_PROFILE_S * len(asked.arms))
+    return measuring.run_locked(asked, how, left_out=choice.left_out)
+
+
+def arms_of(choice: Choice, engine: str) -> list[Arm]:
+    reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine)
+    own = {name: _own_ranks(environment) for name, environment in choice.environments.items()}
+    return [reference, *(Arm(name, given, engine, ranks=own[name]) for name, given in choice.named.items())]
+
+
+def _own_ranks(environment: Environment) -> int:
+    """On how many ranks an arm of it trains, as arms say it: 0 for one process."""
+    return environment.ranks if environment.ranks > 1 else 0
+
+
+def choose(
+    loaded: Mapping[str, Profile],
+    inspection: Mapping[str, Any],
+    force: bool,
+    allow_unknown: bool,
+    require: Callable[[Environment], None] = lambda environment: None,
+) -> Choice:
+    """Which of the profiles can be measured in the image that was inspected; ``loaded`` has them as they were named.
+
+    ``require`` raises InputError for one that can't train what is to be trained. Those that come to the same processes
+    here are measured once, under all their names. Raises InputError for two different profiles of one name.
+    """
+    choice = Choice()
+    alike: dict[str, list[str]] = {}
+    resolved: dict[str, Environment] = {}
+    for given, one in loaded.items():
+        if one.name in {*choice.left_out, *resolved, REFERENCE_PROFILE}:
+            raise InputError(f"{given}: another profile is called '{one.name}' too; rename it")
+        try:
+            environment = resolve(one, inspection)
+            inside = of_rank(inspection, environment.ranks)
+            catalogue.require(environment, inside, allow_unknown)
+            preflight([(environment, inside)], force)
+            require(environment)
+        except InputError as error:
+            choice.left_out[one.name] = why(one.name, error)
+            continue
+        if not environment.variables and not environment.prefix:
+            choice.left_out[one.name] = f"it sets nothing here, and so is the same as {REFERENCE_PROFILE}"
+            continue
+        resolved[one.name] = environment
+        alike.setdefault(identity(environment), []).append(one.name)
+    given_as = {one.name: given for given, one in loaded.items()}
+    for names in alike.values():
+        choice.environments[_together(names)] = resolved[names[0]]
+        choice.named[_together(names)] = given_as[names[0]]
+    return choice
+
+
+def _together(names: Sequence[str]) -> str:
+    """``physical-cores = mine`` for profiles that are measured as one."""
+    return " = ".join(names)
+
+
+def try_once(choice: Choice, asked: Specification, context: ExecutionContext, how: Invocation) -> None:
+    """Leave out each profile whose worker fails, or in which it is not in effect, when it trains for one step.
+
+    It would end the whole run, and with it what there is to say of all others. A user's command runs to its end. Where
+    the baseline fails nothing is left out: the run will end with that.
+    """
+    if not choice.environments:
+        return
+    engine = asked.arms[0].engine
+    arms = tuple(arms_of(choice, engine))
+    plan = plan_of(replace(asked, arms=arms), requirements.data(asked).location)
+    baseline = resolve(profile.load(REFERENCE_PROFILE), context.seen[engine]["inspection"])
+    environments = {REFERENCE_PROFILE: baseline, **choice.environments}
+    job = Job(plan, environments, context.engines, context.inherited, context.kept)
+    with Progress(0.0, quiet=how.json) as progress:
+        for arm in arms:
+            progress.start("trying once", arm.name, 0.0)
+            reason = _problem(job, arm)
+            if reason is None:
+                continue
+            if arm is arms[0]:
+                return
+            choice.left_out[arm.name] = reason
+            del choice.environments[arm.name], choice.named[arm.name]
+
+
+def _problem(job: Job, arm: Arm) -> str | None:
+    """Why an arm can't be measured, by its shortest worker."""
+    outcome = job.engines[arm.engine].run(job.task(arm, job.plan.first_arguments(arm)))
+    document, problem = understood(outcome, (), job.plan.options)
+    if document is None:
+        printed = outcome.stderr_tail.strip().splitlines()[-1:]
+        return ": ".join([f"its worker {problem}", *(line for line in printed if line not in str(problem))])
+    checks = check_sample(job.environments[arm.name], {**document, "stderr": outcome.stderr_tail}, job.kept)
+    missed = next((one for one in checks if not one.holds), None)
+    if missed is None:
+        return None
+    return f"it is not in effect: {missed.key}: expected {wording.shown(missed.expected)}, {wording.seen(missed.seen)}"

@@ -1,0 +1,133 @@
+"""``runner plan PROFILE``: measure the noise for a minute or two, and say how long a difference takes to find."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shlex
+import statistics
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from runner import engines
+from runner.analysis.summary import summarise
+from runner.bench import record
+from runner.bench.blocks import block_ratios, recorded_plan, timed_steps
+from runner.bench.plan import MARGIN
+from runner.cli import measuring, measuring_options
+from runner.cli.commands.bench import against_baseline
+from runner.common.errors import MEASURED, InputError
+from runner.engines.base import EngineOptions
+from runner.report import terminal
+from runner.stats.bootstrap import bootstrap
+from runner.stats.interval import ERROR_RATE
+from runner.stats.power import POWER, blocks_needed
+
+# What decides how long to measure, which plan is to find out.
+REFUSED = ("full", "epochs", "resume", "budget", "half_width")
+BLOCKS = 5
+LEAST_BLOCKS = 3
+DIFFERENCES = (0.01, 0.02, 0.05)
+# Above this share of the noise, longer samples are worth trying.
+NOTABLE_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class Need:
+    """What it takes to find a ``difference`` (a share) with the chance POWER."""
+
+    difference: float
+    blocks: int
+    minutes: int
+    command: str
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
+    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
+    blocks = f"look at the noise in so many blocks, {LEAST_BLOCKS} or more (default: {BLOCKS})"
+    measuring_options.add(parser, blocks=blocks, refused=REFUSED)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    for name in REFUSED:
+        if getattr(arguments, name):
+            raise InputError(f"plan takes no --{name.replace('_', '-')}; give --blocks to look at the noise for longer")
+    blocks = arguments.blocks or BLOCKS
+    if blocks < LEAST_BLOCKS:
+        raise InputError(f"--blocks {blocks}: the noise can't be told from fewer than {LEAST_BLOCKS} blocks")
+    arms = against_baseline([arguments.profile], arguments.engine or "local")
+    if len(arms) < 2:
+        raise InputError(
+            "plan needs another PROFILE than baseline; for baseline against itself there is: runner calibrate"
+        )
+
+    def tell(folder: Path) -> int:
+        return _tell(folder, arguments)
+
+    asked = measuring_options.specification(arguments, f"plan-{arms[1].name}", arms)
+    return measuring.run(replace(asked, blocks=blocks), measuring.invocation(arguments, resumed_by=None), tell)
+
+
+def _same_options(arguments: argparse.Namespace) -> list[str]:
+    """The options that decide what is measured, and so how much noise it has, as they were given."""
+    options = []
+    modes = ("device", "precision", "compile", "channels_last", "scale")
+    trained = ("workload", *modes, "user_command", "metric", "unit", "warmup_lines", "steps", "warmup_steps", "data")
+    names = (*trained, "timeout", "keep_env", "force", "allow_unknown")
+    for name in ("engine", *EngineOptions.names(), *names):
+        given = getattr(arguments, name)
+        if isinstance(given, bool):
+            options += [f"--{name.replace('_', '-')}"] if given else []
+            continue
+        for value in given if isinstance(given, list) else [given]:
+            option = f"--{name.removeprefix('user_').replace('_', '-')}"
+            if value is not None:  # one that begins with a dash would be taken for another option
+                options += [f"{option}={value}"] if str(value).startswith("-") else [option, str(value)]
+    return options
+
+
+def _tell(folder: Path, arguments: argparse.Namespace) -> int:
+    events = record.read(folder)
+    plan = recorded_plan(events)
+    (arm,) = plan.compared
+    ratios = block_ratios(events, plan, arm)
+    deviation = statistics.stdev(ratios)
+    seconds = summarise(events).seconds_per_block
+    noise = bootstrap(timed_steps(events, plan.reference), timed_steps(events, arm))
+    needs = []
+    for difference in DIFFERENCES:
+        blocks = blocks_needed(deviation, len(ratios), difference)
+        minutes = math.ceil(blocks * seconds / 60) + 1
+        # a margin above the difference would end the run as soon as it is known to be below that margin
+        least = min(difference, plan.margin)
+        margin = ["--margin", f"{least * 100:g}%"] if least != MARGIN else []
+        command = ["runner", "bench", arguments.profile, *_same_options(arguments), *margin, "--budget", f"{minutes}m"]
+        needs.append(Need(difference, blocks, minutes, shlex.join(command)))
+    within = noise.within_share if noise else 0.0
+    if arguments.json:
+        found = {"deviation": deviation, "blocks": len(ratios), "seconds_per_block": seconds, "within_share": within}
+        print(json.dumps({**found, "chance": POWER, "needs": [asdict(need) for need in needs], "record": str(folder)}))
+        return MEASURED
+    out = terminal.console()
+    measured = f"standard deviation, from {len(ratios)} blocks of {seconds:.0f} s"
+    terminal.item(out, "noise", f"a block's ratio varies by {deviation:.1%} ({measured})")
+    more = "let the command train for longer" if plan.own else f"try longer ones, as --steps {2 * plan.steps}"
+    longer = more if within > NOTABLE_SHARE else "longer ones would not help"
+    terminal.item(out, "", f"{within:.0%} of that comes from the steps within samples: {longer}")
+    out.print()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("to find", "blocks", "minutes"):
+        table.add_column(column, justify="right")
+    table.add_column("")
+    for need in needs:
+        table.add_row(f"{need.difference:.0%}", f"{need.blocks:,}", f"{need.minutes:,}", Text(need.command))
+    out.print(table)
+    out.print()
+    promise = f"a difference of that size is found {POWER:.0%} of the time"
+    terminal.item(out, "chance", f"{promise}, and one that is not there at most {ERROR_RATE:.0%} of the time")
+    return MEASURED

@@ -1,0 +1,52 @@
+"""``runner profiles``: what there is to choose from, and what of it is not for this machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+
+from rich.table import Table
+
+from runner.common.errors import MEASURED
+from runner.profiles import profile
+from runner.profiles.expressions import ExpressionError
+from runner.profiles.profile import Profile
+from runner.profiles.resolve import numbers, unmet
+from runner.report import terminal
+from runner.worker import gpus
+from runner.worker.host import cpu_facts
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    loaded = [profile.load(name) for name in (*profile.names(), *profile.local_names())]
+    facts = numbers({**cpu_facts(), "gpus": gpus.look()["usable"]})
+    lacking = {one.name: _lacks(one, facts) for one in loaded}
+    if arguments.json:
+        keys = ("name", "title", "preload", "numerics")
+        listed = [{**{key: getattr(one, key) for key in keys}, "does_not_apply": lacking[one.name]} for one in loaded]
+        print(json.dumps(listed))
+        return MEASURED
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("profile", "what it does", "preloads"):
+        table.add_column(column)
+    for one in loaded:
+        table.add_row(one.name, one.title, ", ".join(one.preload) or "-")
+    out = terminal.console()
+    out.print(table)
+    for why in dict.fromkeys(why for why in lacking.values() if why):
+        names = ", ".join(name for name, lacks in lacking.items() if lacks == why)
+        terminal.item(out, "note", f"does not apply here: {names}: {why}")
+    return MEASURED
+
+
+def _lacks(one: Profile, facts: Mapping[str, int]) -> str | None:
+    """Why a profile does not apply to this machine, for its own Python; None where it does."""
+    try:
+        return unmet(one, facts)
+    except ExpressionError as error:
+        return str(error)

@@ -1,0 +1,85 @@
+"""The options of ``runner bench`` that compare two images under one profile, in one interleaved run."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from runner.bench.plan import Arm
+from runner.bench.specification import EVERY
+from runner.bench.targets import IMAGE_OPTION
+from runner.common.errors import InputError
+from runner.engines import container
+from runner.engines.apptainer import SIF
+from runner.worker.workloads import WORKLOADS
+
+# Of each of these options the one that names the other image, which is compared with it.
+OPTIONS = {"against_image": "image", "against_sif": "sif"}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("two images under one PROFILE")
+    group.add_argument("--against-image", metavar="NAME",
+                       help="docker, podman: compare --image with this one, which is the reference (a speedup above 1 "
+                       "means that --image is the faster one), and say what differs between them")  # fmt: skip
+    group.add_argument("--against-sif", metavar="FILE",
+                       help="apptainer: the same of --sif, with this file as the reference")  # fmt: skip
+
+
+def given(arguments: argparse.Namespace) -> str | None:
+    """Which of the options was given, by its name here; None for neither."""
+    return next((name for name in OPTIONS if getattr(arguments, name) is not None), None)
+
+
+def arms(arguments: argparse.Namespace, against: str) -> list[Arm]:
+    """The one profile in the image that ``against`` names, which is the reference, and in the one of --image or --sif.
+
+    Raises InputError for what does not go together; whether the images are there, and are two, is seen when they are
+    looked into.
+    """
+    option, engine = f"--{against.replace('_', '-')}", arguments.engine or "local"
+    for name, kind in OPTIONS.items():
+        if getattr(arguments, name) is not None and IMAGE_OPTION.get(engine) != kind:
+            fitting = " or ".join(one for one, of in IMAGE_OPTION.items() if of == kind)
+            shown = f"--{name.replace('_', '-')}"
+            raise InputError(f"{shown} means nothing to the engine {engine}; give --engine {fitting}, or leave it out")
+    profiles = list(dict.fromkeys(arguments.profile))
+    if len(profiles) > 1:
+        raise InputError(f"{option} compares two images under one profile; choose one of: {', '.join(profiles)}")
+    if arguments.workload == EVERY:
+        raise InputError(f"--workload all means nothing with {option}; name one of: {', '.join(WORKLOADS)}")
+    kind = OPTIONS[against]
+    first, second = getattr(arguments, against), getattr(arguments, kind)
+    if kind == "sif":
+        first, second = (str(Path(one).resolve()) for one in (first, second or SIF))
+    else:
+        second = second or container.IMAGE
+    if first == second:
+        raise InputError(
+            f"{option} {first}: is the image that --{kind} names too; name two, or measure one against itself: "
+            f"runner calibrate --engine {engine} --{kind} {first}"
+        )
+    names = short_names(first, second, kind)
+    return [Arm(name, profiles[0], engine, image=image) for name, image in zip(names, (first, second), strict=True)]
+
+
+def short_names(first: str, second: str, kind: str) -> tuple[str, str]:
+    """What reports call two images: what is not the same in their names, where that says enough.
+
+    ``envkit-cpu:debian`` and ``envkit-cpu:conda`` are ``debian`` and ``conda``; so are ``envkit-cpu-debian.sif`` and
+    ``envkit-cpu-conda.sif``.
+    """
+    if kind == "sif":
+        short = [Path(one).stem.removeprefix(f"{container.IMAGE}-") for one in (first, second)]
+    else:
+        parts = [_repository_and_tag(one) for one in (first, second)]
+        short = [tag for _, tag in parts] if parts[0][0] == parts[1][0] else [first, second]
+    return (short[0], short[1]) if short[0] != short[1] else (first, second)
+
+
+def _repository_and_tag(image: str) -> tuple[str, str]:
+    """``envkit-cpu:debian`` is ("envkit-cpu", "debian"); what names no tag has ``latest``, and a digest is a name."""
+    repository, _, tag = image.rpartition(":")
+    if "@" in image or not repository or "/" in tag:  # then what follows the colon is a port
+        return image, "latest"
+    return repository, tag

@@ -1,0 +1,144 @@
+"""What all commands that measure have in common: starting or resuming a run, reporting it, and the exit status."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner import engines
+from runner.analysis.summary import summarise
+from runner.bench import measure, record
+from runner.bench.context import recorded_context
+from runner.bench.measure import Job
+from runner.bench.plan import Plan
+from runner.bench.prepare import begin, prepare
+from runner.bench.record import Event, Record
+from runner.bench.requirements import require_nodes
+from runner.bench.specification import Specification
+from runner.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
+from runner.common.folders import quoted, short
+from runner.common.machine_lock import machine_lock
+from runner.common.progress import Progress
+from runner.engines.base import PROJECT
+from runner.profiles.environment import Environment
+from runner.report import terminal
+
+RESULTS = PROJECT / "results"
+# Given the folder of a run that was completed, says what it means in the report's place; returns the exit status.
+Then = Callable[[Path], int]
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """How a run was asked for, which is no part of what it measures."""
+
+    output: Path | None = None  # the folder of its record; None: a new one in RESULTS
+    json: bool = False
+    resumed_by: str | None = "bench"  # the command that goes on with it; None: it is started again
+    dry_run: bool = False
+
+
+def invocation(arguments: argparse.Namespace, resumed_by: str | None = "bench") -> Invocation:
+    return Invocation(arguments.output, arguments.json, resumed_by, arguments.dry_run)
+
+
+def run(asked: Specification, how: Invocation, then: Then | None = None) -> int:
+    """Measure; returns the exit status."""
+    if how.dry_run:
+        print(json.dumps(asked.to_json(), indent=1))
+        return MEASURED
+    with machine_lock():
+        engines.remove_leftovers()
+        return run_locked(asked, how, then)
+
+
+def run_locked(
+    asked: Specification, how: Invocation, then: Then | None = None, left_out: Mapping[str, str] | None = None
+) -> int:
+    """``run``, for a command that holds the machine already and has removed what was left behind.
+
+    ``left_out`` are the profiles that the command chose not to measure, and why.
+    """
+    try:
+        prepared = prepare(asked)
+        with Record.create(how.output or new_folder(asked.title)) as opened:
+            events = [begin(opened, prepared, RESULTS)]
+            if left_out:
+                events.append(opened.append("left-out", profiles={**left_out}))
+            return _measure(prepared.job, opened, events, how, then)
+    except record.RecordFull as error:
+        raise _no_room(error, how) from None
+
+
+def resume(folder: Path, how: Invocation, then: Then | None = None) -> int:
+    """Go on with the run in ``folder``; returns the exit status."""
+    with machine_lock():
+        engines.remove_leftovers()
+        try:
+            return _resume(folder, how, then)
+        except record.RecordFull as error:
+            raise _no_room(error, how) from None
+
+
+def _no_room(error: record.RecordFull, how: Invocation) -> InputError:
+    if how.resumed_by is None:
+        return InputError(f"{error}; make room, then start it again")
+    return InputError(f"{error}; what was recorded is safe: make room, then {_go_on_with(how, error.folder)}")
+
+
+def _resume(folder: Path, how: Invocation, then: Then | None) -> int:
+    first = record.read(folder)[0]
+    if first["schema"] != record.SCHEMA:
+        began = "an earlier version began this run, by other rules"
+        raise InputError(f"--resume {folder}: {began}; start a new run")
+    with record.understood(folder):
+        plan = Plan.from_json(first["plan"])
+        environments = {name: Environment.from_json(document) for name, document in first["environments"].items()}
+    require_nodes(plan.nodes, plan.reference.engine)
+    context = recorded_context(folder, first, plan)
+    with Record.reopen(folder) as opened:
+        events = record.read(folder)  # again, now that nobody else can be writing
+        events.append(opened.append("resume", command=sys.argv))
+        job = Job(plan, environments, context.engines, context.inherited, context.kept)
+        return _measure(job, opened, events, how, then)
+
+
+def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, then: Then | None) -> int:
+    """Measure, record how it ended, report, and return the exit status."""
+    folder = opened.path.parent
+    try:
+        with Progress(0.0 if job.plan.epochs or job.plan.blocks else job.plan.budget_s, quiet=how.json) as progress:
+            reason = measure.measure(job, opened, events, progress)
+    except KeyboardInterrupt:
+        reason = measure.INTERRUPTED
+    except measure.TooShort:
+        opened.append("end", reason=measure.TOO_SHORT)
+        raise
+    events.append(opened.append("end", reason=reason))
+    summary = summarise(events)
+    status = FAILED if reason == measure.FAILED or summary.not_in_effect else MEASURED
+    if then is not None and reason != measure.INTERRUPTED and status == MEASURED:
+        return then(folder)
+    if how.json:
+        print(json.dumps({**summary.to_json(), "record": str(folder)}))
+    else:
+        terminal.show(summary, str(short(folder)), terminal.console())
+    if reason == measure.INTERRUPTED:
+        # a run that nothing goes on with is so short that it is begun anew
+        again = "start it again" if how.resumed_by is None else f"go on with: {_go_on_with(how, folder)}"
+        print(f"runner: interrupted; {again}", file=sys.stderr)
+        return INTERRUPTED
+    return status
+
+
+def _go_on_with(how: Invocation, folder: Path) -> str:
+    return f"runner {how.resumed_by} --resume {quoted(folder)}"
+
+
+def new_folder(title: str) -> Path:
+    return RESULTS / f"{time.strftime('%Y%m%d-%H%M%S')}-{title}"

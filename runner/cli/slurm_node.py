@@ -1,0 +1,183 @@
+"""What Slurm starts on each node, as ``python -m runner.cli.slurm_node FOLDER ID``: checks, then a run.
+
+Where all nodes train together each checks (``--check``), and the first one has the run.
+
+It becomes the runner rather than starting one: Slurm's signals then reach it as they would at a terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+from runner import cli
+from runner.bench import batch_split, record
+from runner.cli import measuring
+from runner.cli.measuring import Invocation
+from runner.cluster.slurm import node_preflight, node_status
+from runner.cluster.slurm.node_status import LOG, Outcome
+from runner.cluster.slurm.settings import TOGETHER, Settings
+from runner.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
+from runner.engines import apptainer
+from runner.worker.host import cpu_facts
+
+# Says that the time limit is near (--signal of the batch script). Slurm sends a signal to all processes of a step: this
+# one means nothing to the others, so that the worker that is being measured is left for the runner to end.
+NEARLY_OVER = signal.SIGURG
+# Asks only whether the node could take part.
+CHECK = "--check"
+NODES = "SLURM_JOB_NODELIST"
+
+
+def main() -> int:
+    folder, identity = Path(sys.argv[1]), sys.argv[2]
+    node, job = os.environ["SLURMD_NODENAME"], os.environ["SLURM_JOB_ID"]
+    nearly_over = _listen()
+    try:
+        settings = Settings.read(folder)
+        if settings.id != identity:
+            raise InputError(node_preflight.not_shared(folder))
+    except InputError as error:
+        print(f"runner: {node}: {error}", file=sys.stderr)
+        return BAD_INPUT
+    if CHECK in sys.argv:
+        return _check(settings, folder, node, job)
+    place = folder / (TOGETHER if settings.joint else node)
+    place.mkdir(exist_ok=True)
+    earlier = node_status.read(place)
+    tried = earlier is not None and earlier.job == job and earlier.status in (FAILED, BAD_INPUT)
+    if tried or node_status.is_settled(place):  # the job was requeued, for another node's sake
+        print(f"runner: {node}: nothing is left to do")
+        return MEASURED
+    state = Outcome(job, time.time(), nodes=os.environ.get(NODES, "") if settings.joint else "")
+    state.write(place)
+    with _into(place / LOG):
+        try:
+            status, problem = _measure(settings, folder, place, node, job)
+        except KeyboardInterrupt:
+            status, problem = INTERRUPTED, None
+    if status == INTERRUPTED:
+        problem = "the job's time limit was near" if nearly_over else "Slurm told the job to end"
+    replace(state, ended=time.time(), status=status, problem=problem).write(place)
+    print(f"runner: {node}: ended with exit status {status}; see {place / LOG}", flush=True)
+    return status
+
+
+def _check(settings: Settings, folder: Path, node: str, job: str) -> int:
+    """Leave word where this node can't train together with others; it is the first that then has the record."""
+    place = folder / node
+    try:
+        _require(settings, folder, node, job)
+        cores = int(cpu_facts()["physical_cores"])
+        if crowded := batch_split.crowded(settings.specification.nproc, cores, "this node"):
+            raise InputError(crowded)  # the runner looks at its own node only
+        _require_same_nodes(folder, os.environ.get(NODES, ""))
+    except InputError as error:
+        print(f"runner: {node}: {error}", file=sys.stderr)
+        place.mkdir(exist_ok=True)
+        now = time.time()
+        Outcome(job, now, now, BAD_INPUT, str(error)).write(place)
+        return BAD_INPUT
+    (place / node_status.NAME).unlink(missing_ok=True)  # of an earlier job
+    return MEASURED
+
+
+def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str) -> tuple[int, str | None]:
+    """The exit status of the run, and what was wrong with what it was given."""
+    start = settings.folder or settings.project
+    try:
+        if not settings.joint:  # all nodes were asked
+            _require(settings, folder, node, job)
+        os.chdir(start)
+    except (InputError, OSError) as error:
+        elsewhere = f"{start}: {os.strerror(error.errno or 0)} here" if isinstance(error, OSError) else ""
+        problem = f"{elsewhere}; start from a folder that all nodes share" if elsewhere else str(error)
+        print(f"runner: {problem}", file=sys.stderr)
+        return BAD_INPUT, problem
+    sys.argv = settings.command(str(folder), place.name)  # which the record keeps
+    how = Invocation(output=place)
+    try:
+        if record.is_begun(place):
+            return measuring.resume(place, how), None
+        return measuring.run(settings.specification, how), None
+    except InputError as error:
+        print(f"runner: {error}", file=sys.stderr)
+        return BAD_INPUT, str(error)
+
+
+def _require(settings: Settings, folder: Path, node: str, job: str) -> None:
+    """Raise InputError where this node must not measure: its clock or its image is another than it should be."""
+    called = node_preflight.read(folder, job)
+    problem = called.clock_problem(node) if called else None
+    if problem and not settings.specification.force:
+        raise InputError(problem)
+    if settings.sif is not None and settings.digest is not None:
+        try:
+            digest = apptainer.digest(Path(settings.sif))
+        except InputError as error:
+            why = str(error).partition(";")[0]
+            raise InputError(f"{why}; copy it here, or put it on a file system that all nodes share") from None
+        if digest != settings.digest:
+            raise InputError(
+                f"{settings.sif}: is another image here ({digest[:19]}…) than where it was submitted "
+                f"({settings.digest[:19]}…); copy that one here, or put it on a file system that all nodes share"
+            )
+
+
+def _require_same_nodes(folder: Path, here: str) -> None:
+    """Raise InputError where the run of all nodes began on others than this job, which may have been requeued, has."""
+    place = folder / TOGETHER
+    said = node_status.read(place)
+    if said is not None and said.nodes not in ("", here) and record.is_begun(place):
+        raise InputError(
+            f"this job has {here}, and the run began on {said.nodes}: times of other nodes don't go with those that it "
+            f"has; go on there with: runner submit --resume {shlex.quote(str(folder))}"
+        )
+
+
+def _listen() -> list[int]:
+    """Take signals as the runner does, from the start on; returns the list that a near time limit is noted in."""
+    told: list[int] = []
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        told.append(number)
+        os.kill(os.getpid(), signal.SIGTERM)  # which waits where a worker is just being started
+
+    signal.signal(NEARLY_OVER, pass_on)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, cli.interrupt)
+    return told
+
+
+@contextlib.contextmanager
+def _into(log: Path) -> Iterator[None]:
+    """Have all that is printed appended to ``log``, also by processes that are started."""
+    sys.stdout.flush()
+    kept = [os.dup(number) for number in (1, 2)]
+    try:
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        for number in (1, 2):
+            os.dup2(descriptor, number)
+        os.close(descriptor)
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for number, earlier in zip((1, 2), kept, strict=True):
+            os.dup2(earlier, number)
+            os.close(earlier)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

@@ -1,0 +1,229 @@
+"""From the options of ``runner submit`` to what its nodes measure, with all that can be told wrong before a job is."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import secrets
+import sys
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from runner import engines
+from runner.bench import requirements
+from runner.bench.requirements import arm_of
+from runner.bench.specification import Specification
+from runner.cli import engine_options, measuring_options, rank_options
+from runner.cli.commands.bench import against_baseline
+from runner.cluster.fleet.comparability import MIN_SAMPLES
+from runner.cluster.slurm import table
+from runner.cluster.slurm.settings import Settings
+from runner.common.errors import InputError
+from runner.common.suggestion import suggestion
+from runner.engines import apptainer
+from runner.engines.base import PROJECT
+from runner.engines.local import LocalEngine
+from runner.engines.slurm import client, step
+from runner.engines.slurm.client import Partition, Refused
+from runner.profiles import profile
+from runner.worker.workloads import GENERATED, get
+
+# Options of the engines that start workers on nodes.
+OPTIONS = {"local": LocalEngine.options, "apptainer": apptainer.ApptainerEngine.options}
+# Of a run's own options those that a batch script sets for the job by the same name.
+OF_THE_JOB = ("nodes", "nodelist", "partition", "time", "sbatch", "start_within", "dry_run", "detach")
+# sbatch's options that the batch script sets itself, or that would make another kind of job.
+SET_BY_SCRIPT = (
+    "array", "chdir", "clusters", "cpus-per-task", "dependency", "error", "exclude", "exclusive", "export", "hold",
+    "input", "job-name", "mem", "nodelist", "nodes", "no-kill", "no-requeue", "ntasks", "ntasks-per-node", "open-mode",
+    "output", "partition", "requeue", "signal", "test-only", "time", "wait", "wrap",
+)  # fmt: skip
+# A job takes longer than the budget, which counts workers only: each node looks into its image first.
+SLACK, BEGIN_AND_END_S = 1.25, 600.0
+
+
+def settings(arguments: argparse.Namespace) -> Settings:
+    """Raises InputError for what no node could measure. Slurm is asked for names of nodes only, where it must be."""
+    if not arguments.profile:
+        raise InputError(f"{arguments.command} needs a PROFILE; runner profiles lists them")
+    engine, fleet = arguments.engine or "local", arguments.command == "fleet"
+    step.require_engine(engine)
+    engines.require_options(engine_options.given(arguments), OPTIONS[engine], [engine])
+    if fleet:
+        _require_samples(arguments)
+    given = [sbatch_option(text) for text in arguments.sbatch or ()]
+    partition = arguments.partition or os.environ.get("SBATCH_PARTITION")
+    nodelist = list(dict.fromkeys(hosts(arguments.nodelist))) if arguments.nodelist else []
+    if fleet:
+        nodelist = nodelist or _all_nodes(partition)
+        nodes = len(nodelist)
+    else:
+        nodes = _of_job(arguments.nodes, nodelist)
+    joint = not fleet and nodes > 1 and arguments.nproc is not None
+    asked = _asked(arguments, engine, nodes if joint else 1)
+    sif = asked.engine_options.sif
+    return Settings(
+        id=secrets.token_hex(4),
+        specification=asked,
+        python=sys.executable,
+        project=str(PROJECT),
+        digest=apptainer.digest(Path(sif)) if sif else None,
+        nodes=nodes,
+        nodelist=tuple(nodelist),
+        partition=partition,
+        minutes=time_limit(arguments, asked),
+        options=tuple(given),
+        fleet=fleet,
+        joint=joint,
+    )
+
+
+def _asked(arguments: argparse.Namespace, engine: str, nodes: int) -> Specification:
+    """What each node measures, or all ``nodes`` together: files in it have names that mean the same on every node."""
+    profiles = [str(Path(name).absolute()) if _is_file(name) else name for name in arguments.profile]
+    title = "+".join(Path(name).stem for name in profiles)
+    arms = against_baseline(profiles, engine)
+    # the tuned profile is another one on every node
+    loaded = [arm if arm.profile == profile.TUNED else arm_of(arm, profile.load(arm.profile)) for arm in arms]
+    if arguments.nproc is not None:
+        for arm in loaded:
+            if arm.ranks:
+                raise InputError(f"profile '{arm.profile}' has {arm.ranks} ranks of its own; leave --nproc out")
+        arms = rank_options.arms(arguments, arms, nodes)
+        loaded += arms[len(loaded) :]
+    asked = measuring_options.specification(
+        arguments, title, loaded, rank_options.budget_s(arguments, arms, nodes if arguments.nproc else 1)
+    )
+    asked = replace(asked, nodes=nodes)
+    requirements.require(asked)
+    most = max(arm.ranks or asked.nproc for arm in loaded) * nodes
+    rank_options.require_backend(arguments.backend, most)
+    options = asked.engine_options
+    if engine == "apptainer":
+        options = replace(options, sif=str(Path(options.sif or apptainer.SIF).absolute()))
+    return replace(asked, arms=tuple(arms), engine_options=options, data=_data(arguments, asked))
+
+
+def _require_samples(arguments: argparse.Namespace) -> None:
+    """Raise InputError for what gives a node too few samples to be judged by."""
+    few = f"a node is judged by {MIN_SAMPLES} samples at least"
+    if arguments.full:
+        raise InputError(f"--full trains once, and {few}; leave it out")
+    if arguments.blocks is not None and arguments.blocks < MIN_SAMPLES:
+        raise InputError(f"--blocks {arguments.blocks}: {few}; give {MIN_SAMPLES} or more")
+
+
+def _of_job(nodes: int | None, named: Sequence[str]) -> int:
+    """How many nodes a job takes."""
+    if nodes is not None and nodes < len(named):
+        raise InputError(f"--nodes {nodes} is less than the {len(named)} that --nodelist names; leave --nodes out")
+    return nodes or len(named) or 1
+
+
+def _all_nodes(partition: str | None) -> list[str]:
+    """All nodes of the partition that are in service; what is said of the others is printed."""
+    return in_service([*dict.fromkeys(host for one in _chosen(partition) for host in hosts(one.hosts))])[0]
+
+
+def in_service(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Those of ``names`` that can start a job now; and of the others what Slurm says, which is printed.
+
+    Raises InputError where there are only others.
+    """
+    out = client.out_of_service(names)
+    alike = {said: [name for name in names if out.get(name) == said] for said in sorted({*out.values()})}
+    lines = [f"{table.named(those)}: Slurm says {said}" for said, those in alike.items()]
+    left = [name for name in names if name not in out]
+    if not left:
+        said = "; ".join(lines) or "there are none"
+        raise InputError(f"none of the nodes is in service ({said}); wait, or name others")
+    for line in lines:
+        print(f"runner: left out: {line}", file=sys.stderr)
+    return left, out
+
+
+def _is_file(name: str) -> bool:
+    return name.endswith((".yaml", ".yml"))
+
+
+def _data(arguments: argparse.Namespace, asked: Specification) -> str | None:
+    """Where the data are: looked for here, as nodes often reach no network and would fall back on synthetic ones.
+
+    None for a workload that makes its own, and for a user's command.
+    """
+    if asked.user_command:
+        return None
+    if arguments.dry_run and not get(asked.workload).generated:
+        return asked.data or "DATA"
+    location = requirements.data(asked).location
+    return None if location == GENERATED else location
+
+
+def time_limit(arguments: argparse.Namespace, asked: Specification) -> int | None:
+    """In minutes, as Slurm counts. None, for the partition's own, where nobody knows how long it takes."""
+    if arguments.time is not None:
+        return in_minutes(arguments.time)
+    if asked.epochs or asked.blocks or asked.user_command:
+        return None
+    return math.ceil((asked.budget_s * SLACK + BEGIN_AND_END_S) / 60)
+
+
+def in_minutes(seconds: float) -> int:
+    """As Slurm counts."""
+    return math.ceil(seconds / 60)
+
+
+def sbatch_option(text: str) -> str:
+    """``account=physics`` as it was given. Raises InputError for what the script sets itself, and for no option."""
+    name = text.partition("=")[0]
+    if not name.replace("-", "").isalnum() or name.startswith("-") or not text.isprintable():
+        wrong = "must be a long option of sbatch without its dashes, as account=physics"
+        raise InputError(f"--sbatch {text!r}: {wrong}")
+    if name in SET_BY_SCRIPT:
+        fix = f"give --{name}" if name in OF_THE_JOB else "leave it out"
+        raise InputError(f"--sbatch {text}: the batch script sets {name} itself; {fix}")
+    return text
+
+
+def require_on_cluster(wanted: Settings, names: Collection[str]) -> None:
+    """Raise InputError for a partition, or nodes of these ``names``, that the cluster does not have."""
+    chosen = _chosen(wanted.partition)
+    most = max(chosen, key=lambda one: one.nodes)
+    if wanted.nodes > most.nodes and not wanted.fleet:  # whose nodes are in jobs of their own
+        raise InputError(
+            f"--nodes {wanted.nodes}: the partition {most.name} has {most.nodes} ({most.hosts}); "
+            "ask for fewer, or name another with --partition"
+        )
+    there = {host for one in chosen for host in hosts(one.hosts)} if names else set()
+    for name in names:
+        if name not in there:
+            raise InputError(
+                f"--nodelist: the partition {most.name} has no node {name}; it has {most.hosts}; name others"
+            )
+
+
+def _chosen(named: str | None) -> list[Partition]:
+    """The partitions of that name, or the cluster's default. Raises InputError."""
+    known = {one.name: one for one in client.partitions()}
+    there = f"there are: {', '.join(known) or 'none'}"
+    if named is None:
+        default = [one for one in known.values() if one.default]
+        if not default:
+            raise InputError(f"this cluster has no default partition; name one with --partition; {there}")
+        return default
+    for name in named.split(","):
+        if name not in known:
+            raise InputError(f"--partition {name}: no such partition{suggestion(name, known)}; {there}")
+    return [known[name] for name in named.split(",")]
+
+
+def hosts(short: str) -> list[str]:
+    """The nodes of a list that may be in Slurm's short form."""
+    if "[" not in short:
+        return [name for name in short.split(",") if name]
+    try:
+        return client.hosts(short)
+    except Refused as error:
+        raise InputError(f"--nodelist {short}: {error}; write for example node1,node2 or node[1-2]") from None

@@ -1,0 +1,108 @@
+"""A command of the user's own in the place of a workload: its options. A workload file can keep them."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+
+from runner.bench.plan import UserCommand
+from runner.bench.specification import EVERY
+from runner.cli.arguments import count
+from runner.cli.workload_file import load, require_metric, words
+from runner.common.errors import InputError
+from runner.common.suggestion import suggestion
+from runner.worker.metric import SECONDS, MetricError
+from runner.worker.workloads import WORKLOADS, find
+
+SUFFIXES = (".yaml", ".yml")
+# What says how to train the kit's own workloads, and which of its data.
+NOT_WITH_IT = (
+    "full", "epochs", "steps", "warmup_steps", "data", "backend", "precision", "compile", "channels_last", "scale",
+)  # fmt: skip
+LONGEST_NAME = 60
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("a command of your own")
+    group.add_argument("--command", dest="user_command", metavar="COMMAND",
+                       help="measure this training, started in this folder, in the place of a workload")  # fmt: skip
+    group.add_argument("--metric", metavar="METRIC",
+                       help="a regular expression for lines that end a step or, with a group, hold its time or rate; "
+                       "or a path into JSON lines, as $.step_time (default: all of it is one step)")  # fmt: skip
+    group.add_argument("--unit", metavar="UNIT", help=f"of the metric's number: {', '.join(SECONDS)} (default: s)")
+    group.add_argument("--warmup-lines", metavar="N", type=count, help="leave out the metric's first N readings")
+
+
+def from_args(arguments: argparse.Namespace) -> tuple[str, UserCommand] | None:
+    """The command that the user gave, with a name for it, or None for a workload of the kit's.
+
+    Raises InputError for options that don't go together, and for what is no command, metric, unit or workload file.
+    """
+    given = {"--metric": arguments.metric, "--unit": arguments.unit, "--warmup-lines": arguments.warmup_lines}
+    if arguments.user_command is None:
+        file = _is_file(arguments.workload)
+        for option, value in given.items():
+            if value is not None:
+                where = f"is a key of {arguments.workload}" if file else "means nothing without --command"
+                raise InputError(f"{option} {where}; {'write it there' if file else 'add it, or leave this out'}")
+        if not file:
+            return None
+        found = load(Path(arguments.workload))
+    else:
+        if arguments.workload is not None:
+            raise InputError("--command and --workload both say what to measure; leave one out")
+        found = _from_options(arguments)
+    for name in NOT_WITH_IT:
+        if vars(arguments).get(name) not in (None, False):
+            option = f"--{name.replace('_', '-')}"
+            fix = "give --warmup-lines" if name == "warmup_steps" else "give the command options of its own"
+            raise InputError(f"{option} means nothing to a command of your own; leave it out, and {fix}")
+    return found
+
+
+def is_given(arguments: argparse.Namespace) -> bool:
+    """Whether it is a command of the user's own that is to be measured."""
+    return arguments.user_command is not None or _is_file(arguments.workload)
+
+
+def _is_file(workload: str | None) -> bool:
+    return workload is not None and Path(workload).suffix in SUFFIXES
+
+
+def known_workload(text: str) -> str:
+    """For argparse: the name of a workload, ``all``, or a workload file's. Raises ArgumentTypeError."""
+    if text == EVERY or find(text) is not None or _is_file(text):
+        return text
+    known = ", ".join(WORKLOADS)
+    raise argparse.ArgumentTypeError(
+        f"no workload '{text}'{suggestion(text, WORKLOADS)}; there are: {known}, and a file like mine.yaml"
+    )
+
+
+def _from_options(arguments: argparse.Namespace) -> tuple[str, UserCommand]:
+    try:
+        argv = words(arguments.user_command)
+    except ValueError as error:
+        raise InputError(f"--command {' '.join(arguments.user_command.splitlines())}: {error}") from None
+    if not argv:
+        raise InputError("--command is empty; give what starts your training, as 'python train.py'")
+    if arguments.metric is None:
+        for option, value in (("--unit", arguments.unit), ("--warmup-lines", arguments.warmup_lines)):
+            if value is not None:
+                raise InputError(f"{option} means nothing without --metric; add it, or leave this out")
+    unit = arguments.unit
+    if unit is not None and unit not in SECONDS:
+        raise InputError(f"--unit {unit}: no such unit{suggestion(unit, SECONDS)}; there are: {', '.join(SECONDS)}")
+    if arguments.metric is not None:
+        try:
+            require_metric(arguments.metric, unit)
+        except MetricError as error:
+            raise InputError(f"--metric '{arguments.metric}' {error}") from None
+    warmup = arguments.warmup_lines or 0
+    name = shortened(shlex.join(argv))
+    return name, UserCommand(tuple(argv), str(Path.cwd().resolve()), arguments.metric, unit or "s", warmup)
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"

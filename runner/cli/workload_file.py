@@ -1,0 +1,97 @@
+"""A command of the user's own: what its words and its metric may be, and the YAML file that keeps it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from runner.bench.plan import UserCommand
+from runner.common import schema, yamlfile
+from runner.common.yamlfile import YamlFile
+from runner.worker.metric import PER_SECOND, MetricError, parse
+
+SCHEMA = Path(__file__).resolve().parent / "schemas/workload.schema.json"
+# What a shell takes as it stands (POSIX.1-2017, Shell Command Language, 2.2), and what it acts upon: variables before a
+# command, operators and a home folder, and, between double quotes too, what it replaces.
+QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+OPERATOR = re.compile(r"&&|\|\||>>|<<|[|<>;&]|(?<!\S)~(?=/|\s|$)")
+REPLACED = re.compile(r"\$(?:\w+|[({@*#?$!-])|`")
+SHELLS = ("bash", "dash", "ksh", "sh", "zsh")
+
+
+def load(path: Path) -> tuple[str, UserCommand]:
+    """The command in a workload file, and its name. Raises InputError, which names the file, the line and the key."""
+    file = yamlfile.read(path, "a workload file")
+    schema.validate(file, SCHEMA)
+    given = file.data
+    argv = _argv(file)
+    folder = (path.resolve().parent / given.get("folder", ".")).resolve()
+    if not folder.is_dir():
+        raise file.error(("folder",), f"folder: there is no folder {folder}; it is taken from where this file is")
+    metric, unit = given.get("metric"), given.get("unit")
+    if metric is not None:
+        try:
+            require_metric(metric, unit)
+        except MetricError as error:
+            raise file.error(("metric",), f"metric: '{metric}' {error}") from None
+    name = given.get("name", path.stem)
+    return name, UserCommand(argv, str(folder), metric, unit or "s", given.get("warmup_lines") or 0)
+
+
+def _argv(file: YamlFile) -> tuple[str, ...]:
+    value = file.data["command"]
+    try:
+        # of a list, numbers as they are written
+        argv = words(value) if isinstance(value, str) else [file.text("command", at) for at in range(len(value))]
+    except ValueError as error:
+        raise file.error(("command",), f"command: {error}") from None
+    if not argv or not argv[0]:
+        raise file.error(("command",), "command: is empty; say what starts the training, as command: python train.py")
+    return tuple(argv)
+
+
+def words(text: str) -> list[str]:
+    """A command's words. Raises ValueError for quotes that don't close, and for what only a shell understands."""
+    text = QUOTED.sub(_on_one_line, text.strip())
+    try:
+        argv = shlex.split(text)
+    except ValueError as error:
+        raise ValueError(f"{str(error).lower()}; close it") from None
+    bare = QUOTED.sub("''", text)
+    if "\n" in bare:
+        raise ValueError(
+            "a line break ends a command for a shell, and none reads this; use bash -c '…', or end the line with a '\\'"
+        )
+    if found := ASSIGNMENT.match(text) or OPERATOR.search(bare):
+        raise ValueError(f"'{found[0]}' is for a shell, and none reads this; use bash -c '…', or quote it")
+    starts_one = any(Path(word).name in SHELLS for word in argv)  # which is given the text to read, and does so
+    if found := REPLACED.search(bare if starts_one else QUOTED.sub(_read_by_a_shell, text)):
+        raise ValueError(f"'{found[0]}' is for a shell, and none reads this; use bash -c '…', or single quotes")
+    return argv
+
+
+def _on_one_line(quoted: re.Match[str]) -> str:
+    """Nothing in the place of a backslash that ends a line, so that the next one goes on."""
+    return "" if quoted[0] == "\\\n" else quoted[0]
+
+
+def _read_by_a_shell(quoted: re.Match[str]) -> str:
+    """What of it a shell may still replace: of a text between double quotes all that has no backslash before it."""
+    return re.sub(r"\\.", "", quoted[0], flags=re.DOTALL) if quoted[0].startswith('"') else "''"
+
+
+def require_metric(text: str, unit: str | None) -> None:
+    """Raises MetricError."""
+    if not text:
+        raise MetricError("is empty; give a regular expression, or a path as $.step_time")
+    metric = parse(text)
+    if unit is None and (other := metric.looks_like):
+        what = "a rate" if other == PER_SECOND else f"a number of {other}"
+        fix = f"give the unit {other}, or s if that is right"
+        raise MetricError(f"looks like {what}, and would be taken for seconds; {fix}")
+    if metric.is_clock and unit is not None:
+        raise MetricError(
+            "has no group that could be a number with a unit; put one around the number, or leave the unit out"
+        )

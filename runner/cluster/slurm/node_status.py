@@ -1,0 +1,60 @@
+"""How a node's part of a job went: its record, and a file beside it for refusals, of which no record tells."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from runner.bench import record
+from runner.bench.measure import ENDED, NOT_IN_EFFECT
+from runner.common import atomic
+
+NAME = "node.json"
+LOG = "log.txt"
+# More than a record's last line has, where it says how the run ended.
+TAIL_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``status`` is the exit status of ``runner bench``, None while it runs, or if it was killed. Times are in seconds
+    since 1970, by the node's clock. ``problem`` is one line. ``nodes`` are those of the job that the run began in, in
+    Slurm's short form."""
+
+    job: str
+    began: float
+    ended: float | None = None
+    status: int | None = None
+    problem: str | None = None
+    nodes: str = ""
+
+    def write(self, place: Path) -> None:
+        atomic.write(place / NAME, json.dumps(asdict(self)).encode())
+
+
+def read(place: Path) -> Outcome | None:
+    """None where the node has not begun."""
+    try:
+        return Outcome(**json.loads((place / NAME).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def ended(place: Path) -> str | None:
+    """Why that run came to its end, or None if it did not: only its last line is looked at."""
+    try:
+        with (place / record.FILE_NAME).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            *_, last, _ = file.read().split(b"\n")
+        event = json.loads(last)
+        reason = str(event["reason"]) if event["event"] == "end" else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return reason if reason in (*ENDED, NOT_IN_EFFECT) else None
+
+
+def is_settled(place: Path) -> bool:
+    """Whether going on with that run would add nothing."""
+    return ended(place) is not None

@@ -1,0 +1,152 @@
+"""The batch script: plain text, made of settings alone, so that it can be read before it is submitted."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner.bench.specification import Specification
+from runner.cluster.slurm import node_preflight
+from runner.cluster.slurm.settings import FILE_NAME, TOGETHER, Settings
+from runner.common.errors import INTERRUPTED
+
+NAME = "batch.sh"
+# So long before the time limit a node is told to end, and has recorded what it measured when Slurm ends it. Slurm looks
+# about every half minute, and tells up to a minute early.
+GRACE_S = 60
+SHORTEST_GRACE_S = 10
+
+HEAD = """\
+# Written by the runner, to measure {what}.
+# {each} runs
+#   {command}
+# and goes on with what it has there already: a job that is requeued begins where it was.
+set -u
+# Either would have srun give its task these CPUs of a node, and no others.
+unset SLURM_CPUS_PER_TASK SRUN_CPUS_PER_TASK SLURM_THREADS_PER_CORE
+folder={folder}
+python={python}
+project={project}
+id={id}
+
+# One task on each of so many nodes, with all of its CPUs. A node that fails leaves the others alone.
+on_nodes() {{
+    srun --nodes="$1" --ntasks="$1" --ntasks-per-node=1 --cpu-bind=none --export=ALL \\
+        --wait=0 --kill-on-bad-exit=0 --no-kill "${{@:2}}"
+}}
+on_each_node() {{
+    on_nodes "$SLURM_JOB_NUM_NODES" bash -c "$@"
+}}
+"""
+# A node's clock is held against this node's, before and after: the answer came in between, however long it took.
+ROLL_CALL = """
+# The roll call: each node says what time it has, and what it does not find.
+{{
+    echo "before $SLURMD_NODENAME $(date +%s.%N)"
+    on_each_node '
+        missing=nothing
+        if ! grep -qsF "$2" "$1/{settings}"; then missing=folder
+        elif [[ ! -x $3 ]]; then missing=python
+        elif [[ ! -r $4/runner/cli/slurm_node.py ]]; then missing=project
+        fi
+        echo "answer $SLURMD_NODENAME $(date +%s.%N) $missing"
+    ' roll-call "$folder" "$id" "$python" "$project"
+    echo "after $SLURMD_NODENAME $(date +%s.%N)"
+}} >"$folder/{file}-$SLURM_JOB_ID" || exit 1
+"""
+EACH = """
+on_each_node 'cd "$1" && exec "$2" -m runner.cli.slurm_node "$3" "$4"' node "$project" "$python" "$folder" "$id"
+status=$?
+"""
+# Steps that overlap have all that the job has: the runner's own has the first node, and its workers' have all of them.
+JOINT = """
+on_each_node 'cd "$1" && exec "$2" -m runner.cli.slurm_node "$3" "$4" --check' check \\
+    "$project" "$python" "$folder" "$id"
+status=$?
+
+# The runner, on the first node: it starts workers on all nodes.
+if [[ $status -eq 0 ]]; then
+    on_nodes 1 --nodelist="$SLURMD_NODENAME" --overlap \\
+        bash -c 'cd "$1" && exec "$2" -m runner.cli.slurm_node "$3" "$4"' node "$project" "$python" "$folder" "$id"
+    status=$?
+fi
+"""
+REQUEUE = """
+# A job that another one takes the place of is given some time to end, and is not requeued if it has ended by then.
+if [[ $status -eq {interrupted} ]] && scontrol show job "$SLURM_JOB_ID" | grep -q 'PreemptTime=[0-9]'; then
+    scontrol requeue "$SLURM_JOB_ID"
+fi
+exit "$status"
+"""
+
+
+def render(
+    settings: Settings, folder: Path, name: str, nodes: int, wanted: Sequence[str] = (), unwanted: Sequence[str] = ()
+) -> str:
+    """A script for ``nodes`` nodes, those of ``wanted`` among them and none of ``unwanted``; a fleet's are all wanted.
+
+    ``name`` is the job's. What each option means: https://slurm.schedmd.com/sbatch.html
+    """
+    given = [f"--{option}" for option in settings.options]
+    lines = [
+        f"--job-name={name}",
+        *(["--nodes=1"] if settings.fleet else _one_job(nodes, wanted, unwanted)),
+        "--ntasks-per-node=1",
+        "--exclusive",  # other jobs on a node would be measured too
+        "--mem=0",  # all of a node's memory
+        *([f"--time={settings.minutes}"] if settings.minutes else []),
+        *([f"--partition={settings.partition}"] if settings.partition else []),
+        "--chdir=/",
+        f"--output={str(folder).replace('%', '%%')}/slurm-%j.out",
+        "--open-mode=append",  # a job that is requeued writes to it again
+        "--requeue",
+        "--no-kill",  # the other nodes go on where one dies
+        f"--signal=URG@{grace_s(settings.minutes)}",
+        *given,
+    ]
+    place = TOGETHER if settings.joint else "NODE"
+    command = shlex.join(settings.command(str(folder), place)).replace("\n", "\n#   ")
+    each = "The first node" if settings.joint else "Each node"
+    head = HEAD.format(
+        what=_what(settings.specification), each=each, command=command, folder=shlex.quote(str(folder)),
+        python=shlex.quote(settings.python),
+        project=shlex.quote(settings.project), id=settings.id,
+    )  # fmt: skip
+    places = f"# Submitted for each of these nodes, with --nodelist: {','.join(wanted)}\n"
+    return (
+        "#!/bin/bash\n"
+        + "".join(f"#SBATCH {_quoted(line)}\n" for line in lines)
+        + (places if settings.fleet else "")
+        + head
+        + ROLL_CALL.format(settings=FILE_NAME, file=node_preflight.NAME)
+        + (JOINT if settings.joint else EACH)
+        + REQUEUE.format(interrupted=INTERRUPTED)
+    )
+
+
+def _what(asked: Specification) -> str:
+    """What is measured, for people who read the script."""
+    profiles = dict.fromkeys(arm.profile for arm in asked.arms)
+    length = f"{asked.blocks} blocks" if asked.blocks else f"for {asked.budget_s:g} s"
+    how_long = "full trainings" if asked.epochs else length
+    return " ".join(f"{', '.join(profiles)} on {asked.workload}, {how_long}".split())
+
+
+def _one_job(nodes: int, wanted: Sequence[str], unwanted: Sequence[str]) -> list[str]:
+    return [
+        f"--nodes={nodes}",
+        *([f"--nodelist={','.join(wanted)}"] if wanted else []),
+        *([f"--exclude={','.join(unwanted)}"] if unwanted else []),
+    ]
+
+
+def grace_s(minutes: int | None) -> int:
+    """How long before its time limit a job is told to end, in seconds: of a short limit a sixth."""
+    return GRACE_S if minutes is None else max(SHORTEST_GRACE_S, min(GRACE_S, minutes * 10))
+
+
+def _quoted(option: str) -> str:
+    """An option as sbatch reads it from a script: quotes around what holds blanks, as a shell would have them."""
+    name, equals, value = option.partition("=")
+    return f"{name}{equals}{shlex.quote(value)}" if equals else option

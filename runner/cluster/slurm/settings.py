@@ -1,0 +1,81 @@
+"""What a submission measures, as its nodes and a later ``--resume`` read it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.bench.specification import Specification
+from runner.common import atomic
+from runner.common.errors import InputError
+
+FILE_NAME = "submit.json"
+# What `runner bench --specification` reads: the same that FILE_NAME has, as a file of its own.
+SPECIFICATION = "specification.json"
+# In a node's place, where all train together: the name of the one run's folder.
+TOGETHER = "all-nodes"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A submission: what is measured, and the job or jobs that measure it."""
+
+    id: str  # by which a node knows that it sees the same folder
+    specification: Specification  # profiles and files in it have names that hold on every node
+    python: str
+    project: str
+    digest: str | None  # of the SIF, as it was seen when the job was submitted
+    nodes: int
+    nodelist: tuple[str, ...]
+    partition: str | None
+    minutes: int | None  # the time limit; None: the partition's own
+    options: tuple[str, ...]  # go to sbatch as they are
+    fleet: bool = False  # each node of nodelist has a job of its own, which starts when it is free; else one has all
+    joint: bool = False  # one run, on the job's first node, whose workers train on all nodes; else each has its own
+
+    @property
+    def runs(self) -> int:
+        """How many runs, each with a record of its own, it takes."""
+        return 1 if self.joint else self.nodes
+
+    @property
+    def sif(self) -> str | None:
+        return self.specification.engine_options.sif
+
+    @property
+    def folder(self) -> str | None:
+        """Where a user's command runs."""
+        command = self.specification.user_command
+        return command.folder if command else None
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "specification": self.specification.to_json()}
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any]) -> Settings:
+        """Raises ValueError, TypeError or KeyError for what is none."""
+        lists = {name: tuple(document[name]) for name in ("nodelist", "options")}
+        return Settings(**{**document, **lists, "specification": Specification.from_json(document["specification"])})
+
+    def write(self, folder: Path) -> None:
+        document = self.to_json()
+        for name, part in ((FILE_NAME, document), (SPECIFICATION, document["specification"])):
+            atomic.write(folder / name, (json.dumps(part, indent=1) + "\n").encode())
+
+    @staticmethod
+    def read(folder: Path) -> Settings:
+        """Raises InputError where the folder holds no submission."""
+        path = folder / FILE_NAME
+        try:
+            return Settings.from_json(json.loads(path.read_bytes()))
+        except OSError as error:
+            raise InputError(f"{path}: can't be read: {error.strerror}; give the folder of a submission") from None
+        except (ValueError, TypeError, KeyError) as error:
+            raise InputError(f"{path}: is not that of a submission ({error}); submit again") from None
+
+    def command(self, folder: str, place: str) -> list[str]:
+        """What measures the same as a node's run, whose record is in ``place`` of the submission's ``folder``."""
+        return ["runner", "bench", f"--specification={folder}/{SPECIFICATION}", f"--output={folder}/{place}"]

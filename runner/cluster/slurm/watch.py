@@ -1,0 +1,88 @@
+"""Look at what the nodes of a job have recorded so far, without reading anything twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner.bench import record
+from runner.cluster.slurm import node_status
+from runner.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED
+
+DONE = "measured"
+ENDED = {MEASURED: DONE, FAILED: "failed", BAD_INPUT: "refused", INTERRUPTED: "stopped"}
+
+
+@dataclass
+class Sight:
+    """What is seen of one node: its ``samples`` and their blocks, the seconds of all workers, and how it stands."""
+
+    state: str = "waiting"
+    samples: int = 0
+    blocks: set[int] = field(default_factory=set)
+    spent_s: float = 0.0
+    budget_s: float = 0.0
+    read: int = 0  # bytes of the record
+
+
+class Watch:
+    """Nodes come into sight as their folders do."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.nodes: dict[str, Sight] = {}
+
+    def look(
+        self, names: Collection[str], jobs: Collection[str], active: Collection[str] | None = None
+    ) -> dict[str, Sight]:
+        """``names`` are the nodes as far as they are known, and ``jobs`` the numbers of what they are in.
+
+        Files are opened for the ``active`` ones only, as of thousands of nodes most may wait. Without these it is all,
+        and all that have a folder.
+        """
+        for name in sorted({*names, *(self._folders() if active is None else ())}):
+            sight = self.nodes.setdefault(name, Sight())
+            if sight.state == DONE or (active is not None and name not in active):
+                continue
+            try:
+                _update(sight, self._folder / name, jobs)
+            except OSError:  # a file system of the cluster's that does not answer now
+                continue
+        return self.nodes
+
+    def _folders(self) -> set[str]:
+        try:
+            return {path.name for path in self._folder.iterdir() if (path / node_status.NAME).exists()}
+        except OSError:
+            return set()
+
+
+def _update(sight: Sight, place: Path, jobs: Collection[str]) -> None:
+    found = node_status.read(place)
+    if found is not None and (found.job in jobs or found.status == MEASURED):
+        sight.state = "measuring" if found.status is None else ENDED.get(found.status, "failed")
+    path = place / record.FILE_NAME
+    if path.exists():
+        with path.open("rb") as file:
+            file.seek(sight.read)
+            new = file.read()
+        whole = new[: new.rfind(b"\n") + 1]
+        sight.read += len(whole)
+        for line in whole.splitlines():
+            _count(sight, line)
+
+
+def _count(sight: Sight, line: bytes) -> None:
+    try:
+        event = json.loads(line)
+        sight.spent_s += event.get("worker_seconds", 0.0)
+        if event["event"] == "run":
+            plan = event["plan"]
+            sight.budget_s = 0.0 if plan["epochs"] or plan.get("blocks") else plan["budget_s"]
+        elif event["event"] == "sample":
+            sight.samples += 1
+            sight.blocks.add(event["block"])
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return  # the report says what is wrong with a record

@@ -1,0 +1,64 @@
+"""Write a file so that it is there whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from runner.common.errors import InputError
+
+
+def write(path: Path, content: bytes) -> None:
+    """Put ``content`` in the place of what ``path`` holds. Raises InputError, with the old file as it was.
+
+    A link stays one: the file that it leads to is written. What is no file, a pipe or a device, is written to.
+    """
+    try:
+        target = Path(os.path.realpath(path))
+        if target.exists() and not target.is_file():
+            target.write_bytes(content)
+        else:
+            _replace(target, content)
+    except OSError as error:
+        kept = "; what it held before is unchanged" if path.is_file() else ""
+        raise InputError(f"{path}: can't be written: {error.strerror}{kept}") from None
+
+
+def require(path: Path) -> None:
+    """Raise InputError where ``write`` would find no place: asked before time is spent on what is to be written."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        reason = errno.EISDIR
+    elif not target.parent.is_dir():
+        reason = errno.ENOENT
+    elif not os.access(target.parent, os.W_OK):
+        reason = errno.EACCES
+    else:
+        return
+    raise InputError(f"{path}: can't be written: {os.strerror(reason)}")
+
+
+def _replace(target: Path, content: bytes) -> None:
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
+    descriptor, name = tempfile.mkstemp(
+        prefix=f".{target.name}.", dir=target.parent
+    )  # one file system: renamed at once
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(descriptor, mode)
+            os.fsync(descriptor)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

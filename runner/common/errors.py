@@ -1,0 +1,12 @@
+"""How the command line ends: exit statuses, and the one error that means the user's input must change."""
+
+from __future__ import annotations
+
+MEASURED = 0
+FAILED = 1  # a worker failed or a profile was not in effect; or what a command was to find was found, as a regression
+BAD_INPUT = 2
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+
+class InputError(Exception):
+    """Bad input. The message is one line: which file and key, what is wrong, and how to fix it."""

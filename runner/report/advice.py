@@ -1,0 +1,267 @@
+"""What to do next, in sentences: per profile or image, or of several workloads for all of them together."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from runner.analysis import ranking
+from runner.analysis.noise import commonest, disturbed
+from runner.analysis.summary import Comparison, Summary
+from runner.bench.calibration import is_calibration
+from runner.bench.plan import Arm, Plan
+from runner.bench.targets import IMAGE_OPTION
+from runner.engines.container import LIMITS
+from runner.profiles import profile
+from runner.report import multi_workload
+from runner.report.parts import Row
+from runner.report.wording import learns_otherwise, other_workload
+from runner.stats.interval import ERROR_RATE, FASTER, NOT_FOUND, SLOWER, Speedup
+from runner.stats.power import blocks_needed
+from runner.worker.gpus import CHOOSING
+from runner.worker.modes import CUDA
+
+# With as large a share of blocks disturbed from outside, a result says more about the disturbance than about a profile.
+NEARLY_ALL = 0.8
+
+
+def rows(summary: Summary) -> list[Row]:
+    """Each sentence once. Of many profiles the best has one, and each with which something is wrong."""
+    return [Row("next", text) for text in dict.fromkeys(_texts(summary))]
+
+
+def _texts(summary: Summary) -> list[str]:
+    if summary.plan.across:
+        return _on_several_workloads(summary)
+    if summary.plan.compares_images:
+        return _per_image(summary)
+    return _per_profile(summary)
+
+
+def _per_profile(summary: Summary) -> list[str]:
+    texts: list[str] = []
+    arms = {arm.name: arm for arm in summary.plan.compared}
+    if chosen := _of_a_search(summary, arms):
+        return [chosen]
+    best_told = False
+    ranked = ranking.ranked(summary)
+    if ranking.many(summary):  # the noisiest of them is the likeliest to be at the top without being known to be faster
+        ranked = sorted(ranked, key=lambda one: not is_worth_it(one))
+    for one in ranked:
+        arm = arms[one.arm]
+        wrong = one.verdict == "NOT IN EFFECT" or learns_otherwise(summary, one)
+        if ranking.many(summary) and best_told and not wrong:
+            continue
+        if is_calibration(summary.plan):
+            text = _after_calibration(one)
+        elif other_workload(summary, arm):
+            text = None  # a change of the training's code, which no profile makes
+        elif learns_otherwise(summary, one):
+            text = _find_out(arm)
+        else:
+            text = too_disturbed(summary, one, arm) or _next(summary, one, arm)
+        if text:
+            texts.append(text)
+            best_told = best_told or not wrong
+    return texts
+
+
+def _of_a_search(summary: Summary, arms: Mapping[str, Arm]) -> str | None:
+    """What to do after a search whose confirmation found both profiles faster: use the one that the search wrote.
+
+    The search compared these two; a report compares both with the baseline alone.
+    """
+    if not summary.plan.more_comparisons or not all(
+        is_worth_it(one) and not learns_otherwise(summary, one) and not too_disturbed(summary, one, arms[one.arm])
+        for one in summary.comparisons
+    ):
+        return None
+    shipped, tuned = summary.plan.compared
+    which = f"{shipped.name}, unless {tuned.name} was surely faster than that too"
+    return f"use what the search wrote, which is {which}: {_exec(summary, tuned, _torchrun(summary, tuned))}"
+
+
+def is_worth_it(one: Comparison) -> bool:
+    return one.verdict == FASTER and one.speedup is not None and not one.speedup.within_margin
+
+
+def _per_image(summary: Summary) -> list[str]:
+    arms = {arm.name: arm for arm in summary.plan.compared}
+    texts = [_of_image(summary, one, arms[one.arm]) for one in summary.comparisons]
+    return [text for text in texts if text]
+
+
+def _of_image(summary: Summary, one: Comparison, arm: Arm) -> str | None:
+    reference = summary.plan.reference_of(arm)
+    there = _there(summary, arm)
+    if one.verdict == "NOT IN EFFECT":
+        return f"find out why: runner doctor {there}, and the same in {reference.image}"
+    if learns_otherwise(summary, one):
+        return f"find out why the losses in {arm.name} differ, before you use it"
+    if disturbed_text := too_disturbed(summary, one, arm):
+        return disturbed_text
+    if is_worth_it(one):
+        return f"use {arm.name}: {_exec(summary, arm)}"
+    if one.verdict == SLOWER and one.speedup is not None and not one.speedup.within_margin:
+        return f"stay with {reference.name}: {arm.name} is slower here"
+    return _next(summary, one, arm)
+
+
+def fallback(summary: Summary, folder: str) -> str:
+    """What to do where there is nothing else to say."""
+    if summary.failures:
+        on = f"runner bench --resume {shlex.quote(folder)}"
+        return f"Fix what the failed worker says of itself, then go on: {on}"
+    if summary.plan.one_run_each:
+        return "For an interval and a verdict, measure the same without --full, or add --blocks 6."
+    return "Measure a profile for long enough, with a larger --budget: runner bench PROFILE"
+
+
+def _on_several_workloads(summary: Summary) -> list[str]:
+    """What is wrong with profiles, which to use, and how long it takes to know more."""
+    arms = {arm.name: arm for arm in summary.plan.compared}
+    of_profile = {arm.profile: arm for arm in summary.plan.compared}
+    texts = []
+    for one in summary.comparisons:
+        if one.verdict == "NOT IN EFFECT":
+            texts.append(f"find out why {one.arm} was not in effect: runner doctor {_there(summary, arms[one.arm])}")
+        elif learns_otherwise(summary, one):
+            texts.append(_find_out(arms[one.arm]))
+    wrong = {arms[one.arm].profile for one in summary.comparisons if learns_otherwise(summary, one)}
+    winners = [name for names in multi_workload.winners(summary).values() for name in names]
+    best, fast = (
+        [name for name in names if name not in wrong] for names in (multi_workload.everywhere(summary), winners)
+    )
+    if best:
+        arm = of_profile[best[0]]
+        texts.append(f"use {best[0]}, which is faster on all of these: {_exec(summary, arm)}")
+    elif fast:
+        arm = of_profile[fast[0]]
+        device = f" --device {CUDA}" if gpus(summary.plan, arm.engine) else ""
+        own = f"runner bench {_there(summary, arm)}{device} --command 'python train.py'"
+        texts.append(f"measure your own training before you choose: what wins depends on it: {own}")
+    unknown = [
+        (one.arm, one.speedup, one.deviation)
+        for one in summary.comparisons
+        if one.verdict == NOT_FOUND and one.deviation and one.speedup
+    ]
+    if unknown:  # the noisiest decides
+        name, found, deviation = max(unknown, key=lambda one: _needed(summary, one[2], one[1].blocks))
+        texts.append(f"for {name}, {_longer(summary, found, deviation)}")
+    return texts
+
+
+def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
+    there, reference = _there(summary, arm), summary.plan.reference_of(arm).name
+    if comparison.speedup and comparison.speedup.within_margin:
+        return f"choose {reference} or {arm.name} for other reasons than speed"
+    if comparison.verdict == FASTER:
+        use, runs = arm.profile, arm
+        if summary.plan.ranks_of(arm) > 1 and not arm.ranks:  # they were asked for, and are not the profile's own
+            each = summary.plan.parts_of(arm)
+            name = f"{arm.profile}-{each}"
+            runs = replace(arm, profile=name)
+            use += f", copied to {name}.yaml with 'name: {name}' and 'ranks: {each}'"
+        return f"use {use}: {_exec(summary, runs, _torchrun(summary, arm))}"
+    if comparison.verdict == SLOWER:
+        return f"leave {arm.name} alone here: {reference} is faster"
+    if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:
+        return _longer(summary, comparison.speedup, comparison.deviation)
+    if comparison.verdict == "NOT IN EFFECT":
+        return f"find out why: runner doctor {there}"
+    return None
+
+
+def _torchrun(summary: Summary, arm: Arm) -> str | None:
+    """What starts an arm's ranks in one's own training, where there are several."""
+    ranks, each = summary.plan.ranks_of(arm), summary.plan.parts_of(arm)  # of these on a node
+    if ranks == 1:
+        return None
+    return f"torchrun {f'--nnodes {ranks // each} ' if ranks > each else ''}--nproc-per-node {each} train.py"
+
+
+def _named(summary: Summary, name: str) -> str:
+    """How to name the profile ``name`` in a command: a file of one's own as it was given, if that still names it."""
+    words = [word.partition("=")[2] if word.startswith("--") else word for word in summary.command]
+    given = [word for word in words if word.endswith((".yaml", ".yml")) and Path(word).stem == name]
+    if not given and name in (*profile.names(), *profile.local_names()):  # a file may be called like one of these
+        return name
+    file, here = next(iter(given), f"{name}.yaml"), str(Path.cwd())
+    begun_in = summary.begun_in or here
+    return str(Path(begun_in) / file) if from_folder(summary.plan) or begun_in != here else file
+
+
+def _there(summary: Summary, arm: Arm) -> str:
+    """The profile and where it was measured, as ``runner exec`` and ``runner doctor`` are given them."""
+    given = {**summary.plan.engine_options, **({IMAGE_OPTION[arm.engine]: arm.image} if arm.image else {})}
+    local = arm.engine == "local"
+    means = {"python"} if local else {IMAGE_OPTION[arm.engine], *LIMITS}
+    pairs = [*([] if local else [("engine", arm.engine)]), *(pair for pair in given.items() if pair[0] in means)]
+    options = [word for name, value in pairs for word in (f"--{name.replace('_', '-')}", value)]
+    return shlex.join([_named(summary, arm.profile), *options])
+
+
+def _exec(summary: Summary, arm: Arm, command: str | None = None) -> str:
+    """What runs the training that was measured, or another ``command``, under the arm's profile."""
+    plan = summary.plan
+    options = [word for name in summary.kept_variables if name not in CHOOSING for word in ("--keep-env", name)]
+    options += ["--allow-unknown"] if "--allow-unknown" in summary.command else []
+    given = "".join(f" {word}" for word in map(shlex.quote, options))
+    own = shlex.join(plan.own.argv) if plan.own else "your command"
+    there = f"{_there(summary, arm)}{given}{gpus(plan, arm.engine)}"
+    return f"{from_folder(plan)}runner exec {there} -- {command or own}"
+
+
+def from_folder(plan: Plan) -> str:
+    """What comes before a command of the user's own that starts in another folder than the current one."""
+    if plan.own is None or Path(plan.own.folder).resolve() == Path.cwd():
+        return ""
+    return f"cd {shlex.quote(plan.own.folder)} && "
+
+
+def gpus(plan: Plan, engine: str) -> str:
+    """The option by which ``runner exec`` gives a container the GPUs that were trained on."""
+    return " --gpus" if engine != "local" and plan.options.device == CUDA else ""
+
+
+def _find_out(arm: Arm) -> str:
+    return f"find out why the losses of {arm.name} differ, before you use it"
+
+
+def too_disturbed(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
+    """What to do where nearly all of its blocks were disturbed from outside, and too few others are left."""
+    marked = disturbed((summary.plan.reference_of(arm), arm), summary.marked)
+    total = len({sample.block for sample in summary.samples})
+    if not comparison.speedup or comparison.unmarked or not marked or len(marked) < NEARLY_ALL * total:
+        return None
+    return f"measure again on a quieter machine: {len(marked)} of {total} blocks were disturbed, {commonest(marked)}"
+
+
+def _after_calibration(comparison: Comparison) -> str | None:
+    if comparison.verdict in (FASTER, SLOWER):
+        chance = f"there is no such difference, but {ERROR_RATE:.0%} of such runs show one by chance"
+        return f"calibrate again: {chance}; if it stays, something else favours a side"
+    return "measure a profile: runner bench PROFILE" if comparison.speedup else None
+
+
+def _longer(summary: Summary, found: Speedup, deviation: float) -> str:
+    """What is excluded by now, and how long it takes to find a difference as small as the margin.
+
+    Where so many blocks were measured already, it is about a smaller difference.
+    """
+    margin, blocks = summary.plan.margin, found.blocks
+    excluded = max(found.high, 1 / found.low) - 1
+    while (needed := _needed(summary, deviation, blocks, margin)) <= blocks:
+        margin /= 2
+    minutes = math.ceil(needed * summary.seconds_per_block / 60) + 1
+    option = f"--blocks {needed}" if summary.plan.epochs or summary.plan.blocks else f"--budget {minutes}m"
+    option += "" if margin == summary.plan.margin else f" --margin {margin * 100:g}%"
+    sharper = f"to find a difference of {margin * 100:g}% takes about {needed:,} blocks: {option}"
+    return f"a difference of more than {excluded:.1%} is excluded; {sharper}"
+
+
+def _needed(summary: Summary, deviation: float, blocks: int, margin: float | None = None) -> int:
+    return blocks_needed(deviation, blocks, margin or summary.plan.margin, summary.plan.sharing)

@@ -1,0 +1,28 @@
+"""What was recorded, in formats that others' tools read. A new format is a module and a line in FORMATS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.bench.record import Event
+from runner.report.exports import columnar, comma, json_rows, openmetrics
+from runner.report.exports.rows import Row, results, samples
+
+
+@dataclass(frozen=True)
+class Format:
+    """``rows`` picks from a run's folder and events what ``render`` writes. ``binary`` is nothing for a terminal."""
+
+    rows: Callable[[Path, Sequence[Event]], list[Row]]
+    render: Callable[[Sequence[Row]], bytes]
+    binary: bool = False
+
+
+FORMATS = {
+    "csv": Format(samples, comma.render),
+    "json": Format(samples, json_rows.render),
+    "parquet": Format(samples, columnar.render, binary=True),
+    "openmetrics": Format(results, openmetrics.render),
+}

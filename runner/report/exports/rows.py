@@ -1,0 +1,147 @@
+"""A run as rows: one per sample, or one per arm with its result. Times are in seconds, sizes in bytes."""
+
+from __future__ import annotations
+
+import json
+import statistics as basic
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.analysis.gpu_readings import nccl_of
+from runner.analysis.noise import marks
+from runner.analysis.scaling import exchanged
+from runner.analysis.summary import summarise
+from runner.bench.plan import Plan
+from runner.bench.record import Event
+from runner.checks.sample_effect import checks_of
+from runner.profiles.environment import Environment
+
+Row = dict[str, Any]
+# What is exported of NCCL's log.
+NCCL = ("version", "ranks", "network", "transports", "channels", "rings", "trees", "algorithms", "protocols")
+
+
+def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
+    """One row per sample, in the order of the record. ``time`` is when it was recorded, in seconds since 1970.
+
+    ``disturbed`` says what disturbed the sample from outside, and is empty where nothing did
+    (``runner.analysis.noise``).
+    What was counted during the timed steps is in columns that begin with ``usage_``, whatever the worker counted. Those
+    that begin with ``gpu_``, ``nccl_`` and ``all_reduce_`` are there where something is known of that.
+    ``yardstick_s`` is the time of a fixed piece of work in the same block; ``ranks`` processes trained together, and
+    ``communication_`` says for how long, and what share of a step, one of several communicated or waited, under the
+    profiler. None is what an older record, or one process, does not have.
+    """
+    run = events[0]
+    plan = Plan.from_json(run["plan"])
+    arms = {arm.name: arm for arm in plan.arms}
+    environments = {name: Environment.from_json(document) for name, document in run["environments"].items()}
+    yardsticks = {event["block"]: event["seconds"] for event in events if event["event"] == "yardstick"}
+    rows = []
+    for event in events:
+        if event["event"] != "sample":
+            continue
+        arm = arms[event["arm"]]
+        checks = checks_of(environments[arm.name], event, run["kept_variables"])
+        communication = event.get("communication") or {}
+        rows.append(
+            {
+                "run": str(folder),
+                "time": event["time"],
+                "cpu_model": _host(run, arm.target)["cpu_model"],
+                "engine": arm.engine,
+                "arm": arm.name,
+                "profile": arm.profile,
+                "workload": plan.workload_of(arm),
+                "modes": plan.options.text(),
+                "ranks": plan.ranks_of(arm),
+                "block": event["block"],
+                "seconds": event["seconds"],
+                "mean_step_s": basic.fmean(event["step_s"]),
+                "median_step_s": basic.median(event["step_s"]),
+                "in_effect": all(one.holds for one in checks),
+                "disturbed": "; ".join(marks(event)),
+                "peak_memory_bytes": event.get("peak_memory_bytes"),
+                "padding_bytes": event.get("padding_bytes"),
+                "yardstick_s": yardsticks.get(event["block"]),
+                "communication_s": communication.get("seconds"),
+                "communication_share": communication.get("share"),
+                **_flat("usage", event["usage"]),
+                **_flat("gpu", event.get("gpu") or {}),
+                **_nccl(event),
+                **_exchanged(event, plan.ranks_of(arm)),
+            }
+        )
+    return rows
+
+
+def _nccl(event: Event) -> Row:
+    """What NCCL chose, of a sample with a log of it."""
+    log = nccl_of(event)
+    return {} if log is None else {f"nccl_{name}": log[name] for name in NCCL}
+
+
+def _exchanged(event: Event, ranks: int) -> Row:
+    """For each size of an all-reduce how long one took, and its bus bandwidth."""
+    found: Row = {}
+    for one in exchanged([event], ranks):
+        name = f"all_reduce_{one.size_bytes}"
+        found |= {f"{name}_s": one.seconds, f"{name}_bus_bytes_per_s": one.bus_bytes_per_s}
+    return found
+
+
+def results(folder: Path, events: Sequence[Event]) -> list[Row]:
+    """One row per arm that was measured. ``time`` is that of the last event.
+
+    The reference has no ``ratio``, and one process no ``communication_s``.
+    """
+    summary = summarise(events)
+    compared = {one.arm: one for one in summary.comparisons}
+    scaling = {one.arm: one for one in summary.scaling}
+    arms = {arm.name: arm for arm in summary.plan.arms}
+    rows = []
+    for measured in summary.measured:
+        arm, comparison = arms[measured.arm], compared.get(measured.arm)
+        found = comparison.speedup if comparison else None
+        ranked = scaling.get(measured.arm)
+        rows.append(
+            {
+                "run": str(folder),
+                "time": events[-1]["time"],
+                "cpu_model": _host(events[0], arm.target)["cpu_model"],
+                "engine": arm.engine,
+                "arm": arm.name,
+                "profile": arm.profile,
+                "reference": summary.plan.reference_of(arm).name,
+                "workload": summary.plan.workload_of(arm),
+                "modes": summary.plan.options.text(),
+                "ranks": summary.plan.ranks_of(arm),
+                "samples": measured.samples,
+                "step_s": measured.step_s,
+                "in_effect": measured.in_effect,
+                "ratio": found.ratio if found else None,
+                "low": found.low if found else None,
+                "high": found.high if found else None,
+                "communication_s": ranked.communication_s if ranked else None,
+                "communication_share": ranked.communication_share if ranked else None,
+            }
+        )
+    return rows
+
+
+def columns(rows: Sequence[Row]) -> list[str]:
+    """The columns of all rows, in the order in which they first come up."""
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _host(run: Event, place: str) -> Mapping[str, Any]:
+    fingerprint: Mapping[str, Any] = run["engines"][place]["inspection"]["fingerprint"]
+    return fingerprint
+
+
+def _flat(name: str, value: Any) -> Row:
+    """Nested counters as columns, ``usage_disk_bytes`` for ``disk: {bytes: …}``; a list is kept as its JSON text."""
+    if isinstance(value, dict):
+        return {key: inner for part, one in value.items() for key, inner in _flat(f"{name}_{part}", one).items()}
+    return {name: json.dumps(value) if isinstance(value, list) else value}

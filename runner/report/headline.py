@@ -1,0 +1,195 @@
+"""The first line of every report: what was found, in plain English.
+
+``25% faster`` always means 25% more steps in the same time, which is the speedup less 1. ``25% slower`` means 25% more
+time for each step, which is 1 / speedup less 1. Both agree with the speedups that tables and other sentences have.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from runner.analysis import ranking
+from runner.analysis.summary import Comparison, Summary
+from runner.bench.calibration import is_calibration
+from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan
+from runner.report import advice, loader_grid, tables, wording
+from runner.report.parts import Row
+from runner.report.wording import CONFIDENCE
+from runner.stats.interval import FASTER, NOT_FOUND, SLOWER
+
+WEIGHTS = {FASTER: "good", SLOWER: "bad"}
+NOTHING_MEASURED = "no result: no sample was measured"
+
+
+def headline(summary: Summary) -> Row:
+    """The verdict in a sentence or two, without a label."""
+    if loader_grid.is_grid(summary.plan):
+        return Row("", _of_grid(summary))
+    if not summary.comparisons:
+        return Row("", _of_reference(summary))
+    if len(summary.comparisons) > 1:
+        return _of_many(summary)
+    (one,) = summary.comparisons
+    found = _said(summary, one)
+    if found is None:
+        return Row("", f"{_names(summary, one)[0]}: no result{_why(summary, one)}", "bad")
+    weight = "bad" if wording.learns_otherwise(summary, one) else WEIGHTS.get(one.verdict, "plain")
+    return Row("", f"{found}{_doubts(summary, one)}", weight)
+
+
+def how_to_read(summary: Summary) -> list[Row]:
+    """What the percentages of the first line mean, where it has any."""
+    text = headline(summary).text
+    if f"% {FASTER}" not in text and f"% {SLOWER}" not in text:
+        return []
+    step = summary.plan.step_name
+    return [Row("read", f"25% faster: 25% more {step}s per second; 25% slower: 25% more time a {step}")]
+
+
+def share(part: float) -> str:
+    """``12%``, and below ten ``7.5%``."""
+    return f"{part:.1%}" if part < 0.0995 else f"{part:,.0%}"
+
+
+def change(ratio: float) -> str:
+    """A speedup as ``25% faster`` or ``25% slower``."""
+    return f"{share(ratio - 1)} faster" if ratio >= 1 else f"{share(1 / ratio - 1)} slower"
+
+
+def changed(ratio: float, low: float, high: float, than: str) -> str:
+    """A speedup and its interval in words; where its ends lie on either side of 1, each says on which."""
+    ends = [change(end) for end in ((high, low) if ratio < 1 else (low, high))]
+    if (low < 1) == (high < 1):
+        ends = [end.partition(" ")[0] for end in ends]
+    return f"{change(ratio)} than {than} ({CONFIDENCE} interval {' to '.join(ends)})"
+
+
+def _said(summary: Summary, one: Comparison) -> str | None:
+    """The result of one comparison; None where there is none."""
+    (who, other), found, single = _names(summary, one), one.speedup, one.single_ratio
+    if found is None:
+        each = "in one run each: no interval, no verdict"
+        return f"{who} was {change(single)} than {other}, {each}" if single else None
+    if found.verdict in WEIGHTS:
+        small = f", which is less than the {found.margin * 100:g}% that matter" if found.within_margin else ""
+        return f"{who} is {changed(found.ratio, found.low, found.high, other)}{small}"
+    most = f"at most {share(max(found.high, 1 / found.low) - 1)} either way"
+    interval = f"({CONFIDENCE} interval {change(found.low)} to {change(found.high)})"
+    return f"{found.verdict} between {who} and {other}: {most} {interval}"
+
+
+def _doubts(summary: Summary, one: Comparison) -> str:
+    """What speaks against a result, in the same line."""
+    if wording.learns_otherwise(summary, one):
+        return ", but its losses differ: it changes what is learnt"
+    if advice.too_disturbed(summary, one, _arm(summary, one)):
+        return ", but nearly all blocks were disturbed from outside"
+    unverified = any(measured.unverified for measured in summary.measured if measured.arm == one.arm)
+    return ", though it could not be verified that it was in effect" if unverified else ""
+
+
+def _why(summary: Summary, one: Comparison) -> str:
+    """Why a comparison has no result: who was not in effect, or whose worker failed and how."""
+    pair = (one.arm, summary.plan.reference_of(_arm(summary, one)).name)
+    for measured in summary.not_in_effect if one.verdict == "NOT IN EFFECT" else ():
+        if measured.arm in pair:
+            missed = next(check for check in measured.checks if not check.holds)
+            seen = f"expected {wording.shown(missed.expected)}, {wording.seen(missed.seen)}"
+            return f": {measured.arm} is NOT IN EFFECT ({missed.key}: {seen})"
+    if one.verdict == "failed" and summary.failures:
+        return f": the worker of {summary.failures[-1]['arm']} {summary.failures[-1]['problem']}"
+    return wording.no_result(summary, one)
+
+
+def _of_many(summary: Summary) -> Row:
+    """The best that is known to be faster, with its interval, and how many are faster, slower or neither."""
+    found = ranking.ranked(summary)
+    things = f"{len(found)} {_things(summary)}"
+    sound = [one for one in found if ranking.ratio_of(one) and not wording.learns_otherwise(summary, one)]
+    sound.sort(key=lambda one: ranking.ratio_of(one) or 0, reverse=True)
+    counted = Counter({FASTER: 0, SLOWER: 0})  # these come first
+    counted.update(_kind(summary, one) for one in found)
+    counts = ", ".join(f"{number} {kind}" for kind, number in counted.items() if number)
+    if not any(map(ranking.ratio_of, found)):
+        reasons = {_why(summary, one) for one in found}
+        return Row("", f"no result for any of {things}{reasons.pop() if len(reasons) == 1 else f': {counts}'}", "bad")
+    if summary.plan.one_run_each:
+        return Row("", f"best of {things}: {_said(summary, [*sound, *found][0])}")
+    worth = sorted((one for one in sound if one.verdict == FASTER), key=lambda one: not advice.is_worth_it(one))
+    if worth:
+        best = f"{_said(summary, worth[0])}{_doubts(summary, worth[0])}"
+        return Row("", f"best of {things}: {best}; {counts}", "good")
+    return Row("", f"none of {things} is known to be faster than {_names(summary, found[0])[1]}: {counts}")
+
+
+def _kind(summary: Summary, one: Comparison) -> str:
+    if one.speedup is None:
+        return "NOT IN EFFECT" if one.verdict == "NOT IN EFFECT" else "without a result"
+    if wording.learns_otherwise(summary, one):
+        return "with other losses"
+    known = {FASTER: FASTER, SLOWER: SLOWER, NOT_FOUND: "undecided"}
+    return known.get(one.verdict, f"equal within {one.speedup.margin * 100:g}%")
+
+
+def _things(summary: Summary) -> str:
+    """What is compared, for a number of them."""
+    if not summary.plan.across:
+        return f"{tables.header(summary)[0]}s"
+    one = len({arm.profile for arm in summary.plan.compared}) == 1
+    return "workloads" if one else "pairs of a profile and a workload"
+
+
+def _of_reference(summary: Summary) -> str:
+    """Of one profile alone: beside one process, where it was measured on several ranks."""
+    plan = summary.plan
+    for one in summary.scaling if plan.alone else ():
+        if (found := one.speedup) is not None:
+            who = _named(plan, plan.reference)
+            return f"{who} is {changed(found.ratio, found.low, found.high, '1 process of it here')}"
+    reference = plan.reference.profile if plan.across else plan.reference.name
+    return f"Only {reference} was measured: there is nothing to compare." if summary.samples else NOTHING_MEASURED
+
+
+def _of_grid(summary: Summary) -> str:
+    measured = loader_grid.cells(summary)
+    if not measured:
+        return NOTHING_MEASURED
+    best, worst = (choose(measured, key=lambda cell: cell.seconds) for choose in (min, max))
+    least = f"{best.seconds:.2f} {loader_grid.UNIT}, and the slowest takes {worst.seconds:.2f}"
+    return f"the fastest of {len(measured)} settings of the loader here: {best.named}, with {least}"
+
+
+def _arm(summary: Summary, one: Comparison) -> Arm:
+    return next(arm for arm in summary.plan.compared if arm.name == one.arm)
+
+
+def _names(summary: Summary, one: Comparison) -> tuple[str, str]:
+    """What is compared and with what, as a sentence has them; the second with where that is."""
+    plan, arm = summary.plan, _arm(summary, one)
+    reference = plan.reference_of(arm)
+    if plan.across:
+        return f"{arm.profile} on {plan.workload_of(arm)}", f"{_profile(reference.profile)} there"
+    if is_calibration(plan):
+        return f"{_named(plan, reference)} again", f"{_named(plan, reference)} here"
+    return _named(plan, arm), f"{_named(plan, reference)} here"
+
+
+def _named(plan: Plan, arm: Arm) -> str:
+    ranks = f" on {plan.ranks_of(arm)} ranks" if plan.ranks_of(arm) > 1 else ""
+    return f"{'the image ' if plan.compares_images else ''}{_profile(arm.name)}{ranks}"
+
+
+def _profile(name: str) -> str:
+    return f"the {name}" if name == REFERENCE_PROFILE else name
+
+
+def title(summary: Summary) -> str:
+    """What was compared with what."""
+    plan = summary.plan
+    if loader_grid.is_grid(plan):
+        return f"{len(plan.arms)} settings of the loader under {plan.reference.profile}"
+    names = list(dict.fromkeys(arm.profile if plan.across else arm.name for arm in plan.subjects))
+    what = ", ".join(names) if len(names) <= ranking.FEW else f"{len(names)} profiles"
+    where = f" on {len(plan.workloads)} workloads" if plan.across else ""
+    reference = plan.reference.profile if plan.across else plan.reference.name
+    return f"{what}{where}{f' against {reference}' if summary.comparisons else ''}"

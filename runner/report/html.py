@@ -1,0 +1,50 @@
+"""Lay out a report as one page that needs nothing else: no network, no scripts, no other file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from runner.analysis.summary import Summary
+from runner.bench.record import Event
+from runner.report import pictures
+from runner.report.model import report_of
+from runner.report.parts import Drawing, Part, Row
+
+
+def page(folder: Path, events: Sequence[Event], summary: Summary) -> str:
+    """The page. The same record at the same place always gives the same bytes."""
+    environment = Environment(
+        loader=PackageLoader("runner.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+    def drawn(drawing: Drawing, narrow: bool) -> Markup:
+        (picture,) = (one for one in (pictures.GRID, *pictures.PICTURES) if one.name == drawing.name)
+        return Markup(pictures.svg(picture, summary, narrow, drawing.words))
+
+    return environment.get_template("report.html.j2").render(
+        report=report_of(summary, str(folder), events, wide=True, full=True), kind=_kind, cards=_cards, drawn=drawn
+    )
+
+
+def _kind(part: Part) -> str:
+    """By what the template chooses how to lay out a part."""
+    return type(part).__name__
+
+
+def _cards(rows: Sequence[Row]) -> list[tuple[Row, list[Row]]]:
+    """Each row that has a label, with those below it that have none."""
+    found: list[tuple[Row, list[Row]]] = []
+    for row in rows:
+        if row.label:
+            found.append((row, []))
+        else:
+            found[-1][1].append(row)
+    return found

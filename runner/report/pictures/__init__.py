@@ -1,0 +1,69 @@
+"""Pictures of a summary: speedups, step times, and the course of the run; as SVG for a page, as PNG for a paper.
+
+matplotlib is imported only when a picture is asked for. The same summary always gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from runner.analysis.summary import Summary
+from runner.report.pictures import distributions, forest, loader_heatmap, style, time_course
+
+PNG_DPI = 200
+# Inches. The narrow one is for a phone held upright.
+WIDE, NARROW = 7.6, 3.7
+# Inches that the title of a picture takes where several share a figure, and one that is left out.
+TITLE, LEFT_OUT = 0.35, 0.7
+
+
+@dataclass(frozen=True)
+class Picture:
+    """``missing`` says why a summary has no such picture, or None; ``height`` is in inches.
+
+    ``height`` and ``draw`` are told whether the picture is to be narrow.
+    """
+
+    name: str
+    title: str
+    missing: Callable[[Summary], str | None]
+    height: Callable[[Summary, bool], float]
+    draw: Callable[[Any, Summary, bool], None]
+
+
+FOREST = Picture("forest", "Speedup", forest.missing, forest.height, forest.draw)
+DISTRIBUTIONS = Picture(
+    "distributions", "Step times", distributions.missing, distributions.height, distributions.draw
+)  # fmt: skip
+TIME_COURSE = Picture("time-course", "Course of the run", time_course.missing, time_course.height, time_course.draw)
+GRID = Picture("grid", "Time of the input", loader_heatmap.missing, loader_heatmap.height, loader_heatmap.draw)
+PICTURES = (FOREST, DISTRIBUTIONS, TIME_COURSE)
+
+
+def svg(picture: Picture, summary: Summary, narrow: bool, alternative: str) -> str:
+    """An ``<svg>`` element to put into a page, whose colours follow the page's. ``alternative`` is read out instead."""
+    size = (NARROW if narrow else WIDE, picture.height(summary, narrow))
+    with style.matplotlib_figure(size) as figure:
+        picture.draw(figure, summary, narrow)
+        return style.to_svg(figure, f"{picture.name}-{'narrow' if narrow else 'wide'}", alternative)
+
+
+def png(summary: Summary) -> bytes:
+    """All pictures below each other; of a run of the loader's settings there is one, which shows all of them."""
+    chosen = PICTURES if GRID.missing(summary) else (GRID,)
+    reasons = [picture.missing(summary) for picture in chosen]
+    heights = [
+        LEFT_OUT if reason else picture.height(summary, False) + TITLE
+        for picture, reason in zip(chosen, reasons, strict=True)
+    ]
+    with style.matplotlib_figure((WIDE, sum(heights))) as figure:
+        parts = figure.subfigures(len(chosen), 1, height_ratios=heights, squeeze=False).flat
+        for part, picture, reason in zip(parts, chosen, reasons, strict=True):
+            part.suptitle(picture.title, x=0.01, ha="left", weight="bold")
+            if reason:
+                part.text(0.01, 0.3, f"left out: {reason}", color=style.SOFT)
+            else:
+                picture.draw(part, summary, False)
+        return style.to_png(figure, PNG_DPI)

@@ -1,0 +1,113 @@
+"""Speedups with their intervals on a logarithmic axis, where twice as fast and half as fast are equally far from 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from runner.analysis.summary import Comparison, Summary
+from runner.report import tables, wording
+from runner.report.pictures import style
+from runner.stats.interval import Speedup
+
+
+def missing(summary: Summary) -> str | None:
+    if not summary.comparisons:
+        return "nothing was compared"
+    if summary.plan.one_run_each:
+        return "one run each gives a ratio, but no interval"
+    if not any(one.speedup for one in summary.comparisons):
+        return "no profile has an interval (see what was found)"
+    return None
+
+
+def height(summary: Summary, narrow: bool) -> float:
+    return len(summary.comparisons) * (0.58 if narrow else 0.42) + (2.0 if narrow else 1.4)
+
+
+def draw(area: Any, summary: Summary, narrow: bool) -> None:
+    axes = area.subplots()
+    colours = style.colours(summary)
+    low, high = _limits(summary)
+    room = math.log(high / low) * 0.04
+    style.log_axis(axes.xaxis, low * math.exp(-room), high * math.exp(room), 5 if narrow else 8)
+    rows = len(summary.comparisons)
+    axes.set_ylim(rows - 0.5, -0.75 if narrow else -0.5)
+    for row, one in enumerate(summary.comparisons):
+        _row(axes, row, one, colours[one.arm])
+        _label(axes, row, one, colours[one.arm], narrow)
+    names = [] if narrow else [style.short(one.arm) for one in summary.comparisons]
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x")
+    plan = summary.plan
+    reference = style.short(plan.reference.profile if plan.across else plan.reference.name)
+    axes.set_xlabel(f"{reference}'s time / the {tables.header(summary)[0]}'s time (logarithmic)")
+    for text, side, away in (("← slower", "right", -6), ("faster →", "left", 6)):  # on either side of 1, above the rows
+        axes.annotate(text, (1, 1), (away, 2), xycoords=axes.get_xaxis_transform(), textcoords="offset points",
+                      ha=side, va="bottom", size=9, color=style.SOFT)  # fmt: skip
+    style.legend(area, [*_background(axes, summary), *_handles(summary)], narrow)
+
+
+def _intervals(summary: Summary) -> Iterator[Speedup]:
+    for one in summary.comparisons:
+        yield from (found for found in (one.speedup, one.unmarked) if found is not None)
+
+
+def _floor(summary: Summary) -> float | None:
+    return wording.noise_floor(summary, max(one.speedup.blocks for one in summary.comparisons if one.speedup))
+
+
+def _limits(summary: Summary) -> tuple[float, float]:
+    shares = [summary.plan.margin, _floor(summary) or 0.0]
+    ends = [(found.low, found.high) for found in _intervals(summary)]
+    ends += [(1 / (1 + share), 1 + share) for share in shares]
+    return min(low for low, _ in ends), max(high for _, high in ends)
+
+
+def _row(axes: Any, row: int, one: Comparison, colour: str) -> None:
+    for found, down, width, size, faint in ((one.speedup, 0.0, 2.0, 5.5, 1.0), (one.unmarked, 0.26, 1.4, 4.0, 0.45)):
+        if found is not None:
+            axes.plot([found.low, found.high], [row + down] * 2, color=colour, alpha=faint, linewidth=width,
+                      solid_capstyle="butt")  # fmt: skip
+            axes.plot(found.ratio, row + down, "s", color=colour, alpha=faint, markersize=size, markeredgewidth=0)
+
+
+def _label(axes: Any, row: int, one: Comparison, colour: str, narrow: bool) -> None:
+    """The result in figures: beside its row or, on a narrow picture, with the profile's name above it."""
+    found = one.speedup
+    text = f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})" if found else one.verdict.lower()
+    side = axes.get_yaxis_transform()  # x as a share of the axes' width, y in rows
+    colour = colour if found else style.SOFT
+    if narrow:
+        box = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0}  # the line at 1 may go through it
+        looks: dict[str, Any] = {"transform": side, "va": "bottom", "size": 9, "bbox": box}
+        axes.text(0, row - 0.24, style.short(one.arm), ha="left", **looks)
+        axes.text(1, row - 0.24, text, ha="right", color=colour, **looks)
+    else:
+        axes.text(1.02, row, text, transform=side, va="center", ha="left", color=colour)
+
+
+def _background(axes: Any, summary: Summary) -> list[Any]:
+    margin, floor = summary.plan.margin, _floor(summary)
+    axes.axvline(1, color=style.INK, linewidth=1, zorder=1.2)
+    band = axes.axvspan(1 / (1 + margin), 1 + margin, color=style.BAND, linewidth=0, zorder=0)
+    band.set_label(f"too small to matter (±{margin * 100:g}%)")
+    if floor is None:
+        return [band]
+    lines = [axes.axvline(edge, color=style.SOFT, linewidth=1, linestyle=":") for edge in (1 / (1 + floor), 1 + floor)]
+    lines[0].set_label(f"noise floor: equal profiles differ so (±{floor:.1%})")
+    return [band, lines[0]]
+
+
+def _handles(summary: Summary) -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    looks: dict[str, Any] = {"color": style.INK, "marker": "s"}
+    handles = [Line2D([], [], **looks, linewidth=2, markersize=5.5, label=f"speedup, {wording.CONFIDENCE} interval")]
+    if any(one.unmarked for one in summary.comparisons):
+        label = "the same without disturbed blocks"
+        handles.append(Line2D([], [], **looks, linewidth=1.4, markersize=4, alpha=0.45, label=label))
+    return handles

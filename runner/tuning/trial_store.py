@@ -1,0 +1,129 @@
+"""What a search knows: its candidates, what each trial measured, and what failed. Rebuilt from the record's events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from runner.analysis.noise import marks
+from runner.bench.record import Event
+from runner.stats.interval import log_ratios, walsh_averages
+from runner.tuning.space import Choice
+
+BASELINE = -1  # stands for the baseline where other numbers stand for candidates
+# Events before a round, and those with which a tuning ends and goes on.
+PREPARING = ("candidate", "promoted", "end", "resume")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A candidate as the record has it: a profile that is ``shipped`` under this name, or a choice in the space."""
+
+    number: int
+    choice: Choice | None
+    shipped: str | None
+    title: str
+
+
+@dataclass
+class TrialStore:
+    """The candidates and their trials. Times are means of a trial's steps in seconds, by round and candidate; a
+    candidate with a problem has failed.
+    """
+
+    entries: dict[int, Entry] = field(default_factory=dict)
+    rounds: list[list[int]] = field(default_factory=list)  # the candidates of each, in the order of their trials
+    step_s: list[dict[int, float]] = field(default_factory=list)  # by round
+    problems: dict[int, str] = field(default_factory=dict)
+    failed_in: dict[int, int] = field(default_factory=dict)  # by candidate, the round of its problem
+    rung_of: dict[int, int] = field(default_factory=dict)
+    finalists: list[int] = field(default_factory=list)
+    finals_from: int = 0  # the first round of the finals
+    spent_s: float = 0.0
+    trials_s: list[float] = field(default_factory=list)  # of whole workers
+    trials_s_of: dict[int, list[float]] = field(default_factory=dict)  # the same by candidate
+    repeat: bool = False  # whether the last round needs one more trial of the baseline
+
+    @staticmethod
+    def of(events: Iterable[Event]) -> TrialStore:
+        """Leave out the candidates of a round that did not begin, as a kill can leave: they will be numbered again."""
+        store, events = TrialStore(), list(events)
+        settled = [number for number, event in enumerate(events) if event["event"] not in PREPARING]
+        for event in events[: max(settled, default=-1) + 1]:
+            store.add(event)
+        return store
+
+    def add(self, event: Event) -> None:
+        """Take in an event; one that is not about the search changes only the time that was spent."""
+        self.spent_s += event.get("worker_seconds", 0.0)
+        match event["event"]:
+            case "candidate":
+                number = event["number"]
+                self.entries[number] = Entry(number, event["choice"], event["shipped"], event["title"])
+                self.rung_of[number] = 0
+            case "round":
+                self.rounds.append(event["order"])
+                self.step_s.append({})
+                self.repeat = False
+            case "look":  # a trial, as records name it
+                of_round = self.step_s[event["round"]]
+                if event["candidate"] == BASELINE:
+                    # all others of the round are compared with it; its second trial counts, whatever disturbed that
+                    self.repeat = BASELINE not in of_round and bool(marks(event))
+                of_round[event["candidate"]] = fmean(event["step_s"])
+                self.trials_s.append(event["worker_seconds"])
+                self.trials_s_of.setdefault(event["candidate"], []).append(event["worker_seconds"])
+            case "warmed":
+                self.trials_s.append(event["worker_seconds"])
+            case "failure" if event["candidate"] != BASELINE:  # the baseline is tried again when the search goes on
+                self.problems.setdefault(event["candidate"], event["problem"])
+                self.failed_in.setdefault(event["candidate"], event["round"])
+            case "failure" if "round" in event:
+                # where the baseline fails too, those that failed shortly before it need not be at fault: try them again
+                for one in [one for one, at in self.failed_in.items() if at >= event["round"] - 1]:
+                    del self.problems[one], self.failed_in[one]
+            case "promoted":
+                self.rung_of |= {int(number): rung for number, rung in event["rungs"].items()}
+            case "finalists":
+                self.finalists, self.finals_from = event["candidates"], len(self.rounds)
+
+    @property
+    def trial_s(self) -> float:
+        """What one more trial will cost, in seconds of a worker; 0 before the first."""
+        return fmean(self.trials_s) if self.trials_s else 0.0
+
+    def trial_s_of(self, number: int) -> float:
+        """What a trial of a candidate cost on average, in seconds of a worker; there must have been one."""
+        return fmean(self.trials_s_of[number])
+
+    @property
+    def alive(self) -> list[int]:
+        return [number for number in self.entries if number not in self.problems]
+
+    def missing(self) -> list[int]:
+        """The candidates of the last round that lack a trial and have not failed, in order; a kill can leave some.
+
+        A baseline that was disturbed from outside is there once more, at the end.
+        """
+        if not self.rounds:
+            return []
+        done = self.step_s[-1]
+        missing = [one for one in self.rounds[-1] if one not in done and one not in self.problems]
+        return [*missing, BASELINE] if self.repeat else missing
+
+    def ratios(self, number: int) -> list[float]:
+        """For each round with a trial of both, the log of the baseline's time over the candidate's."""
+        both = [of_round for of_round in self.step_s if BASELINE in of_round and number in of_round]
+        return log_ratios([one[BASELINE] for one in both], [one[number] for one in both])
+
+    def scores(self) -> dict[int, float]:
+        """The Hodges-Lehmann estimate of each candidate's log speedup; of those that have one and have not failed."""
+        import numpy
+
+        ratios = {number: self.ratios(number) for number in self.alive}
+        return {number: float(numpy.median(walsh_averages(own))) for number, own in ratios.items() if own}
+
+    def trials(self) -> dict[int, int]:
+        """The number of rounds with a trial of each candidate and of the baseline."""
+        return {number: len(self.ratios(number)) for number in self.entries}

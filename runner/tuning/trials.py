@@ -1,0 +1,153 @@
+"""Run one trial: a fresh worker under one environment. Check everything that its time needs to count."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any
+
+from runner.analysis.losses import loss_difference, loss_tolerance
+from runner.bench.measure import Job
+from runner.bench.parse_sample import other_ranks, understood
+from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan
+from runner.bench.record import Event
+from runner.checks.sample_effect import check_sample
+from runner.engines.base import Outcome
+from runner.engines.process import timed_out
+from runner.profiles.environment import Environment
+from runner.tuning.trial_store import BASELINE
+from runner.worker.workloads import get
+
+# The share of a sample's usual steps that a trial has.
+TRIAL_STEPS = 0.3
+# Stop a worker that takes this many times as long as the baseline's: it has lost, and would use up the others' time.
+HOPELESS = 4.0
+SHORTEST_TIMEOUT_S = 20.0
+# Events, as records name them.
+COLD, WARMED, TRIAL, FAILURE = "cold", "warmed", "look", "failure"
+
+
+class BaselineFailed(Exception):
+    """A worker of the baseline failed, without which nothing can be compared. The message is one line."""
+
+
+@dataclass
+class Trials:
+    """Run and record trials. ``job`` has the plan of one trial; its environments are not used. ``events`` is what was
+    recorded, and grows.
+
+    ``numerics``: with ``same``, a candidate whose losses differ from the baseline's by more than rounding fails.
+    """
+
+    job: Job
+    numerics: str
+    append: Callable[..., Event]
+    events: list[Event]
+    before: Callable[[str], None]  # is told what is about to run
+
+    def warm(self) -> list[Event]:
+        """Run two trials of the baseline before any round. The first brings files into the page cache, and its cost
+        says nothing; the second tells what a trial costs.
+
+        All later trials are compared with the losses and digests of the second. Return the events, none where this
+        was done before. Raises BaselineFailed.
+        """
+        return [self._warm(COLD), self._warm(WARMED)] if self._reference is None else []
+
+    def _warm(self, kind: str) -> Event:
+        self.before("warming up")
+        outcome, document, problem = self._run(BASELINE, self.job.environments[REFERENCE_PROFILE], 0)
+        spent = {"worker_seconds": round(outcome.seconds, 3)}
+        if document is None:
+            self._record(FAILURE, candidate=BASELINE, **spent, problem=problem, stderr=outcome.stderr_tail)
+            raise BaselineFailed(f"the baseline's worker {problem}{_last_line(outcome)}")
+        return self._record(kind, **spent, **(document if kind == WARMED else {}))
+
+    def __call__(self, in_round: int, number: int, environment: Environment) -> Event:
+        """Run a trial of a candidate and record it. Raises BaselineFailed."""
+        self.before(environment.title if number != BASELINE else REFERENCE_PROFILE)
+        outcome, document, problem = self._run(number, environment, in_round)
+        where = {"round": in_round, "candidate": number, "worker_seconds": round(outcome.seconds, 3)}
+        if document is not None:
+            problem = self._wrong(number, environment, document, outcome)
+        if problem is None and document is not None:
+            return self._record(TRIAL, **where, **document, stderr=outcome.stderr_tail)
+        evidence = {} if document is None else {"evidence": document["evidence"]}
+        event = self._record(FAILURE, **where, problem=problem, stderr=outcome.stderr_tail, **evidence)
+        if number == BASELINE:
+            raise BaselineFailed(f"the baseline's worker {problem}{_last_line(outcome)}")
+        return event
+
+    @property
+    def _reference(self) -> Event | None:
+        return next((event for event in self.events if event["event"] == WARMED), None)
+
+    def _record(self, event: str, **fields: Any) -> Event:
+        recorded = self.append(event, **fields)
+        self.events.append(recorded)
+        return recorded
+
+    def _run(
+        self, number: int, environment: Environment, in_round: int
+    ) -> tuple[Outcome, dict[str, Any] | None, str | None]:
+        """Start the worker; return its outcome, with the document that it printed or with what was wrong."""
+        plan = self.job.plan
+        name = REFERENCE_PROFILE if number == BASELINE else f"candidate {number}"
+        ranks = environment.ranks if environment.ranks > 1 else 0
+        arm = Arm(name, environment.profile, plan.reference.engine, ranks=ranks)
+        job = replace(self.job, environments={name: environment})
+        # a baseline that is slow once has not lost, and stopping it would end the search
+        timeout_s = plan.timeout_s if number == BASELINE else self._timeout_s
+        task = replace(job.task(arm, plan.worker_arguments(arm), plan.padding(in_round, arm)), timeout_s=timeout_s)
+        outcome = job.engines[arm.engine].run(task)
+        if outcome.failure == timed_out(task.timeout_s) and task.timeout_s < plan.timeout_s:
+            hopeless = f"was stopped after {task.timeout_s:.0f} s, at least {HOPELESS:g} times what the baseline's took"
+            outcome = replace(outcome, failure=hopeless)
+        reference = self._reference
+        document, problem = understood(outcome, [] if reference is None else [reference], plan.options)
+        if document is not None:
+            problem = other_ranks(document, plan.ranks_of(arm), plan.options)
+        return outcome, None if problem else document, problem
+
+    @property
+    def _timeout_s(self) -> float:
+        took = [
+            event["worker_seconds"]
+            for event in self.events
+            if event["event"] == WARMED or (event["event"] == TRIAL and event["candidate"] == BASELINE)
+        ]
+        longest = max(SHORTEST_TIMEOUT_S, HOPELESS * median(took)) if took else self.job.plan.timeout_s
+        return min(longest, self.job.plan.timeout_s)
+
+    def _wrong(self, number: int, environment: Environment, document: dict[str, Any], outcome: Outcome) -> str | None:
+        """Why a sample does not count; None if it does."""
+        for one in check_sample(environment, {**document, "stderr": outcome.stderr_tail}, self.job.kept):
+            if not one.holds:
+                return f"was not in effect: {one.key} should be {one.expected} and is {one.seen}"
+        reference = self._reference
+        if number == BASELINE or reference is None or not document["losses"]:
+            return None
+        difference = loss_difference(document["losses"], reference["losses"])
+        if self.numerics != "same" and math.isfinite(difference):
+            return None
+        if difference > loss_tolerance(self.job.plan, self.job.plan.reference, environment.ranks > 1):
+            return f"has other losses than the baseline, by up to {difference:.2%}: its results are not the same"
+        return None
+
+
+def _last_line(outcome: Outcome) -> str:
+    lines = outcome.stderr_tail.strip().splitlines()
+    return f": {lines[-1]}" if lines else ""
+
+
+def lengths(plan: Plan) -> tuple[Plan, int]:
+    """The plan, with the usual lengths where none were given, and the number of timed steps of a trial."""
+    if plan.own:
+        return plan, plan.steps
+    usual = get(plan.workload)
+    warmup_steps = plan.warmup_steps or usual.warmup_steps
+    if plan.steps:
+        return replace(plan, warmup_steps=warmup_steps), plan.steps
+    return replace(plan, steps=usual.steps, warmup_steps=warmup_steps), max(1, round(usual.steps * TRIAL_STEPS))

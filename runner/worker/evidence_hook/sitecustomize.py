@@ -1,0 +1,105 @@
+"""Collects evidence in a Python program that is not the kit's own, when that program ends.
+
+Python imports ``sitecustomize`` when it starts. With this folder first in PYTHONPATH and ENVKIT_EVIDENCE naming a
+folder, each Python process that has imported torch leaves ``PID.json`` there: its command line, its evidence, and how
+many seconds all of this took. One that is killed, or that leaves through ``os._exit``, leaves nothing, nor does a
+DataLoader's worker, which has one thread by design. Nothing but the standard library's cheapest modules is imported
+before the program's end, and the program's own ``sitecustomize`` still runs. It must be harmless to any Python 3.
+"""
+
+import io
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib would be imported at each start
+
+
+def _watch(folder: str) -> None:
+    import atexit
+
+    cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
+    process = os.getpid()  # a forked child has this hook too, and is not the program
+    try:
+        with open("/proc/self/environ", "rb") as file:  # noqa: PTH123
+            block = file.read()  # before the program can write over it, as one does that gives itself a title
+    except OSError:
+        block = None
+
+    def testify() -> None:
+        if os.getpid() == process and "torch" in sys.modules:
+            _testify(folder, cpus, block)
+
+    # Registered first, so called last: what the program itself does at its end has then been done.
+    atexit.register(testify)
+
+
+def _testify(folder: str, cpus: "set[int]", block: "bytes | None") -> None:
+    import json
+    import time
+    from pathlib import Path
+
+    begin = time.perf_counter()
+    try:
+        if _loads_data() or not Path(folder).is_dir():  # where that is gone, the command has ended and was judged
+            return
+        for name in [name for name in sys.modules if name == "runner" or name.startswith("runner.")]:
+            del sys.modules[name]  # the program may have a package of that name
+        sys.path.insert(0, str(Path(_HERE).parents[2]))
+        from runner.worker import initial_environment
+        from runner.worker.evidence import collect, openmp
+
+        openmp.STARTED_ON, initial_environment.AT_START = cpus, block
+        _work_in_parallel()
+        unfinished = Path(folder, f".{os.getpid()}")
+        told = {"pid": os.getpid(), "argv": sys.orig_argv, "evidence": collect()}
+        unfinished.write_text(json.dumps({**told, "seconds": time.perf_counter() - begin}))
+        unfinished.replace(Path(folder, f"{os.getpid()}.json"))
+    except Exception as error:  # a program must not end worse for being watched
+        if Path(folder).is_dir():
+            print(f"envkit: no evidence: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+def _loads_data() -> bool:
+    """Whether this is a worker of a DataLoader: one that was spawned, and not forked, ends as a program does."""
+    data = sys.modules.get("torch.utils.data")
+    return data is not None and data.get_worker_info() is not None
+
+
+def _work_in_parallel() -> None:
+    """Add two numbers in each of torch's threads: a runtime starts and binds its threads when they are first needed.
+
+    A program that only starts others has needed none. torch gives a thread 32,768 elements at least (its GRAIN_SIZE,
+    aten/src/ATen/TensorIterator.h).
+    """
+    import torch
+
+    torch.zeros(32768 * torch.get_num_threads(), device="cpu").add_(1)
+
+
+def _import_the_programs_own() -> None:
+    """Run the ``sitecustomize`` that this one stands before, if there is one."""
+    import importlib.machinery
+    import importlib.util
+
+    others = [entry for entry in sys.path if os.path.abspath(entry) != _HERE]  # noqa: PTH100
+    found = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
+    if found is not None and found.loader is not None:
+        module = importlib.util.module_from_spec(found)
+        sys.modules["sitecustomize"] = module
+        found.loader.exec_module(module)
+
+
+def _print_whole_lines() -> None:
+    """What PYTHONUNBUFFERED alone does is to write each part of a print, between which other ranks may write theirs.
+
+    Not for stderr, where a program's last words may have no line feed. Python 3.6 has none of this.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper) and getattr(sys.stdout, "write_through", False):
+        sys.stdout.reconfigure(line_buffering=True, write_through=False)
+
+
+if os.environ.get("ENVKIT_WHOLE_LINES"):
+    _print_whole_lines()
+if os.environ.get("ENVKIT_EVIDENCE"):
+    _watch(os.environ["ENVKIT_EVIDENCE"])
+_import_the_programs_own()

@@ -1,0 +1,65 @@
+"""Which runs a folder holds, and what is known of them before and after they are read."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.analysis import history
+from runner.common.errors import InputError
+from tests.records import BEGUN, arm, run_events, write
+
+
+def test_only_folders_with_a_record_are_runs(tmp_path):
+    write(tmp_path / "b", run_events())
+    write(tmp_path / "a", run_events())
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("x")
+    assert history.folders(tmp_path) == [tmp_path / "a", tmp_path / "b"]
+
+
+def test_the_folder_of_a_run_is_that_run(tmp_path):
+    assert history.folders(write(tmp_path / "a", run_events())) == [tmp_path / "a"]
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match="none: can't be read: No such file or directory; give a folder that holds"):
+        history.folders(tmp_path / "none")
+
+
+def test_the_latest_run_is_the_first_whatever_the_folders_are_called(tmp_path):
+    found = [
+        write(tmp_path / name, run_events(time=BEGUN + later)) for name, later in (("a", 5), ("b", 500), ("c", 50))
+    ]
+    begun, unread = history.beginnings(found)
+    assert [one.folder.name for one in begun] == ["b", "c", "a"]
+    assert unread == []
+
+
+def test_runs_are_read_only_when_they_are_asked_for(tmp_path):
+    found = [write(tmp_path / name, run_events(time=BEGUN + ord(name))) for name in "ab"]
+    begun, unread = history.beginnings(found)
+    reading = history.runs(begun, unread, lambda run: True)
+    assert next(reading).folder.name == "b"
+    (tmp_path / "a/record.jsonl").write_text("gone bad meanwhile\n")
+    assert list(reading) == []
+    assert [(one.folder.name, one.problem) for one in unread] == [
+        ("a", "record.jsonl:1: damaged line; remove it to read the rest")
+    ]
+
+
+def test_blocks_that_lack_an_arm_do_not_count(tmp_path):
+    events = [one for one in run_events() if (one.get("block"), one.get("arm")) != (6, "mine")]
+    begun, unread = history.beginnings([write(tmp_path, events)])
+    (run,) = history.runs(begun, unread, lambda run: True)
+    assert run.blocks == 6
+
+
+def test_a_profile_is_what_is_compared_and_not_what_it_is_compared_with(tmp_path):
+    alone, compared, calibration = (
+        [arm("baseline")],
+        [arm("baseline"), arm("mine")],
+        [arm("baseline"), arm("baseline-again", "baseline")],
+    )
+    for arms, expected in ((alone, ["baseline"]), (compared, ["mine"]), (calibration, ["baseline"])):
+        begun, _ = history.beginnings([write(tmp_path, run_events(*arms))])
+        assert [one.profile for one in begun[0].plan.subjects] == expected

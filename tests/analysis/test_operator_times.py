@@ -1,0 +1,180 @@
+"""What the profiled processes of two profiles say, on made-up documents."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.analysis.operator_times import OTHERS, OUTSIDE, Figure, lines, profiled, reasons, short_name
+
+STEPS = 4
+NOISE = (0.99, 1.0, 1.0, 1.01)
+
+
+def document(ms=10.0, user=16.0, system=4.0, faults=1000.0, operators=None, overhead=1.1, steps=STEPS):
+    """One process; times in milliseconds per step, ``operators`` those of the profiled steps."""
+    found = {"aten::mm": 6.0, "aten::add_": 3.0} if operators is None else operators
+    return {
+        "step_s": [ms / 1000] * steps,
+        "profiled_step_s": [overhead * ms / 1000] * steps,
+        "usage": {"user_s": user * steps / 1000, "system_s": system * steps / 1000, "minor_faults": faults * steps},
+        "operators": [
+            {"name": name, "calls": 2 * steps, "self_s": of * steps / 1000, "allocated_bytes": 8 * steps}
+            for name, of in found.items()
+        ],
+    }
+
+
+def side(arm="mine", noise=NOISE, operators=None, **numbers):
+    """A profile's processes, which differ by ``noise`` in all times; the default takes 10 ms."""
+    numbers = {"ms": 10.0, "user": 16.0, "system": 4.0, **numbers}
+    found = {"aten::mm": 6.0, "aten::add_": 3.0} if operators is None else operators
+    processes = []
+    for factor in noise:
+        scaled = {name: value if name in ("faults", "steps", "overhead") else value * factor
+                  for name, value in numbers.items()}  # fmt: skip
+        processes.append(document(operators={name: ms * factor for name, ms in found.items()}, **scaled))
+    return profiled(arm, processes)
+
+
+def test_numbers_are_medians_over_processes_per_step():
+    found = profiled("mine", [document(ms=10), document(ms=30, steps=8), document(ms=12, faults=3000)])
+    assert found.step_ms.median == pytest.approx(12)
+    assert found.faults.median == pytest.approx(1000)
+    assert (found.user_ms.median, found.system_ms.median) == (pytest.approx(16), pytest.approx(4))
+    assert found.overhead == pytest.approx(0.1)
+    mm = found.operators["aten::mm"]
+    assert (mm.ms.median, mm.calls, mm.allocated_bytes) == (pytest.approx(6), 2, 8)
+
+
+def test_operators_and_what_is_outside_of_them_add_up_to_the_step():
+    found = side(noise=(1.0,))
+    assert found.operators[OUTSIDE].ms.median == pytest.approx(11 - 9)
+    assert sum(one.ms.median for one in found.operators.values()) == pytest.approx(found.profiled_ms.median)
+
+
+def test_an_operator_that_only_some_processes_use_takes_nothing_in_the_others():
+    found = profiled("mine", [document(operators={"a": 1.0}), document(operators={"b": 1.0})])
+    assert found.operators["a"].ms.values == pytest.approx((1.0, 0.0))
+
+
+def test_lines_are_the_longest_of_either_side_and_the_rest_together():
+    reference = side("baseline", operators={"a": 5.0, "b": 1.0, "c": 0.5, "d": 0.25}, overhead=1.0)
+    other = side(operators={"a": 2.0, "c": 4.0, "d": 0.25, "new": 0.1}, overhead=1.0)
+    first, second, third, rest = lines(reference, other, top=3)
+    assert [first.name, second.name, third.name, rest.name] == ["a", "c", OUTSIDE, OTHERS]
+    assert (first.ratio, first.difference_ms) == (pytest.approx(2.5), pytest.approx(-3.0))
+    assert (second.ratio, second.difference_ms) == (pytest.approx(0.125), pytest.approx(3.5))
+    assert rest.reference.ms.median == pytest.approx(1.25)
+    assert rest.other.ms.median == pytest.approx(0.35)
+
+
+def test_an_operator_of_one_side_alone_has_no_ratio():
+    found = {line.name: line for line in lines(side("baseline", operators={"a": 5.0}), side(operators={"b": 2.0}), 9)}
+    assert (found["a"].ratio, found["a"].other, found["a"].difference_ms) == (None, None, pytest.approx(-5.0))
+    assert (found["b"].ratio, found["b"].reference, found["b"].difference_ms) == (None, None, pytest.approx(2.0))
+
+
+def test_one_profile_alone():
+    found = lines(side(), None, top=1)
+    assert [line.name for line in found] == ["aten::mm", OTHERS]
+    assert found[0].other is None
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("aten::mm", "mm"),
+        ("autograd::engine::evaluate_function: AddmmBackward0", "AddmmBackward0 (autograd)"),
+        ("Optimizer.step#Adam.step", "Optimizer.step#Adam.step"),
+    ],
+)
+def test_names_lose_what_nearly_all_have(name, shown):
+    assert short_name(name) == shown
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [((1, 2, 3, 3), (4, 5, 6, 6), True), ((4, 5, 6, 6), (1, 2, 3, 3), True), ((1, 2, 2, 4), (3, 5, 6, 6), False),
+     ((1, 2, 3), (4, 5, 6, 7), False)],
+)  # fmt: skip
+def test_apart_is_what_all_processes_show(one, other, apart):
+    assert Figure(one).apart_from(Figure(other)) is apart
+
+
+def test_less_system_time_and_fewer_faults_are_memory_from_the_kernel():
+    faster = side(ms=7.0, user=15.0, system=0.2, faults=3, operators={"aten::mm": 3.0, "aten::add_": 3.0})
+    said = reasons(side("baseline"), faster)
+    assert said == [
+        "mine takes 3.0 ms less per step than baseline (10.0 and 7.0 ms).",
+        "Of the 4.8 ms of CPU time that it saves per step, all threads together, 3.8 ms are the kernel's, and page "
+        "faults fall from 1,000 to 3 per step: the difference is in getting memory from the kernel, not in arithmetic.",
+        "The largest parts of it are in mm (-3.0 ms), outside of operators (-0.3 ms): 100% of what the profiler sees.",
+    ]
+
+
+def test_what_the_program_saves_beside_the_kernel_is_not_laid_on_memory():
+    said = " ".join(reasons(side("baseline"), side(ms=7.0, user=14.0, system=0.2, faults=3)))
+    assert "Of the 5.8 ms of CPU time that it saves" in said
+    assert "so much is in getting memory from the kernel; the other 2.0 ms are the program's own." in said
+    assert "not in arithmetic" not in said
+
+
+def test_operators_that_go_the_other_way_are_not_counted():
+    faster = side(ms=9.0, operators={"aten::mm": 2.0, "aten::add_": 5.9}, overhead=1.1)
+    (*_, said) = reasons(side("baseline"), faster)
+    assert "in mm (-4.0 ms)" in said
+    assert "all and more, as others go the other way" in said
+
+
+def test_the_same_the_other_way_round():
+    faster = side("baseline", ms=7.0, user=15.0, system=0.2, faults=3)
+    said = " ".join(reasons(faster, side()))
+    assert "mine takes 3.0 ms more per step than baseline" in said
+    assert "that it costs per step" in said
+    assert "page faults rise from 3 to 1,000 per step" in said
+
+
+def test_less_system_time_with_as_many_faults_is_not_laid_on_faults():
+    said = " ".join(reasons(side("baseline"), side(ms=7.0, system=0.2)))
+    assert "but page faults don't change with it (1,000 to 1,000 per step)" in said
+    assert "getting memory" not in said
+
+
+def test_less_user_time_is_the_program():
+    said = " ".join(reasons(side("baseline"), side(ms=7.0, user=10.0, faults=3)))
+    assert "6.0 ms are the program's" in said
+    assert "these numbers don't tell computing from waiting" in said
+
+
+def test_the_same_cpu_time_is_shared_out_otherwise():
+    said = " ".join(reasons(side("baseline"), side(ms=7.0, user=16.5, faults=3)))
+    assert "Its threads don't use less CPU time for that (20.0 and 20.5 ms per step, all together)" in said
+    assert "getting memory" not in said
+
+
+def test_cpu_time_that_overlaps_gives_no_reason():
+    wild = profiled("mine", [document(ms=7.0, system=system, user=16) for system in (0.2, 0.3, 0.3, 4.1)])
+    said = " ".join(reasons(side("baseline"), wild))
+    assert "CPU time differs, but not in all processes" in said
+
+
+def test_operators_that_overlap_are_not_named():
+    wild = [document(ms=7.0, operators={"aten::mm": ms}) for ms in (1.0, 6.5, 2.0, 2.0)]
+    said = " ".join(reasons(side("baseline"), profiled("mine", wild)))
+    assert "mm" not in said
+    assert "add_" not in said  # mine does not call it
+    assert "it does not show where" in said
+
+
+def test_times_that_overlap_have_no_difference_to_explain():
+    said = reasons(side("baseline"), side(ms=10.05, system=0.1, faults=3))
+    assert said == [
+        "The processes' times overlap (9.9 to 10.1 ms and 9.9 to 10.2 ms per step): these few show no difference to "
+        "explain."
+    ]
+
+
+@pytest.mark.parametrize(("noise", "words"), [((1.0,), "1 process each"), ((1.0, 1.01, 1.0), "3 processes each")])
+def test_few_processes_prove_nothing(noise, words):
+    (said,) = reasons(side("baseline", noise=noise), side(noise=noise, ms=1.0))
+    assert said == f"From {words} nothing can be concluded: take 4 (--processes)."

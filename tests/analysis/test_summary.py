@@ -1,0 +1,261 @@
+"""What a record says, from events as simulated workers leave them; how it is worded is in test_wording.py."""
+
+from __future__ import annotations
+
+import json
+
+import numpy
+import pytest
+
+from runner.analysis.summary import summarise
+from tests import records
+from tests.reports import details, events_of, printed
+from tests.simulation import STEADY, times
+
+
+def test_medians_per_arm():
+    baseline, mine = summarise(events_of()).measured
+    assert (baseline.arm, baseline.samples, baseline.training_s) == ("baseline", 7, 1.0)
+    assert mine.step_s == pytest.approx(0.5 / 3)
+    assert mine.images_per_s == pytest.approx(3 * 64 / 0.5)
+    assert mine.faults_per_step == 100
+    assert mine.system_share == pytest.approx(0.2)
+    assert mine.peak_memory_bytes == 2**29
+    assert mine.in_effect
+
+
+def test_equal_losses():
+    (comparison,) = summarise(events_of()).comparisons
+    assert (comparison.losses.largest_difference, comparison.losses.agree) == (0, True)
+    assert "equal to the last bit over 3 steps" in printed(events_of())
+
+
+@pytest.mark.parametrize(("factor", "agree"), [(1 + 1e-5, True), (1.01, False), (0.99, False)])
+def test_losses_that_differ(factor, agree):
+    losses = [loss * factor for loss in (2.3, 2.299, 2.298)]
+    events = events_of(mine={"losses": losses})
+    (comparison,) = summarise(events).comparisons
+    assert comparison.losses.agree is agree
+    assert comparison.losses.largest_difference == pytest.approx(abs(factor - 1), rel=1e-3)
+    assert ("LOSSES DIFFER" in printed(events)) is not agree
+
+
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_losses_that_are_no_numbers_do_not_agree(step):
+    losses = [2.3, 2.299, 2.298]
+    losses[step:] = [float("nan")] * (3 - step)
+    events = events_of(mine={"losses": losses})
+    assert summarise(events).comparisons[0].losses.agree is False
+    assert "LOSSES DIFFER" in printed(events)
+    assert "equal to the last bit" not in printed(events)
+
+
+def test_one_sample_with_other_losses_is_enough():
+    events = events_of()
+    last = [event for event in events if event.get("arm") == "mine" and event["event"] == "sample"][-1]
+    last["losses"] = [3.0, 3.0, 3.0]
+    assert summarise(events).comparisons[0].losses.agree is False
+
+
+def test_a_profile_that_may_change_numerics_is_not_blamed():
+    assert "LOSSES DIFFER" not in printed(events_of(numerics="may-differ", mine={"losses": [3.0, 3.0, 3.0]}))
+
+
+def test_not_in_effect_has_neither_speedup_nor_losses():
+    (comparison,) = summarise(events_of(mine={"evidence": {"openmp": {"runtime": "intel"}}})).comparisons
+    assert (comparison.verdict, comparison.speedup, comparison.losses) == ("NOT IN EFFECT", None, None)
+
+
+def test_a_reference_that_is_not_in_effect_takes_the_speedup_too():
+    events = events_of(baseline={"evidence": {"openmp": {"runtime": "intel"}}})
+    assert summarise(events).comparisons[0].verdict == "NOT IN EFFECT"
+
+
+@pytest.mark.parametrize(
+    ("blocks", "verdict"), [(0, "too few samples"), (1, "too few samples"), (5, "too few samples"), (6, "faster")]
+)
+def test_verdict_by_the_number_of_blocks(blocks, verdict):
+    assert summarise(events_of(blocks)).comparisons[0].verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"), [(0.97, "faster"), (1.03, "slower"), (1, "no difference larger than 2%")]
+)
+def test_verdict_by_the_margin_of_the_run(factor, verdict):
+    events = events_of(mine={"seconds": times(factor)})
+    assert summarise(events).comparisons[0].verdict == verdict
+    events = events_of(mine={"seconds": times(factor)}, plan={"margin": 0.001})
+    assert summarise(events).comparisons[0].verdict == (verdict if factor != 1 else "no difference found")
+
+
+def test_a_block_without_both_samples_does_not_count():
+    events = [
+        event
+        for event in events_of(7)
+        if (event["event"], event.get("block"), event.get("arm")) != ("sample", 6, "mine")
+    ]
+    assert summarise(events).comparisons[0].speedup.blocks == 6
+
+
+def test_a_run_that_stopped_early_reports_the_plain_interval():
+    """At 40 of 50 blocks, the fourth look; one whose time was used up there pays for its looks."""
+    seconds = numpy.random.default_rng(1).lognormal(0, 0.05, 40).tolist()
+    early, late, plain = (
+        summarise(events_of(40, mine={"seconds": seconds}, looks=looks, ended=ended)).comparisons[0].speedup
+        for looks, ended in (
+            ((10, 20, 30, 40, 50), "precise enough"), ((10, 20, 30, 40, 50), "budget used up"), ((40,), "complete")
+        )
+    )  # fmt: skip
+    assert (early.low, early.high) == (plain.low, plain.high)
+    assert late.low < early.low < early.high < late.high
+
+
+def test_a_failure_takes_the_speedup_until_the_run_has_gone_on():
+    failure = {"event": "failure", "time": 0, "block": 6, "arm": "mine", "problem": "was killed", "stderr": "",
+               "worker_seconds": 1}  # fmt: skip
+    events = [*events_of(ended=None), failure, {"event": "end", "time": 0, "reason": "a worker failed"}]
+    (comparison,) = summarise(events).comparisons
+    assert (comparison.verdict, comparison.speedup) == ("failed", None)
+    events += [{"event": "resume", "time": 0}, {"event": "end", "time": 0, "reason": "complete"}]
+    assert summarise(events).comparisons[0].verdict == "faster"
+    assert "FAILED   block 7, mine: the worker was killed" in printed(events)
+
+
+def test_how_a_run_ended_before_it_was_resumed_does_not_count():
+    """Interrupted, resumed, and then killed: it has not ended."""
+    events = [*events_of(ended="interrupted"), {"event": "resume", "time": 0}]
+    assert summarise(events).ended is None
+    assert "ended    not yet, or killed: continue with --resume" in details(events)
+
+
+def test_full_training_compares_one_run_each():
+    events = events_of(1, plan={"epochs": 10})
+    (comparison,) = summarise(events).comparisons
+    assert (comparison.verdict, comparison.speedup) == ("one run each", None)
+    assert comparison.single_ratio == pytest.approx(1 / 0.4975)
+
+
+OTHER = {"mine": "cnn-batch128"}
+
+
+def test_losses_of_another_workload_are_not_compared():
+    (comparison,) = summarise(events_of(mine={"losses": [3.0, 3.0, 3.0]}, workloads=OTHER)).comparisons
+    assert comparison.losses is None
+    (comparison,) = summarise(events_of(mine={"losses": [3.0, 3.0, 3.0]}, workloads={"mine": "cnn"})).comparisons
+    assert not comparison.losses.agree
+
+
+def test_the_bootstrap_compares_what_the_interval_compares():
+    """Twice the batch in twice the time per step, or in half of the steps, is equally fast."""
+    steps = events_of(mine={"seconds": [2.0 * second for second in STEADY], "images_per_step": 128}, workloads=OTHER)
+    full = events_of(
+        mine={"seconds": STEADY, "full_steps": 2}, baseline={"seconds": STEADY, "full_steps": 4}, workloads=OTHER,
+        plan={"epochs": 1, "blocks": 7},
+    )  # fmt: skip
+    for events in (steps, full):
+        (comparison,) = summarise(events).comparisons
+        assert comparison.speedup.ratio == pytest.approx(1)
+        assert comparison.bootstrap.low == pytest.approx(1)
+        assert comparison.bootstrap.high == pytest.approx(1)
+
+
+def test_warming_and_yardstick_are_no_samples():
+    summary = summarise(events_of(7))
+    assert [one.samples for one in summary.measured] == [7, 7]
+    assert summary.seconds_per_block == pytest.approx(4.5)  # two workers of 2 s and a yardstick of 0.5 s
+
+
+def test_samples_in_the_order_of_the_run():
+    summary = summarise(events_of(3))
+    assert [(one.block, one.arm) for one in summary.samples] == [
+        (block, arm.name) for block in range(3) for arm in summary.plan.order(block)
+    ]
+    # warming both takes 4 s and a yardstick 0.5 s; the next sample begins when the first has ended
+    assert [one.began_s for one in summary.samples[:3]] == [4.5, 6.5, 9.0]
+    baseline = next(one for one in summary.samples if one.arm == "baseline")
+    assert baseline.mean_step_s == pytest.approx(1 / 3)
+
+
+def disturbed(events, *blocks, arm="baseline"):
+    """The same, with another program that took the CPUs in some blocks."""
+    for event in events:
+        if (event["event"], event.get("arm")) == ("sample", arm) and event["block"] in blocks:
+            event["usage"] |= {"worker_cpus": 4, "worker_cpus_busy_s": event["usage"]["user_s"] + 3 * event["seconds"]}
+            event["step_s"] = [3 * step for step in event["step_s"]]
+    return events
+
+
+def test_the_result_is_given_with_and_without_disturbed_blocks():
+    summary = summarise(disturbed(events_of(12), 2, 5, 6, 9))
+    assert list(summary.marked) == [2, 5, 6, 9]
+    (comparison,) = summary.comparisons
+    assert (comparison.speedup.blocks, comparison.unmarked.blocks) == (12, 8)
+    assert comparison.unmarked.high == pytest.approx(2, rel=0.05)
+    assert comparison.speedup.high > 3
+    marks = {(one.block, one.arm) for one in summary.samples if one.marks}
+    assert marks == {(block, "baseline") for block in (2, 5, 6, 9)}
+
+
+def test_nothing_is_said_without_disturbed_blocks_where_none_is_or_too_few_are_left():
+    assert summarise(events_of(12)).comparisons[0].unmarked is None
+    (comparison,) = summarise(disturbed(events_of(8), 0, 1, 2)).comparisons
+    assert (comparison.unmarked, comparison.speedup.blocks) == (None, 8)
+
+
+def test_all_blocks_disturbed():
+    assert summarise(disturbed(events_of(7), *range(7))).comparisons[0].unmarked is None
+
+
+def test_a_drift_of_the_machine_is_told_from_one_of_the_speedup():
+    slowing = [1 + 0.02 * block for block in range(12)]
+    half = [second / 2 for second in slowing]
+    together = summarise(events_of(12, baseline={"seconds": slowing}, mine={"seconds": half}))
+    assert together.reference_drift.change == pytest.approx(0.22, rel=0.1)
+    assert together.reference_drift.p_value < 0.001
+    assert together.comparisons[0].drift.p_value > 0.1
+    alone = summarise(events_of(12, baseline={"seconds": slowing}, mine={"seconds": [0.5]}))
+    assert alone.comparisons[0].drift.change == pytest.approx(0.22, rel=0.1)
+    assert alone.comparisons[0].drift.p_value < 0.001
+
+
+def test_steps_that_still_warm_up_are_left_out_of_all_numbers():
+    events = events_of(7)
+    design = next(event for event in events if event["event"] == "design")
+    design |= {"skipped_steps": 1, "warm_up": {"baseline": 2, "mine": 0}}
+    for event in events:
+        if event["event"] == "sample":
+            event["step_s"][0] *= 10
+    summary = summarise(events)
+    assert (summary.skipped_steps, summary.warm_up) == (1, {"baseline": 2, "mine": 0})
+    assert summary.measured[0].step_s == pytest.approx(1 / 3)
+    assert summary.comparisons[0].speedup.ratio == pytest.approx(2)
+    assert {len(one.step_s) for one in summary.samples} == {2}
+
+
+def test_json_is_what_a_script_can_read():
+    document = json.loads(json.dumps(summarise(events_of(8, looks=(8, 12))).to_json()), parse_constant=pytest.fail)
+    assert document["reference"] == "baseline"
+    assert document["comparisons"][0]["speedup"]["blocks"] == 8
+    assert document["measured"][1]["in_effect"] is True
+    assert document["synthetic_data"] is False
+    assert document["design"] == {"planned": 12, "looks": [8, 12], "comparisons": 1}
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 2, 7])
+def test_a_record_of_the_first_version_is_understood(blocks):
+    """It has no yardstick, design, padding, warm-up steps or margin."""
+    summary = summarise(records.run_events(blocks=blocks))
+    assert summary.comparisons[0].verdict == ("faster" if blocks == 7 else "too few samples")
+    assert (summary.design, summary.calibration, summary.warm_up, summary.skipped_steps) == (None, None, {}, 0)
+    assert summary.plan.margin == 0.02
+    json.dumps(summary.to_json(), allow_nan=False)
+
+
+def test_a_full_training_of_the_first_version_has_its_accuracy_elsewhere():
+    events = records.run_events(blocks=1, ended="complete", epochs=10)
+    for event in events:
+        if event["event"] == "sample":
+            del event["quality"], event["unit"]
+            event["accuracy"] = 0.84
+    assert [one.accuracy for one in summarise(events).measured] == [0.84, 0.84]
+    assert "84.00%" in printed(events)

@@ -1,0 +1,155 @@
+"""Finding the calibration that holds for a run, among all records of a folder."""
+
+from __future__ import annotations
+
+import copy
+import math
+import statistics
+
+import pytest
+
+from runner.bench import calibration
+from runner.bench.plan import Plan
+from runner.bench.record import FILE_NAME
+from tests import records
+
+TWICE = (records.arm("baseline"), records.arm("baseline-again", "baseline"))
+
+
+@pytest.fixture
+def results(tmp_path):
+    folder = tmp_path / "results"
+    folder.mkdir()
+    return folder
+
+
+def calibrated(folder, change=None, blocks=10, time=records.BEGUN, **plan):
+    """Write a calibration; ``change`` is given its first event."""
+    events = records.run_events(*TWICE, factor=1, blocks=blocks, time=time, **plan)
+    if change:
+        change(events[0])
+    return records.write(folder, events)
+
+
+def find(results, engines=None, **plan):
+    first = records.run_events(blocks=0, **plan)[0]
+    plan, kept = Plan.from_json(first["plan"]), first["kept_variables"]
+    return calibration.find(results, plan, engines or first["engines"], kept)
+
+
+def test_the_noise_of_a_block_where_baseline_ran_against_itself(results):
+    folder = calibrated(results / "one")
+    found = find(results)
+    events = records.run_events(*TWICE, factor=1, blocks=10)
+    times = {name: [e["seconds"] for e in events if e.get("arm") == name] for name in ("baseline", "baseline-again")}
+    ratios = [math.log(one / other) for one, other in zip(*times.values(), strict=True)]
+    assert found == {
+        "sd": pytest.approx(statistics.stdev(ratios)), "blocks": 10, "folder": str(folder), "time": records.BEGUN
+    }  # fmt: skip
+
+
+def test_the_latest_counts(results):
+    for name, time in (("a", 3), ("b", 9), ("c", 6)):
+        calibrated(results / name, time=records.BEGUN + time)
+    assert find(results)["folder"] == str(results / "b")
+
+
+def test_none_where_there_is_none(results, tmp_path):
+    assert find(results) is None
+    assert find(tmp_path / "missing") is None
+
+
+def test_other_runs_are_no_calibrations(results):
+    records.write(results / "compared", records.run_events(factor=1, blocks=10))
+    records.write(results / "alone", records.run_events(records.arm("baseline"), blocks=10))
+    engines = (records.arm("local", "baseline"), records.arm("docker", "baseline", "docker"))
+    records.write(results / "engines", records.run_events(*engines, factor=1, blocks=10))
+    assert find(results) is None
+
+
+def test_baseline_training_something_else_is_no_calibration(results):
+    baseline, again = TWICE
+    other = {**again, "workload": "cnn-nobias"}
+    calibrated(results / "one", change=lambda first: first["plan"].update(arms=[baseline, other]))
+    assert find(results) is None
+
+
+def test_too_short_a_calibration_does_not_count(results):
+    calibrated(results / "short", blocks=5)
+    assert find(results) is None
+
+
+def set_in(*keys, value):
+    def change(first):
+        inner = first
+        for key in keys[:-1]:
+            inner = inner[key]
+        inner[keys[-1]] = value
+
+    return change
+
+
+INSIDE = ("engines", "local", "inspection")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_in(*INSIDE, "fingerprint", "cpu_model", value="Another CPU"),
+        set_in(*INSIDE, "fingerprint", "kernel", value="6.2.0"),
+        set_in(*INSIDE, "facts", "cpu_quota", value=1.5),
+        set_in(*INSIDE, "packages", "torch", value="2.14.0"),
+        set_in("engines", "local", "engine", "image", value="/other/python"),
+        set_in("plan", "engine_options", value={"cpus": "1"}),
+        set_in("plan", "steps", value=100),
+        set_in("plan", "warmup_steps", value=100),
+        set_in("plan", "workload", value="another"),
+    ],
+)
+def test_what_it_must_have_in_common_with_the_run(results, change):
+    calibrated(results / "other", change)
+    assert find(results) is None
+    calibrated(results / "same")
+    assert find(results)["folder"] == str(results / "same")
+
+
+def test_one_that_an_earlier_version_made_counts(results):
+    """It did not record the numbers of the CPU."""
+
+    def earlier(run):
+        del run["engines"]["local"]["inspection"]["fingerprint"]["cpu_numbers"]
+
+    calibrated(results / "one", earlier)
+    assert find(results) is not None
+
+
+def test_one_under_another_engine_does_not_count(results):
+    arms = [{**arm, "engine": "docker"} for arm in TWICE]
+    records.write(results / "docker", records.run_events(*arms, factor=1, blocks=10))
+    assert find(results) is None
+
+
+def test_seed_budget_and_margin_may_differ(results):
+    calibrated(results / "one", seed=5, budget_s=9.0, margin=0.1)
+    assert find(results, seed=6) is not None
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "nonsense\n", "[]\n", '{"event": "run", "schema": 99}\n', '{"event": "run", "schema": 1}\n',
+     '{"event": "run", "schema": 1, "plan": []}\n', '{"event": "run", "schema": 1, "plan": {"arms": 3}}\n'],
+)  # fmt: skip
+def test_records_that_cant_be_read_are_passed_over(results, content):
+    (results / "broken").mkdir()
+    (results / "broken" / FILE_NAME).write_text(content)
+    calibrated(results / "one")
+    assert find(results)["folder"] == str(results / "one")
+
+
+def test_a_calibration_whose_samples_are_nonsense_is_passed_over(results):
+    events = records.run_events(*TWICE, factor=1, blocks=10)
+    broken = copy.deepcopy(events)
+    for event in broken[1:-1]:
+        event["step_s"] = [0.0, 0.0, 0.0]
+    records.write(results / "broken", broken)
+    assert find(results) is None

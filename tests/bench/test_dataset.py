@@ -1,0 +1,386 @@
+from __future__ import annotations
+
+import gzip
+import hashlib
+import http.server
+import os
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from runner.bench import dataset
+from runner.common.errors import InputError
+from runner.worker.fashion_mnist import SHA256
+
+NAMES = tuple(SHA256)
+IMAGES = NAMES[0]
+
+
+@dataclass
+class Search:
+    """A search for four small ``files`` that pass for the published ones; ``said`` is what was told on the way."""
+
+    files: dict[str, bytes]
+    cache: Path
+    said: list[str] = field(default_factory=list)
+
+    def find(self, named: object = None) -> dataset.DataSet:
+        self.said.clear()
+        return dataset.find(None if named is None else str(named), self.said.append)
+
+    def fill(self, folder: Path, level: int | None = None) -> Path:
+        """Put the files into a folder, decompressed or as ``.gz`` of a level."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in (self.files if level is None else self.compressed(level)).items():
+            (folder / name).write_bytes(content)
+        return folder
+
+    def compressed(self, level: int = 6) -> dict[str, bytes]:
+        return {f"{name}.gz": gzip.compress(content, level) for name, content in self.files.items()}
+
+    def sources(self) -> list[str]:
+        """The sources that were asked in vain, in order."""
+        return [line.split(": ")[1] for line in self.said if not line.startswith("data: no source")]
+
+
+@pytest.fixture
+def search(cache, monkeypatch) -> Search:
+    contents = {name: f"the content of {name}".encode() for name in NAMES}
+    for name, content in contents.items():
+        monkeypatch.setitem(SHA256, name, hashlib.sha256(content).hexdigest())
+    return Search(contents, cache)
+
+
+@pytest.fixture
+def tools(tmp_path, monkeypatch) -> Path:
+    """The only folder on PATH, with no package tools in it."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch, tools):
+    """No source of the machine's own answers: neither its folder, nor its packages, nor the network."""
+    monkeypatch.setattr(dataset, "SYSTEM_FOLDER", tmp_path / "system")
+    monkeypatch.setattr(dataset, "PUBLISHER", "http://127.0.0.1:9/")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
+@pytest.fixture
+def package_tools(tools, search, tmp_path):
+    """An apt-get and a dpkg-deb that have the package. apt-get notes each call in the file returned.
+
+    ``without_lists`` lets the first download fail, as on a machine whose package lists were removed.
+    """
+    content = search.fill(tmp_path / "package", level=9)
+    log = tmp_path / "apt.log"
+
+    def make(without_lists=False, fails=False):
+        refuse = 'case "$*" in *Dir::State::lists*) ;; *) echo "E: Unable to locate" >&2; exit 100;; esac'
+        scripts = {
+            "apt-get": f'echo "$*" >> {log}\n'
+            f"{'echo warning >&2; echo E: no network >&2; exit 100' if fails else ''}\n"
+            f'case "$*" in *update) exit 0;; esac\n{refuse if without_lists else ""}\n'
+            ": > dataset-fashion-mnist_0.1_all.deb",
+            "dpkg-deb": f'test "$1" = -x -a -f "$2" || exit 2\nout="$3{dataset.SYSTEM_FOLDER}"\n'
+            f'/bin/mkdir -p "$out" && /bin/cp {content}/* "$out"',
+        }
+        for name, text in scripts.items():
+            (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+            (tools / name).chmod(0o755)
+        return log
+
+    return make
+
+
+@pytest.fixture
+def publisher(monkeypatch):
+    """Serve bodies by file name on loopback, as the publisher does; returns the list of what is asked for.
+
+    Of each answer, ``missing_bytes`` more are announced than sent.
+    """
+    servers = []
+
+    def serve(bodies, missing_bytes=0):
+        asked = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append(self.path)
+                body = bodies.get(self.path.rpartition("/")[2])
+                self.send_response(404 if body is None else 200)
+                self.send_header("Content-Length", str(len(body or b"") + missing_bytes))
+                self.end_headers()
+                self.wfile.write(body or b"")
+
+            def log_message(self, *arguments):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        servers.append(server)
+        monkeypatch.setattr(dataset, "PUBLISHER", f"http://127.0.0.1:{server.server_port}/data/")
+        return asked
+
+    yield serve
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+# --- the folder that the user names ---
+
+
+def test_named_folder_of_decompressed_files_is_used_where_it_is(search, tmp_path):
+    folder = search.fill(tmp_path / "mine")
+    assert search.find(folder) == dataset.DataSet(str(folder), f"folder {folder}")
+    assert not search.cache.exists()
+
+
+def test_named_folder_may_be_relative_and_what_the_worker_is_given_is_not(search, tmp_path, monkeypatch):
+    search.fill(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path)
+    assert search.find("mine").location == str(tmp_path / "mine")
+
+
+@pytest.mark.parametrize("level", [1, 9])
+def test_named_folder_of_compressed_files_is_decompressed_into_the_cache(search, tmp_path, level):
+    folder = search.fill(tmp_path / "mine", level)
+    assert search.find(folder) == dataset.DataSet(str(search.cache), f"folder {folder}")
+    assert contents(search.cache) == search.files
+
+
+def test_cached_files_can_be_read_by_a_containers_user(search, tmp_path):
+    search.find(str(search.fill(tmp_path / "mine", 6)))
+    assert {path.stat().st_mode & 0o777 for path in search.cache.iterdir()} == {0o644}
+
+
+def test_some_files_compressed_and_some_not(search, tmp_path):
+    folder = search.fill(tmp_path / "mine", 6)
+    (folder / f"{IMAGES}.gz").unlink()
+    (folder / IMAGES).write_bytes(search.files[IMAGES])
+    assert search.find(folder).location == str(search.cache)
+    assert contents(search.cache) == search.files
+
+
+def wrong(path):
+    path.write_bytes(b"something else")
+
+
+def truncated(path):
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def flipped(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(content)
+
+
+def not_gzip(path):
+    path.write_bytes(b"<html>not found</html>")
+
+
+@pytest.mark.parametrize(
+    ("level", "damage", "problem"),
+    [
+        (None, wrong, f"{IMAGES}: not the published file: SHA-256 of the content is "),
+        (None, truncated, f"{IMAGES}: not the published file"),
+        (6, truncated, f"{IMAGES}.gz: corrupt or truncated"),
+        (6, flipped, f"{IMAGES}.gz: "),
+        (6, not_gzip, f"{IMAGES}.gz: corrupt or truncated"),
+        (None, Path.unlink, f"{IMAGES}[.gz]: no such file"),
+        (6, Path.unlink, f"{IMAGES}[.gz]: no such file"),
+    ],
+)
+def test_named_folder_with_a_bad_file_is_refused_by_the_files_name(search, tmp_path, level, damage, problem):
+    folder = search.fill(tmp_path / "mine", level)
+    damage(folder / (IMAGES if level is None else f"{IMAGES}.gz"))
+    with pytest.raises(InputError) as caught:
+        search.find(folder)
+    message = str(caught.value)
+    assert message.startswith(f"--data {folder}: {folder}/{problem}")
+    assert message.endswith("; give a folder with the four files of Fashion-MNIST")
+    assert not search.cache.exists() or not list(search.cache.iterdir())
+
+
+def test_named_folder_that_does_not_exist(search, tmp_path):
+    with pytest.raises(InputError, match=f"--data {tmp_path}/none: {tmp_path}/none: no such folder; give a folder"):
+        search.find(f"{tmp_path}/none")
+
+
+def test_synthetic_when_asked_for(search):
+    data = search.find("synthetic")
+    assert (data.location, data.synthetic, search.said) == ("synthetic", True, [])
+
+
+def test_a_cache_that_cannot_be_written(search, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("x")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    folder = search.fill(tmp_path / "mine", 6)
+    with pytest.raises(InputError, match=r"the data set can't be cached there: .*; set XDG_CACHE_HOME to a folder"):
+        search.find(folder)
+
+
+def test_a_relative_cache_folder_is_ignored_as_the_xdg_specification_says(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert dataset.cache_folder() == tmp_path / ".cache/envkit/fashion-mnist"
+
+
+# --- the order of sources ---
+
+
+def test_cache_before_system_folder(search):
+    search.fill(dataset.SYSTEM_FOLDER)
+    search.fill(search.cache)
+    assert search.find() == dataset.DataSet(str(search.cache), f"cache {search.cache}")
+    assert search.said == []
+
+
+def test_system_folder_before_package_and_publisher(search, package_tools, publisher):
+    log, asked = package_tools(), publisher(search.compressed())
+    search.fill(dataset.SYSTEM_FOLDER, 6)
+    assert search.find() == dataset.DataSet(str(search.cache), f"system folder {dataset.SYSTEM_FOLDER}")
+    assert contents(search.cache) == search.files
+    assert not log.exists()
+    assert asked == []
+    assert search.said == [f"data: cache: {search.cache}: nothing there yet"]
+
+
+def test_package_before_publisher(search, package_tools, publisher):
+    log, asked = package_tools(), publisher(search.compressed())
+    assert search.find() == dataset.DataSet(str(search.cache), "Debian package dataset-fashion-mnist_0.1_all")
+    assert contents(search.cache) == search.files
+    assert len(log.read_text().splitlines()) == 1
+    assert asked == []
+    assert list(Path(os.environ["TMPDIR"]).iterdir()) == []
+
+
+def test_publisher_last(search, publisher):
+    asked = publisher(search.compressed())
+    assert search.find() == dataset.DataSet(str(search.cache), f"publisher {dataset.PUBLISHER}")
+    assert contents(search.cache) == search.files
+    assert asked == [f"/data/{name}.gz" for name in NAMES]
+    assert search.sources() == ["cache", "system folder", "Debian package"]
+    assert "apt-get or dpkg-deb is not on this machine" in search.said[2]
+
+
+def test_second_time_from_the_cache(search, publisher):
+    publisher(search.compressed())
+    search.find()
+    asked = publisher({})
+    assert search.find().source == f"cache {search.cache}"
+    assert asked == []
+
+
+def test_synthetic_in_loud_words_when_nothing_answers(search):
+    data = search.find()
+    assert data.synthetic
+    assert data.source == "synthetic, because no source of Fashion-MNIST could be reached"
+    assert search.sources() == [
+        "cache",
+        "system folder",
+        "Debian package",
+        "publisher",
+    ]
+    assert search.said[-1] == "data: no source has Fashion-MNIST: a SYNTHETIC set of the same shapes is used"
+
+
+# --- each source going wrong: the next one is asked ---
+
+
+def test_a_corrupt_file_in_the_cache_is_named_and_replaced(search):
+    search.fill(dataset.SYSTEM_FOLDER, 6)
+    truncated(search.fill(search.cache) / IMAGES)
+    assert search.find().location == str(search.cache)
+    assert f"{search.cache}/{IMAGES}: not the published file" in search.said[0]
+    assert contents(search.cache) == search.files
+
+
+def test_compressed_files_in_the_cache_are_not_given_to_the_worker(search):
+    search.fill(search.cache, 6)
+    data = search.find()
+    assert data.synthetic or all((Path(data.location) / name).is_file() for name in search.files)
+
+
+def test_a_corrupt_file_in_the_system_folder_is_named(search, publisher):
+    publisher(search.compressed())
+    truncated(search.fill(dataset.SYSTEM_FOLDER, 6) / f"{IMAGES}.gz")
+    assert search.find().source.startswith("publisher")
+    assert f"{IMAGES}.gz: corrupt or truncated" in search.said[1]
+
+
+def test_package_with_lists_of_its_own_where_the_system_has_none(search, package_tools):
+    log = package_tools(without_lists=True)
+    assert search.find().source == "Debian package dataset-fashion-mnist_0.1_all"
+    first, update, second = log.read_text().splitlines()
+    assert first.endswith("download dataset-fashion-mnist")
+    assert update.endswith("update")
+    temporary = os.environ["TMPDIR"]
+    for call in (update, second):
+        assert f"Dir::State::lists={temporary}/" in call
+        assert f"Dir::Cache={temporary}/" in call
+
+
+def test_package_tools_that_fail_say_their_last_line(search, package_tools):
+    package_tools(fails=True)
+    assert search.find().synthetic
+    assert search.said[2] == "data: Debian package: apt-get failed: E: no network"
+
+
+def test_package_tools_that_bring_nothing(search, package_tools, tools):
+    package_tools()
+    (tools / "apt-get").write_text("#!/bin/sh\n")
+    assert search.find().synthetic
+    assert search.said[2].startswith("data: Debian package: ")
+
+
+def test_package_tools_that_do_not_end(search, package_tools, tools, monkeypatch):
+    package_tools()
+    (tools / "apt-get").write_text("#!/bin/sh\nexec /bin/sleep 60\n")
+    monkeypatch.setattr(dataset, "APT_TIMEOUT_S", 0.2)
+    assert search.find().synthetic
+    assert search.said[2] == "data: Debian package: apt-get did not end in 0.2 s"
+
+
+def test_publisher_without_one_of_the_files(search, publisher):
+    bodies = search.compressed()
+    del bodies[f"{NAMES[3]}.gz"]
+    publisher(bodies)
+    assert search.find().synthetic
+    assert f"{NAMES[3]}.gz: HTTP Error 404" in search.said[3]
+    assert not search.cache.exists()
+
+
+def test_publisher_with_a_damaged_file(search, publisher):
+    publisher({**search.compressed(), f"{IMAGES}.gz": gzip.compress(b"something else")})
+    assert search.find().synthetic
+    assert f"{IMAGES}.gz: not the published file" in search.said[3]
+    assert not list(search.cache.iterdir())
+
+
+def test_publisher_whose_answer_is_cut_short(search, publisher):
+    publisher(search.compressed(), missing_bytes=5)
+    assert search.find().synthetic
+    assert f"data: publisher: {dataset.PUBLISHER}{IMAGES}.gz: " in search.said[3]
+
+
+def test_interrupted_while_storing_leaves_no_half_file(search, tmp_path, monkeypatch):
+    folder = search.fill(tmp_path / "mine", 6)
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fchmod", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        search.find(folder)
+    assert list(search.cache.iterdir()) == []

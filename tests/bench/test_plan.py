@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from runner.bench.plan import Arm, Plan, UserCommand, WorkloadSpec
+from runner.worker.__main__ import parser
+from runner.worker.modes import Options
+
+
+@pytest.fixture
+def plan():
+    """A plan of three arms and the seed given."""
+
+    def make(seed=1, **fields):
+        arms = tuple(Arm(name, name, "local") for name in ("baseline", "a", "b"))
+        settings = {"workload": "cnn", "warmup_steps": 2, "steps": 5, "epochs": 0, "data": "synthetic",
+                    "budget_s": 60.0, "blocks": 0, "precision": 0.04, "margin": 0.02, "timeout_s": 10.0}  # fmt: skip
+        return Plan(**{"arms": arms, "engine_options": {}, "seed": seed, **settings, **fields})
+
+    return make
+
+
+def test_every_block_has_every_arm_once(plan):
+    for block in range(20):
+        assert sorted(arm.name for arm in plan().order(block)) == ["a", "b", "baseline"]
+
+
+def test_one_seed_gives_one_order_and_another_another(plan):
+    def orders(seed):
+        return [plan(seed).order(block) for block in range(20)]
+
+    assert orders(1) == orders(1)
+    assert orders(1) != orders(2)
+
+
+def test_each_arm_comes_first_about_as_often(plan):
+    first = Counter(plan().order(block)[0].name for block in range(600))
+    assert all(150 < count < 250 for count in first.values())
+
+
+def test_first_arm_is_the_reference(plan):
+    assert plan().reference.name == "baseline"
+    assert [arm.name for arm in plan().compared] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("epochs", "length"),
+    [(0, ["--warmup-steps", "2", "--steps", "5"]), (10, ["--warmup-steps", "2", "--epochs", "10"])],
+)
+def test_worker_arguments(plan, epochs, length):
+    fixed = plan(epochs=epochs)
+    assert fixed.worker_arguments(fixed.reference) == ("train", "--workload", "cnn", "--data", "synthetic", *length)
+
+
+@pytest.mark.parametrize(("steps", "epochs", "block", "tested"), [
+    (3, 0, 2, True), (2, 0, 2, False), (3, 0, 1, False), (3, 10, 2, False),
+])  # fmt: skip
+def test_what_was_learnt_is_tested_once_and_after_more_than_two_steps(plan, steps, epochs, block, tested):
+    fixed = plan(steps=steps, epochs=epochs)
+    assert ("--quality" in fixed.worker_arguments(fixed.reference, block)) is tested
+
+
+def test_an_arm_may_have_a_workload_of_its_own(plan):
+    arm = Arm("other", "baseline", "local", workload="cnn-nobias")
+    assert plan().workload_of(arm) == "cnn-nobias"
+    assert plan().worker_arguments(arm)[:3] == ("train", "--workload", "cnn-nobias")
+    assert plan().first_arguments(arm)[:3] == ("train", "--workload", "cnn-nobias")
+
+
+def test_workloads_are_those_of_all_arms(plan):
+    assert plan().workloads == ("cnn",)
+    other = Arm("other", "baseline", "local", workload="cnn-nobias")
+    assert plan(arms=(*plan().arms, other)).workloads == ("cnn", "cnn-nobias")
+
+
+@pytest.mark.parametrize(("epochs", "blocks", "once"), [(0, 0, False), (0, 1, False), (10, 0, True), (10, 1, True),
+                                                        (10, 8, False)])  # fmt: skip
+def test_full_trainings_run_once_each_unless_blocks_are_asked_for(plan, epochs, blocks, once):
+    assert plan(epochs=epochs, blocks=blocks).one_run_each is once
+
+
+def test_a_command_of_ones_own_is_measured_in_the_place_of_a_workload(plan):
+    own = UserCommand(("python", "a b.py"), "/home/me", r"(\d+) ms", "ms", 3)
+    fixed = plan(own=own)
+    metric = (r"--metric=(\d+) ms", "--unit", "ms")
+    wanted = ("command", "--folder", "/home/me", *metric, "--warmup-lines", "3", "--", "python", "a b.py")
+    assert fixed.worker_arguments(fixed.reference) == fixed.first_arguments(fixed.reference) == wanted
+    assert Plan.from_json(json.loads(json.dumps(fixed.to_json()))) == fixed
+
+
+def test_a_metric_that_begins_with_a_dash_is_no_option_of_the_worker():
+    given = UserCommand(("true",), "/home/me", r"-t=(\d+)").worker_arguments()
+    assert parser().parse_args(given).metric == r"-t=(\d+)"
+
+
+def test_the_first_start_takes_some_steps_and_goes_on_for_some_time(plan):
+    training = ("train", "--workload", "cnn", "--data", "synthetic")
+    assert plan().first_arguments(plan().reference) == (*training, "--steps", "1")
+    assert plan().first_arguments(plan().reference, 12, 2.0) == (*training, "--steps", "12", "--seconds", "2")
+
+
+def test_lengths_that_follow_from_the_pace_are_each_workloads_own(plan, across):
+    sized = plan(steps=0, warmup_steps=0).sized({"cnn": 12}, {"cnn": 5})
+    assert (sized.steps, sized.warmup_steps) == (12, 5)
+    each = across.sized({"cnn": 12, "loader": 3}, {"cnn": 5, "loader": 6}).each
+    assert [(one.warmup_steps, one.steps, one.data) for one in each.values()] == [(5, 12, "/data"), (6, 3, "generated")]
+
+
+def test_padding_is_spread_over_a_page_and_repeats_with_the_seed(plan):
+    def sizes(seed, name="a"):
+        return [plan(seed).padding(block, Arm(name, name, "local")) for block in range(1000)]
+
+    assert sizes(1) == sizes(1)
+    assert sizes(1) != sizes(2)
+    assert sizes(1) != sizes(1, "b")
+    assert min(sizes(1)) >= 0
+    assert max(sizes(1)) <= 4096
+    quarters = Counter(size // 1025 for size in sizes(1))
+    assert all(200 < quarters[quarter] < 300 for quarter in range(4))
+
+
+def test_a_plan_of_the_first_version_has_the_usual_margin_and_no_number_of_blocks(plan):
+    document = plan().to_json()
+    del document["margin"], document["blocks"]
+    assert Plan.from_json(document) == plan(margin=0.02, blocks=0)
+
+
+def test_a_plan_from_before_there_were_ranks_has_one(plan):
+    document = plan().to_json()
+    del document["ranks"], document["nodes"]
+    for arm in document["arms"]:
+        del arm["ranks"], arm["of"]
+    assert Plan.from_json(document) == plan()
+
+
+def test_json_round_trip_is_equal(plan):
+    made = plan(blocks=9, margin=0.05)
+    assert Plan.from_json(json.loads(json.dumps(made.to_json()))) == made
+
+
+# --- modes, and several workloads ---
+
+ALL = (Arm("a on cnn", "baseline", "local", "cnn"), Arm("b on cnn", "b", "local", "cnn"),
+       Arm("a on loader", "baseline", "local", "loader"), Arm("b on loader", "b", "local", "loader"))  # fmt: skip
+
+
+@pytest.fixture
+def across(plan):
+    each = {"cnn": WorkloadSpec(20, 200, "/data"), "loader": WorkloadSpec(10, 90, "generated")}
+    return plan(arms=ALL, workload="all", each=each, more_references=("a on loader",))
+
+
+def test_modes_are_given_to_every_worker(plan):
+    options = Options("bf16-autocast", compile=True, channels_last=True, scale=2)
+    fixed = plan(options=options)
+    modes = ("--precision", "bf16-autocast", "--compile", "--channels-last", "--scale", "2")
+    start = ("train", "--workload", "cnn", "--data", "synthetic", *modes)
+    assert fixed.worker_arguments(fixed.reference) == (*start, "--warmup-steps", "2", "--steps", "5")
+    assert fixed.first_arguments(fixed.reference) == (*start, "--steps", "1")
+    assert Plan.from_json(json.loads(json.dumps(fixed.to_json()))) == fixed
+
+
+def test_what_was_learnt_is_tested_in_one_block_of_the_reference_alone(plan):
+    fixed = plan()
+    tested = [
+        (arm.name, block)
+        for arm in fixed.arms
+        for block in range(5)
+        if "--quality" in fixed.worker_arguments(arm, block)
+    ]
+    assert tested == [("baseline", 2)]
+
+
+def test_each_workload_has_its_own_steps_and_data(across):
+    assert across.worker_arguments(ALL[1])[1:] == (
+        "--workload", "cnn", "--data", "/data", "--warmup-steps", "20", "--steps", "200"
+    )  # fmt: skip
+    assert across.worker_arguments(ALL[3])[1:] == (
+        "--workload", "loader", "--data", "generated", "--warmup-steps", "10", "--steps", "90"
+    )  # fmt: skip
+
+
+def test_each_workload_has_its_own_reference(across):
+    assert across.references == (ALL[0], ALL[2])
+    assert across.compared == (ALL[1], ALL[3])
+    assert [across.reference_of(arm) for arm in across.compared] == [ALL[0], ALL[2]]
+    assert (across.sharing, across.across) == (2, True)
+
+
+def test_one_reference_is_that_of_all_whatever_they_train(plan):
+    other = Arm("other", "baseline", "local", workload="cnn-nobias")
+    fixed = plan(arms=(*plan().arms, other))
+    assert (fixed.reference_of(other), fixed.across) == (fixed.reference, False)
+
+
+def test_a_run_of_several_workloads_survives_json(across):
+    assert Plan.from_json(json.loads(json.dumps(across.to_json()))) == across
+
+
+def test_a_plan_of_an_earlier_version_has_no_modes(plan):
+    document = plan().to_json()
+    for name in ("options", "each", "more_references"):
+        del document[name]
+    assert Plan.from_json(document) == plan()
+
+
+# --- ranks ---
+
+ALONE = (
+    Arm("1 process", "baseline", "local", ranks=1, of=1), Arm("1 process on 1/2", "baseline", "local", ranks=1, of=2)
+)  # fmt: skip
+
+
+@pytest.fixture
+def ranked(plan):
+    """A plan of three arms on two ranks, and two of one process."""
+    return lambda **fields: plan(arms=(*plan().arms, *ALONE), **{"ranks": 2, **fields})
+
+
+def test_arms_of_one_process_are_not_compared_with_the_reference(ranked):
+    fixed = ranked()
+    assert [arm.name for arm in fixed.distributed] == ["baseline", "a", "b"]
+    assert [arm.name for arm in fixed.compared] == ["a", "b"]
+    assert fixed.alone == ALONE
+    assert [(arm.name, one.name) for arm, one in fixed.contrasts] == [
+        ("a", "baseline"), ("b", "baseline"), ("baseline", "1 process"), ("baseline", "1 process on 1/2"),
+        ("a", "1 process"), ("b", "1 process"),
+    ]  # fmt: skip
+    assert fixed.sharing == 6
+
+
+def test_without_ranks_there_are_the_comparisons_alone(plan):
+    assert (plan().distributed, plan().alone, plan().how) == ((), (), "")
+    assert [(arm.name, one.name) for arm, one in plan().contrasts] == [("a", "baseline"), ("b", "baseline")]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "launcher", "together"),
+    [(1, ("ranks", "--nproc", "2", "--"), 2), (3, ("ranks", "--nproc", "2", "--nodes", "3", "--"), 6)],
+)
+def test_ranks_are_started_by_a_launcher(ranked, nodes, launcher, together):
+    fixed = ranked(nodes=nodes)
+    for arguments in (fixed.worker_arguments(fixed.reference), fixed.first_arguments(fixed.reference)):
+        assert arguments[: len(launcher) + 1] == (*launcher, "train")
+    assert (fixed.ranks_of(fixed.reference), fixed.parts_of(fixed.reference)) == (together, 2)
+    assert fixed.how == f"{together} ranks"
+    one, half = ALONE
+    assert fixed.worker_arguments(one)[0] == "train"
+    assert fixed.worker_arguments(half)[:6] == ("ranks", "--nproc", "1", "--of", "2", "--")
+    assert [(fixed.ranks_of(arm), fixed.parts_of(arm)) for arm in ALONE] == [(1, 1), (1, 2)]
+
+
+def test_the_worker_understands_how_ranks_are_started(ranked):
+    fixed = ranked(nodes=3)
+    given = parser().parse_args(fixed.worker_arguments(fixed.reference))
+    assert (given.command, given.nproc, given.nodes, given.of) == ("ranks", 2, 3, 1)
+    assert parser().parse_args(given.argv).workload == "cnn"
+    assert parser().parse_args(given.argv).unprofiled is False
+    warming = parser().parse_args(fixed.first_arguments(fixed.reference, 1, 2.0)).argv  # by no rank's own clock
+    assert (parser().parse_args(warming).unprofiled, parser().parse_args(warming).steps) == (True, 1)
+    assert parser().parse_args(warming).seconds == 0
+
+
+def test_ranks_are_recorded(ranked):
+    fixed = ranked(nodes=2)
+    assert Plan.from_json(json.loads(json.dumps(fixed.to_json()))) == fixed
+
+
+def test_an_arm_may_have_ranks_of_its_own(plan):
+    arm = Arm("c", "c", "local", ranks=4)
+    fixed = plan(arms=(*plan().arms, arm))
+    assert fixed.worker_arguments(arm)[:5] == ("ranks", "--nproc", "4", "--", "train")
+    assert (fixed.ranks_of(arm), fixed.parts_of(arm)) == (4, 4)
+    assert fixed.distributed == (arm,)
+    assert [one.name for one in fixed.compared] == ["a", "b", "c"]

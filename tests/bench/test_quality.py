@@ -1,0 +1,69 @@
+"""The figures of what was learnt: BLEU, and how all are written."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from runner.bench import quality
+from runner.common.errors import InputError
+from tests.reports import events_of, printed
+
+
+def test_figures_in_words():
+    figures = {"pixel accuracy": 0.9312, "mIoU": 0.81249, "BLEU": 34.25, "accuracy": 1.0}
+    assert quality.shown(figures) == "pixel accuracy 93.1%, mIoU 0.812, BLEU 34.2, accuracy 100.0%"
+    assert quality.shown({}) == ""
+
+
+def test_a_sample_without_translations_is_left_as_it_is():
+    for document in ({"seconds": 1}, {"quality": None}, {"quality": {"accuracy": 0.5}}):
+        assert quality.worked_out(document) is document
+
+
+def test_bleu_takes_the_place_of_the_translations(monkeypatch):
+    monkeypatch.setattr(quality, "bleu", lambda pairs: 10.0 * len(pairs))
+    document = {"seconds": 1, "quality": {"token accuracy": 0.5, "translations": [[[3], [4]], [[5], [5]]]}}
+    assert quality.worked_out(document) == {"seconds": 1, "quality": {"token accuracy": 0.5, "BLEU": 20.0}}
+
+
+def test_a_missing_library_is_said_before_anything_is_measured(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    quality.require(["cnn", "segmentation"])
+    with pytest.raises(InputError, match="its BLEU needs the package 'sacrebleu' on this machine; 'make setup'"):
+        quality.require(["cnn", "translation"])
+
+
+def test_bleu_of_a_corpus():
+    words = list(range(3, 15))
+    assert quality.bleu([[words, words], [words[2:], words[2:]]]) == pytest.approx(100)
+    assert quality.bleu([[words, [number + 100 for number in words]]]) < 5
+    half = quality.bleu([[words, words], [words[::-1], words]])
+    assert 20 < half < 80
+    assert quality.bleu([[[], words]]) == 0
+
+
+# --- what a report says ---
+
+
+def test_what_the_reference_has_learnt_is_said_once():
+    text = " ".join(printed(events_of(baseline={"quality": {"pixel accuracy": 0.5, "mIoU": 0.25}})).split())
+    assert "learnt after 4 steps baseline has a loss of 2.298, pixel accuracy 50.0%, mIoU 0.250" in text
+
+
+def test_nothing_is_said_of_what_was_not_tested():
+    assert "learnt" not in printed(events_of())
+
+
+def test_a_full_training_has_it_in_its_table():
+    figures = {"token accuracy": 0.5, "BLEU": 33.33}
+    events = events_of(1, plan={"epochs": 10, "workload": "translation"})
+    for event in events:
+        if event["event"] == "sample":
+            event["quality"], event["unit"] = figures, "sentences"
+    text = printed(events)
+    assert "what was learnt" in text
+    assert "sentences/s" in text
+    assert "33.3" in text
+    assert "the book's" not in text

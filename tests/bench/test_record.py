@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from runner.bench import record
+from runner.bench.record import FILE_NAME, SCHEMA, Record, RecordFull
+from runner.common.errors import InputError
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The folder of a run that has recorded its beginning and two samples."""
+    with Record.create(tmp_path / "run") as opened:
+        opened.append("run", schema=SCHEMA, plan={})
+        opened.append("sample", seconds=1.5)
+        opened.append("sample", seconds=2.5)
+    return tmp_path / "run"
+
+
+def seconds(folder):
+    return [event["seconds"] for event in record.read(folder) if event["event"] == "sample"]
+
+
+def damage(folder, number, line):
+    """Replace the line ``number`` (from 1)."""
+    path = folder / FILE_NAME
+    lines = path.read_text().splitlines()
+    lines[number - 1] = line
+    path.write_text("\n".join(lines) + "\n")
+
+
+def test_what_was_appended_is_read_in_order(folder):
+    events = record.read(folder)
+    assert [event["event"] for event in events] == ["run", "sample", "sample"]
+    assert seconds(folder) == [1.5, 2.5]
+    assert [event["time"] for event in events] == sorted(event["time"] for event in events)
+
+
+def test_each_event_is_on_disk_when_append_returns(tmp_path, monkeypatch):
+    flushed = set()
+    monkeypatch.setattr(os, "fsync", lambda number: flushed.add(str(Path(f"/proc/self/fd/{number}").readlink())))
+    with Record.create(tmp_path) as opened:
+        assert flushed == {str(tmp_path)}
+        returned = opened.append("run", schema=SCHEMA)
+        assert flushed == {str(tmp_path), str(tmp_path / FILE_NAME)}
+        assert record.read(tmp_path) == [returned]
+
+
+def test_missing_folders_are_made(tmp_path):
+    with Record.create(tmp_path / "a/b/c") as opened:
+        assert opened.path.is_file()
+
+
+def test_a_second_run_in_the_same_folder_is_refused(folder):
+    before = (folder / FILE_NAME).read_bytes()
+    with pytest.raises(InputError, match=f"holds a run already; continue it with --resume {folder}, or give another"):
+        Record.create(folder)
+    assert (folder / FILE_NAME).read_bytes() == before
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match=r"results can't be written there: .*; give another folder with --output"):
+        Record.create(tmp_path / "file/run")
+
+
+def test_a_record_that_is_being_written_is_not_reopened(folder):
+    with (
+        Record.reopen(folder),
+        pytest.raises(InputError, match="another runner is writing to it; wait for it, or give another folder"),
+    ):
+        Record.reopen(folder)
+    with Record.reopen(folder):
+        pass  # free again
+
+
+def test_reading_does_not_wait_for_the_writer(folder):
+    with Record.reopen(folder):
+        assert seconds(folder) == [1.5, 2.5]
+
+
+def test_reopening_goes_on_after_the_last_line(folder):
+    with Record.reopen(folder) as opened:
+        opened.append("sample", seconds=3.5)
+    assert seconds(folder) == [1.5, 2.5, 3.5]
+
+
+@pytest.mark.parametrize("cut", [1, 5, 20])
+def test_a_last_line_cut_short_is_left_out_and_then_overwritten(folder, cut):
+    path = folder / FILE_NAME
+    os.truncate(path, path.stat().st_size - cut)
+    assert seconds(folder) == [1.5]
+    with Record.reopen(folder) as opened:
+        opened.append("sample", seconds=3.5)
+    assert seconds(folder) == [1.5, 3.5]
+
+
+def test_reopening_what_is_not_there(tmp_path):
+    with pytest.raises(InputError, match=f"--resume {tmp_path}: {FILE_NAME} can't be opened: No such file"):
+        Record.reopen(tmp_path)
+
+
+def test_reading_what_is_not_there(tmp_path):
+    with pytest.raises(InputError, match="can't be read: No such file or directory; give the folder of a run"):
+        record.read(tmp_path / "none")
+
+
+@pytest.mark.parametrize("line", ['{"event": "sample", "sec', "", "nonsense", "\x00\x00", "[]", "5", '"text"'])
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_damaged_line_is_named(folder, number, line):
+    damage(folder, number, line)
+    with pytest.raises(InputError, match=rf"{FILE_NAME}:{number}: damaged line; remove it to read the rest"):
+        record.read(folder)
+
+
+def test_bytes_that_are_no_text_are_a_damaged_line(folder):
+    path = folder / FILE_NAME
+    before, last = path.read_bytes().rstrip(b"\n").rsplit(b"\n", 1)
+    path.write_bytes(before + b"\n" + last.replace(b"2.5", b"\xff\xfe") + b"\n")
+    with pytest.raises(InputError, match=f"{FILE_NAME}:3: damaged line"):
+        record.read(folder)
+
+
+@pytest.mark.parametrize("content", ["", '{"event": "sample"}\n', "{}\n", '{"event": "run"'])
+def test_a_file_that_is_no_record(tmp_path, content):
+    (tmp_path / FILE_NAME).write_text(content)
+    with pytest.raises(InputError, match="is not the record of a run"):
+        record.read(tmp_path)
+
+
+def test_a_record_without_a_schema_is_no_record(folder):
+    damage(folder, 1, '{"event": "run", "plan": {}}')
+    with pytest.raises(InputError, match=r"is not the record of a run|damaged line"):
+        record.read(folder)
+
+
+def test_a_record_of_a_later_version(folder):
+    damage(folder, 1, json.dumps({"event": "run", "schema": SCHEMA + 1}))
+    with pytest.raises(
+        InputError, match=rf"written by a later version \(schema {SCHEMA + 1}, .*up to {SCHEMA}\); upda"
+    ):
+        record.read(folder)
+
+
+def test_a_file_system_without_locks(tmp_path, monkeypatch):
+    def refuse(descriptor, operation):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    why = "can't be locked against a second runner: No locks available; give a folder on another file system"
+    with pytest.raises(InputError, match=why):
+        Record.create(tmp_path / "run")
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(folder, monkeypatch):
+    """The system takes half of the line and then has no room: the half is taken back."""
+    write = os.write
+    calls = []
+
+    def half_then_full(descriptor, data):
+        calls.append(data)
+        if len(calls) > 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(descriptor, data[: len(data) // 2])
+
+    before = (folder / FILE_NAME).read_bytes()
+    with Record.reopen(folder) as opened:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", half_then_full)
+            with pytest.raises(RecordFull, match=f"{folder}/{FILE_NAME}: can't be written: No space left on device"):
+                opened.append("sample", seconds=3.5)
+        assert len(calls) == 2
+        assert (folder / FILE_NAME).read_bytes() == before
+        opened.append("sample", seconds=4.5)  # there is room again
+    assert seconds(folder) == [1.5, 2.5, 4.5]

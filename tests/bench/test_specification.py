@@ -1,0 +1,75 @@
+"""A specification goes to JSON and back, and what is read from a file measures the same."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from runner.bench import record
+from runner.bench.blocks import recorded_plan
+from runner.bench.plan import Arm, UserCommand
+from runner.bench.specification import Specification
+from runner.common.errors import InputError
+from runner.engines.base import EngineOptions
+from runner.worker.modes import Options
+
+ALL = Specification(
+    title="mine", arms=(Arm("baseline", "baseline", "local"), Arm("mine", "/x/mine.yaml", "local", "cnn", 2, 1, "i")),
+    budget_s=12.5, workload="python x.py", user_command=UserCommand(("python", "x.py"), "/x", "took (.*)", "ms", 3),
+    options=Options("bf16-autocast", compile=True, scale=2), engine_options=EngineOptions(python="/p", memory="4g"),
+    nproc=2, nodes=3, data="/data", warmup_steps=4, steps=5, epochs=6, open_ended=False, blocks=7, precision=0.01,
+    margin=0.03, timeout_s=8.0, seed=9, keep_env=("A",), force=True, allow_unknown=True,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", [ALL, Specification(title="", arms=(Arm("a", "a", "local"),), budget_s=1.0)])
+def test_to_json_and_back(asked):
+    assert Specification.from_json(json.loads(json.dumps(asked.to_json()))) == asked
+
+
+def test_nothing_is_left_at_its_default_in_this_test():
+    usual = Specification(title="", arms=(), budget_s=0.0).to_json()
+    assert not [name for name, value in ALL.to_json().items() if value == usual[name] and name != "schema"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "can't be read: No such file or directory; write one with --dry-run"),
+        ("{", "is no specification of a run: "),
+        ("[]", "is no specification of a run: "),
+        ("{}", "its schema is None, and this version reads envkit-specification-1"),
+        (json.dumps({**ALL.to_json(), "bugdet_s": 1}), "unknown key 'bugdet_s'; write one with --dry-run"),
+        (json.dumps({**ALL.to_json(), "arms": [{"nmae": "x"}]}), "unexpected keyword argument 'nmae'"),
+    ],
+)
+def test_what_is_none(tmp_path, text, said):
+    path = tmp_path / "asked.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(InputError) as error:
+        Specification.read(path)
+    assert str(error.value).startswith(f"{path}: ")
+    assert said in str(error.value)
+
+
+def test_what_a_dry_run_prints_measures_the_same(cli, bench_arguments, instant, run_folder, tmp_path):
+    arguments = bench_arguments("mine", "--blocks", 2)
+    dry = cli(*arguments, "--dry-run")
+    assert (dry.returncode, dry.stderr) == (0, "")
+    assert not run_folder.exists()
+    path = tmp_path / "asked.json"
+    path.write_text(dry.stdout)
+    assert cli(*arguments).returncode == 0
+    assert cli("bench", "--specification", path, "--output", tmp_path / "again").returncode == 0
+    plans = [recorded_plan(record.read(folder)) for folder in (run_folder, tmp_path / "again")]
+    assert plans[0] == plans[1]
+
+
+def test_a_specification_is_measured_as_it_is(refused, tmp_path):
+    path = tmp_path / "asked.json"
+    path.write_text(json.dumps(replace(ALL, nodes=1).to_json()))
+    said = refused("bench", "mine", "--specification", path)
+    assert said == "runner: PROFILE can't be given with --specification: the file says what is measured"

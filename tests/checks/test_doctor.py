@@ -1,0 +1,370 @@
+"""Each check: a situation that it finds something in, and one just short of that."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.checks.doctor import SEVERITIES, diagnose, diagnose_process
+from runner.checks.doctor import profile_findings as profile_checks
+from runner.checks.doctor.finding import Situation
+from runner.profiles.environment import Environment
+from runner.worker.machine_load import Load
+
+FACTS = {
+    "usable_cpus": 4, "physical_cores": 4, "numa_nodes": 1, "affinity_cpus": 4, "online_cpus": 4, "cpu_quota": None,
+    "smt": False,
+}  # fmt: skip
+FINGERPRINT = {
+    "architecture": "x86_64", "thp_enabled": "madvise", "governor": None, "frequency_driver": None, "hypervisor": None,
+    "isa": ["avx2", "avx512f"],
+}  # fmt: skip
+MIB = 2**20
+
+
+def environment(variables=None, preload=None, prefix=(), expect=None):
+    return Environment("mine", "A test", variables or {}, preload or {}, prefix, expect or {}, "same")
+
+
+def situation(evidence=None, load=None, facts=None, fingerprint=None, **profile):
+    return Situation(
+        {**FACTS, **(facts or {})}, {**FINGERPRINT, **(fingerprint or {})}, environment(**profile), evidence, load
+    )
+
+
+def load(busy=0.0, steal=0.0, swapped=0.0):
+    return Load(3.0, busy, steal, swapped)
+
+
+def sets(**variables):
+    return {"variables": variables}
+
+
+def arm(**variables):
+    return {**sets(**variables), "fingerprint": {"architecture": "aarch64", "isa": []}}
+
+
+def never_huge(name, value):
+    return {**sets(**{name: value}), "fingerprint": {"thp_enabled": "never"}}
+
+
+def sees(probe, **items):
+    return {"evidence": {probe: items}}
+
+
+def one_core(threads, mask="3", usable=4):
+    evidence = {"threads": {"masks": {mask: 4}}, "openmp": {"max_threads": threads}}
+    return {"evidence": evidence, "facts": {"usable_cpus": usable}}
+
+
+def runnable(threads):
+    return {**sees("threads", runnable=threads), "facts": {"usable_cpus": 8}}
+
+
+def runtimes(*paths, preload=None):
+    return {**sees("openmp", mapped=list(paths)), "preload": preload or {}}
+
+
+def remote(share, policy="default"):
+    return sees("memory", remote_share=share, numa_policy=policy)
+
+
+def memory(peak, limit=1000 * MIB):
+    return sees("limits", memory_bytes=limit, peak_memory_bytes=peak)
+
+
+def siblings(threads, smt=True):
+    return {**sees("openmp", max_threads=threads), "facts": {"physical_cores": 2, "smt": smt}}
+
+
+def binds(name, value="x", hypervisor="QEMU", smt=False):
+    return {**sets(**{name: value}), "fingerprint": {"hypervisor": hypervisor}, "facts": {"smt": smt}}
+
+
+def wants_huge_pages(mode):
+    return {"expect": {"memory.huge_pages": "most"}, "fingerprint": {"thp_enabled": mode}}
+
+
+# Code, severity, the situation with the fault, and those that are just short of it.
+CASES = [
+    ("too-many-threads", "stop", sets(OMP_NUM_THREADS="5"), [sets(OMP_NUM_THREADS="4")]),
+    ("too-many-threads", "stop", sets(OMP_NUM_THREADS="5,2"), [sets(OMP_NUM_THREADS="4,2")]),
+    (
+        "too-many-threads", "warn", sees("openmp", max_threads=5),
+        [sees("openmp", max_threads=4), sees("openmp", max_threads=None)],
+    ),
+    (
+        "too-many-threads", "stop", {**sees("openmp", max_threads=5), **sets(OMP_NUM_THREADS="5")},
+        [{**sees("openmp", max_threads=4), **sets(OMP_NUM_THREADS="5")}],
+    ),
+    ("too-many-threads", "stop", runnable(11), [runnable(10)]),
+    (
+        "pinned-to-one-core", "stop", one_core(4),
+        [one_core(4, mask="2-3"), one_core(1), one_core(4, usable=1),
+         {"evidence": {"threads": {"masks": {"2": 2, "3": 2}}, "openmp": {"max_threads": 4}}}],
+    ),
+    ("pinned-to-one-core", "stop", one_core(2, usable=2), [one_core(2, usable=1)]),
+    ("pinned-to-one-core", "stop", sees("threads", masks={"0": 9}), [sees("threads", masks={"0,2": 9})]),
+    (
+        "two-openmp-runtimes", "warn", runtimes("/a/libgomp.so.1", "/b/libiomp5.so"),
+        [runtimes("/a/libgomp.so.1"),
+         runtimes("/a/libgomp.so.1", "/b/libiomp5.so", preload={"intel-openmp": "/b/libiomp5.so"}),
+         # preloaded by a link to it
+         runtimes("/a/libgomp.so.1", "/usr/lib/llvm-14/lib/libomp.so.5", preload={"llvm-openmp": "/b/libomp.so.5"})],
+    ),
+    ("process-limit", "warn", sees("limits", processes_free=67), [sees("limits", processes_free=68)]),
+    ("remote-memory", "warn", remote(0.2), [remote(0.19), remote(0.9, "interleave"), remote(None)]),
+    (
+        "numa-calls-refused", "warn", {**sees("limits", numa_calls=False), "prefix": ("numactl", "--localalloc")},
+        [{**sees("limits", numa_calls=True), "prefix": ("numactl", "--localalloc")},
+         {**sees("limits", numa_calls=None), "prefix": ("numactl", "--localalloc")},
+         sees("limits", numa_calls=False)],
+    ),
+    (
+        "numa-calls-refused", "warn", {**sees("limits", numa_calls=False), "facts": {"numa_nodes": 2}},
+        [{**sees("limits", numa_calls=False), "facts": {"numa_nodes": 1}}],
+    ),
+    (
+        "numa-calls-refused", "warn",  # for one of two ranks, each with a node of its own
+        {**sees("limits", numa_calls=False), "facts": {"numa_nodes": 1, "machine_numa_nodes": 2}},
+        [{**sees("limits", numa_calls=False), "facts": {"numa_nodes": 1, "machine_numa_nodes": 1}}],
+    ),
+    (
+        "near-memory-limit", "warn", memory(900 * MIB),
+        [memory(899 * MIB), memory(900 * MIB, None), memory(None)],
+    ),
+    ("smt-siblings", "note", siblings(3), [siblings(2), siblings(5), siblings(3, smt=False)]),
+    ("smt-siblings", "note", siblings(4), [siblings(2)]),
+    (
+        "page-faults", "note", sees("usage", faults_per_s=20_000, system_share=0.1),
+        [sees("usage", faults_per_s=19_999, system_share=0.9), sees("usage", faults_per_s=90_000, system_share=0.099),
+         sees("usage", faults_per_s=90_000, system_share=None), sees("usage", faults_per_s=None, system_share=0.9)],
+    ),
+    ("huge-pages-off", "stop", wants_huge_pages("never"), [wants_huge_pages("madvise"), wants_huge_pages(None)]),
+    ("huge-pages-off", "stop", wants_huge_pages("never"), [{"fingerprint": {"thp_enabled": "never"}}]),
+    (
+        "huge-pages-off", "stop", {**wants_huge_pages("never"), "expect": {"torch.huge_page_tensors": True}},
+        [{**wants_huge_pages("never"), "expect": {"torch.huge_page_tensors": False}}],
+    ),
+    (
+        "huge-pages-off", "stop", never_huge("MALLOC_CONF", "narenas:1,thp:always"),
+        [sets(MALLOC_CONF="thp:always"), never_huge("MALLOC_CONF", "metadata_thp:auto,thp:default")],
+    ),
+    (
+        "huge-pages-off", "stop", never_huge("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1:glibc.malloc.perturb=0"),
+        [sets(GLIBC_TUNABLES="glibc.malloc.hugetlb=1"), never_huge("GLIBC_TUNABLES", "glibc.malloc.hugetlb=0")],
+    ),
+    (
+        "hidden-topology", "note", binds("OMP_PROC_BIND"),
+        [binds("OMP_PROC_BIND", hypervisor=None), binds("OMP_PROC_BIND", smt=True), binds("OMP_DYNAMIC")],
+    ),
+    (
+        "isa-above-cpu", "warn", sets(ONEDNN_MAX_CPU_ISA="avx512_core_amx"),
+        [sets(ONEDNN_MAX_CPU_ISA="avx512_core_vnni"), sets(ONEDNN_MAX_CPU_ISA="avx2"), sets(ONEDNN_MAX_CPU_ISA="all"),
+         {**sets(ONEDNN_MAX_CPU_ISA="avx512_core_amx"), "fingerprint": {"isa": ["avx2", "avx512f", "amx_bf16"]}},
+         {**sets(ONEDNN_MAX_CPU_ISA="avx512_core_amx"), "fingerprint": {"architecture": "aarch64", "isa": []}},
+         # as the kernel tells of a processor that has all of it
+         {**sets(ONEDNN_MAX_CPU_ISA="avx10_1_512_amx_fp16"),
+          "fingerprint": {"isa": ["avx2", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16"]}}],
+    ),
+    (
+        "isa-above-cpu", "warn", sets(DNNL_MAX_CPU_ISA="AVX512_CORE_BF16"),
+        [{**sets(DNNL_MAX_CPU_ISA="AVX512_CORE_BF16"), "fingerprint": {"isa": ["avx2", "avx512f", "avx512_bf16"]}}],
+    ),
+    (
+        "isa-above-cpu", "warn", sets(ONEDNN_MAX_CPU_ISA="avx10_1_512"),
+        [{**sets(ONEDNN_MAX_CPU_ISA="avx10_1_512"), "fingerprint": {"isa": ["avx2", "avx512f", "avx512_fp16"]}}],
+    ),
+    (
+        "isa-already-the-best", "warn", {**sets(ONEDNN_MAX_CPU_ISA="AVX2"), "fingerprint": {"isa": ["avx2"]}},
+        [sets(ONEDNN_MAX_CPU_ISA="AVX2"), {**sets(ONEDNN_MAX_CPU_ISA="AVX"), "fingerprint": {"isa": ["avx2"]}},
+         {**sets(ONEDNN_MAX_CPU_ISA="AVX2"), "fingerprint": {"architecture": "aarch64", "isa": []}}],
+    ),
+    (
+        "isa-already-the-best", "warn",
+        {**sets(ONEDNN_CPU_ISA_HINTS="prefer_ymm"), "fingerprint": {"isa": ["avx2"]}},
+        [sets(ONEDNN_CPU_ISA_HINTS="prefer_ymm")],
+    ),
+    ("of-x86-alone", "warn", arm(ONEDNN_MAX_CPU_ISA="AVX2"), [sets(ONEDNN_MAX_CPU_ISA="AVX2"),
+                                                              arm(ONEDNN_MAX_CPU_ISA="sve_256")]),
+    ("of-x86-alone", "warn", arm(ONEDNN_CPU_ISA_HINTS="prefer_ymm"), [sets(ONEDNN_CPU_ISA_HINTS="prefer_ymm")]),
+    (
+        "of-x86-alone", "warn",
+        arm(GLIBC_TUNABLES="glibc.malloc.tcache_count=9:glibc.cpu.x86_non_temporal_threshold=1048576"),
+        [sets(GLIBC_TUNABLES="glibc.cpu.x86_non_temporal_threshold=1048576"),
+         arm(GLIBC_TUNABLES="glibc.malloc.tcache_count=9")],
+    ),
+    (
+        "fpmath-above-cpu", "warn", sets(ONEDNN_DEFAULT_FPMATH_MODE="bf16"),
+        [sets(ONEDNN_DEFAULT_FPMATH_MODE="strict"), sets(ONEDNN_DEFAULT_FPMATH_MODE="any"),
+         {**sets(ONEDNN_DEFAULT_FPMATH_MODE="bf16"), "fingerprint": {"isa": ["amx_bf16"]}},
+         {**sets(ONEDNN_DEFAULT_FPMATH_MODE="bf16"), "fingerprint": {"architecture": "aarch64", "isa": []}}],
+    ),
+    (
+        "fpmath-above-cpu", "warn", sets(DNNL_DEFAULT_FPMATH_MODE="f16"),
+        # whether a CPU computes in tf32 is nowhere to be read
+        [{**sets(DNNL_DEFAULT_FPMATH_MODE="f16"), "fingerprint": {"isa": ["avx512_fp16"]}},
+         sets(DNNL_DEFAULT_FPMATH_MODE="tf32")],
+    ),
+    (
+        "numa-node-missing", "stop", {"prefix": ("numactl", "--cpunodebind=1", "--localalloc")},
+        [{"prefix": ("numactl", "--cpunodebind=0")}, {"prefix": ("numactl", "--interleave=all")}, {"prefix": ("nice",)},
+         {"prefix": ("numactl", "--cpunodebind=1"), "facts": {"numa_nodes": 2}},
+         {"prefix": ("numactl", "--interleave=0,1"), "facts": {"numa_nodes": 1, "machine_numa_nodes": 2}},
+         {"prefix": ("numactl", "--membind=1"), "facts": {"numa_nodes": 1, "memory_nodes": 2}}],
+    ),
+    (
+        "numa-node-missing", "stop", {"prefix": ("/usr/bin/numactl", "-m0-2"), "facts": {"numa_nodes": 2}},
+        [{"prefix": ("numactl", "-m0-1"), "facts": {"numa_nodes": 2}}],
+    ),
+    ("hidden-topology", "note", binds("KMP_AFFINITY"), [binds("KMP_BLOCKTIME")]),
+    ("other-load", "warn", {"load": load(busy=0.4)}, [{"load": load(busy=0.39)}]),
+    ("steal", "warn", {"load": load(steal=0.12)}, [{"load": load(steal=0.11)}]),
+    ("swapping", "warn", {"load": load(swapped=1.0)}, [{"load": load()}]),
+    (
+        "governor", "warn", {"fingerprint": {"governor": "powersave", "frequency_driver": "acpi-cpufreq"}},
+        [{"fingerprint": {"governor": "performance", "frequency_driver": "acpi-cpufreq"}},
+         {"fingerprint": {"governor": "powersave", "frequency_driver": "intel_pstate"}},
+         {"fingerprint": {"governor": "powersave", "frequency_driver": "amd-pstate-epp"}}],
+    ),
+    (
+        "fixed-addresses", "warn", {"fingerprint": {"aslr": "off"}},
+        [{"fingerprint": {"aslr": "full"}}, {"fingerprint": {"aslr": "partial"}}, {"fingerprint": {"aslr": None}}],
+    ),
+    ("fixed-addresses", "warn", {"fingerprint": {"aslr": "off for this process"}}, [{}]),
+    ("small-shm", "note", sees("limits", shm_bytes=512 * MIB - 1), [sees("limits", shm_bytes=512 * MIB)]),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def no_gpu(monkeypatch, tmp_path):
+    monkeypatch.setattr(profile_checks, "GPU_DEVICES", (tmp_path / "nvidiactl", tmp_path / "kfd"))
+
+
+@pytest.mark.parametrize(
+    ("code", "severity", "fault", "fine"), CASES, ids=lambda case: case if isinstance(case, str) else ""
+)
+def test_a_check_finds_its_fault_and_nothing_short_of_it(code, severity, fault, fine):
+    (finding,) = diagnose(situation(**fault))
+    assert (finding.code, finding.severity) == (code, severity)
+    assert all((finding.seen, finding.why, finding.fix))
+    for short in fine:
+        assert [one.code for one in diagnose(situation(**short)) if one.code == code] == []
+
+
+def test_nothing_is_found_in_a_situation_without_fault():
+    evidence = {
+        "openmp": {"max_threads": 4, "mapped": ["/a/libgomp.so.1"]},
+        "threads": {"masks": {"0-3": 6}},
+        "memory": {"remote_share": 0.0, "numa_policy": "default"},
+        "limits": {"processes_free": None, "memory_bytes": None, "peak_memory_bytes": MIB, "shm_bytes": 2**31,
+                   "numa_calls": True},
+    }  # fmt: skip
+    assert diagnose(situation(evidence, load(0.01), variables={"OMP_NUM_THREADS": "4"})) == []
+
+
+@pytest.mark.parametrize("evidence", [None, {}, {"openmp": {"error": "OSError: no"}, "threads": None}])
+def test_what_was_not_looked_at_is_no_finding(evidence):
+    assert diagnose(situation(evidence)) == []
+    assert diagnose(Situation(FACTS, FINGERPRINT)) == []
+
+
+@pytest.mark.parametrize("name", ["NCCL_DEBUG", "CUDA_LAUNCH_BLOCKING", "CUBLAS_WORKSPACE_CONFIG"])
+def test_variables_for_a_gpu_that_is_not_there(name, tmp_path):
+    (finding,) = diagnose(situation(**sets(**{name: "1"})))
+    assert (finding.code, finding.severity) == ("no-gpu", "warn")
+    assert finding.seen == f"{name}: set, and there is no GPU here"
+    (tmp_path / "kfd").touch()
+    assert diagnose(situation(**sets(**{name: "1"}))) == []
+
+
+def test_the_quota_and_the_mask_are_named():
+    facts = {"usable_cpus": 1, "affinity_cpus": 8, "cpu_quota": 1.5}
+    (finding,) = diagnose(situation({"openmp": {"max_threads": 8}}, facts=facts))
+    assert finding.seen == "8 OpenMP threads for 1 usable CPUs (a mask of 8 and a quota of 1.5)"
+
+
+def test_what_was_asked_for_is_not_said_again_once_it_was_seen():
+    found = diagnose(situation({"openmp": {"max_threads": 9}}, **sets(OMP_NUM_THREADS="9")))
+    assert [one.code for one in found] == ["too-many-threads"]
+
+
+def test_the_costliest_comes_first():
+    found = diagnose(
+        situation(
+            {"openmp": {"max_threads": 9}, "limits": {"shm_bytes": MIB},
+             "usage": {"faults_per_s": 10**6, "system_share": 1.0}},
+            load(busy=4.0, steal=1.0, swapped=1.0), variables={"OMP_NUM_THREADS": "9", "OMP_PROC_BIND": "close"},
+            fingerprint={"hypervisor": "QEMU"},
+        )
+    )  # fmt: skip
+    assert [one.severity for one in found] == ["stop", "warn", "warn", "warn", "note", "note", "note"]
+    assert sorted(found, key=lambda one: SEVERITIES.index(one.severity)) == found
+
+
+def test_a_process_is_diagnosed_by_its_evidence_alone():
+    evidence = {"limits": {"processes_free": 1, "shm_bytes": MIB}}
+    spoilt = situation(evidence, load(busy=4.0), **wants_huge_pages("never"))
+    assert {one.code for one in diagnose(spoilt)} == {"process-limit", "small-shm", "other-load", "huge-pages-off"}
+    assert [one.code for one in diagnose_process(spoilt)] == ["process-limit"]
+
+
+@pytest.mark.parametrize(("others", "found"), [(["/usr/lib/libjemalloc.so.2"], ["mixed-versions"]), ([], [])])
+def test_two_versions_of_what_is_preloaded(others, found):
+    libraries = {
+        "jemalloc": {"path": "/kit/libjemalloc.so.2", "others": others},
+        "tcmalloc": {"path": "/kit/libtcmalloc.so.4", "others": ["/usr/lib/libtcmalloc.so.4"]},  # not preloaded
+    }
+    wanted = environment(preload={"jemalloc": "/kit/libjemalloc.so.2"})
+    seen = Situation(FACTS, FINGERPRINT, wanted, libraries=libraries)
+    assert [finding.code for finding in diagnose(seen)] == found
+
+
+@pytest.mark.parametrize(("children", "usable", "found"), [(2, 4, True), (1, 4, False), (2, 1, False)])
+def test_loader_workers_on_one_core(children, usable, found):
+    evidence = {"children": {"on_one_cpu": children}}
+    codes = [finding.code for finding in diagnose(situation(evidence, facts={"usable_cpus": usable}))]
+    assert ("workers-on-one-core" in codes) is found
+
+
+@pytest.mark.parametrize(("aslr", "fix"), [("off", "sudo sysctl"), ("off for this process", "without setarch -R")])
+def test_fixed_addresses_are_mended_where_they_were_fixed(aslr, fix):
+    (finding,) = diagnose(situation(fingerprint={"aslr": aslr}))
+    assert finding.seen == f"address space randomisation is {aslr}"
+    assert fix in finding.fix
+
+
+def seen_gpus(*uuids):
+    return {"devices": [{"name": "a GPU", "uuid": uuid} for uuid in uuids], "interfaces": ["eth0", "lo"]}
+
+
+@pytest.mark.parametrize(
+    ("variables", "code"),
+    [
+        ({"CUDA_VISIBLE_DEVICES": "1"}, None),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-b"}, None),
+        ({"CUDA_VISIBLE_DEVICES": "2"}, "gpu-missing"),
+        ({"CUDA_VISIBLE_DEVICES": ""}, "gpu-missing"),
+        ({"NCCL_SOCKET_IFNAME": "eth"}, None),
+        ({"NCCL_SOCKET_IFNAME": "=eth0"}, None),
+        ({"NCCL_SOCKET_IFNAME": "ib,lo"}, None),
+        ({"NCCL_SOCKET_IFNAME": "^docker,lo"}, None),
+        ({"NCCL_SOCKET_IFNAME": "^=eth,lo"}, None),
+        ({"NCCL_SOCKET_IFNAME": "^eth,lo"}, "interface-missing"),
+        ({"NCCL_SOCKET_IFNAME": "^=eth0,lo"}, "interface-missing"),
+        ({"NCCL_SOCKET_IFNAME": "=eth"}, "interface-missing"),
+        ({"NCCL_SOCKET_IFNAME": "ib,ens"}, "interface-missing"),
+    ],
+)
+def test_gpus_and_interfaces_that_are_named_and_not_there(variables, code):
+    seen = Situation(FACTS, FINGERPRINT, environment(variables), accelerator=seen_gpus("GPU-aa", "GPU-bb"))
+    assert [(one.code, one.severity) for one in diagnose(seen)] == ([(code, "stop")] if code else [])
+    unseen = Situation(FACTS, FINGERPRINT, environment(variables))
+    assert {one.code for one in diagnose(unseen)} == {"no-gpu"}  # which alone is known where they were not looked for
+
+
+def test_without_a_network_leaving_out_the_loopback_leaves_nothing():
+    seen = {**seen_gpus("GPU-aa"), "interfaces": ["lo"]}
+    variables = {"NCCL_SOCKET_IFNAME": "^docker,lo"}
+    (finding,) = diagnose(Situation(FACTS, FINGERPRINT, environment(variables), accelerator=seen))
+    assert finding.seen == "NCCL_SOCKET_IFNAME=^docker,lo: the machine has only lo"
+    assert finding.fix == "leave fewer out, or name one of these, or its beginning"

@@ -1,0 +1,286 @@
+from __future__ import annotations
+
+import pytest
+
+from runner.checks.effect import Check, check, look_up
+from runner.profiles.environment import Environment
+
+EVIDENCE = {
+    "openmp": {"runtime": "gnu", "max_threads": 2, "settings": {"GOMP_SPINCOUNT": "0"}},
+    "malloc": {"allocator": "glibc", "settings": {"glibc.malloc.hugetlb": 1, "background_thread": True}},
+    "threads": {"error": "RuntimeError: boom"},
+    "variables": {"sensitive": {}, "preloaded": {}},
+}
+
+
+def environment(expect=None, preload=None, variables=None):
+    return Environment("p", "A test", variables or {}, preload or {}, (), expect or {}, "same")
+
+
+def unmet(environment, kept=None, **variables):
+    evidence = {**EVIDENCE, "variables": {"sensitive": {}, "preloaded": {}, **variables}}
+    return [one for one in check(environment, evidence, kept or {}) if not one.holds]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("openmp.runtime", "gnu"),
+        ("openmp.settings.GOMP_SPINCOUNT", "0"),
+        ("malloc.settings.glibc.malloc.hugetlb", 1),
+        ("openmp.settings.MISSING", None),
+        ("openmp.nothing", None),
+        ("torch.num_threads", None),
+        ("threads.pinned_cpus", None),
+    ],
+)
+def test_look_up(key, value):
+    assert look_up(EVIDENCE, key) == value
+
+
+@pytest.mark.parametrize(
+    ("expected", "seen", "holds"),
+    [
+        ("close", "CLOSE", True),
+        ("0", "0", True),
+        ("0", 0, False),
+        (0, "0", False),
+        (1, True, False),
+        (True, True, True),
+        (2, 2, True),
+        (2, 3, False),
+        ("gnu", None, False),
+    ],
+)
+def test_what_counts_as_the_same(expected, seen, holds):
+    assert Check("key", expected, seen).holds is holds
+
+
+def test_everything_met():
+    wanted = environment(
+        expect={"openmp.runtime": "gnu", "openmp.max_threads": 2},
+        preload={"jemalloc": "/lib/j.so"},
+        variables={"OMP_NUM_THREADS": "2", "OTHER": "x"},
+    )
+    assert unmet(wanted, preloaded={"/lib/j.so": "mapped"}, sensitive={"OMP_NUM_THREADS": "2"}) == []
+
+
+@pytest.mark.parametrize(
+    ("preloaded", "seen"),
+    [
+        ({}, "not asked for"),
+        ({"/elsewhere/j.so": "mapped"}, "not asked for"),
+        ({"/lib/j.so": "not mapped: invalid ELF header"}, "not mapped: invalid ELF header"),
+    ],
+)
+def test_a_library_that_is_not_mapped(preloaded, seen):
+    assert unmet(environment(preload={"jemalloc": "/lib/j.so"}), preloaded=preloaded) == [
+        Check("preload.jemalloc", "mapped", seen)
+    ]
+
+
+def test_an_expectation_that_is_not_met():
+    assert unmet(environment(expect={"openmp.runtime": "intel"})) == [Check("openmp.runtime", "intel", "gnu")]
+
+
+def test_a_probe_that_failed_is_not_seen():
+    assert unmet(environment(expect={"threads.pinned_cpus": 2})) == [Check("threads.pinned_cpus", 2, None)]
+
+
+def test_what_a_worker_could_not_tell_is_neither_met_nor_not():
+    evidence = {**EVIDENCE, "gpu": {"count": 1, "not_verified": {"one_queue": "the times are not clear"}}}
+    unclear, missing = check(environment(expect={"gpu.one_queue": True, "gpu.work_queues": 1}), evidence, {})
+    assert unclear == Check("gpu.one_queue", True, "the times are not clear", verified=False)
+    assert unclear.holds
+    assert missing == Check("gpu.work_queues", 1, None)  # of this it says nothing at all
+    assert not missing.holds
+
+
+@pytest.mark.parametrize(
+    ("set_", "given", "kept", "check_"),
+    [
+        ({"OMP_NUM_THREADS": "2"}, {}, {}, Check("variable OMP_NUM_THREADS", "2", "not set")),
+        ({"OMP_NUM_THREADS": "2"}, {"OMP_NUM_THREADS": "4"}, {}, Check("variable OMP_NUM_THREADS", "2", "4")),
+        ({}, {"KMP_BLOCKTIME": "0"}, {}, Check("variable KMP_BLOCKTIME", "not set", "0")),
+        ({}, {}, {"KMP_BLOCKTIME": "0"}, Check("variable KMP_BLOCKTIME", "0", "not set")),
+    ],
+)
+def test_the_worker_must_have_been_given_these_variables_and_no_other(set_, given, kept, check_):
+    assert unmet(environment(variables=set_), kept=kept, sensitive=given) == [check_]
+
+
+def test_a_kept_variable_counts_unless_the_profile_sets_it():
+    assert unmet(environment(), kept={"OMP_PLACES": "cores"}, sensitive={"OMP_PLACES": "cores"}) == []
+    wanted = environment(variables={"OMP_PLACES": "threads"})
+    assert unmet(wanted, kept={"OMP_PLACES": "cores"}, sensitive={"OMP_PLACES": "threads"}) == []
+
+
+def test_evidence_without_variables_is_not_met():
+    wanted = environment(preload={"jemalloc": "/lib/j.so"}, variables={"MALLOC_CONF": "a:b"})
+    checks = check(wanted, {**EVIDENCE, "variables": {"error": "OSError: no /proc"}}, {})
+    assert [one.key for one in checks if not one.holds] == ["preload.jemalloc", "variable MALLOC_CONF"]
+
+
+# --- what holds without being expected in words ---
+
+
+def seen(variables, evidence=None, expect=None, printed=""):
+    """What is not met for a worker that was given just these variables."""
+    wanted = environment(expect, variables=variables)
+    document = {**EVIDENCE, **(evidence or {}), "variables": {"sensitive": variables, "preloaded": {}}}
+    return [(one.key, one.expected, one.seen) for one in check(wanted, document, {}, printed) if not one.holds]
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"KMP_BLOCKTIME": "0"}, "read by intel-openmp or llvm-openmp"),
+        ({"MALLOC_CONF": "dirty_decay_ms:-1"}, "read by jemalloc"),
+        ({"TCMALLOC_RELEASE_RATE": "0"}, "read by tcmalloc"),
+        ({"MIMALLOC_VERBOSE": "1"}, "read by mimalloc"),
+    ],
+)
+def test_a_variable_must_be_read_by_a_library_that_runs(variables, expected):
+    (name,) = variables
+    assert seen(variables) == [(f"variable {name}", expected, "glibc and gnu-openmp running")]
+
+
+def test_gnus_variables_under_intels_runtime():
+    openmp = {"openmp": {"runtime": "intel", "max_threads": 2}}
+    assert seen({"GOMP_SPINCOUNT": "0"}, openmp) == [
+        ("variable GOMP_SPINCOUNT", "read by gnu-openmp", "glibc and intel-openmp running")
+    ]
+    assert seen({"KMP_BLOCKTIME": "0"}, openmp) == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "read"),
+    [
+        ({"MALLOC_ARENA_MAX": "2"}, False),
+        ({"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2:glibc.malloc.hugetlb=1"}, False),
+        ({"GLIBC_TUNABLES": "glibc.cpu.x86_non_temporal_threshold=1048576"}, True),
+    ],
+)
+def test_what_is_for_glibc_s_malloc_under_another(variables, read):
+    (name,) = variables
+    found = seen(variables, {"malloc": {"allocator": "jemalloc", "settings": {}}})
+    assert found == ([] if read else [(f"variable {name}", "read by glibc's malloc", "jemalloc running")])
+    assert seen(variables, {"malloc": {"allocator": "glibc", "settings": {}}}) == []
+    assert seen(variables, {"malloc": {"error": "OSError: no"}}) == []  # nothing tells
+
+
+def mimalloc(**settings):
+    return {"malloc": {"allocator": "mimalloc", "settings": settings}}
+
+
+@pytest.mark.parametrize(
+    ("variables", "evidence", "unmet"),
+    [
+        ({"OMP_NUM_THREADS": "2"}, {}, []),
+        ({"OMP_NUM_THREADS": "2,1"}, {}, []),
+        ({"OMP_NUM_THREADS": "4"}, {}, [("openmp.max_threads", 4, 2)]),
+        ({"OMP_NUM_THREADS": "4"}, {"openmp": {"error": "OSError: no"}}, []),  # nothing tells
+        ({"GLIBC_TUNABLES": "glibc.malloc.hugetlb=0x1"}, {}, []),
+        ({"GLIBC_TUNABLES": "glibc.malloc.hugetlb=2"}, {}, [("malloc.settings.glibc.malloc.hugetlb", 2, 1)]),
+        (
+            {"MALLOC_CONF": "background_thread:false,dirty_decay_ms:-1,thp:always"},
+            {"malloc": {"allocator": "jemalloc",
+                        "settings": {"background_thread": True, "dirty_decay_ms": -1, "thp": "always"}}},
+            [("malloc.settings.background_thread", False, True)],
+        ),
+        ({"CUBLAS_WORKSPACE_CONFIG": ":16:8:4096:2"}, {"gpu": {"cublas_workspace_bytes": 8519680}}, []),
+        ({"CUBLAS_WORKSPACE_CONFIG": ":16:8"}, {"gpu": {"cublas_workspace_bytes": 33554432}},
+         [("gpu.cublas_workspace_bytes", 131072, 33554432)]),
+        ({"CUDA_DEVICE_MAX_CONNECTIONS": "4"}, {"gpu": {"work_queues": 8}}, [("gpu.work_queues", 4, 8)]),
+        ({"CUDA_DEVICE_MAX_CONNECTIONS": "4"}, {"gpu": {"not_verified": {"work_queues": "too old"}}}, []),
+        ({"PYTORCH_ALLOC_CONF": "expandable_segments:True"}, {"gpu": {"settings": {"expandable_segments": False}}},
+         [("gpu.settings.expandable_segments", True, False)]),
+        ({"PYTORCH_ALLOC_CONF": "expandable_segments:True"}, {"gpu": {"settings": {"expandable_segments": True}}}, []),
+        ({"OMP_UNKNOWN": "4"}, {}, []),
+        # what only other versions have; what it does not list of all versions' may be an older name of another
+        ({"MIMALLOC_PURGE_DELAY": "-1"}, mimalloc(MIMALLOC_DECOMMIT_DELAY=25),
+         [("malloc.settings.MIMALLOC_PURGE_DELAY", "-1", "no setting of this version")]),
+        ({"MIMALLOC_ALLOW_DECOMMIT": "0"}, mimalloc(MIMALLOC_PURGE_DELAY=10),
+         [("malloc.settings.MIMALLOC_ALLOW_DECOMMIT", "0", "no setting of this version")]),
+        ({"MIMALLOC_EAGER_COMMIT": "0"}, mimalloc(MIMALLOC_PURGE_DELAY=10),
+         [("malloc.settings.MIMALLOC_EAGER_COMMIT", "0", "no setting of this version")]),
+        ({"MIMALLOC_PURGE_DELAY": "-1"}, mimalloc(MIMALLOC_PURGE_DELAY=-1), []),
+        ({"MIMALLOC_LARGE_OS_PAGES": "1"}, mimalloc(MIMALLOC_PURGE_DELAY=-1), []),
+        ({"MIMALLOC_PURGE_DELAY": "-1"}, mimalloc(), []),  # nothing tells
+    ],
+)  # fmt: skip
+def test_a_number_or_boolean_must_be_in_force(variables, evidence, unmet):
+    assert seen(variables, evidence) == unmet
+
+
+def test_what_is_expected_in_words_is_not_said_twice():
+    assert seen({"OMP_NUM_THREADS": "4"}, expect={"openmp.max_threads": 4}) == [("openmp.max_threads", 4, 2)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ERROR: ld.so: object '/x.so' from LD_PRELOAD cannot be preloaded (invalid ELF header): ignored.",
+        "libgomp: Invalid value for environment variable OMP_PLACES",
+        'OMP: Warning #58: KMP_AFFINITY: parameter invalid, ignoring "compackt".',
+        "<jemalloc>: Invalid conf pair: dirty_decay_mss:-1",
+        "<jemalloc>: Out-of-range conf value: narenas:0",
+        "libnuma: Warning: node argument 7 is out of range",
+    ],
+)
+def test_a_library_that_complains(line):
+    assert seen({}, printed=f"chatter\n{line}\n{line}\n") == [("stderr", "no complaint of a library", line)]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "chatter about libgomp: all is well", "OMP: Info #276: omp_set_nested routine deprecated",
+             "<jemalloc>: -- Set conf value: thp:always",
+             "OMP: Warning #190: Forking a process while a parallel region is active is potentially unsafe."],
+)  # fmt: skip
+def test_other_output_is_no_complaint(text):
+    assert seen({}, printed=text) == []
+
+
+def test_what_a_command_that_left_no_evidence_can_show():
+    """Its preloads and variables were seen from outside; what else is expected of it was not seen."""
+    given = {"KMP_BLOCKTIME": "0", "LD_PRELOAD": "/lib/x.so"}
+    profile = environment({"openmp.runtime": "intel"}, {"x": "/lib/x.so"}, given)
+    evidence = {
+        "variables": {"sensitive": given, "preloaded": {"/lib/x.so": "mapped"}},
+        "unseen": "why",
+        "seconds": 0.0,
+    }
+    checks = {one.key: one for one in check(profile, evidence, {})}
+    assert checks["preload.x"].holds
+    assert checks["openmp.runtime"] == Check("openmp.runtime", "intel", "not seen")
+    assert not checks["openmp.runtime"].holds
+    nothing = environment({}, {"x": "/lib/x.so"}, {"LD_PRELOAD": "/lib/x.so"})
+    seen = {
+        "variables": {"sensitive": {"LD_PRELOAD": "/lib/x.so"}, "preloaded": {"/lib/x.so": "mapped"}},
+        "unseen": "why",
+    }
+    assert all(one.holds for one in check(nothing, seen, {}))
+
+
+def test_what_else_the_profile_sets_is_compared_where_it_was_asked_for():
+    profile = environment(variables={"GREETING": "hello", "OTHER": "x"})
+    assert unmet(profile, named={"GREETING": "hello"}) == []
+    assert unmet(profile, named={"GREETING": None}) == [Check("variable GREETING", "hello", "not set")]
+    assert unmet(profile, named={"GREETING": ""}) == [Check("variable GREETING", "hello", "")]
+
+
+@pytest.mark.parametrize(
+    ("value", "policy", "complaint"),
+    [
+        ("passive", "passive", []),
+        ("PASSIVE", "passive", []),
+        ("passive", "neither", [("openmp.wait_policy", "passive", "neither")]),
+        ("active", "passive", [("openmp.wait_policy", "active", "passive")]),
+        ("active", None, []),
+    ],
+)
+def test_what_wins_over_a_wait_policy_is_seen(value, policy, complaint):
+    variables = {"OMP_WAIT_POLICY": value}
+    evidence = {"openmp": {"runtime": "gnu", "wait_policy": policy}, "variables": {"sensitive": variables}}
+    found = check(environment(variables=variables), evidence, {})
+    assert [(one.key, one.expected, one.seen) for one in found] == complaint

@@ -1,0 +1,87 @@
+"""Simulated sessions as baselines, a Slurm cluster that answers at once, and a simulated machine with GPUs."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner import engines
+from runner.engines.slurm import client
+from tests.instant_images import InstantImages
+from tests.nvidia import accelerator
+from tests.sessions import session
+from tests.simulated_worker import inspection
+
+FACTS = inspection([], {})["facts"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "baselines"
+
+
+@pytest.fixture
+def save(cli, folder, tmp_path):
+    """Save a simulated session (see ``tests.sessions``) as a baseline; returns its file."""
+
+    def run(name="old", *options, **planted):
+        made = session(tmp_path / f"record-{name}", **planted)
+        result = cli("baseline", "save", name, "--from", made, "--folder", folder, *options)
+        assert result.returncode == 0, result
+        return folder / f"{name}.json"
+
+    return run
+
+
+@pytest.fixture
+def check(cli, folder, tmp_path):
+    """Hold another simulated session against the baseline ``old``."""
+
+    def run(*options, **planted):
+        made = session(tmp_path / "record-now", **{"seed": 2, **planted})
+        return cli("baseline", "check", "old", "--against", made, "--folder", folder, *options)
+
+    return run
+
+
+@pytest.fixture
+def slurm(monkeypatch):
+    """A cluster of node1 to node3 that takes all jobs: what each sbatch was asked, and the states of its nodes."""
+    submitted: list[tuple[str, ...]] = []
+    states = {"node1": "idle", "node2": "idle", "node3": "idle"}
+
+    def answer(*command):
+        if command[0] == "sbatch":
+            submitted.append(command)
+            return f"{16 + len(submitted)}\n"
+        if command[0] == "scontrol":
+            assert command[1:] == ("show", "hostnames", "node[1-2]")
+            return "node1\nnode2\n"
+        assert command[0] == "sinfo"
+        if "%N|%T|%E" in command:
+            return "".join(f"{name}|{state}|planted\n" for name, state in states.items())
+        return "work*|3|node1,node2,node3\n"
+
+    monkeypatch.setattr(client, "_ask", answer)
+    monkeypatch.setattr(client, "require", lambda: None)
+    return submitted, states
+
+
+@pytest.fixture
+def machine(simulation):
+    """A machine with so many GPUs, or with a ``problem`` that keeps torch from them."""
+
+    def make(count=1, **fields):
+        seen = accelerator(count, **fields)
+        simulation.inspection(facts={**FACTS, "gpus": seen["usable"]}, accelerator=seen)
+
+    return make
+
+
+@pytest.fixture
+def in_image(tmp_path, monkeypatch):
+    """An image of Docker's, on a machine with two GPUs."""
+    made = InstantImages(tmp_path / "images")
+    monkeypatch.setitem(engines.ENGINES, "docker", made)
+    image = made.add("envkit-cuda")
+    image.inspection(facts={**FACTS, "gpus": 2}, accelerator=accelerator(2))
+    return image

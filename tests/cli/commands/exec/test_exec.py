@@ -1,0 +1,389 @@
+"""``runner exec``: a command of one's own under a profile, and what is said of it when it has ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.worker.libraries import locate, search_folders
+from tests.cli.commands.exec.conftest import PYTHON_PATH
+from tests.conftest import PROJECT, command_line
+from tests.processes import gone, until
+
+LEFT_OUT = "runner: left out "
+
+
+@pytest.fixture
+def start(shared):
+    """Start a shell script under a profile and return when it has printed its first line, which it is to do."""
+    started = []
+
+    def run(script, *options, **how):
+        process = subprocess.Popen(
+            command_line("exec", *options, shared / "mine.yaml", "--", "sh", "-c", script), stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how,
+        )  # fmt: skip
+        started.append(process)
+        return process, process.stdout.readline().strip()
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def python(code):
+    return sys.executable, "-c", code
+
+
+# --- the command is as it would be without the runner ---
+
+
+def test_input_output_folder_and_arguments_are_the_commands_own(execute, tmp_path):
+    result = execute(
+        "mine", "sh", "-c", 'cat; pwd; printf "%s|" "$@"; echo oops >&2', "sh", "a b", "--", "-x", stdin="in\n"
+    )
+    assert (result.returncode, result.stdout) == (0, f"in\n{tmp_path}\na b|--|-x|")
+    assert "oops\n" in result.stderr
+
+
+@pytest.mark.parametrize(("script", "status"), [("exit 3", 3), ("kill -TERM $$", 143), ("kill -KILL $$", 137)])
+def test_the_exit_status_is_the_commands(execute, script, status):
+    assert execute("mine", "sh", "-c", script).returncode == status
+
+
+LOOK = ("grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status")
+
+
+def _signals(command):
+    """What ``LOOK`` shows, as sets of numbers; the C library keeps 32 and 33 to itself."""
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    masks = dict(zip(shown[::2], (int(mask, 16) for mask in shown[1::2]), strict=True))
+    return {name.rstrip(":"): {n for n in range(1, 32) if mask >> (n - 1) & 1} for name, mask in masks.items()}
+
+
+def test_signals_that_are_ignored_or_blocked_are_those_of_the_caller():
+    for ignored in ("", 'trap "" HUP;'):  # as nohup does
+        caller = ("sh", "-c", f'{ignored} exec "$@"', "sh")
+        runner = command_line("exec", "baseline", "--")
+        bare, under = (_signals([*caller, *inner, *LOOK]) for inner in ((), runner))
+        assert under == bare
+        assert (signal.SIGHUP in bare["SigIgn"]) == bool(ignored)
+
+
+def test_a_shell_is_told_of_ctrl_c(execute, shared):
+    """It ends a loop or a script where a command died of SIGINT, and goes on after any other exit status."""
+    assert execute("mine", "sh", "-c", "kill -INT $$").returncode == -signal.SIGINT
+    assert execute("mine", "sh", "-c", "exit 130").returncode == 130
+    arguments = command_line("exec", shared / "mine.yaml", "--", "sh", "-c", "kill -INT $$")
+    shell = subprocess.run(["sh", "-c", '"$@"; echo $?', "sh", *arguments], capture_output=True, text=True, check=False)
+    assert shell.stdout == "130\n"
+
+
+def test_a_script_without_an_interpreters_name_runs_as_in_a_shell(execute, tmp_path):
+    script = tmp_path / "script"
+    script.write_text("echo run by the shell: $1\n")
+    script.chmod(0o755)
+    assert execute("mine", "./script", "x").stdout == "run by the shell: x\n"
+
+
+def test_the_prefix_comes_first(execute):
+    assert execute("prefixed", "sh", "-c", "echo $FROM_PREFIX").stdout == "yes\n"
+    missing = execute("prefixed", "no-such-command")
+    assert (missing.returncode, missing.stderr) == (127, "runner: no-such-command: no such command on the PATH\n")
+
+
+# --- variables ---
+
+
+def test_the_profiles_variables_are_set_and_the_callers_own_stay(execute):
+    result = execute("mine", "sh", "-c", "echo $GREETING $MKL_NUM_THREADS $MY_KEY", MY_KEY="secret", GREETING="no")
+    assert result.stdout == "hello 1 secret\n"
+    assert LEFT_OUT not in result.stderr
+
+
+def test_a_stray_variable_is_left_out_unless_it_is_kept(execute):
+    show = ("sh", "-c", "echo ${OMP_NUM_THREADS-none} ${KMP_BLOCKTIME-none} ${CUDA_VISIBLE_DEVICES-none}")
+    stray = {"OMP_NUM_THREADS": "7", "KMP_BLOCKTIME": "8", "CUDA_VISIBLE_DEVICES": "1", "MKL_NUM_THREADS": "9"}
+    result = execute("mine", *show, **stray)
+    # what says where to run stays, and what the profile sets itself is not stray
+    assert result.stdout == "none none 1\n"
+    said = "KMP_BLOCKTIME, OMP_NUM_THREADS, which could change the outcome (--keep-env NAME passes one on)"
+    assert f"{LEFT_OUT}{said}\n" in result.stderr
+    result = execute("mine", *show, options=("--keep-env", "OMP_NUM_THREADS"), **stray)
+    assert result.stdout == "7 none 1\n"
+    assert f"{LEFT_OUT}KMP_BLOCKTIME, " in result.stderr
+
+
+def test_a_preload_of_the_caller_s(execute):
+    """Where the profile has its own, the caller's goes, or is kept behind it."""
+    show = ("sh", "-c", "echo $LD_PRELOAD; sleep 0.2")  # so long that it is looked at from outside
+    own = execute("intel-omp", *show).stdout.strip()
+    assert own.endswith("/libiomp5.so")
+    replaced = execute("intel-omp", *show, LD_PRELOAD="libm.so.6")
+    assert replaced.stdout.strip() == own
+    assert f"{LEFT_OUT}LD_PRELOAD, which could change the outcome" in replaced.stderr
+    again = execute("intel-omp", *show, LD_PRELOAD=own)
+    assert (again.stdout.strip(), LEFT_OUT in again.stderr) == (own, False)
+    kept = execute("intel-omp", *show, options=("--keep-env", "LD_PRELOAD"), LD_PRELOAD="libm.so.6")
+    assert (kept.stdout.strip(), LEFT_OUT in kept.stderr) == (f"{own}:libm.so.6", False)
+    assert (kept.returncode, "was NOT in effect" in kept.stderr) == (0, False)
+
+
+def test_a_variable_that_the_profile_sets_itself_can_t_be_kept(execute):
+    show, options = ("sh", "-c", "echo $OMP_NUM_THREADS"), ("--keep-env", "OMP_NUM_THREADS")
+    own = execute("intel-omp", *show).stdout.strip()
+    result = execute("intel-omp", *show, options=options, OMP_NUM_THREADS="77")
+    assert result.stdout.strip() == own
+    assert f"--keep-env OMP_NUM_THREADS keeps nothing: the profile itself sets OMP_NUM_THREADS={own}\n" in result.stderr
+    assert "keeps nothing" not in execute("intel-omp", *show, options=options, OMP_NUM_THREADS=own).stderr
+
+
+def test_the_witness_comes_before_the_users_own_python_path(execute, shared):
+    show = ("sh", "-c", "echo $PYTHONPATH; ls -d $ENVKIT_EVIDENCE")
+    result = execute("mine", *show)
+    path, evidence = result.stdout.split()
+    assert path == f"{PROJECT}/runner/worker/evidence_hook:{PYTHON_PATH.format(shared)}"
+    assert not Path(evidence).exists()  # any more
+    result = execute("mine", *show, options=("--no-check",))
+    assert (result.stdout.splitlines()[0], result.stderr.count("runner:")) == (PYTHON_PATH.format(shared), 0)
+
+
+def test_an_empty_entry_of_the_python_path_stays(execute, shared):
+    """It stands for the current folder."""
+    path = f"{PYTHON_PATH.format(shared)}:"
+    result = execute("mine", "sh", "-c", "echo $PYTHONPATH", PYTHONPATH=path)
+    assert result.stdout == f"{PROJECT}/runner/worker/evidence_hook:{path}\n"
+
+
+# --- signals ---
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
+def test_a_signal_reaches_the_command_which_decides(start, number):
+    name = number.name.removeprefix("SIG")
+    process, _ = start(f"trap 'echo cleaned up; exit 7' {name}; echo ready; while :; do read line || exit 9; done")
+    process.send_signal(number)
+    assert process.stdout.readline() == "cleaned up\n"
+    assert process.wait(60) == 7
+
+
+def test_no_process_is_left_behind(start):
+    process, pid = start("echo $$; exec cat")
+    process.terminate()
+    assert process.wait(60) == 128 + signal.SIGTERM
+    until(lambda: gone(int(pid)))
+
+
+def in_a_terminal(shared, script):
+    """Start a shell script under a profile in a terminal of its own; the runner's process, and the terminal."""
+    pid, terminal = os.forkpty()
+    if pid == 0:
+        arguments = command_line("exec", shared / "mine.yaml", "--", "sh", "-c", script)
+        os.execv(arguments[0], arguments)
+    return pid, terminal
+
+
+def test_ctrl_c_in_a_terminal_reaches_the_command_once(shared):
+    script = "trap 'echo got it' INT; echo ready; read line; read line; echo end"
+    pid, terminal = in_a_terminal(shared, script)
+    seen = b""
+
+    def reads(word):
+        nonlocal seen
+        while word not in seen:
+            seen += os.read(terminal, 1000)
+
+    reads(b"ready")
+    os.write(terminal, b"\x03")
+    reads(b"got it")
+    os.write(terminal, b"\n\n")
+    reads(b"end")
+    assert seen.count(b"got it") == 1
+    while True:
+        try:
+            seen += os.read(terminal, 1000)
+        except OSError:  # the terminal is closed
+            break
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_a_command_ends_with_its_terminal(shared, tmp_path):
+    """The kernel tells only the leader of the session of that, which is the runner here."""
+    runner, terminal = in_a_terminal(shared, "echo $$ > pid; echo ready; exec sleep 1000")
+    seen = b""
+    while b"ready" not in seen:
+        seen += os.read(terminal, 1000)
+    pid = int((tmp_path / "pid").read_text())
+    os.close(terminal)
+    try:
+        until(lambda: gone(pid))
+        assert os.waitstatus_to_exitcode(os.waitpid(runner, 0)[1]) == 128 + signal.SIGHUP
+    finally:
+        if not gone(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+# --- profiles that are for several ranks ---
+
+
+def test_one_process_of_a_profile_for_several_is_told_of(execute, write_profile):
+    path = write_profile("several", "ranks: 2\n")
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("two ranks take two CPUs")
+    said = (
+        f"runner: {path} sets what each of 2 ranks is to have, and this starts one process; to start 2: "
+        f"runner exec {path} -- torchrun --nproc-per-node 2 train.py\n"
+    )
+    assert execute(path, "true").stderr.startswith(said)
+    # what starts several itself, and one of them
+    assert said not in execute(path, "true", WORLD_SIZE="2").stderr
+    assert said not in execute(path, "sh", "-c", "true", "/bin/torchrun").stderr
+    assert said in execute(path, "true", WORLD_SIZE="1").stderr
+
+
+# --- evidence ---
+
+
+def test_a_program_with_torch_testifies(execute, tmp_path):
+    code = "import os, torch; os.environ['MKL_NUM_THREADS'] = '5'"
+    result = execute("mine", *python(code), options=("--evidence", "seen.json"))
+    assert result.returncode == 0
+    assert result.stderr == "runner: mine was in effect in 1 process (checked: 2 variables)\n"
+    document = json.loads((tmp_path / "seen.json").read_text())
+    assert (document["in_effect"], document["status"], document["environment"]["profile"]) == (True, 0, "mine")
+    (process,) = document["processes"]
+    assert process["argv"] == [*python(code)]
+    assert process["evidence"]["variables"]["sensitive"] == {"MKL_NUM_THREADS": "1"}
+
+
+def test_a_profile_that_was_not_in_effect_fails_a_command_that_did_not(execute):
+    code = "import sys, torch; sys.exit(int(sys.argv[1]))"
+    result = execute("wrong", *python(code), "0")
+    assert result.returncode == 1
+    first, second = result.stderr.splitlines()
+    assert first == "runner: wrong was NOT in effect"
+    assert second.startswith("runner:   malloc.allocator: expected jemalloc, seen ")
+    assert f"{sys.executable} -c import sys"[:40] in second
+    assert execute("wrong", *python(code), "3").returncode == 3
+
+
+def test_each_process_is_checked(execute, tmp_path):
+    """Like torchrun: a parent that starts others with variables of its own, of which one spoils the profile."""
+    (tmp_path / "parent.py").write_text(
+        "import os, subprocess, sys, torch\n"
+        "for number in sys.argv[1:]:\n"
+        "    variables = {**os.environ, 'OMP_NUM_THREADS': '1', 'MKL_NUM_THREADS': number}\n"
+        "    subprocess.run([sys.executable, '-c', 'import torch'], env=variables, check=True)\n"
+    )
+    result = execute("mine", sys.executable, "parent.py", "1", "1")
+    assert result.returncode == 0
+    assert "mine was in effect in 3 processes" in result.stderr
+    assert "the command itself set, for processes of its own: OMP_NUM_THREADS=1\n" in result.stderr
+    result = execute("mine", sys.executable, "parent.py", "1", "4")
+    assert result.returncode == 1
+    assert "mine was NOT in effect in 1 of 3 processes\n" in result.stderr
+    assert "variable MKL_NUM_THREADS: expected 1, seen 4 (process " in result.stderr
+
+
+def test_what_does_not_change_the_outcome_is_checked_too(execute):
+    result = execute("mine", "env", "-u", "GREETING", *python("import torch"))
+    assert result.returncode == 1
+    assert "runner:   variable GREETING: expected hello, seen not set (process " in result.stderr
+
+
+@pytest.mark.skipif(
+    shutil.which("stdbuf") is None or "mkl-dispatch" not in locate(search_folders()),
+    reason="stdbuf is not installed, or the kit has no library of its own to preload on this architecture",
+)
+def test_what_adds_to_a_profile_s_preload_leaves_it_in_effect(execute):
+    """stdbuf does, and a profile that preloads is what one would start it under."""
+    result = execute("preloads", "stdbuf", "-oL", *python("import torch"))
+    assert result.returncode == 0, result.stderr
+    assert "preloads was in effect in 1 process" in result.stderr
+    assert "the command itself set, for processes of its own: LD_PRELOAD=" in result.stderr
+    seen = execute("preloads", "stdbuf", "-oL", "sleep", "2")  # as long as it takes to be looked at
+    assert "seen from outside, 1 of 1 process had its variables" in seen.stderr
+
+
+@pytest.mark.skipif("mkl-dispatch" not in locate(search_folders()), reason="the kit has none for this architecture")
+@pytest.mark.parametrize("preload", ["", "libm.so.6:$LD_PRELOAD"])
+def test_what_takes_a_preload_away_or_comes_before_it(execute, preload):
+    script = f'LD_PRELOAD={preload} exec {sys.executable} -c "import torch"'
+    result = execute("preloads", "sh", "-c", script)
+    assert result.returncode == 1
+    assert "preloads was NOT in effect" in result.stderr
+
+
+def test_a_command_may_take_away_what_says_where_things_are(execute):
+    """As `module purge` does; what can change the outcome it may not, where it was to be kept."""
+    caller = {"CUDA_HOME": "/usr/local/cuda", "OMP_NUM_THREADS": "7"}
+    options = ("--keep-env", "OMP_NUM_THREADS")
+    result = execute("mine", "env", "-u", "CUDA_HOME", *python("import torch"), options=options, **caller)
+    assert result.returncode == 0, result.stderr
+    result = execute("mine", "env", "-u", "OMP_NUM_THREADS", *python("import torch"), options=options, **caller)
+    assert result.returncode == 1
+    assert "variable OMP_NUM_THREADS: expected 7, seen not set" in result.stderr
+
+
+def test_variables_that_were_passed_on_are_named_only(execute, tmp_path):
+    kept = {"OMP_NUM_THREADS": "7", "CUDA_VISIBLE_DEVICES": ""}
+    options = ("--keep-env", "OMP_NUM_THREADS", "--evidence", "seen.json")
+    assert execute("mine", *python("import torch"), options=options, **kept).returncode == 0
+    assert json.loads((tmp_path / "seen.json").read_text())["passed_on"] == sorted(kept)
+
+
+def test_what_outlives_the_command_is_quiet(shared, tmp_path):
+    path = PYTHON_PATH.format(f"{PROJECT}/runner/worker/evidence_hook:{shared}")
+    variables = {**os.environ, "PYTHONPATH": path, "ENVKIT_EVIDENCE": str(tmp_path / "gone")}
+    result = subprocess.run(python("import torch"), env=variables, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_a_command_that_can_only_be_seen_from_outside(execute, tmp_path):
+    seconds = "2"  # as long as it takes to be looked at, also where a machine is slow to begin
+    evidence = ("--evidence", "seen.json")
+    result = execute("mine", "sleep", seconds, options=evidence)
+    assert result.returncode == 0
+    said = "seen from outside, 1 of 1 process had its variables (nothing more can be seen)"
+    assert said in result.stderr
+    assert json.loads((tmp_path / "seen.json").read_text())["in_effect"] is True
+    result = execute("wrong", "sleep", seconds, options=evidence)  # which expects what can't be seen so
+    assert (result.returncode, said in result.stderr) == (0, True)
+    assert json.loads((tmp_path / "seen.json").read_text())["in_effect"] is None
+    result = execute("mine", "env", "-u", "GREETING", "sleep", seconds)
+    assert result.returncode == 1
+    assert "runner: mine was NOT in effect, as far as can be seen from outside\n" in result.stderr
+    assert "runner:   GREETING is not set, not hello (process " in result.stderr
+
+
+def test_a_command_of_which_only_some_processes_had_the_environment(execute, tmp_path):
+    """The shell had it, and what it started did not."""
+    result = execute("mine", "sh", "-c", "env -u GREETING sleep 2; true", options=("--evidence", "seen.json"))
+    assert result.returncode == 0
+    first, second = result.stderr.splitlines()
+    assert first.startswith("runner: mine: not known whether it was in effect: no Python process with torch ended")
+    assert first.endswith("seen from outside, 1 of 2 processes did not have all of it")
+    assert second.startswith("runner:   GREETING is not set, not hello (process ")
+    assert second.endswith(": sleep 2)")
+    assert json.loads((tmp_path / "seen.json").read_text())["in_effect"] is None
+
+
+def test_a_command_that_is_too_short_to_be_seen(execute):
+    result = execute("mine", "true")
+    assert result.returncode == 0
+    assert "runner: mine: can't be checked: no Python process with torch ended in it" in result.stderr
+
+
+def test_what_the_runner_says_may_have_no_reader(shared):
+    arguments = command_line("exec", shared / "wrong.yaml", "--", "sh", "-c", "exit 5")
+    assert subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", *arguments], check=False).returncode == 5
+    full = subprocess.run(["sh", "-c", '"$@" 2>/dev/full', "sh", *arguments], check=False)
+    assert full.returncode == 5

@@ -1,0 +1,81 @@
+"""What ``runner exec`` refuses, in one line and before anything runs."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from tests.conftest import command_line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["baseline"], "exec: the command comes after --, for example: runner exec baseline -- python train.py"),
+        (["baseline", "python", "x.py"], "for example: runner exec baseline -- python x.py"),
+        (["baseline", "--"], "exec: there is no command after --"),
+        (["basline", "--", "true"], "no profile 'basline'"),
+        (["baseline", "--keep-env", "NOT_SET", "--", "true"], "--keep-env NOT_SET: it is not set in your environment"),
+        (["baseline", "--evidence", "no/x.json", "--", "true"], "--evidence no/x.json: there is no such folder"),
+        (["baseline", "--evidence", "x.json", "--no-check", "--", "true"], "--evidence: with --no-check there is none"),
+        (["baseline", "--engine", "lxc", "--", "true"], "no engine 'lxc'"),
+        (["baseline", "--memory", "4g", "--", "true"], "--memory means nothing to the engine local"),
+        (["baseline", "--gpus", "--", "true"], "--gpus is for a container; on this machine a command has its GPUs"),
+        (["baseline", "--python", "/no/python", "--", "true"], "--python /no/python: no such executable"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_runs(refused, arguments, said):
+    assert said in refused("exec", *arguments)
+
+
+def test_a_library_that_is_missing(refused, simulation, write_profile):
+    profile = write_profile("mine", "preload: [mimalloc]\n")
+    assert "preloads mimalloc, which is not installed" in refused(
+        "exec", "--python", simulation.python, profile, "--", "true"
+    )
+
+
+def test_a_temporary_folder_that_is_not_there(refused, tmp_path):
+    assert f"{tmp_path}/none: No such file or directory; set TMPDIR" in refused(
+        "exec", "baseline", "--", "true", TMPDIR=str(tmp_path / "none")
+    )
+
+
+# --- commands that can't be started ---
+
+
+@pytest.fixture
+def started(monkeypatch, tmp_path):
+    """``started("true")`` runs that in a folder of its own; its result."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(command):
+        arguments = command_line("exec", "baseline", "--", command)
+        return subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "status", "said"),
+    [
+        ("no-such-command", None, 127, "no-such-command: no such command on the PATH"),
+        ("./missing", None, 127, "./missing: no such file"),
+        ("./plain", 0o644, 126, "./plain: not executable; fix that with: chmod +x ./plain"),
+        ("./", None, 126, "./: is a folder"),
+    ],
+)
+def test_a_command_that_cannot_be_started(started, tmp_path, name, mode, status, said):
+    if mode is not None:
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(mode)
+    result = started(name)
+    assert (result.returncode, result.stdout, result.stderr) == (status, "", f"runner: {said}\n")
+
+
+def test_an_interpreter_that_is_not_there(started, tmp_path):
+    (tmp_path / "script").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "script").chmod(0o755)
+    result = started("./script")
+    assert (result.returncode, result.stderr) == (127, "runner: ./script: No such file or directory\n")

@@ -1,0 +1,267 @@
+"""``runner baseline check``: what is a regression, and what can not be compared."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from runner.bench import record
+from tests import records
+from tests.sessions import BLOCKS, YARDSTICK_S, change_inspection, rewrite, session, signed, verdicts
+
+OTHER = "a" * 64
+
+
+def test_a_slower_profile_is_a_regression(save, check):
+    save()
+    result = check(slower={"mine": 1.2})
+    assert (result.returncode, result.stderr) == (1, "")
+    baseline, mine = verdicts(result)
+    assert baseline == "baseline: no regression: a loss of more than 5% relative to the yardstick is ruled out"
+    lost = float(
+        re.fullmatch(r"mine: REGRESSION: it has lost (.+)% of its speed relative to the yardstick at least", mine)[1]
+    )
+    assert 14 < lost < 100 * (1 - 1 / 1.2)
+    assert re.search(r"^ratio    mine to baseline, within each session: -1[67]\.\d% \(", result.stdout, re.MULTILINE)
+    assert "each side is one session" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_the_same_speed_is_none(save, check):
+    save()
+    result = check()
+    assert result.returncode == 0
+    assert verdicts(result) == [
+        f"{arm}: no regression: a loss of more than 5% relative to the yardstick is ruled out"
+        for arm in ("baseline", "mine")
+    ]
+    assert "differs  nothing that is recorded of the two environments" in result.stdout
+
+
+def test_a_loss_of_3_percent_is_not_beyond_5_but_beyond_1(save, check):
+    save(noise=0.002)
+    planted = {"slower": {"mine": 1.03}, "noise": 0.002}
+    assert check(**planted).returncode == 0
+    result = check("--threshold", "1%", **planted)
+    assert result.returncode == 1
+    assert verdicts(result)[1].startswith("mine: REGRESSION: it has lost 2.")
+
+
+def test_what_is_between_is_said_to_be_uncertain(save, check):
+    save(noise=0.05)
+    result = check(slower={"mine": 1.05}, noise=0.05)
+    assert result.returncode == 0
+    assert re.fullmatch(
+        r"mine: not certain: it may have lost up to \d+\.\d% of its speed relative to the yardstick; "
+        r"measure more blocks",
+        verdicts(result)[1],
+    )
+
+
+def test_a_faster_one_is_worth_a_new_baseline(save, check):
+    save()
+    result = check(slower={"mine": 0.8})
+    assert result.returncode == 0
+    assert re.fullmatch(
+        r"mine: faster by 2\d\.\d% at least relative to the yardstick; save a new baseline to hold that",
+        verdicts(result)[1],
+    )
+
+
+def test_a_machine_that_is_slower_today_cancels(save, check):
+    """All times, the yardstick's too, are 20% longer: that is no regression, and is shown as the machine's change."""
+    save()
+    result = check(machine=1.2)
+    assert result.returncode == 0
+    assert ["no regression" in one for one in verdicts(result)] == [True, True]
+    assert re.search(r"machine  its own speed, by the yardstick: -1[67]\.\d%", result.stdout)
+    as_measured = re.search(r"^mine +\S+ +\S+ +(-\S+)%", result.stdout, re.MULTILINE)[1]
+    assert -18 < float(as_measured) < -15
+
+
+def test_a_slowdown_is_seen_through_a_machine_that_is_faster_today(save, check):
+    save()
+    result = check(machine=1 / 1.2, slower={"baseline": 1.5, "mine": 1.5})
+    assert result.returncode == 1
+    assert ["REGRESSION" in one for one in verdicts(result)] == [True, True]
+    assert re.search(r"^mine +\S+ +\S+ +-(19|20|21)\.\d% +-3\d\.\d%", result.stdout, re.MULTILINE)
+
+
+def test_a_faster_yardstick_alone_is_no_regression(save, check):
+    """Each step takes as long as before: nothing was seen to get slower."""
+    save()
+    result = check(yardstick_s=YARDSTICK_S / 1.3)
+    assert (result.returncode, len(verdicts(result))) == (0, 2)
+    for found in verdicts(result):
+        assert re.fullmatch(
+            r"(baseline|mine): not certain: relative to the yardstick it has lost 2\d\.\d% at least, but only the "
+            r"yardstick changed; as measured, its speed changed by [+-][01]\.\d%",
+            found,
+        )
+    document = json.loads(check("--json", yardstick_s=YARDSTICK_S / 1.3).stdout)
+    assert document["regression"] is False
+    assert [one["yardstick_only"] for one in document["speed"]["arms"]] == [True, True]
+
+
+def test_a_slower_yardstick_alone_makes_nothing_faster(save, check):
+    save()
+    result = check(yardstick_s=YARDSTICK_S * 1.3)
+    assert (result.returncode, len(verdicts(result))) == (0, 2)
+    for found in verdicts(result):
+        assert "no regression: a loss of more than 5% relative to the yardstick is ruled out; relative to it" in found
+        assert re.search(r"this is faster, but only the yardstick changed; as measured, .* by [+-][01]\.\d%$", found)
+
+
+def test_a_loss_of_less_than_half_the_threshold_as_measured_does_not_count(save, check):
+    """The yardstick is 10% faster; a loss of 2% as measured may be the day's, one of 4% is a regression."""
+    save(noise=0.002)
+    planted = {"yardstick_s": YARDSTICK_S / 1.1, "noise": 0.002}
+    for slower, status in ((1.02, 0), (1.04, 1)):
+        result = check(slower={"baseline": slower, "mine": slower}, **planted)
+        assert result.returncode == status, result.stdout
+        assert ["REGRESSION" in one for one in verdicts(result)] == [status == 1] * 2
+
+
+def test_blocks_that_go_together_make_the_interval_wider(save, check):
+    """The same times in another order: six slow blocks and then six fast ones tell less than slow and fast in turn."""
+
+    def interval(order):
+        def change(document):
+            spread = [0.97 if number in order else 1.03 for number in range(12)]
+            document["arms"]["mine"]["step_s"] = [0.5 * one * (1 + number * 1e-4) for number, one in enumerate(spread)]
+            document["yardstick"]["seconds"] = [YARDSTICK_S] * 12
+
+        signed(path, change)
+        mine = json.loads(check("--json", blocks=12).stdout)["speed"]["arms"][1]["normalised"]
+        return mine["high"] / mine["low"], mine["autocorrelation"]
+
+    path = save(blocks=12)
+    in_turn, alternating = interval(range(0, 12, 2))
+    together, clustered = interval(range(6))
+    assert (alternating, clustered > 0.6) == (0.0, True)
+    assert together - 1 > 2 * (in_turn - 1)
+
+
+def test_another_number_of_steps_left_out_is_said(save, check, cli, folder, tmp_path):
+    save()
+    note = "then the first 0 timed steps of each sample were left out, now 1"
+    assert note in " ".join(check(skipped_steps=1).stdout.split())
+    assert "left out" not in check().stdout
+    made = session(tmp_path / "new", skipped_steps=1)
+    assert cli("baseline", "save", "new", "--from", made, "--folder", folder).returncode == 0
+    assert note in " ".join(cli("baseline", "diff", "old", "new", "--folder", folder).stdout.split())
+    document = json.loads(cli("baseline", "diff", "old", "new", "--folder", folder, "--json").stdout)
+    assert [document[when]["skipped_steps"] for when in ("then", "now")] == [0, 1]
+
+
+def test_another_yardstick_leaves_only_ratios(save, check):
+    save()
+    result = check(yardstick=OTHER, machine=1.5, slower={"mine": 1.2})
+    assert result.returncode == 1
+    assert "so speeds can't be normalised" in " ".join(result.stdout.split())
+    baseline, mine = verdicts(result)
+    assert baseline == "baseline: not compared"
+    assert re.fullmatch(r"mine: REGRESSION: it has lost 1\d\.\d% of its lead at least", mine)
+    result = check(yardstick=OTHER, machine=1.5, slower={"baseline": 1.2, "mine": 1.2})
+    assert result.returncode == 0
+    assert "what slows all profiles alike goes unseen" in " ".join(result.stdout.split())
+
+
+def test_another_yardstick_and_no_ratio_either(save, refused, folder, tmp_path):
+    only = {"arms": (records.arm("baseline"),)}
+    save(**only)
+    made = session(tmp_path / "now", yardstick=OTHER, **only)
+    message = refused("baseline", "check", "old", "--against", made, "--folder", folder)
+    assert "the yardstick is other work now" in message
+    assert "there is no ratio to compare instead" in message
+
+
+def test_several_profiles_share_the_error_rate(save, check):
+    save(arms=[records.arm(name) for name in ("baseline", "mine", "third")])
+    result = check(arms=[records.arm(name) for name in ("baseline", "mine", "third")])
+    assert "98.33% interval" in result.stdout
+    assert "with several profiles each interval is at 98.33%, all together at 95%" in result.stdout
+
+
+def change_plan(**fields):
+    def change(run):
+        run["plan"] |= fields
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            change_inspection("fingerprint", cpu_model="Another CPU"),
+            "the CPU was Simulated CPU (model 1) and is now Another CPU (model 1)",
+        ),
+        (
+            change_inspection("fingerprint", cpu_numbers="model 2"),
+            "the CPU was Simulated CPU (model 1) and is now Simulated CPU (model 2)",
+        ),
+        (change_inspection("facts", usable_cpus=3), "the number of usable CPUs was 4 and is now 3"),
+        (change_plan(steps=7), "the plan's steps was 3 and is now 7"),
+        (change_plan(warmup_steps=5), "the plan's warmup steps was 1 and is now 5"),
+        (change_plan(workload="other"), "the plan's workload was cnn and is now other"),
+        (
+            change_plan(options={"precision": "bf16-autocast"}),
+            "the mode of training was as usual and is now precision bf16-autocast",
+        ),
+    ],
+)
+def test_what_can_not_be_compared_is_refused_and_named(save, refused, folder, tmp_path, change, words):
+    save()
+    made = rewrite(session(tmp_path / "now"), change)
+    message = refused("baseline", "check", "old", "--against", made, "--folder", folder)
+    assert message.startswith(f"runner: {folder}/old.json: can't be compared with what is measured now: {words}; save")
+
+
+def test_a_session_that_has_no_numbers_of_the_cpu_is_compared_by_its_name(check, folder, cli, tmp_path):
+    """As earlier versions have recorded it."""
+
+    def earlier(run):
+        del run["engines"]["local"]["inspection"]["fingerprint"]["cpu_numbers"]
+
+    made = rewrite(session(tmp_path / "then"), earlier)
+    assert cli("baseline", "save", "old", "--from", made, "--folder", folder).returncode == 0
+    assert check().returncode == 0
+
+
+@pytest.mark.parametrize("what", ["data", "code"])
+def test_other_data_or_code_are_refused(save, refused, folder, tmp_path, what):
+    save()
+    made = session(tmp_path / "now")
+    path = made / record.FILE_NAME
+    path.write_text(path.read_text().replace({"data": "d" * 64, "code": "c" * 64}[what], "9" * 64))
+    message = refused("baseline", "check", "old", "--against", made, "--folder", folder)
+    assert f"the digest of the workload's {what} was {what[0] * 12} and is now 999999999999" in message
+
+
+def test_a_run_without_the_profile_is_refused(save, refused, folder, tmp_path):
+    save()
+    made = session(tmp_path / "now", arms=(records.arm("baseline"), records.arm("yours")))
+    message = refused("baseline", "check", "old", "--against", made, "--folder", folder)
+    assert "can't be compared with what is measured now: 'mine' was not measured;" in message
+
+
+def test_options_of_a_measurement_with_a_record(save, refused, folder, tmp_path):
+    save()
+    message = refused("baseline", "check", "old", "--against", tmp_path, "--timeout", "60s", "--folder", folder)
+    assert message == "runner: --timeout means nothing with --against, which measures nothing"
+
+
+def test_json_for_scripts(save, check):
+    save()
+    result = check("--json", slower={"mine": 1.2})
+    document = json.loads(result.stdout)
+    assert (result.returncode, document["regression"], document["differences"]) == (1, True, [])
+    baseline, mine = document["speed"]["arms"]
+    assert (baseline["verdict"], mine["verdict"]) == ("no regression", "regression")
+    assert mine["normalised"]["low"] < mine["normalised"]["ratio"] < mine["normalised"]["high"] < 0.95
+    assert mine["relative"]["ratio"] == pytest.approx(1 / 1.2, abs=0.02)
+    assert document["speed"]["confidence"] == 0.975
+    assert document["then"]["blocks"] == document["now"]["blocks"] == BLOCKS

@@ -1,0 +1,156 @@
+"""``runner baseline check``: measuring the same again."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner.bench import record
+from runner.bench.blocks import recorded_plan
+from runner.profiles import profile
+from tests.sessions import YARDSTICK_S, verdicts
+from tests.simulated_worker import inspection
+from tests.simulation import times
+
+BLOCKS_NOW = 6
+
+
+@pytest.fixture
+def again(instant, simulation, save, write_profile, folder, tmp_path):
+    """The arguments that check a baseline by measuring again, with simulated workers that are as fast as it was."""
+    simulation.worker("baseline", seconds=times(3.0))
+    simulation.worker("mine", seconds=times(1.5))
+    simulation.worker("yardstick", seconds=[YARDSTICK_S])
+    save(engine_options={"python": str(simulation.python)}, data="synthetic")
+    profile = write_profile("mine", "env:\n  SIMULATED: mine\nexpect:\n  openmp.max_threads: 2\n")
+    return ["baseline", "check", "old", "--folder", folder, "--profile", profile, "--blocks", BLOCKS_NOW,
+            "--output", tmp_path / "again"]  # fmt: skip
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["steps-given", "steps-by-pace"])
+def test_measure_save_and_measure_the_same_again(instant, bench_arguments, simulation, cli, folder, run_folder, given):
+    simulation.worker("mine", seconds=times(0.5))
+    arguments = bench_arguments("mine", "--blocks", 7)
+    at = arguments.index("--steps")
+    assert cli(*arguments if given else arguments[:at] + arguments[at + 2 :]).returncode == 0
+    assert cli("baseline", "save", "old", "--from", run_folder, "--folder", folder).returncode == 0
+    again, profile = run_folder.with_name("again"), run_folder.with_name("mine.yaml")
+    result = cli("baseline", "check", "old", "--folder", folder, "--profile", profile, "--output", again)
+    assert (result.returncode, len(verdicts(result))) == (0, 2), result
+    then, now = (recorded_plan(record.read(one)) for one in (run_folder, again))
+    kept = ("arms", "engine_options", "workload", "steps", "warmup_steps", "data", "timeout_s", "blocks")
+    assert [getattr(now, name) for name in kept] == [getattr(then, name) for name in kept]
+    assert now.steps >= 3
+    assert now.warmup_steps > 0
+    assert record.read(again)[0]["environments"] == record.read(run_folder)[0]["environments"]
+    assert "speedup" not in result.stdout
+
+
+def test_modes_and_a_workload_that_makes_its_data(instant, cli, simulation, write_profile, folder, run_folder):
+    simulation.worker("mine", seconds=times(0.5))
+    profile, again = write_profile("mine", "env:\n  SIMULATED: mine\n"), run_folder.with_name("again")
+    modes = ("--workload", "segmentation", "--precision", "bf16-autocast", "--channels-last", "--scale", 2)
+    made = cli("bench", profile, *modes, "--steps", 3, "--blocks", 7, "--python", simulation.python,
+               "--output", run_folder)  # fmt: skip
+    assert made.returncode == 0, made
+    assert cli("baseline", "save", "old", "--from", run_folder, "--folder", folder).returncode == 0
+    result = cli("baseline", "check", "old", "--folder", folder, "--profile", profile, "--output", again)
+    assert (result.returncode, len(verdicts(result))) == (0, 2), result
+    then, now = (record.read(one)[0]["plan"] for one in (run_folder, again))
+    assert (now["workload"], now["data"], now["options"]) == ("segmentation", "generated", then["options"])
+    assert (then["options"]["precision"], then["options"]["scale"]) == ("bf16-autocast", 2)
+
+
+def test_check_finds_a_slowdown(again, cli, simulation):
+    simulation.worker("mine", seconds=times(2.1))
+    result = cli(*again)
+    assert result.returncode == 1
+    assert "REGRESSION" in verdicts(result)[1]
+
+
+def test_check_with_json_prints_nothing_else(again, cli):
+    document = json.loads(cli(*again, "--json").stdout)
+    assert document["regression"] is False
+
+
+def test_a_profile_that_is_no_longer_in_effect(again, cli, simulation):
+    simulation.worker("mine", evidence={"openmp": {"max_threads": 7}})
+    result = cli(*again)
+    assert result.returncode == 1
+    assert "NOT IN EFFECT" in result.stdout
+    assert verdicts(result) == []
+
+
+def test_another_machine_is_refused_before_anything_is_measured(again, refused, simulation, run_folder):
+    seen = inspection([], {})
+    simulation.inspection(facts={**seen["facts"], "usable_cpus": 2})
+    starts = len(simulation.starts())
+    assert "the number of usable CPUs was 4 and is now 2" in refused(*again)
+    assert len(simulation.starts()) == starts
+    assert not (run_folder.parent / "again").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--blocks", 3), "--blocks 3: is too few to compare; give 6 or more"),
+        (
+            ("--budget", "60s"),
+            "--budget can't be given to baseline check, which measures a number of blocks that is fixed before "
+            "(10, as many as old has); give another with --blocks",
+        ),
+    ],
+)
+def test_another_way_to_end_is_refused_before_anything_is_measured(
+    again, refused, simulation, run_folder, options, words
+):
+    starts = len(simulation.starts())
+    assert refused(*again, *options) == f"runner: {words}"
+    assert len(simulation.starts()) == starts
+    assert not run_folder.with_name("again").exists()
+
+
+def test_a_check_whose_yardstick_fails_says_so(again, cli, simulation):
+    simulation.worker("yardstick", does="exit", status=3)
+    result = cli(*again)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "6 of 6 blocks have no yardstick, because it could not run" in result.stderr.splitlines()[-1]
+
+
+def test_an_interrupted_check_says_how_to_go_on(again, simulation, cli, run_folder):
+    simulation.worker("mine", does="interrupt", **{"from": 3})
+    result = cli(*again)
+    folder = run_folder.with_name("again")
+    assert result.returncode == 130
+    assert result.stderr.splitlines()[-2:] == [
+        f"runner: interrupted; go on with: runner bench --resume {folder}",
+        "runner: and then compare: runner baseline check old --against that folder",
+    ]
+    simulation.worker("mine", seconds=times(1.5))
+    assert cli("bench", "--resume", folder).returncode == 0
+    assert cli(*again[:5], "--against", folder).returncode == 0
+
+
+def test_a_profile_of_ones_own_must_be_named(again, refused, folder):
+    place = again.index("--profile")
+    message = refused(*again[:place], *again[place + 2 :])
+    assert message == (
+        f"runner: {folder}/old.json: its profile 'mine' is not in envprofiles/; give --profile mine.yaml"
+    )
+    message = refused(*again, "--profile", "yours.yaml")
+    assert message == f"runner: --profile yours.yaml: {folder}/old.json has no profile 'yours'; it has: baseline, mine"
+
+
+def test_a_profile_of_this_machine_is_found(again, cli, monkeypatch, tmp_path):
+    """As ``runner tune`` writes them."""
+    named = [word for word in again if word != "--profile" and not str(word).endswith(".yaml")]
+    local = tmp_path / "profiles/local"
+    local.mkdir(parents=True)
+    (tmp_path / "mine.yaml").rename(local / "mine.yaml")
+    for path in profile.PROFILE_FOLDER.glob("baseline.yaml"):
+        (local.parent / path.name).write_bytes(path.read_bytes())
+    for function in (profile.load, profile.names, profile.local_names):
+        monkeypatch.setattr(function, "__defaults__", (local.parent,))
+    result = cli(*named)
+    assert (result.returncode, len(verdicts(result))) == (0, 2), result

@@ -1,0 +1,397 @@
+"""Two images under one profile: what is measured, what is said of their differences, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+
+import pytest
+
+from runner import engines
+from runner.analysis.summary import summarise
+from runner.bench import calibration, record
+from runner.bench.blocks import samples
+from runner.bench.plan import Plan
+from runner.cli.image_options import short_names
+from runner.engines import container
+from tests.instant_images import InstantImages
+from tests.simulation import times
+
+OLD, NEW = "envkit-cpu:old", "envkit-cpu:new"
+IMAGES = ("--image", NEW, "--against-image", OLD)
+
+
+def contents(**parts):
+    return {"torch": {}, "python": {}, "conda": {}, "system": {}, **parts}
+
+
+@pytest.fixture
+def images(tmp_path, monkeypatch):
+    made = InstantImages(tmp_path / "images")
+    monkeypatch.setitem(engines.ENGINES, "docker", made)
+    return made
+
+
+@pytest.fixture
+def old(images):
+    return images.add(OLD)
+
+
+@pytest.fixture
+def new(images):
+    return images.add(NEW)
+
+
+@pytest.fixture
+def bench_images(cli, run_folder):
+    """Measure the baseline in two images, six blocks."""
+
+    def run(*options, profile="baseline", **variables):
+        fixed = ["--data", "synthetic", "--seed", 7, "--steps", 3, "--blocks", 6, "--output", run_folder]
+        return cli("bench", profile, "--engine", "docker", *fixed, *(options or IMAGES), **variables)
+
+    return run
+
+
+# --- what is measured ---
+
+
+def test_images_are_compared_in_one_interleaved_run(bench_images, old, new, run_folder):
+    new.worker("baseline", seconds=times(0.5))
+    result = bench_images()
+    assert result.returncode == 0, result
+    events = record.read(run_folder)
+    assert [(arm["name"], arm["image"]) for arm in events[0]["plan"]["arms"]] == [("old", OLD), ("new", NEW)]
+    arms = [event["arm"] for event in samples(events)]
+    blocks = [arms[start : start + 2] for start in range(0, 12, 2)]
+    assert all(sorted(block) == ["new", "old"] for block in blocks)
+    assert len(set(map(tuple, blocks))) > 1
+    assert [len(image.starts()) for image in (old, new)] == [6, 6]
+    # the yardstick runs where the reference does
+    assert ["yardstick" in {start["name"] for start in image.starts(all=True)} for image in (old, new)] == [True, False]
+
+
+def test_the_reference_is_the_one_that_it_is_held_against_and_the_report_says_so(bench_images, old, new):
+    new.worker("baseline", seconds=times(0.5))
+    said = " ".join(bench_images().stdout.split())
+    assert (
+        "compared the image new against the image old, which is the reference, both under the profile baseline: "
+        "above 1 new is faster" in said
+    )
+    assert "new takes 50.0% less time than old here." in said
+    assert f"use new: runner exec baseline --engine docker --image {NEW} -- your command" in said
+    assert "image samples ms/step" in said
+
+
+def test_a_slower_image_is_not_recommended(bench_images, old, new):
+    new.worker("baseline", seconds=times(1.5))
+    result = bench_images()
+    assert ": SLOWER" in result.stdout
+    assert "next     stay with old: new is slower here" in result.stdout
+
+
+def test_the_default_image_can_be_held_against_another(bench_images, images, old, run_folder):
+    images.add("envkit-cpu")
+    assert bench_images("--against-image", OLD).returncode == 0
+    assert [arm["name"] for arm in record.first(run_folder)["plan"]["arms"]] == ["old", "latest"]
+
+
+def test_sifs_are_compared_too(cli, tmp_path, monkeypatch, run_folder):
+    made = InstantImages(tmp_path / "images", "apptainer", "sif")
+    monkeypatch.setitem(engines.ENGINES, "apptainer", made)
+    files = [tmp_path / f"envkit-cpu-{name}.sif" for name in ("old", "new")]
+    for file in files:
+        made.add(str(file))
+    options = ("--data", "synthetic", "--steps", 3, "--blocks", 1, "--output", run_folder)
+    # as they are named from there: a run may be resumed from elsewhere
+    named = ("--sif", files[1].name, "--against-sif", files[0].name)
+    result = cli("bench", "baseline", "--engine", "apptainer", *named, *options, cwd=tmp_path)
+    assert result.returncode == 0, result
+    arms = record.first(run_folder)["plan"]["arms"]
+    assert [(arm["name"], arm["image"]) for arm in arms] == [("old", str(files[0])), ("new", str(files[1]))]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind", "names"),
+    [
+        ("kit:a", "kit:b", "image", ("a", "b")),
+        ("kit", "kit:b", "image", ("latest", "b")),
+        ("host:5000/kit", "host:5000/kit:b", "image", ("latest", "b")),
+        ("kit:a", "other:a", "image", ("kit:a", "other:a")),
+        ("kit@sha256:12", "kit@sha256:34", "image", ("kit@sha256:12", "kit@sha256:34")),
+        ("/x/envkit-cpu-a.sif", "/y/b.sif", "sif", ("a", "b")),
+        ("/x/a.sif", "/y/a.sif", "sif", ("/x/a.sif", "/y/a.sif")),
+    ],
+)
+def test_what_reports_call_images(first, second, kind, names):
+    assert short_names(first, second, kind) == names
+
+
+def test_images_are_compared_on_several_ranks_too(bench_images, old, new):
+    old.worker("baseline on 2 ranks")
+    new.worker("baseline on 2 ranks", seconds=times(0.5))
+    result = bench_images(*IMAGES, "--nproc", 2)
+    assert result.returncode == 0, result
+    said = " ".join(result.stdout.split())
+    assert "new takes 50.0% less time than old here." in said
+    assert "scaling new on 2 ranks A rank communicates" in said
+    started = [start["arguments"][:4] for image in (old, new) for start in image.starts()]
+    assert started == [["ranks", "--nproc", "2", "--"]] * 12
+
+
+def test_a_run_goes_on_in_both_images(bench_images, old, new, cli, run_folder):
+    new.worker("baseline", seconds=times(0.5), does="exit", status=3, **{"from": 2})
+    assert bench_images().returncode == 1
+    new.worker("baseline", seconds=times(0.5))
+    result = cli("bench", "--resume", run_folder)
+    assert result.returncode == 0, result
+    assert ": FASTER" in result.stdout
+    assert len(samples(record.read(run_folder))) == 12
+
+
+def test_a_run_does_not_go_on_with_an_image_that_was_made_anew(bench_images, images, old, new, refused, run_folder):
+    new.worker("baseline", does="exit", status=3)
+    assert bench_images().returncode == 1
+    images.add(NEW, digest=f"sha256:{'9' * 64}")
+    assert "engine.digest was sha256:" in refused("bench", "--resume", run_folder)
+
+
+# --- what differs ---
+
+
+@pytest.fixture
+def different(old, new):
+    """Two images that differ in a Python package and its library, in PyTorch's build, and in a system's package."""
+    for image, version, digit in ((old, "2025.3.3", "1"), (new, "2026.2.0", "2")):
+        library = {"path": "/opt/kit/lib/libiomp5.so", "sha256": digit * 64, "others": []}
+        image.inspection(
+            packages={"torch": "2.13.0", "numpy": "2.4.6", "intel-openmp": version, "mkl": None},
+            libraries={"intel-openmp": library},
+            providers={"intel-openmp": f"PyPI wheel intel-openmp {version}"},
+            contents=contents(
+                torch={"git_version": digit * 8},
+                python={"intel-openmp": version, "sympy": "1.14"},
+                system={"libc6": "2.36-9", **({"libjemalloc2": "5.3.0-1"} if image is old else {})},
+            ),
+        )
+    old.worker("baseline", evidence={"openmp": {"library": "/old/libgomp.so.1"}})
+    new.worker("baseline", evidence={"openmp": {"library": "/new/libgomp.so.1"}})
+
+
+EXPECTED = {
+    "image": (OLD, NEW),
+    "package intel-openmp": ("2025.3.3", "2026.2.0"),
+    "library intel-openmp": (f"PyPI wheel intel-openmp 2025.3.3 ({'1' * 12}…)",
+                             f"PyPI wheel intel-openmp 2026.2.0 ({'2' * 12}…)"),
+    "torch's build: git_version": ("1" * 8, "2" * 8),
+    "system package libjemalloc2": ("5.3.0-1", None),
+    "observed openmp.library": ("/old/libgomp.so.1", "/new/libgomp.so.1"),
+}  # fmt: skip
+
+
+def test_what_differs_between_images_is_in_the_json(bench_images, different):
+    document = json.loads(bench_images(*IMAGES, "--json").stdout)
+    assert document["reference"] == "old"
+    found = {one["what"]: (one["reference"], one["image"]) for one in document["image_differences"]["new"]}
+    digests = found.pop("image digest")
+    assert all(digest.startswith("sha256:") for digest in digests)
+    assert found == EXPECTED
+    # what a timing depends on most comes first
+    assert list(found)[-1] == "system package libjemalloc2"
+
+
+def test_what_differs_between_images_is_in_the_report(bench_images, different, cli, run_folder):
+    printed = bench_images().stdout
+    lines = [line.split() for line in printed.splitlines()]
+    assert ["what", "differs", "old", "(reference)", "new"] in lines
+    assert ["package", "intel-openmp", "2025.3.3", "2026.2.0"] in lines
+    assert ["system", "package", "libjemalloc2", "5.3.0-1", "-"] in lines
+    assert "sympy" not in printed  # which is the same in both
+    assert "and 1 more" not in printed
+    # the same of the record, later
+    assert cli("report", run_folder).stdout == printed
+
+
+def test_what_differs_between_images_is_on_the_page_and_in_markdown(bench_images, different, cli, run_folder, tmp_path):
+    bench_images()
+    assert cli("report", run_folder, "--html", tmp_path / "page.html").returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "the image new against the image old, which is the reference" in page
+    assert "<td>package intel-openmp</td><td>2025.3.3</td><td>2026.2.0</td>" in page
+    markdown = cli("report", run_folder, "--markdown").stdout
+    assert "| what differs | old (reference) | new |" in markdown
+    assert "| package intel-openmp | 2025.3.3 | 2026.2.0 |" in markdown
+
+
+def test_many_differences_are_shortened_in_the_report_and_whole_in_the_details(bench_images, old, new, cli, run_folder):
+    old.inspection(contents=contents(system={f"package{number}": "1" for number in range(40)}))
+    new.inspection(contents=contents(system={f"package{number}": "2" for number in range(40)}))
+    printed = bench_images().stdout
+    assert "system package package0" in printed
+    assert "system package package39" not in printed
+    assert "and 28 more, which --details shows" in printed
+    assert "system package package39" in cli("report", run_folder, "--details").stdout
+
+
+def test_only_runs_that_compare_images_ask_for_all_packages(bench_images, old, new, bench, simulation):
+    bench_images()
+    bench("mine", "--blocks", 1, "--output", simulation.folder / "run")
+    asked = [
+        "--contents" in start["arguments"]
+        for one in (old, new, simulation)
+        for start in one.starts(all=True)
+        if start["name"] == "inspect"
+    ]
+    assert asked == [True, True, False]
+
+
+def test_other_weights_to_begin_with_are_said_and_losses_not_compared(bench_images, old, new, run_folder):
+    """Another PyTorch may draw other numbers: the times can be compared all the same."""
+    new.worker("baseline", digests={"initial_weights": "9" * 64}, losses=[9.0, 8.0, 7.0])
+    result = bench_images()
+    assert result.returncode == 0, result
+    assert "losses   not compared: the two begin with other weights, which PyTorch makes" in result.stdout
+    assert "LOSSES DIFFER" not in result.stdout
+    assert summarise(record.read(run_folder)).comparisons[0].losses is None
+
+
+def test_other_code_is_a_failure_in_another_image_too(bench_images, old, new):
+    new.worker("baseline", digests={"code": "9" * 64})
+    result = bench_images()
+    assert result.returncode == 1
+    assert "its code differs from that of earlier samples" in result.stdout
+
+
+# --- what a run of images is not ---
+
+
+def test_it_is_no_calibration_and_takes_that_of_its_reference(
+    bench_images, cli, old, new, own_surroundings, run_folder
+):
+    results = own_surroundings / "results"
+    fixed = ("--data", "synthetic", "--steps", 3, "--blocks", 6)
+    for image in (NEW, OLD):
+        made = cli("calibrate", "--engine", "docker", "--image", image, *fixed, "--output", results / image[-3:])
+        assert made.returncode == 0, made
+    bench_images()
+    first = record.first(run_folder)
+    assert not calibration.is_calibration(Plan.from_json(first["plan"]))
+    assert first["calibration"]["folder"] == str(results / "old")
+
+
+def test_no_baseline_is_made_of_it(bench_images, old, new, refused, run_folder, tmp_path):
+    bench_images()
+    line = refused("baseline", "save", "x", "--from", run_folder, "--folder", tmp_path / "baselines")
+    assert line == f"runner: {run_folder}: compares images, and a baseline is of one; measure a profile in it"
+
+
+def test_history_and_exports_know_it(bench_images, old, new, cli, run_folder):
+    bench_images()
+    listed = " ".join(cli("history", run_folder).stdout.split())
+    assert "baseline in new" in listed
+    assert "against old" in listed
+    exported = cli("export-results", run_folder, "--format", "csv")
+    assert exported.returncode == 0
+    assert {row["arm"] for row in csv.DictReader(io.StringIO(exported.stdout))} == {"old", "new"}
+
+
+# --- bad input: one line, status 2, nothing recorded ---
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["baseline", "--against-image", OLD], "--against-image means nothing to the engine local; "),
+        (["baseline", "--engine", "docker", "--against-sif", "x.sif"],
+         "--against-sif means nothing to the engine docker; give --engine apptainer, or leave it out"),
+        (["baseline", "--engine", "docker", "--against-image", OLD, "--against-sif", "x.sif"],
+         "--against-sif means nothing to the engine docker"),
+        (["baseline", "jemalloc", "--engine", "docker", *IMAGES],
+         "--against-image compares two images under one profile; choose one of: baseline, jemalloc"),
+        (["--engine", "docker", *IMAGES], "bench needs a PROFILE; runner profiles lists them"),
+        (["baseline", "--engine", "docker", *IMAGES, "--workload", "all"],
+         "--workload all means nothing with --against-image; name one of: cnn, "),
+        (["baseline", "--engine", "docker", *IMAGES, "--sif", "x.sif"], "--sif means nothing to the engine docker"),
+        (["baseline", "--engine", "docker", *IMAGES, "--python", "x"], "--python means nothing to the engine docker"),
+        (["baseline", "--engine", "docker", "--image", OLD, "--against-image", OLD],
+         f"--against-image {OLD}: is the image that --image names too; name two, or measure one against itself: "
+         f"runner calibrate --engine docker --image {OLD}"),
+        (["baseline", "--engine", "docker", "--image", NEW, "--against-image", "gone"], "there is no image 'gone'"),
+        (["baseline", "--engine", "docker", "--image", "gone", "--against-image", OLD], "there is no image 'gone'"),
+        (["baseline", "--engine", "docker", *IMAGES, "--nproc", 2, "--full"], "--nproc 2 means nothing with --full"),
+        (["baseline", "--engine", "docker", *IMAGES, "--nodes", 2], "--engine docker: "),
+        (["nothing", "--engine", "docker", *IMAGES], "no profile 'nothing' in "),
+        (["mimalloc", "--engine", "docker", *IMAGES], f"{OLD}: profile 'mimalloc' preloads mimalloc, which is not "),
+    ],
+)  # fmt: skip
+def test_bad_input(refused, old, new, tmp_path, arguments, words):
+    message = refused("bench", *arguments, "--output", tmp_path / "run")
+    assert message.startswith(f"runner: {words}")
+    assert not (tmp_path / "run").exists()
+
+
+def test_one_image_under_two_names_is_refused(refused, images, tmp_path):
+    digest = f"sha256:{'7' * 64}"
+    for name in (OLD, NEW):
+        images.add(name, digest)
+    line = refused("bench", "baseline", "--engine", "docker", *IMAGES, "--output", tmp_path / "run")
+    assert line == (
+        f"runner: {NEW} and {OLD} are the same image ({digest[:19]}…); name two that differ, or measure one against "
+        "itself: runner calibrate"
+    )
+
+
+def test_images_for_two_architectures_are_refused(refused, old, new, tmp_path):
+    new.inspection(fingerprint={"cpu_model": "x", "architecture": "aarch64"})
+    line = refused("bench", "baseline", "--engine", "docker", *IMAGES, "--output", tmp_path / "run")
+    assert line.startswith(f"runner: {NEW} is for aarch64 and {OLD} for x86_64: one of them is emulated here")
+
+
+def test_images_cant_be_given_to_a_run_that_goes_on(refused, run_folder):
+    line = refused("bench", "--resume", run_folder, "--against-image", OLD)
+    assert line.startswith("runner: --against-image can't be given with --resume")
+
+
+def test_what_only_one_has_seen_yet_is_no_difference(bench_images, old, new):
+    new.worker("baseline", does="exit", status=3)
+    result = bench_images(*IMAGES, "--json")
+    assert result.returncode == 1
+    found = json.loads(result.stdout)["image_differences"]["new"]
+    assert [one["what"] for one in found] == ["image", "image digest"]
+
+
+@pytest.mark.parametrize(
+    ("image", "how"),
+    [
+        ("envkit-cpu", "make image"),
+        ("envkit-cpu:latest", "make image"),
+        ("host:5000/envkit-cpu:latest", "make image"),
+        ("envkit-cpu:debian", "make image VARIANT=debian"),
+        ("host:5000/envkit-cpu:debian", "make image VARIANT=debian"),
+        ("envkit-cuda", "make image VARIANT=cuda"),
+        ("host:5000/envkit-cuda-12:latest", "make image VARIANT=cuda-12"),
+        ("other/envkit", "make image"),
+        ("other:debian", "make image"),
+    ],
+)
+def test_how_an_image_is_made_that_is_not_there(image, how):
+    assert container.made_by(image) == how
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("envkit-cpu-x", "make sif VARIANT=x, or"),
+        ("envkit-cuda", "make sif VARIANT=cuda, or"),
+        ("mine", "make sif, or"),
+    ],
+)
+def test_how_a_sif_is_made_that_is_not_there(refused, monkeypatch, tmp_path, name, how):
+    """Whether Apptainer is there or not: a file with its name is enough to get so far."""
+    (tmp_path / "apptainer").write_text("#!/bin/sh\n")
+    (tmp_path / "apptainer").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    images = ("--sif", tmp_path / "another.sif", "--against-sif", tmp_path / f"{name}.sif")
+    assert f"build it with: {how} name another" in refused("bench", "baseline", "--engine", "apptainer", *images)

@@ -1,0 +1,98 @@
+"""``runner doctor`` of profiles for GPUs, with simulated workers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner.cli.commands import doctor
+from runner.worker.machine_load import Load
+
+OF_NO_COMMAND = "means nothing to a command after --, which is watched as it runs on this machine; leave it out"
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch):
+    """Nothing else runs on the machine, which takes no time to see."""
+    monkeypatch.setattr(doctor, "watch_machine", lambda seconds: Load(seconds, 0.0, 0.0, 0.0))
+
+
+@pytest.fixture
+def diagnosed(cli, simulation, instant):
+    """The findings of a profile, and how ``doctor`` ended."""
+
+    def run(profile, *options, **variables):
+        named = options or ("--python", simulation.python)
+        result = cli("doctor", profile, *named, "--json", **variables)
+        assert result.returncode in (0, 1), result
+        return {one["code"]: one for one in json.loads(result.stdout)}, result.returncode
+
+    return run
+
+
+@pytest.mark.parametrize("profile", ["nccl-log", "nccl-ring", "nccl-socket"])
+def test_what_ranks_tell_of_is_not_missed_in_one_process(diagnosed, simulation, machine, profile):
+    machine(2)
+    simulation.worker("baseline", evidence={"nccl": {"log": "not written"}})
+    found, status = diagnosed(profile)
+    assert (found.keys(), status) == ({"ranks-only"}, 0)
+    assert found["ranks-only"]["seen"].startswith("not looked at: nccl.log")
+    assert found["ranks-only"]["fix"] == f"runner bench {profile} --device cuda --nproc 2"
+
+
+def test_what_else_such_a_profile_expects_is_checked(diagnosed, machine, write_profile):
+    machine(2)
+    expect = "needs: {gpus: 2}\nexpect:\n  nccl.log: written\n  openmp.runtime: intel\n"
+    found, status = diagnosed(write_profile("mine", expect))
+    assert (found.keys(), status) == ({"ranks-only", "not-in-effect"}, 1)
+    assert found["not-in-effect"]["seen"] == "openmp.runtime: expected intel, seen gnu"
+
+
+def test_what_the_worker_could_not_tell(diagnosed, simulation, machine):
+    machine(1)
+    simulation.worker("baseline", evidence={"gpu": {"not_verified": {"one_queue": "the times are not clear"}}})
+    found, status = diagnosed("gpu-one-queue")
+    assert (found.keys(), status) == ({"not-verified"}, 0)
+    assert found["not-verified"]["seen"] == "gpu.one_queue: the times are not clear"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "code"),
+    [("CUDA_VISIBLE_DEVICES", "3", "gpu-missing"), ("NCCL_SOCKET_IFNAME", "ib0", "interface-missing")],
+)
+def test_what_is_not_there(diagnosed, machine, write_profile, name, value, code):
+    machine(1)
+    found, status = diagnosed(write_profile("mine", f"needs: {{gpus: 1}}\nenv: {{{name}: '{value}'}}\n"))
+    assert (found.keys(), status) == ({code}, 1)
+
+
+@pytest.mark.parametrize("needs", ["", "needs: {gpus: 1}\n"])
+def test_the_choice_of_a_gpu_is_kept(diagnosed, simulation, machine, write_profile, needs):
+    machine(1)
+    assert diagnosed(write_profile("mine", needs), CUDA_VISIBLE_DEVICES="1") == ({}, 0)
+    for start in simulation.starts(all=True):
+        assert start["environment"]["CUDA_VISIBLE_DEVICES"] == "1"
+
+
+@pytest.mark.parametrize("needs", ["", "needs: {gpus: 1}\n"])
+def test_it_is_kept_in_a_container(diagnosed, in_image, write_profile, needs):
+    options = ("--engine", "docker", "--image", "envkit-cuda")
+    assert diagnosed(write_profile("mine", needs), *options, CUDA_VISIBLE_DEVICES="1") == ({}, 0)
+    (trial,) = in_image.starts()
+    assert trial["environment"]["CUDA_VISIBLE_DEVICES"] == "1"
+    assert ("--device" in trial["arguments"]) is bool(needs)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("baseline", "--", "true"), "doctor: give a PROFILE, or a command after --, and not both"),
+        (("baseline", "python", "train.py"), "doctor: 'python': a command to watch comes after --"),
+        (("--watch", "3s", "baseline"), "doctor: --watch means nothing without a command after --; leave it out"),
+        (("--engine", "docker", "--", "true"), f"doctor: --engine {OF_NO_COMMAND}"),
+        (("--python", "python3", "--", "true"), f"doctor: --python {OF_NO_COMMAND}"),
+    ],
+)
+def test_a_profile_or_a_command(refused, words, said):
+    assert refused("doctor", *words) == f"runner: {said}"

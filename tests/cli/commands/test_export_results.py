@@ -1,0 +1,123 @@
+"""``runner export-results``: what gets where, and what happens when it can't."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+from pyarrow import parquet
+
+from runner.bench import measure, record
+from runner.report.exports import FORMATS
+from tests.conftest import PROJECT
+from tests.records import arm, run_events, write
+from tests.simulation import times
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Two runs of seven blocks."""
+    place = tmp_path / "results"
+    write(place / "a", run_events())
+    write(place / "b", run_events(arm("baseline"), arm("other")))
+    return place
+
+
+def test_every_sample_of_a_real_run_is_a_row(bench, simulation, instant, cli, run_folder):
+    simulation.worker("mine", seconds=times(0.5))
+    assert bench("mine", "--blocks", 2).returncode == 0
+    result = cli("export-results", run_folder, "--format", "csv")
+    assert (result.returncode, result.stderr) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    recorded = measure.samples(record.read(run_folder))
+    assert [(int(row["block"]), row["arm"], float(row["seconds"])) for row in rows] == [
+        (event["block"], event["arm"], event["seconds"]) for event in recorded
+    ]
+    assert {row["run"] for row in rows} == {str(run_folder)}
+
+
+def test_a_folder_of_runs(cli, results):
+    rows = json.loads(cli("export-results", results, "--format", "json").stdout)
+    assert [row["run"] for row in rows] == [str(results / "a")] * 14 + [str(results / "b")] * 14
+    assert {row["profile"] for row in rows} == {"baseline", "mine", "other"}
+
+
+def test_several_folders_and_no_run_twice(cli, results):
+    rows = json.loads(cli("export-results", results / "b", results, "--format", "json").stdout)
+    assert [row["run"] for row in rows][::14] == [str(results / "b"), str(results / "a")]
+    assert len(rows) == 28
+
+
+def test_openmetrics(cli, results):
+    text = cli("export-results", results, "--format", "openmetrics").stdout
+    assert sum(line.startswith("envkit_speedup_ratio{") for line in text.splitlines()) == 2
+    assert sum(line.startswith("envkit_samples{") for line in text.splitlines()) == 4
+    assert text.endswith("# EOF\n")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_file_holds_what_would_be_printed(cli, results, tmp_path, name):
+    file = tmp_path / "out"
+    result = cli("export-results", results, "--format", name, "--output", file)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    if name == "parquet":
+        assert parquet.read_table(file).num_rows == 28
+    else:
+        assert file.read_text() == cli("export-results", results, "--format", name).stdout
+
+
+def test_parquet_is_not_printed(refused, results):
+    message = "runner: --format parquet is not for a terminal: name a file with --output"
+    assert refused("export-results", results, "--format", "parquet") == message
+
+
+def test_a_record_that_cannot_be_used_is_named_and_the_others_are_written(cli, results):
+    (results / "a" / record.FILE_NAME).write_text("nonsense\n")
+    result = cli("export-results", results, "--format", "json")
+    assert result.returncode == 0
+    assert {row["run"] for row in json.loads(result.stdout)} == {str(results / "b")}
+    assert result.stderr == (
+        f"runner: left out: {results}/a/record.jsonl:1: damaged line; remove it to read the rest\n"
+    )
+
+
+@pytest.mark.parametrize("content", ["nonsense\n", '{"event": "run", "time": 1, "schema": 1}\n'])
+def test_a_record_that_was_asked_for_by_name_must_be_usable(refused, results, content):
+    (results / "a" / record.FILE_NAME).write_text(content)
+    assert f"{results}/a/record.jsonl" in refused("export-results", results / "a", "--format", "json")
+
+
+def test_a_folder_without_runs(refused, tmp_path):
+    line = refused("export-results", tmp_path, "--format", "csv")
+    assert line == f"runner: {tmp_path}: holds no runs; give the folder of a run, or one that holds runs"
+
+
+@pytest.mark.parametrize("arguments", [(), ("--format", "xlsx")])
+def test_the_format_is_chosen_among_those_that_there_are(cli, arguments):
+    result = cli("export-results", *arguments)
+    assert result.returncode == 2
+    assert "--format" in result.stderr.splitlines()[-1]
+
+
+def test_a_full_disk_leaves_the_old_file_and_no_half_one(results, tmp_path):
+    """The system lets no file become larger than 4 KiB (RLIMIT_FSIZE), which fails as a full disk does."""
+    file = tmp_path / "out.csv"
+    file.write_text("as it was")
+    script = (
+        "import resource, signal, sys\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "sys.argv[0] = 'runner'\n"
+        "from runner.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    command = [sys.executable, "-c", script, "export-results", results, "--format", "csv", "--output", file]
+    result = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == f"runner: {file}: can't be written: File too large; what it held before is unchanged\n"
+    assert file.read_text() == "as it was"
+    assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == ["out.csv"]

@@ -1,0 +1,240 @@
+"""``runner history``: what was recorded, in 80 columns and for scripts."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime
+
+import pytest
+
+from runner.bench import record
+from tests.records import BEGUN, arm, run_events, write
+
+DAY_S = 86400
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Four runs on four days: a is the first."""
+    place = tmp_path / "results"
+    write(place / "a", run_events(time=BEGUN, factor=0.5))
+    write(place / "b", run_events(arm("baseline"), arm("slow"), time=BEGUN + DAY_S, factor=1.25))
+    in_docker = arm("baseline", engine="docker"), arm("mine", engine="docker")
+    write(place / "c", run_events(*in_docker, time=BEGUN + 2 * DAY_S, factor=1.0))
+    write(place / "d", run_events(time=BEGUN + 3 * DAY_S, blocks=2, ended=None))
+    return place
+
+
+def test_nothing_found_is_not_no_difference(cli, tmp_path):
+    noisy = {"seconds": [1.2, 1.1, 0.8, 1.3, 0.9, 0.95, 1.05]}
+    write(tmp_path / "a", run_events(time=BEGUN, factor=1.0, behaviour=noisy))
+    for verdict, count in (("no-difference", 0), ("no-difference-found", 1)):
+        found = json.loads(cli("history", tmp_path, "--verdict", verdict, "--json").stdout)["runs"]
+        assert len(found) == count
+
+
+@pytest.fixture
+def listed(cli, results):
+    """The folders that are listed, in order."""
+
+    def run(*options):
+        result = cli("history", results, *options, "--json")
+        assert (result.returncode, result.stderr) == (0, "")
+        return [one["folder"].rpartition("/")[2] for one in json.loads(result.stdout)["runs"]]
+
+    return run
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def test_a_run_and_what_it_found(cli, tmp_path):
+    folder = write(tmp_path / "run", run_events())
+    found = json.loads(cli("report", folder, "--json").stdout)["comparisons"][0]["speedup"]
+    result = cli("history", tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+    began = datetime.fromtimestamp(BEGUN)
+    speedup = f"mine {found['ratio']:.3f} ({found['low']:.3f}-{found['high']:.3f}) faster"
+    assert words(result.stdout) == (
+        f"runs in {tmp_path}, the latest first {began:%Y-%m-%d} {speedup} {began:%H:%M} local, cnn, 7 blocks, "
+        "precise enough; run"
+    )
+
+
+def test_a_run_that_was_just_measured(bench, instant, cli, run_folder):
+    bench("mine", "--budget", "1s")
+    (one,) = json.loads(cli("history", run_folder.parent, "--since", "1h", "--json").stdout)["runs"]
+    assert (one["folder"], one["profiles"]) == (str(run_folder), ["mine"])
+
+
+def test_the_latest_is_the_first(listed):
+    assert listed() == ["d", "c", "b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--profile", "mine"), "dca"),
+        (("--profile", "slow"), "b"),
+        (("--profile", "baseline"), ""),
+        (("--engine", "docker"), "c"),
+        (("--verdict", "faster"), "a"),
+        (("--verdict", "slower"), "b"),
+        (("--verdict", "no-difference"), "c"),
+        (("--verdict", "not-ended"), "d"),
+        (("--limit", "2"), "dc"),
+        (("--profile", "mine", "--limit", "2"), "dc"),
+        (("--verdict", "slower", "--limit", "1"), "b"),
+        (("--profile", "slow", "--verdict", "faster"), ""),
+    ],
+)
+def test_filters(listed, options, expected):
+    assert "".join(listed(*options)) == expected
+
+
+def test_since_a_day(listed):
+    day = datetime.fromtimestamp(BEGUN + 2 * DAY_S)
+    assert listed("--since", f"{day:%Y-%m-%d}") == ["d", "c"]
+
+
+def test_since_so_long_ago(cli, tmp_path):
+    for name, days in (("old", 8), ("new", 6)):
+        write(tmp_path / name, run_events(time=time.time() - days * DAY_S))
+    runs = json.loads(cli("history", tmp_path, "--since", "7d", "--json").stdout)["runs"]
+    assert [one["folder"] for one in runs] == [str(tmp_path / "new")]
+
+
+def test_a_verdict_of_one_of_several_profiles_is_enough(cli, tmp_path):
+    events = run_events(arm("baseline"), arm("one"), arm("two"), factor=0.5)
+    for event in events:
+        if event.get("arm") == "two":
+            event["seconds"] *= 4
+            event["step_s"] = [step * 4 for step in event["step_s"]]
+    write(tmp_path / "run", events)
+
+    def found(*options):
+        return len(json.loads(cli("history", tmp_path, *options, "--json").stdout)["runs"])
+
+    assert found("--verdict", "faster") == found("--verdict", "slower") == 1
+    assert found("--profile", "two", "--verdict", "slower") == 1
+    assert found("--profile", "two", "--verdict", "faster") == 0
+    lines = cli("history", tmp_path).stdout.splitlines()
+    assert ["one" in lines[1], "faster" in lines[1]] == [True, True]
+    assert ["two" in lines[2], "slower" in lines[2]] == [True, True]
+
+
+def test_a_calibration_is_listed(cli, tmp_path):
+    write(tmp_path / "run", run_events(arm("baseline"), arm("baseline-again", "baseline"), factor=1.0))
+    text = words(cli("history", tmp_path, "--profile", "baseline").stdout)
+    assert "baseline-again 1.0" in text
+
+
+def test_a_run_of_the_reference_alone(cli, tmp_path):
+    write(tmp_path / "run", run_events(arm("baseline"), ended="budget used up"))
+    assert "baseline - nothing to compare with" in words(cli("history", tmp_path).stdout)
+
+
+def test_engines_that_are_compared_are_named(cli, tmp_path):
+    arms = arm("local", "mine"), arm("docker", "mine", "docker")
+    write(tmp_path / "run", run_events(*arms))
+    text = words(cli("history", tmp_path).stdout)
+    assert "mine in docker 2." in text
+    assert "local, docker, cnn, 7 blocks, against mine" in text
+
+
+def test_a_full_training_has_a_ratio_and_no_interval(cli, tmp_path):
+    write(tmp_path / "run", run_events(blocks=1, epochs=10, ended="complete"))
+    assert "mine 2.010 one run each" in words(cli("history", tmp_path, "--verdict", "one-run-each").stdout)
+
+
+def test_not_in_effect(cli, tmp_path):
+    write(tmp_path / "run", run_events(behaviour={"evidence": {"openmp": {"runtime": "intel"}}}))
+    assert "mine - NOT IN EFFECT" in words(cli("history", tmp_path, "--verdict", "not-in-effect").stdout)
+
+
+def test_a_run_that_has_not_ended(cli, results):
+    assert "2 blocks, runs, or was killed; d" in words(cli("history", results, "--limit", "1").stdout)
+
+
+def test_it_fits_80_columns(cli, tmp_path):
+    write(tmp_path / "20261121-071858-jemalloc-retain",
+          run_events(arm("baseline"), arm("jemalloc-retain"), factor=1.0, ended="budget used up"))  # fmt: skip
+    write(tmp_path / "20261122-071858-compare-engines-mine",
+          run_events(*(arm(name, "mine", name) for name in ("local", "docker", "apptainer"))))  # fmt: skip
+    lines = cli("history", tmp_path).stdout.splitlines()
+    assert max(len(line.rstrip()) for line in lines[1:]) <= 80
+    assert "jemalloc-retain    1.000 (" in lines[1]
+    assert "no difference" in lines[1]
+
+
+def test_what_cannot_be_read_is_said_at_the_end_and_stops_nothing(cli, results):
+    for name, content in (
+        ("x-damaged", "nonsense\n"),
+        ("x-half", '{"event": "run"'),
+        ("x-later", '{"event": "run", "schema": 99}\n'),
+        ("x-other", '{"event": "run", "time": 5, "schema": 1, "plan": {"colour": "red"}}\n'),
+        ("x-undated", '{"event": "run", "time": "today", "schema": 1}\n'),
+    ):
+        (results / name).mkdir()
+        (results / name / record.FILE_NAME).write_text(content)
+    events = run_events(time=BEGUN - DAY_S)
+    del events[3]["usage"]
+    write(results / "x-incomplete", events)
+    result = cli("history", results)
+    assert (result.returncode, result.stderr) == (0, "")
+    *_, half, later, other, undated, incomplete = lines = result.stdout.splitlines()
+    assert lines[-6] == "not read: x-damaged: record.jsonl:1: damaged line; remove it to read the rest"
+    assert (
+        half == "not read: x-half: record.jsonl: is not the record of a run: it has no whole line; start the run again"
+    )
+    assert later.startswith("not read: x-later: record.jsonl: was written by a later version (schema 99,")
+    assert other == "not read: x-other: record.jsonl: an event lacks 'arms'; the record can't be used"
+    assert undated.startswith("not read: x-undated: record.jsonl: is not understood (")
+    assert incomplete == "not read: x-incomplete: record.jsonl: an event lacks 'usage'; the record can't be used"
+    assert [name in result.stdout for name in "abcd"] == [True] * 4
+    document = json.loads(cli("history", results, "--json").stdout)
+    assert len(document["runs"]) == 4
+    assert len(document["unreadable"]) == 6
+    assert document["unreadable"][0]["folder"] == str(results / "x-damaged")
+
+
+def test_json_has_what_a_script_needs(cli, results):
+    (one,) = json.loads(cli("history", results, "--verdict", "faster", "--json").stdout)["runs"]
+    assert {key: one[key] for key in ("profiles", "engines", "workload", "blocks", "ended", "reference")} == {
+        "profiles": ["mine"], "engines": ["local"], "workload": "cnn", "blocks": 7, "ended": "precise enough",
+        "reference": "baseline",
+    }  # fmt: skip
+    assert datetime.fromisoformat(one["started"]).timestamp() == BEGUN
+    assert one["comparisons"][0]["verdict"] == "faster"
+
+
+def test_a_folder_without_runs(cli, tmp_path):
+    result = cli("history", tmp_path)
+    assert (result.returncode, result.stdout) == (
+        0,
+        f"no runs in {tmp_path}; measure one with: runner bench PROFILE\n",
+    )
+
+
+def test_nothing_like_that(cli, results):
+    assert cli("history", results, "--profile", "none").stdout == f"none of the 4 runs in {results} is like that\n"
+
+
+def test_a_missing_folder(refused, tmp_path):
+    line = refused("history", tmp_path / "none")
+    assert line == f"runner: {tmp_path}/none: can't be read: No such file or directory; give a folder that holds runs"
+
+
+@pytest.mark.parametrize(("option", "value"), [("--since", "soon"), ("--limit", "0"), ("--verdict", "good")])
+def test_bad_options_name_the_option(cli, option, value):
+    result = cli("history", option, value)
+    assert result.returncode == 2
+    assert option in result.stderr.splitlines()[-1]
+
+
+def test_when_nothing_can_be_read_only_that_is_said(cli, tmp_path):
+    (tmp_path / record.FILE_NAME).write_text("nonsense\n")
+    lines = cli("history", tmp_path).stdout.splitlines()
+    assert lines == [f"not read: {tmp_path}: record.jsonl:1: damaged line; remove it to read the rest"]

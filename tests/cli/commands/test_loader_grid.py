@@ -1,0 +1,125 @@
+"""``runner loader-grid`` with simulated workers: which cells it measures, what it prints and refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner.bench import record
+from runner.bench.plan import Plan
+
+
+@pytest.fixture
+def loader_grid(cli, simulation, instant, run_folder):
+    def run(*options):
+        return cli("loader-grid", "--python", simulation.python, "--seed", 7, "--output", run_folder, *options)
+
+    return run
+
+
+SMALL = ("--workers", "0,2", "--batches", "16,32", "--blocks", 1)
+
+
+def measured(simulation):
+    return sorted({start["arguments"][2] for start in simulation.starts()})
+
+
+def test_every_cell_is_measured_in_one_interleaved_run(loader_grid, simulation, run_folder):
+    result = loader_grid(*SMALL)
+    assert result.returncode == 0, result.stderr
+    assert measured(simulation) == ["loader-w0-b16", "loader-w0-b32", "loader-w2-b16-p2", "loader-w2-b32-p2"]
+    plan = Plan.from_json(record.read(run_folder)[0]["plan"])
+    assert (plan.workload, plan.data, {arm.profile for arm in plan.arms}) == ("loader", "generated", {"baseline"})
+    # as many images in each sample
+    steps = {start["arguments"][2]: start["arguments"] for start in simulation.starts()}
+    found = {name: int(words[words.index("--steps") + 1]) for name, words in steps.items()}
+    assert found["loader-w0-b16"] == 2 * found["loader-w0-b32"] == 96
+    assert "s per 1,000 images, prefetch_factor 2" in result.stdout
+    assert "least    " in result.stdout
+    assert "workload loader-w0-b16, loader-w0-b32, loader-w2-b16-p2, loader-w2-b32-p2" in " ".join(
+        result.stdout.split()
+    )
+    assert (run_folder / "grid.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_usual_grid(loader_grid, simulation, run_folder):
+    result = loader_grid()
+    assert (result.returncode, "workload loader, 16 settings" in " ".join(result.stdout.split())) == (0, True)
+    names = {f"loader-w{workers}-b{batch}{'-p2' if workers else ''}"
+             for workers in (0, 1, 2, 4) for batch in (16, 32, 64, 128)}  # fmt: skip
+    assert set(measured(simulation)) == names
+    assert len(simulation.starts()) == 3 * len(names)
+
+
+def test_prefetch_is_of_workers_only(loader_grid, simulation):
+    assert loader_grid("--workers", "0,2", "--batches", "16", "--prefetch", "2,8", "--blocks", 1).returncode == 0
+    assert measured(simulation) == ["loader-w0-b16", "loader-w2-b16-p2", "loader-w2-b16-p8"]
+
+
+def test_pinned_memory_is_measured_too_where_there_is_an_accelerator(loader_grid, simulation):
+    assert loader_grid("--workers", "1", "--batches", "16", "--pin-memory", "--blocks", 1).returncode == 0
+    assert measured(simulation) == ["loader-w1-b16-p2", "loader-w1-b16-p2-pin"]
+
+
+def test_pinned_memory_is_refused_where_there_is_none(refused, simulation, run_folder):
+    simulation.inspection(packages={"torch": "2.13.0+cpu"})
+    line = refused("loader-grid", "--pin-memory", "--python", simulation.python, "--output", run_folder)
+    assert "loader-w0-b16-pin: pinned memory is for an accelerator, and torch 2.13.0+cpu in " in line
+    assert not run_folder.exists()
+
+
+def test_a_profile(loader_grid, simulation, write_profile, run_folder):
+    path = write_profile("mine", "env:\n  SIMULATED: mine\n")
+    assert loader_grid(path, *SMALL).returncode == 0
+    assert {start["name"] for start in simulation.starts()} == {"mine"}
+
+
+def test_json(loader_grid, run_folder):
+    document = json.loads(loader_grid(*SMALL, "--json").stdout)
+    assert len(document["cells"]) == 4
+    assert document["cells"][0]["batch"] == 16
+    assert document["record"] == str(run_folder)
+
+
+def test_the_report_prints_it_again(loader_grid, cli, run_folder):
+    printed = loader_grid(*SMALL).stdout
+    again = cli("report", run_folder).stdout
+    assert again.split("record   ")[0] == printed.split("record   ")[0]
+
+
+def test_it_goes_on_where_it_was_interrupted(loader_grid, cli, simulation, run_folder):
+    simulation.worker("baseline", does="interrupt", **{"from": 2})
+    interrupted = loader_grid(*SMALL)
+    go_on = f"runner: interrupted; go on with: runner loader-grid --resume {run_folder}"
+    assert (interrupted.returncode, interrupted.stderr.splitlines()[-1]) == (130, go_on)
+    simulation.worker("baseline")
+    result = cli("loader-grid", "--resume", run_folder)
+    assert result.returncode == 0, result.stderr
+    assert (run_folder / "grid.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--workload", "cnn"], "--workload means nothing to loader-grid, which measures the loader; leave it out"),
+        (["--command", "true"], "--command means nothing to loader-grid, which measures the loader; leave it out"),
+        (["--full"], "--full means nothing to loader-grid, which measures the loader; leave it out"),
+        (["--scale", "2"], "--scale means nothing to loader-grid, which measures the loader; leave it out"),
+        (["--data", "x"], "--data means nothing to loader-grid, which measures the loader; leave it out"),
+        (["--half-width", "1%"], "--half-width means nothing to 3 blocks, which never stop early; add --budget"),
+        (["--workers", "0", "--prefetch", "2"], "--prefetch means nothing without workers; leave it out, or give "),
+        (["--workers", "2", "--batches", "8"], "loader-grid compares settings, and this is one; give more --workers, "),
+        (["--workers", "1000", "--batches", "8,16"], "loader-w1000-b8-p2: too large a number; give fewer workers"),
+    ],
+)
+def test_what_means_nothing_here(refused, run_folder, options, line):
+    assert refused("loader-grid", *options, "--output", run_folder).startswith(f"runner: {line}")
+    assert not run_folder.exists()
+
+
+@pytest.mark.parametrize("option", ["--workers=1,", "--batches=0", "--batches=a", "--prefetch=-1", "--workers=1;2"])
+def test_lists_that_are_none(cli, option):
+    result = cli("loader-grid", option)
+    assert result.returncode == 2
+    assert "is no list of whole numbers from" in result.stderr.splitlines()[-1]

@@ -1,0 +1,247 @@
+"""``runner matrix``: which profiles it measures, what it says of the others, and the ranking."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pytest
+
+from runner import engines
+from runner.bench import record
+from runner.cli.commands import matrix as commands_matrix
+from runner.profiles import profile
+from tests.simulation import times
+
+
+@pytest.fixture
+def matrix(cli, simulation, instant, run_folder):
+    """Measure the profiles named, or all, with simulated workers: 4 CPUs, 2 cores, of all libraries only jemalloc."""
+
+    def run(*arguments):
+        fixed = ["--python", simulation.python, "--data", "synthetic", "--seed", 7, "--output", run_folder]
+        fixed += [] if {"--full", "--budget"} & set(arguments) else ["--blocks", 12]
+        fixed += [] if "--full" in arguments else ["--steps", 3]
+        return cli("matrix", *arguments, *fixed)
+
+    return run
+
+
+@pytest.fixture
+def one(write_profile, simulation):
+    """Write a profile whose worker takes ``factor`` times as long as the baseline's, or behaves as given."""
+
+    def write(name, factor=1.0, text="", **behaviour):
+        simulation.worker(name, seconds=times(factor), **behaviour)
+        return write_profile(name, f"{text}env:\n  SIMULATED: {name}\n")
+
+    return write
+
+
+def arms(run_folder):
+    return [arm["name"] for arm in record.read(run_folder)[0]["plan"]["arms"]]
+
+
+def left_out(result):
+    lines = [line.removeprefix("left out ") for line in result.stderr.splitlines() if line.startswith("left out ")]
+    pairs = (line.split(": ", 1) for line in lines)  # those that share a reason are on one line
+    return {name: reason for names, reason in pairs for name in names.split(", ")}
+
+
+def test_all_shipped_profiles_are_measured_or_left_out_with_a_reason(matrix, run_folder):
+    result = matrix()
+    assert result.returncode == 0, result.stderr
+    out = left_out(result)
+    assert {*arms(run_folder), *out} == {*profile.names()}
+    assert out["one-socket"] == "needs numa_nodes to be 2 or more, and here it is 1"
+    assert out["tcmalloc"].startswith(
+        "preloads tcmalloc, which is not installed (looked in /sim/lib, /usr/lib); get it"
+    )
+    # simulated workers see nothing of what these expect
+    assert out["gnu-omp"] == "it is not in effect: openmp.proc_bind: expected close, seen false"
+    assert "physical-cores" in arms(run_folder)
+    (event,) = [event for event in record.read(run_folder) if event["event"] == "left-out"]
+    assert event["profiles"] == out
+
+
+def test_the_ranking_has_the_fastest_first(matrix, one, tmp_path):
+    named = [one(name, factor) for name, factor in (("slow", 1.5), ("quick", 0.4), ("good", 0.7), ("same", 1.0))]
+    result = matrix(*named)
+    lines = result.stdout.splitlines()
+    begin = next(number for number, line in enumerate(lines) if line.startswith("profile "))
+    table = [line.split() for line in lines[begin + 1 : begin + 6]]
+    assert [row[0] for row in table if row[0] not in ("baseline", "same")] == ["quick", "good", "slow"]
+    assert [row[0] for row in table][2:4] in (["baseline", "same"], ["same", "baseline"])
+    assert "FASTER" in table[0]
+    assert "SLOWER" in table[-1]
+    ratio, low, high = (float(table[0][at]) for at in (1, 2, 4))
+    assert low <= 2.5 <= high
+    assert low <= ratio <= high
+    assert "effect" not in result.stdout  # these expect nothing
+    assert result.stdout.count("next  ") == 1
+    assert f"usequick:runnerexec{tmp_path / 'quick.yaml'}--" in "".join(result.stdout.split())
+
+
+def test_profiles_that_are_the_same_here_are_measured_once(matrix, one, write_profile, run_folder):
+    same = "env:\n  SIMULATED: first\n  OMP_STACKSIZE: "
+    one("first", 0.5)
+    first = write_profile("first", f"{same}2M\n")
+    second = write_profile("second", f"{same}${{physical_cores}}M\n")
+    third = write_profile("third", f"{same}${{usable_cpus}}M\n")
+    result = matrix(first, second, third)
+    assert result.returncode == 0, result.stderr
+    assert arms(run_folder) == ["baseline", "first = second", "third"]
+    assert "first = second" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "behaviour", "reason"),
+    [
+        ("needs: {numa_nodes: 2}\n", {}, "needs numa_nodes to be 2 or more, and here it is 1"),
+        ("prefix: [no-such-command]\n", {}, "starts workers with 'no-such-command', which is not installed; install"),
+        ("expect: {openmp.runtime: intel}\n", {}, "it is not in effect: openmp.runtime: expected intel, seen gnu"),
+        ("", {"does": "exit", "status": 3, "stderr": "no such thing"},
+         "its worker ended with exit status 3: no such thing"),
+    ],
+)  # fmt: skip
+def test_what_does_not_apply_is_left_out(matrix, one, simulation, cli, run_folder, text, behaviour, reason):
+    bad = one("bad", text=text)
+    if behaviour:
+        simulation.worker("bad warming", **behaviour)
+    result = matrix(bad, one("mine", 0.5))
+    assert result.returncode == 0, result
+    assert left_out(result)["bad"].startswith(reason)
+    assert arms(run_folder) == ["baseline", "mine"]
+    # and all that is told of the run later says so too
+    assert "left out bad: " in cli("report", run_folder).stdout
+    assert json.loads(cli("report", run_folder, "--json").stdout)["not_measured"] == left_out(result)
+    page = run_folder.parent / "page.html"
+    assert cli("report", run_folder, "--html", page).returncode == 0
+    assert "left out" in page.read_text()
+
+
+def test_where_the_baseline_fails_nothing_is_blamed_on_the_profiles(matrix, one, simulation):
+    simulation.worker("baseline", does="exit", status=3, stderr="no data")
+    simulation.worker("baseline warming", does="exit", status=3, stderr="no data")
+    result = matrix(one("mine", 0.5))
+    assert result.returncode == 1
+    assert "no data" in result.stdout
+    assert left_out(result) == {}
+
+
+def test_a_profile_that_a_command_of_one_s_own_does_not_bear_is_left_out(cli, write_profile, run_folder, tmp_path):
+    good = write_profile("good", "env: {MALLOC_ARENA_MAX: 1}\n")
+    bad = write_profile("bad", "env: {PYTHONMALLOC: malloc}\n")
+    script = tmp_path / "train.sh"
+    script.write_text('test -z "$PYTHONMALLOC" || { echo "no such memory" >&2; exit 3; }\n')
+    result = cli("matrix", good, bad, "--command", f"sh {script}", "--blocks", 1, "--output", run_folder)
+    assert result.returncode == 0, result
+    assert "the command end with exit status 3" in left_out(result)["bad"]
+    assert arms(run_folder) == ["baseline", "good"]
+
+
+def test_what_would_be_refused_or_is_known_to_be_worthless_is_left_out_unless_it_is_forced(
+    matrix, one, write_profile, simulation, run_folder
+):
+    for name in ("crowded", "crowded warming"):
+        simulation.worker(name, evidence={"openmp": {"max_threads": 99}})
+    named = [
+        write_profile("misspelt", "env:\n  OMP_NUM_TREADS: 2\n"),
+        write_profile("crowded", "env:\n  OMP_NUM_THREADS: 99\n  SIMULATED: crowded\n"),
+        write_profile("nothing"),
+        one("mine", 0.5),
+    ]
+    out = left_out(matrix(*named))
+    assert out["misspelt"].startswith("sets OMP_NUM_TREADS: no library is known to read it (did you mean 'OMP_NUM_THR")
+    assert out["crowded"].startswith("OMP_NUM_THREADS=99 for 4 usable CPUs: ")
+    assert out["nothing"] == "it sets nothing here, and so is the same as baseline"
+    assert arms(run_folder) == ["baseline", "mine"]
+    (run_folder / record.FILE_NAME).unlink()
+    assert left_out(matrix(*named, "--force")).keys() == {"misspelt", "nothing"}
+
+
+def test_the_machine_is_held_from_trying_to_measuring_and_leftovers_are_removed_once(matrix, one, monkeypatch):
+    happened = []
+
+    @contextlib.contextmanager
+    def holding():
+        happened.append("held")
+        yield
+        happened.append("given back")
+
+    monkeypatch.setattr(commands_matrix, "machine_lock", holding)
+    monkeypatch.setattr(engines, "remove_leftovers", lambda: happened.append("leftovers removed"))
+    assert matrix(one("a", 0.5)).returncode == 0
+    assert happened == ["held", "leftovers removed", "given back"]
+
+
+def test_two_minutes_for_each_unless_it_is_told_otherwise(cli, one, simulation, instant, run_folder, tmp_path):
+    fixed = ["--python", simulation.python, "--data", "synthetic", "--steps", 3]
+    named = [one("a"), one("b")]
+    assert cli("matrix", *named, *fixed, "--output", run_folder).returncode == 0
+    assert record.read(run_folder)[0]["plan"]["budget_s"] == 3 * 120
+    assert cli("matrix", *named, *fixed, "--budget", "50s", "--output", tmp_path / "short").returncode == 0
+    assert record.read(tmp_path / "short")[0]["plan"]["budget_s"] == 50
+
+
+def test_json_and_the_report_afterwards_say_the_same(matrix, cli, one, run_folder):
+    found = json.loads(matrix(one("a", 0.5), one("b", 2.0), "--json").stdout)
+    assert {one["arm"]: one["verdict"] for one in found["comparisons"]} == {"a": "faster", "b": "slower"}
+    reported = json.loads(cli("report", run_folder, "--json").stdout)
+    assert reported["comparisons"] == found["comparisons"]
+
+
+def test_an_interrupted_run_is_gone_on_with(matrix, cli, one, simulation, run_folder):
+    named = [one("a"), one("b", does="interrupt", **{"from": 3})]
+    assert matrix(*named).returncode == 130
+    one("b")
+    result = cli("matrix", "--resume", run_folder)
+    assert result.returncode == 0, result.stderr
+    assert record.read(run_folder)[-1]["event"] == "end"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no-such-profile"], "no profile 'no-such-profile' in "),
+        (["interleave"], "none of these profiles is left to measure: interleave; name others"),
+        (["physical-cores", "--full", "--budget", "5m"], "--budget means nothing with --full"),
+        (["physical-cores", "--engine", "lokal"], "no engine 'lokal'; there are: "),
+    ],
+)
+def test_bad_input(matrix, run_folder, arguments, message):
+    result = matrix(*arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.splitlines()[-1].startswith(f"runner: {message}")
+    assert not run_folder.exists()
+
+
+def test_two_profiles_of_one_name_are_refused(matrix, write_profile, tmp_path):
+    (tmp_path / "other").mkdir()
+    one = write_profile("mine", "env: {OMP_NUM_THREADS: 1}\n")
+    other = write_profile("mine", "env: {OMP_NUM_THREADS: 2}\n", folder=tmp_path / "other")
+    result = matrix(one, other)
+    assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
+    assert f"{other}: another profile is called 'mine' too; rename it" in result.stderr
+
+
+def test_modes_are_those_of_the_trial_too(matrix, one, simulation):
+    good, bad = one("good", 0.7), one("bad")
+    simulation.worker("bad warming", modes={"precision": "fp32"})
+    result = matrix(good, bad, "--precision", "bf16-autocast")
+    assert result.returncode == 0, result.stderr
+    said = "its worker was to train with precision: bf16-autocast, and saw that it was: fp32"
+    assert left_out(result) == {"bad": said}
+    trained = [start["arguments"] for start in simulation.starts(all=True) if start["arguments"][0] == "train"]
+    assert all(words[words.index("--precision") + 1] == "bf16-autocast" for words in trained)
+    assert "workloadcnn(bf16-autocast)" in "".join(result.stdout.split())
+
+
+def test_a_profile_of_more_ranks_than_gpus_is_left_out(matrix, one, machine, run_folder):
+    machine(1)
+    result = matrix(one("good", 0.7), one("wide", text="ranks: 2\n"), "--device", "cuda")
+    assert result.returncode == 0, result.stderr
+    assert left_out(result) == {
+        "wide": "--device cuda: 2 ranks take a GPU each, and 1 is usable (local); train on one process"
+    }
+    assert arms(run_folder) == ["baseline", "good"]

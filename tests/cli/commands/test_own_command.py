@@ -1,0 +1,408 @@
+"""A command of one's own in the place of a workload: what is refused, what is measured, and what reports say of it."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from runner.bench import record
+from runner.bench.plan import UserCommand
+from runner.cli import workload_file
+from runner.cli.workload_file import load
+from runner.common.errors import InputError
+from runner.worker.metric import SECONDS
+from tests.simulation import times
+
+OWN = ("--command", "python train.py --epochs 1")
+METRIC = ("--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", 2)
+
+
+@pytest.fixture
+def own(cli, instant, simulation, write_profile, run_folder, tmp_path):
+    """Measure ``mine`` with a command of one's own, by simulated workers that take half the time."""
+    simulation.worker("mine", seconds=times(0.5))
+    profile = write_profile("mine", "env:\n  SIMULATED: mine\n")
+
+    def run(*options, command="bench", blocks=6, profile_env=(), **more):
+        for name, value in dict(profile_env).items():
+            write_profile("mine", f"env:\n  SIMULATED: mine\n  {name}: {value}\n")
+        fixed = ["--python", simulation.python, "--seed", 7, "--blocks", blocks, "--output", run_folder]
+        return cli(command, *([] if command == "calibrate" else [profile]), *fixed, *options, cwd=tmp_path, **more)
+
+    return run
+
+
+# --- the workload file ---
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "fix"),
+    [
+        ("", 1, "a workload file is a mapping", "for example 'name: mine'"),
+        ("metric: step", 1, "'command' is missing", "say what starts the training, as command: python train.py"),
+        ("command: python train.py\nmetrik: step", 2, "'metrik'", "(did you mean 'metric'?); there are: name, "),
+        ("command: 3", 1, "'command' must be a text or a list", "as command: python train.py"),
+        ("command:", 1, "'command' must be a text or a list", "as command: python train.py"),
+        ("command: [[python]]", 1, "'command.0'", "give one word"),
+        ("command: []", 1, "command: is empty", "as command: python train.py"),
+        ("command: ['']", 1, "command: is empty", "as command: python train.py"),
+        ("command: ' '", 1, "command: is empty", "as command: python train.py"),
+        ('command: [python, "a\\0b"]', 1, "'command.1' has a NUL character", "remove it"),
+        ('command: "python \\uD83D"', 1, "'command' has half of a character (\\ud83d)", "remove it"),
+        ("command: \"sh -c 'echo\"", 1, "command: no closing quotation", "close it"),
+        ("command: python\nname: [a]", 2, "'name' must be a text", "put a text in quotes"),
+        ("command: python\nname:", 2, "'name' must be a text", "put a text in quotes"),
+        ("command: python\nfolder: ' '", 2, "'folder' can't be ''", "put a text in quotes"),
+        ("command: python\nmetric: 3", 2, "'metric' must be a text, not 3", "put a text in quotes"),
+        ("command: python\nmetric: 'a('", 2, "metric: 'a(' is no regular expression", "unterminated subpattern at "),
+        ("command: python\nunit: ms", 2, "'unit' means nothing without 'metric'", "add that, or remove this"),
+        ("command: python\nwarmup_lines: 2", 2, "'warmup_lines' means nothing without", "add that, or remove this"),
+        ("command: python\nmetric: t=(.)\nunit: m", 3, "'unit'", "(did you mean 'ms'?); there are: s, ms, us, "),
+        ("command: python\nmetric: step\nunit: ms", 2, "metric: 'step' has no group", "or leave the unit out"),
+        ("command: python\nmetric: step\nwarmup_lines: few", 3, "'warmup_lines' must be a whole number", "readings"),
+        ("command: python\nmetric: step\nwarmup_lines: -1", 3, "'warmup_lines' must be 0 or more", "first readings"),
+        ("command: python\nmetric: step\nwarmup_lines: 1.0", 3, "'warmup_lines' must be a whole number", "readings"),
+        ("command: python\nfolder: gone", 2, "there is no folder FOLDER/gone", "it is taken from where this file is"),
+    ],
+)  # fmt: skip
+def test_workload_files_that_are_refused(tmp_path, text, line, key, fix):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError) as error:
+        load(file)
+    message = str(error.value)
+    assert message.startswith(f"{file}:{line}: ")
+    assert key.replace("FOLDER", str(tmp_path)) in message
+    assert fix in message
+
+
+def test_a_workload_file_s_schema_has_the_units_that_there_are():
+    known = json.loads(workload_file.SCHEMA.read_text())["properties"]["unit"]["enum"]
+    assert known == list(SECONDS)
+
+
+def test_a_workload_file(tmp_path):
+    (tmp_path / "code").mkdir()
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "name: my training\ncommand: [python, train.py, --lr, 1e-3]\nfolder: code\nmetric: 'time ([0-9.]+) ms'\n"
+        "unit: ms\nwarmup_lines: 10\n"
+    )
+    argv = ("python", "train.py", "--lr", "1e-3")
+    folder = str(tmp_path / "code")
+    assert load(file) == ("my training", UserCommand(argv, folder, "time ([0-9.]+) ms", "ms", 10))
+    file.write_text("command: python 'my train.py'\n")
+    assert load(file) == ("mine", UserCommand(("python", "my train.py"), str(tmp_path)))
+
+
+def test_a_workload_file_is_measured(own, run_folder, tmp_path):
+    (tmp_path / "job.yaml").write_text("command: python train.py\nmetric: step\n")
+    result = own("--workload", "job.yaml")
+    assert result.returncode == 0, result.stderr
+    plan = record.first(run_folder)["plan"]
+    assert plan["workload"] == "job"
+    assert plan["own"]["argv"] == ["python", "train.py"]
+    assert "command job: python train.py" in " ".join(result.stdout.split())
+
+
+def test_a_workload_file_has_the_metric_itself(refused, tmp_path):
+    (tmp_path / "job.yaml").write_text("command: python train.py\n")
+    line = refused("bench", "baseline", "--workload", "job.yaml", "--metric", "step", cwd=tmp_path)
+    assert line == "runner: --metric is a key of job.yaml; write it there"
+
+
+# --- what is measured ---
+
+
+def test_the_worker_is_told_what_to_run(own, simulation, tmp_path):
+    own(*OWN, *METRIC)
+    arguments = {tuple(start["arguments"]) for start in simulation.starts(all=True) if start["name"] == "mine"}
+    assert len(arguments) == 1
+    command, *rest = arguments.pop()
+    assert command == "command"
+    folder = ["--folder", str(tmp_path), r"--metric=time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", "2"]
+    assert rest == [*folder, "--", "python", "train.py", "--epochs", "1"]
+
+
+@pytest.fixture
+def evidence_of(simulation):
+    """Have the workers say that the command's main process was given these variables besides, as the real ones do."""
+
+    def given(**variables):
+        for name, how in (("mine", {"seconds": times(0.5)}), ("baseline", {})):
+            more = {"evidence": {"variables": {"sensitive": variables}}} if variables else {}
+            simulation.worker(name, **how, other_processes=[], **more)
+
+    return given
+
+
+def test_what_says_where_to_run_is_inherited(own, simulation, evidence_of, run_folder):
+    evidence_of()
+    where = {"CUDA_VISIBLE_DEVICES": "1", "TORCH_HOME": "/big/disk", "TORCHINDUCTOR_CACHE_DIR": "/scratch"}
+    result = own(*OWN, **where, KMP_BLOCKTIME="7")
+    assert result.returncode == 0, result.stdout
+    for start in simulation.starts(all=True):
+        assert where.items() <= start["environment"].items()
+        assert "KMP_BLOCKTIME" not in start["environment"]
+    first = record.first(run_folder)
+    assert (first["removed_variables"], first["kept_variables"]) == ({"KMP_BLOCKTIME": "7"}, {})
+    assert "set by the command itself" not in result.stdout
+
+
+def test_a_run_is_resumed_where_one_is_then(own, cli, simulation, evidence_of, run_folder):
+    """A batch system may give another GPU."""
+    evidence_of()
+    simulation.worker("mine", does="exit", status=1, other_processes=[], **{"from": 3})
+    assert own(*OWN, CUDA_VISIBLE_DEVICES="1").returncode == 1
+    before = len(simulation.starts(all=True))
+    evidence_of()
+    result = cli("bench", "--resume", run_folder, CUDA_VISIBLE_DEVICES="0")
+    assert result.returncode == 0, result.stdout + result.stderr
+    after = simulation.starts(all=True)[before:]
+    assert {start["environment"]["CUDA_VISIBLE_DEVICES"] for start in after} == {"0"}
+
+
+def test_what_the_command_sets_for_itself_is_its_own_affair(own, evidence_of, run_folder):
+    """As a run.sh does; unless it replaces what the profile sets."""
+    evidence_of(MKL_NUM_THREADS="9")
+    result = own(*OWN, "--json")
+    assert result.returncode == 0
+    measured = json.loads(result.stdout)["measured"]
+    assert [one["set_by_itself"] for one in measured] == [{"MKL_NUM_THREADS": "9"}] * 2
+    second = ("--output", run_folder.with_name("second"))
+    result = own(*OWN, *second)
+    assert "note set by the command itself: MKL_NUM_THREADS=9" in " ".join(result.stdout.split())
+    third = ("--output", run_folder.with_name("third"))
+    result = own(*OWN, *third, profile_env={"MKL_NUM_THREADS": "2"})
+    assert result.returncode == 1
+    assert "variable MKL_NUM_THREADS: expected 2, seen 9" in " ".join(result.stdout.split())
+
+
+def test_the_report(own):
+    result = own(*OWN, *METRIC)
+    text = " ".join(result.stdout.split())
+    assert result.returncode == 0, result.stderr
+    assert "mine 2.000 (95% interval" in text
+    assert "FASTER" in text
+    assert "Losses were not compared: compare those that your training prints before you use it." in text
+    assert "profile samples ms/step system time faults/run peak memory" in text
+    assert "images/s" not in text
+    assert "-- python train.py --epochs 1" in text.split("next")[1]
+    assert "command python train.py --epochs 1" in text.split("machine")[1]
+    assert "which takes 100 readings in each sample and as many in all: the first 2 readings are left out" in text
+    assert "block 1, mine: " in result.stderr
+    assert " ms per step" in result.stderr
+
+
+def test_every_process_of_the_command_is_checked(own, cli, simulation, run_folder):
+    """A launcher's evidence is not that of its ranks, which have other settings."""
+    rank = {"openmp": {"runtime": "gnu"}, "variables": {"sensitive": {"OMP_NUM_THREADS": "1"}}, "seconds": 0.01}
+    others = [{"pid": pid, "argv": ["python", "rank.py"], "evidence": rank} for pid in (71, 72)]
+    simulation.worker("mine", seconds=times(0.5), other_processes=others)
+    assert own(*OWN).returncode == 0  # a variable that the profile does not set, as torchrun's
+    for other in others:
+        other["evidence"] = {**rank, "variables": {"sensitive": {"MKL_NUM_THREADS": "9"}}}
+    simulation.worker("mine", seconds=times(0.5), other_processes=others)
+    write = ("--output", run_folder.with_name("second"))
+    assert own(*OWN, *write, profile_env={"MKL_NUM_THREADS": "2"}).returncode == 1
+    text = " ".join(cli("report", write[1]).stdout.split())
+    assert "mine is NOT IN EFFECT" in text
+    assert "variable MKL_NUM_THREADS (process 71: python rank.py, and 1 more): expected 2, seen 9" in text
+    exported = cli("export-results", write[1], "--format", "json").stdout
+    assert '"in_effect": false' in exported
+
+
+def test_the_report_of_a_whole_command(own):
+    result = own(*OWN)
+    text = " ".join(result.stdout.split())
+    assert "profile samples ms/run system time" in text
+    assert "the whole command is one step, its start too; a --metric would leave that out" in text
+    assert " ms per run" in result.stderr
+
+
+def test_other_reports_of_it(own, cli, run_folder, tmp_path):
+    own(*OWN, *METRIC)
+    details = " ".join(cli("report", run_folder, "--details").stdout.split())
+    assert f"command python train.py --epochs 1, in {tmp_path}" in details
+    assert r"metric time ([\d.]+) ms, ms, without the first 2 readings; each sample a fresh process" in details
+    assert "data the command's own" in details
+    page, markdown = tmp_path / "page.html", tmp_path / "report.md"
+    cli("report", run_folder, "--html", page, "--markdown", markdown)
+    assert "Losses were not compared" in page.read_text()
+    assert "| baseline | 6 | " in markdown.read_text()
+    found = json.loads(cli("report", run_folder, "--json").stdout)
+    assert found["plan"]["own"]["warmup_lines"] == 2
+    assert found["measured"][0]["images_per_s"] is None
+    assert "python train.py --epochs 1" in cli("history", run_folder).stdout
+    for kind in ("csv", "json", "openmetrics"):
+        assert "python train.py --epochs 1" in cli("export-results", run_folder, "--format", kind).stdout
+
+
+def test_one_that_is_resumed(own, cli, simulation, run_folder):
+    simulation.worker("mine", seconds=times(0.5), does="exit", status=1, **{"from": 3})
+    assert own(*OWN, *METRIC).returncode == 1
+    simulation.worker("mine", seconds=times(0.5))
+    result = cli("bench", "--resume", run_folder)
+    assert "FASTER" in result.stdout
+    assert all(start["arguments"][0] == "command" for start in simulation.starts(all=True) if start["name"] == "mine")
+
+
+def test_another_python_on_the_path_is_not_resumed_with(own, cli, simulation, run_folder, tmp_path):
+    """As where another virtual environment is active: its torch may be another one."""
+    simulation.worker("mine", seconds=times(0.5), does="exit", status=1, **{"from": 3})
+    assert own(*OWN, *METRIC).returncode == 1
+    other = tmp_path / "other/python"
+    other.parent.mkdir()
+    other.symlink_to("/bin/true")
+    before = (run_folder / record.FILE_NAME).read_bytes()
+    result = cli("bench", "--resume", run_folder, PATH=f"{other.parent}:{os.environ['PATH']}")
+    assert (result.returncode, (run_folder / record.FILE_NAME).read_bytes()) == (2, before)
+    assert f" and is {other} on this PATH: samples of both can't be compared; resume where" in result.stderr
+
+
+def test_resuming_takes_no_command(refused, own, run_folder):
+    own(*OWN)
+    line = refused("bench", "--resume", run_folder, *OWN)
+    assert line == "runner: --command can't be given with --resume: the run keeps the settings it was started with"
+
+
+def test_what_the_worker_says_of_its_failure_is_shown(own, simulation, run_folder, cli):
+    simulation.worker("baseline", does="problem", text=json.dumps({"problem": "found no step: none of 4 lines"}))
+    result = own(*OWN, *METRIC)
+    assert result.returncode == 1
+    line = "FAILED block 1, baseline: the worker found no step: none of 4 lines (warming up)"
+    assert line in " ".join(result.stdout.split())
+    failures = json.loads(cli("report", run_folder, "--json").stdout)["failures"]
+    assert failures[0]["problem"] == "found no step: none of 4 lines (warming up)"
+
+
+def test_a_file_that_changes_between_samples(own, simulation):
+    simulation.worker("mine", seconds=times(0.5), digests={"file train.py": "b" * 64})
+    simulation.worker("baseline", digests={"file train.py": "c" * 64})
+    result = own(*OWN)
+    assert result.returncode == 1
+    assert "its file train.py differs from that of earlier samples (" in " ".join(result.stdout.split())
+
+
+def test_a_file_that_not_every_sample_has(own, simulation):
+    """As one that the command writes."""
+    simulation.worker("mine", seconds=times(0.5), digests={"file model.pt": "b" * 64})
+    assert own(*OWN).returncode == 0
+
+
+def test_samples_with_different_numbers_of_readings(own, simulation):
+    """Bars are drawn by time: what is faster draws fewer of them."""
+    simulation.worker("mine", seconds=times(0.5), full_steps=120)
+    simulation.worker("baseline", full_steps=240)
+    result = own(*OWN, *METRIC)
+    assert result.returncode == 0
+    assert "\nmine     1.000 (" in result.stdout  # a mean step takes as long: 0.5 s of 120 steps, 1 s of 240
+
+
+def test_what_one_arm_warms_up_for_is_not_left_out_of_another_that_has_fewer_readings(own, simulation):
+    simulation.worker("mine", seconds=times(0.5), full_steps=100)
+    simulation.worker("baseline", full_steps=240, slow_steps=150)
+    result = own(*OWN, *METRIC)
+    assert (result.returncode, result.stderr.count("Traceback")) == (0, 0)
+    assert "left out" not in result.stdout.replace("the first 2 readings are left out", "")
+
+
+def test_a_variable_of_the_profile_s_that_the_command_replaces(own, simulation, run_folder):
+    """One that changes nothing by its name too, of which the witness is asked."""
+    seen = {"variables": {"named": {"TOKENIZERS_PARALLELISM": "false"}}}
+    simulation.worker("mine", seconds=times(0.5), evidence=seen, other_processes=[])
+    result = own(*OWN, profile_env={"TOKENIZERS_PARALLELISM": "'true'"})
+    assert result.returncode == 1
+    assert "variable TOKENIZERS_PARALLELISM: expected true, seen false" in " ".join(result.stdout.split())
+    asked = {start["name"]: start["environment"].get("ENVKIT_NAMES") for start in simulation.starts(all=True)}
+    assert (asked["mine"], asked["baseline"]) == ("SIMULATED TOKENIZERS_PARALLELISM", None)
+
+
+def test_a_workload_file_called_all(own, run_folder, tmp_path):
+    (tmp_path / "all.yaml").write_text("command: python train.py\n")
+    result = own("--workload", "all.yaml", "--json", command="calibrate")
+    assert result.returncode == 0, result.stderr
+    assert [one["arm"] for one in json.loads(result.stdout)["comparisons"]] == ["again"]
+
+
+def test_the_command_to_use_starts_where_the_training_does(own, tmp_path):
+    there = tmp_path / "my code"
+    there.mkdir()
+    (there / "job.yaml").write_text("command: python train.py\n")
+    result = own("--workload", "my code/job.yaml", "--keep-env", "A_TOKEN", "--allow-unknown", A_TOKEN="x")
+    line = next(line for line in result.stdout.splitlines() if line.startswith("next "))
+    options = f"--python {tmp_path}/simulation/python --keep-env A_TOKEN --allow-unknown"
+    assert line.endswith(f"cd '{there}' && runner exec {tmp_path}/mine.yaml {options} -- python train.py")
+    assert "cd " not in own(*OWN, "--output", tmp_path / "here").stdout
+
+
+def test_calibrating_and_planning_with_it(own, run_folder, tmp_path):
+    planned = own(*OWN, *METRIC, "--json", command="plan", blocks=5)
+    (need, *_) = json.loads(planned.stdout)["needs"]
+    assert (
+        f"--command 'python train.py --epochs 1' --metric '{METRIC[1]}' --unit ms --warmup-lines 2" in need["command"]
+    )
+    calibrated = own(*OWN, "--output", tmp_path / "calibration", command="calibrate")
+    assert calibrated.returncode == 0
+    assert (
+        json.loads((tmp_path / "calibration/record.jsonl").read_text().splitlines()[0])["plan"]["own"]["argv"][0]
+        == "python"
+    )
+
+
+def test_a_baseline_of_it(own, cli, run_folder, tmp_path, simulation):
+    own(*OWN, *METRIC)
+    kept = ("--folder", tmp_path / "kept")
+    assert cli("baseline", "save", "mine", "--from", run_folder, *kept).returncode == 0
+    profile = ("--profile", tmp_path / "mine.yaml")
+    again = cli("baseline", "check", "mine", *kept, *profile, "--output", tmp_path / "again")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert record.first(tmp_path / "again")["plan"]["own"] == record.first(run_folder)["plan"]["own"]
+    simulation.worker("baseline", digests={"command": "e" * 64})
+    simulation.worker("mine", seconds=times(0.5), digests={"command": "e" * 64})
+    other = cli("baseline", "check", "mine", *kept, *profile, "--output", tmp_path / "other")
+    assert other.returncode == 2
+    assert "the digest of the workload's command was aaaaaaaaaaaa and is now eeeeeeeeeeee" in other.stderr
+
+
+# --- how many runs fit into a budget ---
+
+
+def budgeted(cli, simulation, write_profile, run_folder, tmp_path, *options):
+    profile = write_profile("mine", "env:\n  SIMULATED: mine\n")
+    fixed = ["--python", simulation.python, "--seed", 7, "--output", run_folder]
+    return cli("bench", profile, *fixed, *OWN, *options, cwd=tmp_path)
+
+
+def test_after_the_first_run_of_each_it_is_said_how_many_fit(
+    cli, instant, simulation, write_profile, run_folder, tmp_path
+):
+    instant.takes_s = 10.0
+    result = budgeted(cli, simulation, write_profile, run_folder, tmp_path)
+    said = [line for line in result.stderr.splitlines() if line.startswith("runner: ")]
+    assert said == ["runner: one run of each took 20 s in all: about 8 blocks fit into the budget"]
+    assert result.returncode == 0
+
+
+def test_a_command_that_takes_longer_than_the_budget_is_refused_after_its_first_run(
+    cli, instant, simulation, write_profile, run_folder, tmp_path
+):
+    instant.takes_s = 30.0
+    result = budgeted(cli, simulation, write_profile, run_folder, tmp_path, "--budget", "20s")
+    assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
+    assert result.stderr.startswith("runner: --budget 20s is too short: an interval takes 6 blocks, and so about 7 min")
+    assert result.stderr.endswith("; give --budget 7m\n")
+    warmed = [event["arm"] for event in record.read(run_folder) if event["event"] == "warmed"]
+    assert warmed == ["baseline"]  # it was over the budget already
+
+
+def test_a_budget_with_room_for_none_but_the_first_runs_is_refused_with_one_that_is_enough(
+    cli, instant, simulation, write_profile, run_folder, tmp_path
+):
+    instant.takes_s = 60.0
+    result = budgeted(cli, simulation, write_profile, run_folder, tmp_path, "--budget", "4m")
+    assert "an interval takes 6 blocks, and so about 14 minutes on this machine" in result.stderr
+    assert result.stderr.endswith("; give --budget 14m\n")
+    assert simulation.starts() == []

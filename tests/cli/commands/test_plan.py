@@ -1,0 +1,160 @@
+"""``runner plan``: how long it takes to find a difference here, from a minute of measuring the noise."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from runner.bench import record
+from runner.bench.blocks import samples as recorded_samples
+from tests.simulation import times
+
+# A ratio of blocks that varies by about 4%.
+NOISY = [0.96, 1.03, 1.0, 1.05, 0.97, 1.01, 0.94, 1.02]
+
+
+@pytest.fixture
+def plan(bench_arguments, cli):
+    """Plan for a profile, with simulated workers."""
+
+    def run(name, *options):
+        return cli("plan", *bench_arguments(name, "--blocks", 5, *options)[1:])
+
+    return run
+
+
+def test_it_says_how_many_blocks_and_minutes_each_difference_takes(plan, simulation, instant):
+    simulation.worker("mine", seconds=NOISY)
+    instant.takes_s = 10.0
+    result = plan("mine")
+    assert result.returncode == 0
+    lines = result.stdout.splitlines()
+    assert re.fullmatch(
+        r"noise    a block's ratio varies by [2-7]\.\d% \(standard deviation, from 5 blocks of 30", lines[0]
+    )
+    rows = [re.match(r"\s*(\d)%\s+([\d,]+)\s+([\d,]+)  runner bench\b", line) for line in lines]
+    needs = [(int(row[1]), int(row[2].replace(",", "")), int(row[3].replace(",", ""))) for row in rows if row]
+    assert [difference for difference, _, _ in needs] == [1, 2, 5]
+    blocks = [blocks for _, blocks, _ in needs]
+    # to see a difference half as large takes four times as many blocks
+    assert blocks[0] / blocks[1] == pytest.approx(4, rel=0.1)
+    assert all(minutes == pytest.approx(blocks / 2, abs=2) for _, blocks, minutes in needs)
+    promise = "a difference of that size is found 80% of the time, and one that is not there at most 5% of the time"
+    assert f"chance {promise}" in " ".join(result.stdout.split())
+    assert all(len(line.rstrip()) <= 80 for line in lines)
+
+
+def test_longer_samples_are_advised_by_the_length_that_they_had(bench_arguments, cli, simulation, instant, monkeypatch):
+    simulation.worker("mine", seconds=NOISY)
+    monkeypatch.setattr("runner.cli.commands.plan.NOTABLE_SHARE", -1.0)
+    arguments = bench_arguments("mine", "--blocks", 5)[1:]
+    at = arguments.index("--steps")
+    said = " ".join(cli("plan", *arguments[:at], *arguments[at + 2 :]).stdout.split())
+    assert int(re.search(r"try longer ones, as --steps (\d+)", said)[1]) >= 20
+
+
+def test_json(plan, simulation, instant, run_folder):
+    simulation.worker("mine", seconds=NOISY)
+    result = plan("mine", "--json")
+    assert (result.returncode, result.stderr) == (0, "")
+    found = json.loads(result.stdout)
+    assert 0.02 < found["deviation"] < 0.07
+    assert (found["blocks"], found["seconds_per_block"], found["chance"]) == (5, pytest.approx(3.0, abs=0.1), 0.8)
+    assert 0 <= found["within_share"] <= 1
+    assert [need["difference"] for need in found["needs"]] == [0.01, 0.02, 0.05]
+    assert found["record"] == str(run_folder)
+    assert len(recorded_samples(record.read(run_folder))) == 10
+
+
+def test_less_noise_needs_less(plan, simulation, instant, tmp_path):
+    needed = []
+    for name, seconds in (("noisy", NOISY), ("calm", times(1)), ("still", [1.0])):
+        simulation.worker("baseline", seconds=[1.0])
+        simulation.worker("mine", seconds=seconds)
+        document = json.loads(plan("mine", "--json", "--output", tmp_path / name).stdout)
+        needed.append(document["needs"][1]["blocks"])
+    assert needed[0] > needed[1] > needed[2] == 6
+
+
+def test_more_blocks_can_be_asked_for_and_the_usual_number_is_five(cli, bench_arguments, instant, run_folder, tmp_path):
+    arguments = bench_arguments("mine", "--full")[1:]
+    arguments.remove("--full")
+    assert cli("plan", *arguments, "--steps", 3).returncode == 0
+    assert len(recorded_samples(record.read(run_folder))) == 10
+    assert cli("plan", *arguments, "--steps", 3, "--blocks", 8, "--output", tmp_path / "more").returncode == 0
+    assert len(recorded_samples(record.read(tmp_path / "more"))) == 16
+
+
+def test_the_commands_that_it_names_measure_the_same(plan, simulation, instant, cli, tmp_path):
+    """The options that decide what is measured are repeated, and the command can be run."""
+    result = plan("mine", "--warmup-steps", 4, "--json")
+    command = json.loads(result.stdout)["needs"][2]["command"].split()
+    assert command[:2] == ["runner", "bench"]
+    for option in (["--python", str(simulation.python)], ["--steps", "3"], ["--warmup-steps", "4"]):
+        assert command[command.index(option[0]) :][:2] == option
+    assert command[-2] == "--budget"
+    assert "--blocks" not in command
+    assert cli(*command[1:-1], "60s", "--output", tmp_path / "next").returncode == 0
+    before, after = (
+        json.loads((folder / record.FILE_NAME).read_text().splitlines()[0])["plan"]
+        for folder in (tmp_path / "run", tmp_path / "next")
+    )
+    assert {name for name in before if before[name] != after[name]} == {"blocks", "budget_s", "open_ended", "seed"}
+
+
+@pytest.mark.parametrize(
+    ("margin", "named"), [(None, ["1%", None, None]), ("0.5%", ["0.5%"] * 3), ("3%", ["1%", None, "3%"])]
+)
+def test_the_commands_that_it_names_end_no_sooner_than_was_planned(plan, instant, simulation, margin, named):
+    options = ("--margin", margin) if margin else ()
+    needs = json.loads(plan("mine", *options, "--json").stdout)["needs"]
+    words = [need["command"].split() for need in needs]
+    assert [one[one.index("--margin") + 1] if "--margin" in one else None for one in words] == named
+
+
+def test_a_profile_that_is_not_in_effect_gets_the_usual_report(bench_arguments, cli, simulation, instant):
+    arguments = bench_arguments("mine", text="expect: {openmp.runtime: intel}\n")
+    result = cli("plan", *arguments[1:])
+    assert result.returncode == 1
+    assert "mine is NOT IN EFFECT" in result.stdout
+
+
+def test_a_worker_that_fails_gets_the_usual_report(plan, simulation, instant):
+    simulation.worker("mine", does="exit", status=3)
+    result = plan("mine")
+    assert result.returncode == 1
+    assert "FAILED   block 1, mine: the worker ended with exit status 3" in result.stdout
+
+
+def test_interrupted(plan, simulation, instant):
+    simulation.worker("mine", does="interrupt", **{"from": 2})
+    result = plan("mine")
+    assert result.returncode == 130
+    assert result.stderr.splitlines()[-1] == "runner: interrupted; start it again"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["mine", "--blocks", 2], "--blocks 2: the noise can't be told from fewer than 3 blocks"),
+        (["mine", "--full"], "plan takes no --full; give --blocks"),
+        (["mine", "--epochs", "2"], "plan takes no --epochs; give --blocks"),
+        (["mine", "--budget", "60s"], "plan takes no --budget; give --blocks"),
+        (["mine", "--half-width", "1%"], "plan takes no --half-width; give --blocks"),
+        (["mine", "--resume", "x"], "plan takes no --resume; give --blocks"),
+        (["baseline"], "plan needs another PROFILE than baseline; for baseline against itself there is: runner calib"),
+        (["inetl-omp"], "no profile 'inetl-omp' in "),
+    ],
+)
+def test_bad_input(refused, write_profile, options, words):
+    path = write_profile("mine")
+    options = [path if option == "mine" else option for option in options]
+    assert refused("plan", *options).startswith(f"runner: {words}")
+
+
+def test_it_needs_a_profile(cli):
+    result = cli("plan")
+    assert result.returncode == 2
+    assert "PROFILE" in result.stderr.splitlines()[-1]

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from runner.bench import record
+from tests import records
+from tests.conftest import PROJECT
+from tests.simulation import times
+
+
+def test_the_report_is_that_of_the_run(bench, simulation, instant, cli, run_folder):
+    simulation.worker("mine", seconds=times(0.5))
+    printed = bench("mine", OMP_NUM_THREADS="3").stdout
+    again = cli("report", run_folder)
+    assert (again.returncode, again.stdout, again.stderr) == (0, printed, "")
+
+
+@pytest.mark.parametrize(
+    ("architecture", "hypervisor", "said"),
+    [
+        ("x86_64", None, "on 2 cores, bare metal"),
+        ("x86_64", "KVM", "on 2 cores, KVM"),
+        ("aarch64", None, "on 2 cores system"),  # whose processors tell nobody
+    ],
+)
+def test_what_is_known_of_a_virtual_machine(cli, tmp_path, architecture, hypervisor, said):
+    events = records.run_events()
+    seen = events[0]["engines"]["local"]["inspection"]["fingerprint"]
+    seen |= {"architecture": architecture, "hypervisor": hypervisor}
+    shown = cli("report", records.write(tmp_path / "run", events), "--details").stdout
+    assert said in " ".join(shown.split())
+
+
+def test_a_newcomer_finds_verdict_certainty_and_what_to_do_on_one_screen(bench, simulation, instant):
+    simulation.worker("mine", seconds=times(0.5))
+    result = bench("mine", "--budget", "50s", text="expect: {openmp.runtime: gnu}\n")
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("mine is 100% faster than the baseline here (95% interval ")
+    assert [line for line in lines if line.startswith("SYNTHETIC DATA")]
+    assert [line for line in lines if line.startswith("mine     2.0") and line.endswith(": FASTER")]
+    for label in ("sure", "floor", "noise", "effect", "next", "machine", "record"):
+        assert [line for line in lines if line.startswith(f"{label} ")], label
+    assert "sure     12 blocks (stopped early, as it was precise enough)." in result.stdout
+    assert len(lines) <= 24
+    assert f"runner report {lines[-1].split()[-2]} --details" in lines[-1]
+
+
+def test_details_add_machine_settings_evidence_and_commands(bench, simulation, instant, cli, run_folder):
+    simulation.worker("mine", seconds=times(0.5))
+    expect = "expect: {openmp.runtime: gnu, openmp.max_threads: 2}\n"
+    short = bench("mine", "--budget", "50s", text=expect, OMP_NUM_THREADS="3").stdout
+    result = cli("report", run_folder, "--details")
+    assert result.returncode == 0
+    assert result.stdout.startswith(short)
+    assert "note     not passed on from your environment: OMP_NUM_THREADS" in short
+    more = " ".join(result.stdout.removeprefix(short).split())
+    for text in (
+        "profile mine: A test",
+        "machine Simulated CPU (model 1), 4 usable CPUs on 2 cores, bare metal",
+        "system Simulated Linux 1, Linux 6.1.0, glibc 2.36",
+        "engine local 6.1: /sim/bin/python, Python 3.11.7, torch 2.13.0",
+        "workload cnn, 3 steps after",
+        "design 20 blocks planned, looks after 8, 12, 16, 20: group-sequential, 5% spent over them",
+        "mine: in effect expected seen openmp.runtime gnu gnu ok openmp.max_threads 2 2 ok SIMULATED=mine",
+        "ended precise enough",
+        "by hand (one sample each)",
+        "SIMULATED=mine train --workload cnn --data synthetic --warmup-steps 5 --steps 3",
+    ):
+        assert text in more, text
+    # a line that is to be copied is not broken; all others fit
+    copied = ("next     use mine: runner exec ", "record ", "  env -i ", "         all settings", "options ")
+    assert [
+        line for line in result.stdout.splitlines() if len(line.rstrip()) > 80 and not line.startswith(copied)
+    ] == []
+
+
+def test_details_warn_of_packages_that_were_not_verified(bench, simulation, instant, cli, run_folder):
+    simulation.inspection(unverified_packages="torch.whl was installed without being verified")
+    assert bench("mine", "--blocks", 1).returncode == 0
+    details = cli("report", run_folder, "--details").stdout
+    assert "note     UNVERIFIED package: torch.whl was installed without being verified" in details
+
+
+def test_a_run_without_any_sample(bench, simulation, instant, cli, run_folder):
+    simulation.worker("baseline", does="exit", status=3)
+    simulation.worker("mine", does="exit", status=3)
+    assert bench("mine").returncode == 1
+    for option in ([], ["--details"]):
+        assert cli("report", run_folder, *option).returncode == 0
+    document = json.loads(cli("report", run_folder, "--json").stdout)
+    assert document["measured"] == []
+    assert document["comparisons"][0]["verdict"] == "failed"
+    assert [one["problem"] for one in document["failures"]] == ["ended with exit status 3"]
+
+
+@pytest.mark.parametrize("option", [[], ["--details"], ["--json"]])
+@pytest.mark.parametrize("blocks", [0, 3, 12])
+def test_a_record_of_the_first_version(cli, tmp_path, blocks, option):
+    folder = records.write(tmp_path / "old", records.run_events(blocks=blocks))
+    result = cli("report", folder, *option)
+    assert (result.returncode, result.stderr) == (0, "")
+    words = {0: "needs 6 complete blocks", 3: "needs 6 complete blocks", 12: ": FASTER"}[blocks]
+    assert option == ["--json"] or words in result.stdout
+    assert option != ["--details"] or "design   no looks: every block that was measured counts" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "record.jsonl: can't be read: No such file or directory; give the folder of a run"),
+        ("", "is not the record of a run"),
+        ("nonsense\n", "record.jsonl:1: damaged line; remove it to read the rest"),
+        ('{"event": "run", "schema": 99}\n', "was written by a later version (schema 99, "),
+    ],
+)
+def test_a_folder_without_a_readable_record(refused, tmp_path, content, words):
+    if content is not None:
+        (tmp_path / record.FILE_NAME).write_text(content)
+    assert words in refused("report", tmp_path)
+
+
+def test_a_missing_folder(refused, tmp_path):
+    message = refused("report", tmp_path / "none")
+    assert message == (
+        f"runner: {tmp_path}/none/record.jsonl: can't be read: No such file or directory; give the folder of a run"
+    )
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """The folder of a run of three arms."""
+    arms = (records.arm("baseline"), records.arm("mine"), records.arm("other"))
+    return records.write(tmp_path / "measured", records.run_events(*arms))
+
+
+def test_a_page_pictures_and_markdown_are_written(cli, measured, tmp_path):
+    files = [tmp_path / name for name in ("report.html", "report.png", "report.md")]
+    options = [part for file in files for part in (f"--{file.suffix[1:].replace('md', 'markdown')}", file)]
+    result = cli("report", measured, *options)
+    assert (result.returncode, result.stdout) == (0, "")
+    assert result.stderr.splitlines() == [f"runner: written: {file}" for file in files]
+    page, picture, tables = (file.read_bytes() for file in files)
+    assert page.startswith(b"<!DOCTYPE html>")
+    assert page.rstrip().endswith(b"</html>")
+    assert picture.startswith(b"\x89PNG\r\n\x1a\n")
+    assert b"| other | 7 |" in tables
+    cli("report", measured, *options)
+    assert (page, picture, tables) == tuple(file.read_bytes() for file in files)
+
+
+def test_the_report_can_be_printed_besides(cli, measured, tmp_path):
+    file = tmp_path / "report.md"
+    result = cli("report", measured, "--markdown", file, "--json")
+    assert json.loads(result.stdout)["reference"] == "baseline"
+    assert file.exists()
+
+
+def test_markdown_is_printed_without_a_file(cli, measured, tmp_path):
+    result = cli("report", measured, "--markdown")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("**best of 2 profiles: mine is 100% faster than the baseline here (")
+    file = tmp_path / "report.md"
+    cli("report", measured, "--markdown", file)
+    assert file.read_text() == result.stdout
+
+
+@pytest.mark.parametrize("option", ["--html", "--png", "--markdown"])
+@pytest.mark.parametrize(("inner", "reason"), [("none/file", "No such file or directory"), ("", "Is a directory")])
+def test_a_file_that_can_not_be_written(refused, measured, tmp_path, option, inner, reason):
+    path = tmp_path / inner
+    assert refused("report", measured, option, path) == f"runner: {path}: can't be written: {reason}"
+
+
+@pytest.mark.parametrize("option", ["--json", "--details"])
+def test_only_one_thing_is_printed(refused, measured, option):
+    assert "leave them out, or give it a FILE" in refused("report", measured, "--markdown", option)
+
+
+def test_there_are_no_pictures_of_nothing(refused, cli, tmp_path):
+    folder = records.write(tmp_path / "run", records.run_events(blocks=0))
+    message = refused("report", folder, "--png", tmp_path / "x.png")
+    assert message == f"runner: --png {tmp_path}/x.png: nothing can be drawn: no sample was measured"
+    assert not (tmp_path / "x.png").exists()
+    assert cli("report", folder, "--html", tmp_path / "x.html").returncode == 0
+
+
+def test_drawing_says_nothing_of_caches_settings_and_displays(cli_process, measured, tmp_path):
+    (tmp_path / "matplotlibrc").write_text("no.such.setting: 1\n")
+    result = cli_process(
+        "report", measured, "--png", "x.png", cwd=tmp_path, MPLBACKEND="none", MPLCONFIGDIR="/dev/null/none"
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "runner: written: x.png\n")
+
+
+def test_what_draws_is_loaded_only_when_asked_for(measured):
+    script = (
+        "import sys; from runner.cli import main; main(sys.argv[1:]); print({*sys.modules} & {'matplotlib', 'jinja2'})"
+    )
+    command = [sys.executable, "-c", script, "report", str(measured)]
+    result = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "set()"

@@ -1,0 +1,272 @@
+"""Interrupting and resuming a run, and only one at a time; with simulated workers that are really started."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+
+import pytest
+
+from runner.bench import record
+from runner.bench.blocks import samples as recorded_samples
+from tests.processes import PATIENCE_S, gone, until
+from tests.simulated_worker import inspection
+from tests.simulation import times
+
+
+@pytest.fixture
+def samples(run_folder):
+    """What is recorded of each sample so far."""
+
+    def read():
+        path = run_folder / record.FILE_NAME
+        begun = path.exists() and b"\n" in path.read_bytes()
+        return recorded_samples(record.read(run_folder)) if begun else []
+
+    return read
+
+
+@pytest.fixture
+def started(start, bench_arguments, simulation, samples):
+    """A run that has measured two of three blocks, and whose next worker hangs."""
+    simulation.worker("baseline", does="hang", **{"from": 2})
+    simulation.worker("mine", seconds=times(0.5), does="hang", **{"from": 2})
+
+    def run(*options):
+        process = start(*bench_arguments("mine", "--blocks", 3, *options))
+        until(lambda: len(simulation.starts()) == 5 or process.poll() is not None)
+        assert (process.poll(), len(samples())) == (None, 4), process.communicate()
+        return process
+
+    return run
+
+
+@pytest.fixture
+def resume(simulation, cli, run_folder):
+    """Go on with the run, whose workers no longer hang."""
+
+    def run(*options):
+        simulation.worker("baseline")
+        simulation.worker("mine", seconds=times(0.5))
+        return cli("bench", "--resume", run_folder, *options)
+
+    return run
+
+
+def keys(events):
+    return [(event["block"], event["arm"]) for event in events]
+
+
+# --- interrupts ---
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_keeps_what_was_measured_and_says_how_to_go_on(started, samples, run_folder, number):
+    process = started()
+    process.send_signal(number)
+    stdout, stderr = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert stderr.splitlines()[-1] == f"runner: interrupted; go on with: runner bench --resume {run_folder}"
+    assert "Traceback" not in stderr
+    assert "not worked out before the run has ended: go on with --resume" in " ".join(stdout.split())
+    assert len(samples()) == 4
+    assert record.read(run_folder)[-1]["reason"] == "interrupted"
+
+
+def test_interrupted_while_a_worker_hangs_leaves_no_worker(start, bench_arguments, simulation):
+    simulation.worker("mine", does="hang")
+    process = start(*bench_arguments("mine"))
+    until(lambda: "mine" in [one["name"] for one in simulation.starts()])
+    process.send_signal(signal.SIGINT)
+    assert (process.wait(PATIENCE_S), process.stderr.read().splitlines()[-1][:20]) == (130, "runner: interrupted;")
+    assert all(gone(one["pid"]) for one in simulation.starts())
+
+
+def test_killed_and_resumed(started, simulation, samples, run_folder, cli, resume):
+    process = started("--blocks", 6)
+    process.kill()
+    process.wait()
+    earlier = samples()
+    assert cli("report", run_folder).returncode == 0
+    result = resume("--json")
+    assert result.returncode == 0
+    later = samples()
+    assert later[: len(earlier)] == earlier
+    assert len(set(keys(later))) == len(later)
+    document = json.loads(result.stdout)
+    assert sum(one["samples"] for one in document["measured"]) == len(later)
+    assert document["comparisons"][0]["verdict"] == "faster"
+    assert document["ended"] == "complete"
+    # one worker was running when the runner was killed; no other was started in vain
+    assert len(simulation.starts()) - len(later) == 1
+
+
+def test_killed_leaves_no_worker(start, bench_arguments, simulation):
+    simulation.worker("mine", does="hang")
+    process = start(*bench_arguments("mine"))
+    until(lambda: "mine" in [one["name"] for one in simulation.starts()])
+    process.kill()
+    process.wait()
+    until(lambda: gone(simulation.starts()[-1]["pid"]))
+
+
+def test_a_line_cut_short_by_the_kill_is_measured_again(started, samples, run_folder, resume):
+    process = started()
+    process.kill()
+    process.wait()
+    path = run_folder / record.FILE_NAME
+    os.truncate(path, path.read_bytes().rfind(b'{"event": "sample"') + 30)
+    earlier = samples()
+    assert len(earlier) == 3
+    assert resume().returncode == 0
+    assert samples()[:3] == earlier
+    assert len(set(keys(samples()))) == len(samples()) == 6
+
+
+def test_interrupted_resumed_and_complete(started, run_folder, resume):
+    process = started()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE_S)
+    assert resume().returncode == 0
+    kinds = [event["event"] for event in record.read(run_folder) if event["event"] not in ("sample", "yardstick")]
+    assert kinds == ["run", "warmed", "warmed", "lengths", "design", "end", "resume", "warmed", "warmed", "end"]
+
+
+def test_a_failed_sample_is_measured_again_on_resume(bench, simulation, instant, run_folder, cli):
+    simulation.worker("mine", does="exit", status=3)
+    assert bench("mine").returncode == 1
+    simulation.worker("mine", seconds=times(0.5))
+    result = cli("bench", "--resume", run_folder)
+    assert result.returncode == 0
+    assert ": FASTER" in result.stdout
+    assert "FAILED   block 1, mine: the worker ended with exit status 3" in result.stdout
+
+
+def test_a_run_that_an_earlier_version_began_goes_on(bench, simulation, instant, run_folder, cli):
+    """It did not record the numbers of the CPU."""
+    simulation.worker("mine", does="exit", status=3)
+    assert bench("mine").returncode == 1
+    path = run_folder / record.FILE_NAME
+    first, rest = path.read_text().split("\n", 1)
+    path.write_text(first.replace('"cpu_numbers": "model 1", ', "") + "\n" + rest)
+    assert "cpu_numbers" not in path.read_text()
+    simulation.worker("mine", seconds=times(0.5))
+    result = cli("bench", "--resume", run_folder)
+    assert result.returncode == 0, result
+
+
+# --- resuming what can't be resumed ---
+
+
+@pytest.fixture
+def failed_run(bench, simulation, instant, run_folder):
+    """The folder of a run whose first sample failed."""
+    simulation.worker("mine", does="exit", status=3)
+    assert bench("mine").returncode == 1
+    return run_folder
+
+
+@pytest.mark.parametrize(
+    ("option", "named"),
+    [
+        (["baseline"], "PROFILE"),
+        (["--seed", "5"], "--seed"),
+        (["--budget", "60s"], "--budget"),
+        (["--half-width", "1%"], "--half-width"),
+        (["--precision", "fp32"], "--precision"),
+        (["--compile"], "--compile"),
+        (["--channels-last"], "--channels-last"),
+        (["--scale", "2"], "--scale"),
+        (["--margin", "1%"], "--margin"),
+        (["--blocks", "9"], "--blocks"),
+        (["--timeout", "9s"], "--timeout"),
+        (["--steps", "9"], "--steps"),
+        (["--warmup-steps", "9"], "--warmup-steps"),
+        (["--workload", "cnn"], "--workload"),
+        (["--engine", "local"], "--engine"),
+        (["--python", sys.executable], "--python"),
+        (["--data", "synthetic"], "--data"),
+        (["--keep-env", "X"], "--keep-env"),
+        (["--output", "x"], "--output"),
+        (["--full"], "--full"),
+    ],
+)
+def test_a_resumed_run_keeps_its_settings(refused, tmp_path, option, named):
+    message = f"runner: {named} can't be given with --resume: the run keeps the settings it was started with"
+    assert refused("bench", *option, "--resume", tmp_path) == message
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"packages": {"torch": "2.14.0", "numpy": "2.4.6"}}, "packages.torch was 2.13.0 and is now 2.14.0"),
+        ({"libraries": {}}, "libraries.jemalloc was "),
+        ({"fingerprint": {**inspection([], {})["fingerprint"], "cpu_numbers": "model 2"}},
+         "fingerprint.cpu_numbers was model 1 and is now model 2"),
+        ({"python": {"version": "3.12.0"}}, "python."),
+    ],
+)  # fmt: skip
+def test_a_run_is_not_resumed_in_other_surroundings(failed_run, simulation, refused, change, what):
+    run_folder = failed_run
+    before = (run_folder / record.FILE_NAME).read_bytes()
+    simulation.inspection(**change)
+    message = refused("bench", "--resume", run_folder)
+    assert what in message
+    assert "samples of both can't be compared; start a new run" in message
+    assert (run_folder / record.FILE_NAME).read_bytes() == before
+
+
+def test_resuming_a_folder_without_a_run(refused, tmp_path):
+    assert refused("bench", "--resume", tmp_path).endswith(
+        "record.jsonl: can't be read: No such file or directory; give the folder of a run"
+    )
+
+
+# --- one at a time ---
+
+
+def test_a_second_measurement_on_the_machine_is_refused(started, refused, simulation, tmp_path):
+    process = started()
+    begun = len(simulation.starts(all=True))
+    message = refused("bench", "baseline", "--output", tmp_path / "other")
+    assert message == (
+        f"runner: another measurement runs on this machine (process {process.pid}); both would be spoilt: wait for it"
+    )
+    assert not (tmp_path / "other").exists()
+    assert len(simulation.starts(all=True)) == begun
+
+
+def test_reports_can_be_read_while_a_measurement_runs(started, cli, run_folder):
+    started()
+    result = cli("report", run_folder)
+    assert result.returncode == 0
+    assert "not worked out before the run has ended: go on with --resume" in " ".join(result.stdout.split())
+    details = cli("report", run_folder, "--details").stdout
+    assert "ended    not yet, or killed: continue with --resume" in details
+
+
+def test_a_record_is_not_resumed_while_it_is_written_from_elsewhere(started, refused, run_folder, tmp_path):
+    """With another temporary folder the machine's lock is another one; the record has its own."""
+    started()
+    message = refused("bench", "--resume", run_folder, TMPDIR=str(tmp_path))
+    assert (
+        message
+        == f"runner: {run_folder}/record.jsonl: another runner is writing to it; wait for it, or give another folder"
+    )
+
+
+def test_a_second_run_in_the_same_folder_is_refused(bench, simulation, instant, run_folder):
+    simulation.worker("mine", does="exit", status=3)
+    assert bench("mine").returncode == 1
+    before = (run_folder / record.FILE_NAME).read_bytes()
+    begun = len(simulation.starts())
+    result = bench("mine")
+    assert result.returncode == 2
+    assert result.stderr == (
+        f"runner: {run_folder}/record.jsonl: holds a run already; continue it with --resume {run_folder}, "
+        "or give another folder\n"
+    )
+    assert (run_folder / record.FILE_NAME).read_bytes() == before
+    assert len(simulation.starts()) == begun

@@ -1,0 +1,369 @@
+"""``runner submit`` before there is a job: what it refuses, and the script that it prints. Jobs: tests/engines."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+
+import pytest
+
+from runner.analysis import history
+from runner.bench import record
+from runner.bench.record import Record, RecordFull
+from runner.cluster.slurm.settings import Settings
+from runner.engines.slurm import client
+from runner.worker.modes import Options
+from tests.cluster.slurm.conftest import settings
+from tests.records import run_events, write
+
+
+@pytest.fixture
+def dry(cli):
+    """The batch script that would be submitted."""
+
+    def run(*options, profiles=("intel-omp",), **surroundings):
+        result = cli("submit", *profiles, "--dry-run", *options, **surroundings)
+        assert (result.returncode, result.stderr) == (0, ""), result
+        return result.stdout
+
+    return run
+
+
+def asked(text):
+    return [line.removeprefix("#SBATCH --") for line in text.splitlines() if line.startswith("#SBATCH")]
+
+
+@pytest.fixture
+def measured(cli):
+    """The specification of what each node would measure, and where it would be recorded."""
+
+    def run(*options, profiles=("intel-omp",), **surroundings):
+        result = cli("submit", *profiles, "--dry-run", "--json", *options, **surroundings)
+        assert (result.returncode, result.stderr) == (0, ""), result
+        found = json.loads(result.stdout)
+        (line,) = [line for line in found["script"].splitlines() if line.startswith("#   runner bench ")]
+        return Settings.from_json(found["settings"]).specification, shlex.split(line)[-1].removeprefix("--output=")
+
+    return run
+
+
+def test_a_dry_run_prints_a_script_and_leaves_nothing(dry, measured, tmp_path):
+    folder = tmp_path / "run"
+    options = ("--nodes", 2, "--partition", "work", "--output", folder)
+    text = dry(*options)
+    assert subprocess.run(["bash", "-n"], input=text, text=True, check=False).returncode == 0
+    assert {"nodes=2", "partition=work", "time=14"} <= set(asked(text))
+    specification, place = measured(*options)
+    assert [(arm.profile, arm.engine) for arm in specification.arms] == [("baseline", "local"), ("intel-omp", "local")]
+    assert (specification.data, place) == ("DATA", f"{folder}/NODE")
+    assert not folder.exists()
+
+
+def test_options_of_the_measurement_go_to_each_node_and_mean_the_same_there(measured, tmp_path, write_profile):
+    profile = write_profile("mine")
+    options = ("--budget", "90s", "--margin", "1%", "--steps", 5, "--force", "--keep-env", "A", "--keep-env", "B")
+    options = (*options, "--python", "bin/python", "--data", "synthetic")
+    found, _ = measured(*options, profiles=("intel-omp", "mine.yaml"), cwd=tmp_path)
+    assert [arm.profile for arm in found.arms] == ["baseline", "intel-omp", str(profile)]
+    assert (found.budget_s, found.margin, found.steps, found.force) == (90, 0.01, 5, True)
+    assert (found.keep_env, found.data) == (("A", "B"), "synthetic")
+    assert found.engine_options.python == f"{tmp_path}/bin/python"
+
+
+def test_a_users_command(measured):
+    found, _ = measured("--command", "python 'my train.py'", "--metric", "took ([0-9.]+)")
+    assert (found.user_command.argv, found.user_command.metric) == (("python", "my train.py"), "took ([0-9.]+)")
+    assert found.data is None
+
+
+def test_a_workload_that_makes_its_data_and_its_modes(measured):
+    modes = ("--precision", "bf16-autocast", "--compile", "--channels-last", "--scale", 2, "--half-width", "1%")
+    found, _ = measured("--workload", "segmentation", *modes)
+    assert (found.workload, found.precision, found.data) == ("segmentation", 0.01, None)
+    assert found.options == Options("bf16-autocast", compile=True, channels_last=True, scale=2)
+
+
+def test_a_profile_with_ranks_of_its_own(refused, write_profile):
+    profile = write_profile("mine", "ranks: 2\n")
+    said = refused("submit", profile, "--nodes", 2, "--nproc", 1, "--dry-run")
+    assert said == "runner: profile 'mine' has 2 ranks of its own; leave --nproc out"
+    profile = write_profile("mine", "ranks: 3\n")
+    assert "which 3 ranks can't share evenly" in refused("submit", profile, "--dry-run")
+
+
+@pytest.mark.parametrize(
+    ("options", "limit"),
+    [
+        (("--time", "90s"), ["time=2"]),
+        (("--time", "2h"), ["time=120"]),
+        (("--budget", "1h"), ["time=85"]),
+        (("--full",), []),
+        (("--blocks", "9"), []),
+    ],
+)
+def test_time_limit(dry, options, limit):
+    """Of what takes nobody knows how long, the partition says."""
+    assert [one for one in asked(dry(*options)) if one.startswith("time=")] == limit
+
+
+def test_nodes_by_name(dry):
+    assert {"nodes=2", "nodelist=node1,node2"} <= set(asked(dry("--nodelist", "node1,node2")))
+    assert {"nodes=3", "nodelist=node1"} <= set(asked(dry("--nodelist", "node1", "--nodes", 3)))
+
+
+def test_the_partition_of_the_users_variable(dry):
+    assert "partition=fast" in asked(dry(SBATCH_PARTITION="fast"))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "submit needs a PROFILE; runner profiles lists them"),
+        (("no-such",), "no profile 'no-such' in "),
+        (
+            ("intel-omp", "--engine", "docker"),
+            "--engine docker: on nodes workers are started by local or apptainer; choose",
+        ),
+        (("intel-omp", "--sif", "x.sif"), "--sif means nothing to the engine local; leave it out"),
+        (("intel-omp", "--nodes", 1, "--nodelist", "a,b"), "--nodes 1 is less than the 2 that --nodelist names; leave"),
+        (
+            ("intel-omp", "--sbatch", "time=5"),
+            "--sbatch time=5: the batch script sets time itself; give --time",
+        ),
+        (("intel-omp", "--sbatch", "clusters=b"), "--sbatch clusters=b: the batch script sets clusters itself; leave"),
+        (
+            ("intel-omp", "--sbatch", "export=NONE"),
+            "--sbatch export=NONE: the batch script sets export itself",
+        ),
+        (
+            ("intel-omp", "--sbatch=--account=a"),
+            "--sbatch '--account=a': must be a long option of sbatch",
+        ),
+        (
+            ("intel-omp", "--sbatch", "account=a\nrm"),
+            "--sbatch 'account=a\\nrm': must be a long option of",
+        ),
+        (
+            ("intel-omp", "--engine", "apptainer", "--sif", "/none.sif"),
+            "/none.sif: No such file or directory; build it",
+        ),
+        (("intel-omp", "--full", "--steps", 3), "--steps means nothing with --full"),
+        (("intel-omp", "--workload", "all"), "--workload all means nothing to runner submit; name one of: cnn, "),
+        (
+            ("intel-omp", "--workload", "translation", "--channels-last"),
+            "--channels-last means nothing to translation, which has no images",
+        ),
+        (
+            ("intel-omp", "--workload", "loader", "--data", "x"),
+            "--data x: means nothing to loader, which makes its data itself",
+        ),
+        (("intel-omp", "--output", "a\nb"), "--output '"),
+    ],
+)
+def test_refused(refused, options, said):
+    assert refused("submit", *options, "--dry-run").removeprefix("runner: ").startswith(said)
+
+
+def test_sbatch_is_missing(refused, tmp_path):
+    said = refused("submit", "intel-omp", "--output", tmp_path / "run", PATH="/nowhere")
+    assert said.startswith(
+        "runner: sbatch is not found: this machine can't submit to a Slurm cluster; log in to one that"
+    )
+    assert not (tmp_path / "run").exists()
+
+
+# --- a submission that is there ---
+
+
+@pytest.fixture
+def submission(tmp_path):
+    """One of which all nodes have measured: nothing is asked of Slurm."""
+    folder = tmp_path / "submission"
+    document = settings(nodes=2).to_json()
+    folder.mkdir()
+    events = [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}]
+    write(folder, events)
+    for name in ("node1", "node2"):
+        write(folder / name, run_events(ended="complete"))
+        (folder / name / "node.json").write_text('{"job": "17", "began": 1.0, "ended": 2.0, "status": 0}')
+    return folder
+
+
+def test_a_submission_that_is_done_is_reported_again(cli, submission):
+    result = cli("submit", "--resume", submission)
+    assert result.returncode == 0, result
+    head, *rows = [line.split() for line in result.stdout.splitlines()][:3]
+    assert head[:3] == ["node", "profile", "samples"]
+    assert [row[:3] for row in rows] == [["node1", "mine", "7"], ["node2", "mine", "7"]]
+    assert result.stdout.count("FASTER") == 2
+    document = json.loads(cli("submit", "--resume", submission, "--json").stdout)
+    assert [(one["node"], one["state"]) for one in document["nodes"]] == [("node1", "measured"), ("node2", "measured")]
+    assert document == json.loads((submission / "summary.json").read_text())
+
+
+@pytest.mark.parametrize("option", [("--nodes", 3), ("--budget", "5s"), ("--engine", "local"), ("--seed", 1)])
+def test_what_it_was_started_with_stays(refused, submission, option):
+    said = refused("submit", "--resume", submission, *option)
+    assert said == f"runner: {option[0]} can't be given with --resume: the submission keeps what it was started with"
+
+
+def test_a_folder_without_a_submission(refused, tmp_path):
+    assert "record.jsonl: can't be read: No such file" in refused("submit", "--resume", tmp_path)
+    run = write(tmp_path / "run", run_events())
+    assert "is not the record of a submit" in refused("submit", "--resume", run)
+
+
+def test_other_commands_know_a_submission(cli, refused, submission):
+    assert "is the record of a submission" in refused("bench", "--resume", submission)
+    assert cli("report", submission / "node1").returncode == 0
+    assert history.folders(submission.parent) == [submission / "node1", submission / "node2"]
+    assert history.folders(submission) == [submission / "node1", submission / "node2"]
+    rows = json.loads(cli("export-results", submission, "--format", "json").stdout)
+    assert [row["run"] for row in rows] == [str(submission / "node1")] * 14 + [str(submission / "node2")] * 14
+    assert "2 nodes of this kind" in " ".join(cli("fleet", "report", submission).stdout.split())
+
+
+def test_its_report_is_that_of_all_nodes(cli, refused, submission):
+    result = cli("report", submission)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == cli("submit", "--resume", submission).stdout
+    document = json.loads(cli("report", submission, "--json").stdout)
+    assert [one["state"] for one in document["nodes"]] == ["measured", "measured"]
+    said = refused("report", submission, "--details")
+    assert said.startswith(f"runner: --details: {submission} has 2 runs; give the folder of one, as {submission}/node")
+
+
+def test_the_report_of_one_run_is_that_runs(cli, submission, tmp_path):
+    shutil.rmtree(submission / "node2")
+    assert cli("report", submission).stdout == cli("report", submission / "node1").stdout
+    assert cli("report", submission, "--html", tmp_path / "page.html").returncode == 0
+
+
+def test_the_report_of_what_has_not_begun(refused, submission):
+    for name in ("node1", "node2"):
+        shutil.rmtree(submission / name)
+    assert refused("report", submission) == (
+        f"runner: {submission}: nothing was measured yet; follow it with: runner submit --resume {submission}"
+    )
+
+
+def test_a_node_that_did_not_come_to_its_end_is_named_in_the_report(cli, submission):
+    write(submission / "node2", run_events(ended="interrupted"))
+    (submission / "node2/node.json").write_text(
+        '{"job": "17", "began": 1.0, "ended": 2.0, "status": 130, "problem": "the time limit was near"}'
+    )
+    result = cli("report", submission)
+    assert (result.returncode, result.stderr) == (0, "runner: node2: the time limit was near\n")
+
+
+def test_history_lists_a_submission_once(cli, submission):
+    lines = cli("history", submission.parent).stdout.splitlines()
+    assert len(lines) == 4
+    assert [("mine" in line, "faster, " in line) for line in lines[1:3]] == [(True, True)] * 2
+    assert lines[1].rstrip().endswith("faster, node1")
+    assert "faster, node2" in lines[2]
+    assert lines[3].split() == ["2", "nodes,", "local,", "cnn,", "7", "blocks,", "complete;", "submission"]
+    (one,) = json.loads(cli("history", submission.parent, "--json").stdout)["runs"]
+    assert (one["folder"], one["profiles"], len(one["nodes"])) == (str(submission), ["mine"], 2)
+    assert one["nodes"][1]["folder"] == str(submission / "node2")
+
+
+def test_history_counts_many_nodes(cli, submission):
+    for number in range(3, 12):
+        write(submission / f"node{number}", run_events(ended="complete"))
+    lines = cli("history", submission.parent, "--limit", 1).stdout.splitlines()
+    assert [line.split()[-1] for line in lines[1:5]] == ["node1", "node2", "node3", "node4"]
+    assert lines[5].split() == ["and", "7", "more", "nodes"]
+    assert "11 nodes, local" in lines[6]
+
+
+# --- training on nodes together ---
+
+
+def test_ranks_on_several_nodes_are_one_run(dry, measured, tmp_path):
+    options = ("--nodes", 2, "--nproc", 4, "--output", tmp_path / "run")
+    found, place = measured(*options)
+    assert (found.nodes, found.nproc, place) == (2, 4, f"{tmp_path}/run/all-nodes")
+    # of two profiles and one process, on all CPUs and on one rank's
+    assert [arm.name for arm in found.arms] == ["baseline", "intel-omp", "1 process", "1 process on 1/4"]
+    assert (found.budget_s, found.open_ended) == (480, True)
+    assert "time=20" in asked(dry(*options))
+
+
+def test_ranks_with_a_number_of_blocks(measured):
+    assert measured("--nodes", 2, "--nproc", 4, "--blocks", 3)[0].blocks == 3
+
+
+def test_ranks_on_one_node_are_a_run_like_others(measured, tmp_path):
+    found, place = measured("--nproc", 4, "--output", tmp_path / "run")
+    assert (found.nodes, found.nproc, place) == (1, 4, f"{tmp_path}/run/NODE")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ("--nproc", 3),
+            "--nodes 2 --nproc 3: a batch of cnn has 64 images, which 6 ranks can't share evenly; give one of: 1, 2, ",
+        ),
+        (
+            ("--nodes", 3, "--nproc", 1),
+            "--nodes 3 --nproc 1: a batch of cnn has 64 images, which 3 ranks can't share evenly; take another numb",
+        ),
+        (
+            ("--nproc", 2, "--workload", "loader"),
+            "--nodes 2 --nproc 2: ranks can't share the batches of loader; leave it ",
+        ),
+        (("--nproc", 2, "--full"), "--nproc 2 means nothing with --full, which trains once each; leave one of t"),
+        (("--nproc", 1, "--command", "python x.py"), "--nproc 1 means nothing to a command of your own; leave it out"),
+    ],
+)
+def test_ranks_that_can_not_train_together(refused, options, said):
+    assert refused("submit", "intel-omp", "--nodes", 2, *options, "--dry-run").removeprefix("runner: ").startswith(said)
+
+
+def test_a_cluster_without_a_default_partition(refused, slurm, monkeypatch, tmp_path):
+    monkeypatch.setattr(client, "partitions", lambda: [client.Partition("long", False, 2, "node[1-2]")])
+    line = refused("submit", "intel-omp", "--data", "synthetic", "--output", tmp_path / "run")
+    assert line.startswith("runner: this cluster has no default partition; name one with --partition; ")
+    assert not (tmp_path / "run").exists()
+
+
+def test_slurm_that_does_not_answer_may_have_taken_the_job(refused, slurm, monkeypatch, tmp_path):
+    def no_answer(*_):
+        raise client.NoAnswer("sbatch did not end within 120 s")
+
+    monkeypatch.setattr(client, "submit", no_answer)
+    folder = tmp_path / "run"
+    assert refused("submit", "intel-omp", "--data", "synthetic", "--output", folder) == (
+        "runner: sbatch did not end within 120 s; it may have taken the job all the same: look, and go on, with: "
+        f"runner submit --resume {folder}"
+    )
+    assert record.read(folder, "submit")[-1]["event"] == "submitting"
+
+
+@pytest.mark.parametrize(("at", "then"), [("submit", "then submit again"), ("submitted", "then go on, with: ")])
+def test_a_full_disk(refused, slurm, monkeypatch, tmp_path, at, then):
+    """What was submitted by then goes on, and the line says how to follow it."""
+    append = Record.append
+
+    def full(self, event, **fields):
+        if event == at:
+            raise RecordFull(self.path.parent, "No space left on device")
+        return append(self, event, **fields)
+
+    monkeypatch.setattr(Record, "append", full)
+    folder = tmp_path / "run"
+    line = refused("submit", "intel-omp", "--data", "synthetic", "--output", folder)
+    why = "can't be written: No space left on device"
+    assert line.startswith(f"runner: {folder}/record.jsonl: {why}; make room, {then}")
+    assert line.endswith(f"runner submit --resume {folder}") == (at == "submitted")
+
+
+def test_a_script_that_submits_is_told_the_job(cli, refused, slurm, tmp_path):
+    options = ("submit", "intel-omp", "--data", "synthetic", "--detach", "--output", tmp_path / "run")
+    result = cli(*options, "--json")
+    assert json.loads(result.stdout) == {"job": "17", "record": str(tmp_path / "run")}
+    assert refused(*options, "--start-within", "30m").startswith("runner: --start-within means nothing with --detach")

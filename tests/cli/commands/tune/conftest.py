@@ -1,0 +1,81 @@
+"""``runner tune`` with workers whose times are planted."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner import engines
+from runner.bench import record
+from runner.cli.commands import tune
+from runner.profiles import profile
+from tests.tuning.planted_engine import PlantedEngine
+
+SPACE = """\
+name: small
+title: A test
+parameters:
+  spin: {variable: GOMP_SPINCOUNT, values: [unset, 0, 1000, 5000, 10000]}
+  wait: {variable: OMP_WAIT_POLICY, values: [unset, passive]}
+  bind: {variable: OMP_DYNAMIC, values: [unset, true]}
+  allocator: {choices: {glibc: , jemalloc: {preload: [jemalloc]}, mimalloc: {preload: [mimalloc]}}}
+constraints:
+  - {never: {wait: [passive], spin: [0, 1000, 5000, 10000]}, because: a test}
+"""
+
+
+def gain(variables):
+    """jemalloc and one spin count are good; the shipped profile has the first of these only."""
+    return 0.2 * ("LD_PRELOAD" in variables) + 0.15 * (variables.get("GOMP_SPINCOUNT") == "1000")
+
+
+@pytest.fixture
+def engine(simulation, monkeypatch):
+    made = PlantedEngine(simulation, gain)
+    monkeypatch.setitem(engines.ENGINES, "local", made)
+    return made
+
+
+@pytest.fixture
+def local(tmp_path, monkeypatch):
+    """Where the profile is written, in the place of envprofiles/local."""
+    folder = tmp_path / "envprofiles/local"
+    monkeypatch.setattr(tune, "LOCAL_FOLDER", folder)
+    return folder
+
+
+@pytest.fixture
+def shipped(tmp_path, monkeypatch, write_profile):
+    """The profiles that compete, in the place of the kit's."""
+    folder = tmp_path / "shipped"
+    folder.mkdir()
+    write_profile("baseline", folder=folder)
+    write_profile("known", "preload: [jemalloc]\n", folder=folder)
+    write_profile("tc", "preload: [tcmalloc]\n", folder=folder)
+    write_profile("other", 'env: {OMP_NESTED: "true"}\nnumerics: may-differ\n', folder=folder)
+    monkeypatch.setattr(tune, "SHIPPED_FOLDER", folder)
+    return folder
+
+
+@pytest.fixture
+def arguments(tmp_path, engine, shipped, local):
+    space = tmp_path / "small.yaml"
+    space.write_text(SPACE)
+
+    def make(*options, budget="100s"):
+        fixed = ["--space", space, "--data", "synthetic", "--steps", 3, "--output", tmp_path / "tuning"]
+        return ["tune", *fixed, *(["--budget", budget] if budget else []), *options]
+
+    return make
+
+
+@pytest.fixture
+def tuned(cli, arguments):
+    return lambda *options, **more: cli(*arguments(*options, **more))
+
+
+def events(tmp_path):
+    return record.read(tmp_path / "tuning", "tune")
+
+
+def written(local):
+    return profile.load(str(local / f"{profile.tuned_name()}.yaml"))

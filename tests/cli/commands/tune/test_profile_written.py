@@ -1,0 +1,232 @@
+"""The profile that ``runner tune`` writes: where, when, and what it leaves alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from runner.bench.plan import Arm, Plan, UserCommand
+from runner.common import atomic
+from runner.common.errors import InputError
+from runner.profiles import profile
+from runner.tuning import findings
+from runner.worker.modes import Options
+from tests.cli.commands.tune.conftest import written
+
+
+def test_its_evidence_lies_beside_it(tuned, local, tmp_path):
+    tuned()
+    path = local / f"{profile.tuned_name()}.evidence.json"
+    evidence = json.loads(path.read_text())
+    assert evidence["best"] == "tuned"
+    assert evidence["environment"]["variables"]["GOMP_SPINCOUNT"] == "1000"
+    assert [one["arm"] for one in evidence["comparisons"]] == ["known", "tuned"]
+    assert evidence["versus_best_shipped"]["low"] > 1
+    assert evidence["checks"] == [{"key": "preload.jemalloc", "expected": "mapped", "seen": "mapped", "verified": True}]
+    for place, sha256 in evidence["records"].items():
+        assert hashlib.sha256(Path(place).read_bytes()).hexdigest() == sha256
+    assert len(evidence["records"]) == 2
+
+
+def test_where_nothing_betters_the_shipped_profile_a_copy_of_it_is_written(tuned, engine, local):
+    engine.gain = lambda variables: 0.2 * ("LD_PRELOAD" in variables)
+    result = tuned()
+    assert result.returncode == 0
+    found = written(local)
+    assert (found.preload, found.env) == (("jemalloc",), {})
+    assert found.reason.startswith("A copy of the shipped profile known, which runner tune could not better on ")
+    assert "a copy of " in " ".join(result.stdout.split()).partition("written ")[2]
+
+
+def test_where_nothing_betters_the_baseline_the_profile_sets_nothing(tuned, engine, local):
+    engine.gain = lambda variables: -0.3 * bool(set(variables) - {"ENVKIT_PADDING"})
+    result = tuned()
+    assert result.returncode == 0
+    found = written(local)
+    assert (found.preload, found.env) == ((), {})
+    assert "nothing that is surely faster than the baseline" in found.reason
+    assert "nothing is surely faster than the baseline" in " ".join(result.stdout.split())
+    assert "use it" not in result.stdout
+
+
+def test_an_earlier_tuned_profile_is_kept_as_a_copy(tuned, engine, local, tmp_path):
+    tuned()
+    first = written(local)
+    (tmp_path / "tuning").rename(tmp_path / "before")
+    engine.gain = lambda variables: 0.2 * ("LD_PRELOAD" in variables)
+    result = tuned()
+    (copy,) = (path for path in local.glob("*.yaml") if path.stem != profile.tuned_name())
+    kept = profile.load(str(copy))
+    assert (kept.name, kept.env, kept.reason) == (copy.stem, first.env, first.reason)
+    assert copy.stem.startswith(f"{profile.tuned_name()}-20")
+    assert json.loads((local / f"{copy.stem}.evidence.json").read_text())["best"] == "tuned"
+    assert written(local).env == {}
+    assert f"the earlier one is kept as {copy.name} beside it" in " ".join(result.stdout.split())
+
+
+def test_an_earlier_tuned_profile_stays_where_nothing_betters_the_baseline(tuned, engine, local, tmp_path):
+    tuned()
+    before = {path.name: path.read_bytes() for path in local.iterdir()}
+    (tmp_path / "tuning").rename(tmp_path / "before")
+    engine.gain = lambda variables: -0.3 * bool(set(variables) - {"ENVKIT_PADDING"})
+    result = tuned()
+    assert result.returncode == 0
+    assert {path.name: path.read_bytes() for path in local.iterdir()} == before
+    assert "the profile of an earlier tuning stays as it is" in " ".join(result.stdout.split())
+
+
+def test_a_profile_that_no_tuning_wrote_is_never_replaced(refused, arguments, write_profile, tmp_path, simulation):
+    path = write_profile("mine", folder=tmp_path)
+    line = refused(*arguments("--profile", path))
+    assert line == f"runner: --profile {path}: it is there already, and no tuning wrote it; give another name"
+    assert simulation.starts(all=True) == []
+
+
+def test_a_place_that_can_t_be_written_is_found_before_anything_is_measured(refused, arguments, tmp_path, simulation):
+    (tmp_path / "file").write_text("")
+    line = refused(*arguments("--profile", tmp_path / "file/deep/mine.yaml"))
+    assert line.endswith(f"{tmp_path / 'file'} can't be written to: Not a directory; give another place")
+    assert simulation.starts(all=True) == []
+
+
+def test_another_place_can_be_given_when_it_goes_on(tuned, cli, engine, local, tmp_path):
+    def misbehave(variables):
+        if engine.trained == 30:
+            raise KeyboardInterrupt
+
+    engine.misbehave = misbehave
+    tuned()
+    assert cli("tune", "--resume", tmp_path / "tuning", "--profile", tmp_path / "mine.yaml").returncode == 0
+    assert profile.load(str(tmp_path / "mine.yaml")).env == {"GOMP_SPINCOUNT": "1000"}
+    assert not local.exists()
+    # and it is remembered
+    result = cli("tune", "--resume", tmp_path / "tuning", "--json")
+    assert json.loads(result.stdout)["written"] == str(tmp_path / "mine.yaml")
+
+
+def test_shipped_profiles_for_which_there_was_no_time_are_counted(tuned, shipped, local, write_profile):
+    for number in range(40):
+        write_profile(f"more-{number:02}", f'env: {{OMP_THREAD_LIMIT: "{100 + number}"}}\n', folder=shipped)
+    write_profile("zz", 'preload: [jemalloc]\nenv: {OMP_THREAD_LIMIT: "9", OMP_NESTED: "true"}\n', folder=shipped)
+    words = " ".join(tuned(budget="60s").stdout.split())
+    assert "shipped profiles were not tried, for want of time: " in words
+    assert "more-39" in words
+    # what sets more comes first
+    assert written(local).reason.startswith("A copy of the best shipped profile tried, ")
+    assert written(local).preload == ("jemalloc",)
+
+
+def test_how_to_use_it_is_said_for_the_engine_and_the_command_that_it_was_tuned_for(tuned):
+    plan = Plan(
+        arms=(Arm("baseline", "baseline", "docker"),), engine_options={"image": "my image", "cpuset_cpus": "0-3"},
+        workload="cnn", warmup_steps=0, steps=1, epochs=0, data="none", budget_s=1.0, blocks=0, precision=0.1,
+        margin=0.1, timeout_s=1.0, seed=1,
+    )  # fmt: skip
+    options = "--engine docker --image 'my image' --cpuset-cpus 0-3"
+    assert findings.usage(plan, "tuned") == (
+        f"runner exec tuned {options} -- python train.py, or bench it: runner bench tuned {options}"
+    )
+    own = replace(plan, own=UserCommand(("python", "my train.py"), "/x"), engine_options={})
+    said = findings.usage(own, "the best.yaml")
+    assert said == "cd /x && runner exec 'the best.yaml' --engine docker -- python 'my train.py'"
+    on_gpus = replace(own, options=Options(device="cuda"))
+    said = findings.usage(on_gpus, "tuned", kept=("CUDA_VISIBLE_DEVICES", "MY_KEY"))
+    assert said == "cd /x && runner exec tuned --engine docker --keep-env MY_KEY --gpus -- python 'my train.py'"
+
+
+def test_the_profile_names_its_record_so_that_it_is_found_from_anywhere(tuned, local, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tuned("--output", "near")
+    assert str(tmp_path / "near/confirmation/record.jsonl") in written(local).source
+
+
+def test_a_place_that_is_lost_meanwhile_can_be_given_anew(tuned, engine, local, tmp_path, cli):
+    def misbehave(variables):
+        if engine.trained == 70:
+            local.parent.write_text("")
+
+    engine.misbehave = misbehave
+    result = tuned()
+    assert (result.returncode, "Traceback" in result.stderr) == (2, False)
+    assert result.stderr.splitlines()[-1].endswith(f"runner tune --resume {tmp_path / 'tuning'} --profile FILE.yaml")
+    assert cli("tune", "--resume", tmp_path / "tuning", "--profile", tmp_path / "mine.yaml").returncode == 0
+    assert profile.load(str(tmp_path / "mine.yaml")).env == {"GOMP_SPINCOUNT": "1000"}
+
+
+def test_what_could_not_be_written_is_written_when_it_goes_on(tuned, cli, engine, local, tmp_path, monkeypatch):
+    """Also where an earlier tuning's profile is there, which stays until then."""
+    gain, engine.gain = engine.gain, lambda variables: 0.2 * ("LD_PRELOAD" in variables)
+    tuned()
+    older, path = written(local), local / f"{profile.tuned_name()}.yaml"
+    (tmp_path / "tuning").rename(tmp_path / "before")
+    engine.gain, write = gain, atomic.write
+
+    def full(place, content):
+        if place == path:
+            raise InputError(f"{place}: can't be written: No space left on device")
+        write(place, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic, "write", full)
+        result = tuned()
+    assert result.returncode == 2
+    assert f"runner tune --resume {tmp_path / 'tuning'} --profile FILE.yaml" in result.stderr.splitlines()[-1]
+    assert written(local) == older
+    result = cli("tune", "--resume", tmp_path / "tuning")
+    assert result.returncode == 0
+    assert written(local).env == {"GOMP_SPINCOUNT": "1000"}
+    assert "the earlier one is kept as" in " ".join(result.stdout.split())
+    # and to read it again replaces nothing
+    newest = path.read_bytes()
+    assert cli("tune", "--resume", tmp_path / "tuning").returncode == 0
+    assert path.read_bytes() == newest
+
+
+def test_what_can_not_be_kept_of_the_search_is_told_with_the_way_on(tuned, tmp_path, monkeypatch, local):
+    write = atomic.write
+
+    def full(place, content):
+        if place.name == "chosen.yaml":
+            raise InputError(f"{place}: can't be written: No space left on device")
+        write(place, content)
+
+    monkeypatch.setattr(atomic, "write", full)
+    result = tuned()
+    assert result.returncode == 2
+    said = f"No space left on device; then go on with: runner tune --resume {tmp_path / 'tuning'}"
+    assert result.stderr.splitlines()[-1].endswith(said)
+
+
+def test_the_profile_can_be_written_elsewhere(tuned, local, tmp_path):
+    result = tuned("--profile", tmp_path / "elsewhere/mine.yaml")
+    assert profile.load(str(tmp_path / "elsewhere/mine.yaml")).name == "mine"
+    assert not local.exists()
+    assert f"useitrunnerexec{tmp_path / 'elsewhere/mine.yaml'}--python" in "".join(result.stdout.split())
+
+
+def test_an_old_tuning_that_is_read_again_does_not_replace_a_newer_one(tuned, engine, cli, local, tmp_path):
+    tuned()
+    (tmp_path / "tuning").rename(tmp_path / "before")
+    engine.gain = lambda variables: 0.3 * (variables.get("OMP_DYNAMIC") == "true")
+    tuned()
+    newer = written(local)
+    assert newer.env["OMP_DYNAMIC"] == "true"
+    result = cli("tune", "--resume", tmp_path / "before")
+    assert result.returncode == 0
+    assert "another one that is there now stays as it is" in " ".join(result.stdout.split())
+    assert written(local) == newer
+
+
+def test_the_profile_of_a_tuning_that_has_ended_can_be_written_over_an_earlier_one(tuned, engine, cli, local, tmp_path):
+    tuned("--profile", tmp_path / "mine.yaml")
+    (tmp_path / "tuning").rename(tmp_path / "before")
+    engine.gain = lambda variables: 0.3 * (variables.get("OMP_DYNAMIC") == "true")
+    tuned()
+    result = cli("tune", "--resume", tmp_path / "tuning", "--profile", tmp_path / "mine.yaml")
+    assert result.returncode == 0, result
+    assert profile.load(str(tmp_path / "mine.yaml")).env["OMP_DYNAMIC"] == "true"
+    assert "the earlier one is kept as" in " ".join(result.stdout.split())
+    (earlier,) = tmp_path.glob("mine-*.yaml")
+    assert profile.load(str(earlier)).env == {"GOMP_SPINCOUNT": "1000"}

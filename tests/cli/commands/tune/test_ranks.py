@@ -1,0 +1,111 @@
+"""``runner tune`` of trainings on several ranks: how many of them, or the environment that each has."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.bench import record
+from runner.bench.plan import Plan
+from tests.cli.commands.tune.conftest import events, written
+from tests.tuning.planted_engine import WHERE
+
+SPACE = """\
+name: together
+title: A test
+parameters:
+  ranks: {choices: {one: {ranks: 1}, two: {ranks: 2}, sixteen: {ranks: 16}}}
+  threads: {variable: OMP_NUM_THREADS, values: [unset, 1, 2]}
+  allocator: {choices: {glibc: , jemalloc: {preload: [jemalloc]}}}
+"""
+
+
+@pytest.fixture
+def together(tmp_path):
+    """The options that choose a space with ranks."""
+    path = tmp_path / "together.yaml"
+    path.write_text(SPACE)
+    return ("--space", path)
+
+
+def test_ranks_threads_and_allocators_are_searched(tuned, cli, engine, local, together, tmp_path):
+    engine.gain = lambda variables: 0.3 * (variables[WHERE] == " on 2 ranks") + 0.2 * ("LD_PRELOAD" in variables)
+    result = tuned(*together)
+    assert result.returncode == 0, result
+    found = written(local)
+    assert (found.ranks, found.preload) == (2, ("jemalloc",))
+    words = " ".join(result.stdout.split())
+    assert "left out ranks=sixteen: trains on 16 ranks, and here 2 cores are usable" in words
+    assert "scaling tuned on 2 ranks A rank communicates, or waits for others, during 10.0% of a step" in words
+    plan = Plan.from_json(record.read(tmp_path / "tuning/confirmation")[0]["plan"])
+    assert [arm.ranks for arm in plan.arms] == [0, 0, 2]
+    # what was found is measured as it was found
+    shown = cli("show", local / f"{found.name}.yaml", "--engine", "local").stdout
+    assert "ranks    2" in shown
+
+
+def test_a_profile_that_says_how_many_ranks_is_confirmed_on_them(
+    tuned, engine, shipped, local, write_profile, tmp_path
+):
+    write_profile("pair", "preload: [jemalloc]\nranks: 2\n", folder=shipped)
+    engine.gain = lambda variables: 0.3 * (variables[WHERE] == " on 2 ranks")
+    result = tuned()
+    assert result.returncode == 0, result
+    plan = Plan.from_json(record.read(tmp_path / "tuning/confirmation")[0]["plan"])
+    assert {arm.name: arm.ranks for arm in plan.arms}["pair"] == 2
+    assert (written(local).ranks, written(local).preload) == (2, ("jemalloc",))
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--nproc", 2), "has 2 ranks of its own, and --nproc 2 is given"),
+        (("--command", "python train.py"), "a command of your own starts its ranks itself"),
+    ],
+)
+def test_a_profile_that_says_how_many_ranks_is_left_out(cli, arguments, shipped, write_profile, tmp_path, options, why):
+    write_profile("pair", "preload: [jemalloc]\nranks: 2\n", folder=shipped)
+    given = [word for word in arguments(*options) if word not in ("--steps", 3, "--data", "synthetic")]
+    cli(*given)
+    left_out = {one["what"]: one["why"] for one in events(tmp_path)[0]["left_out_profiles"]}
+    assert left_out["profile pair"] == why
+
+
+def test_every_candidate_can_have_as_many_ranks(tuned, simulation, tmp_path):
+    result = tuned("--nproc", 2)
+    assert result.returncode == 0, result
+    trained = [one["arguments"] for one in simulation.starts(all=True) if "train" in one["arguments"]]
+    assert {tuple(arguments[:3]) for arguments in trained} == {("ranks", "--nproc", "2")}
+    assert Plan.from_json(events(tmp_path)[0]["plan"]).ranks == 2
+
+
+def test_a_command_of_ones_own_starts_its_ranks_itself(refused, tmp_path, together, local):
+    line = refused("tune", *together, "--command", "python train.py", "--output", tmp_path / "tuning")
+    assert "has 2 ranks, which a command of your own has to start by itself; leave one of them out" in line
+    line = refused("tune", "--nproc", 2, "--command", "python train.py", "--output", tmp_path / "tuning")
+    assert line.startswith("runner: --nproc 2 means nothing to a command of your own")
+
+
+@pytest.mark.parametrize(
+    ("numerics", "reason"),
+    [
+        ("same", "left out ranks=two: several ranks learn something else; --numerics any tries them too"),
+        ("any", "left out ranks=sixteen: a batch of segmentation has 12 images, which 16 ranks can't share evenly"),
+    ],
+)
+def test_ranks_that_can_not_train_it_are_left_out(cli, simulation, together, arguments, tmp_path, numerics, reason):
+    options = ("--workload", "segmentation", "--steps", 3, "--budget", "100s", "--numerics", numerics)
+    result = cli("tune", *together, *options, "--output", tmp_path / "tuning")
+    assert result.returncode == 0, result
+    assert reason in " ".join(result.stdout.split())
+    launched = [one["arguments"][2] for one in simulation.starts(all=True) if one["arguments"][0] == "ranks"]
+    assert set(launched) == ({"2"} if numerics == "any" else set())
+
+
+def test_a_number_of_ranks_is_either_given_or_searched(refused, tmp_path, together, local):
+    line = refused("tune", *together, "--nproc", 2, "--output", tmp_path / "tuning")
+    assert line == "runner: --nproc 2: the space 'together' chooses the number of ranks; leave --nproc out"
+
+
+def test_ranks_that_were_given_must_share_the_batches(refused, tmp_path, local):
+    line = refused("tune", "--nproc", 3, "--output", tmp_path / "tuning")
+    assert line.startswith("runner: --nproc 3: a batch of cnn has 64 images, which 3 ranks can't share evenly; g")

@@ -1,0 +1,391 @@
+"""``runner tune``: what it tries, measures and says."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import replace
+
+import pytest
+
+from runner.bench import record
+from runner.engines.base import Outcome
+from runner.engines.process import timed_out
+from runner.profiles import profile
+from runner.worker.workloads import get
+from tests.cli.commands.tune.conftest import events, written
+from tests.simulated_worker import sample
+
+
+def test_it_finds_confirms_and_writes_the_best(tuned, local, tmp_path):
+    result = tuned()
+    assert (result.returncode, "Traceback" in result.stderr) == (0, False), result
+    found = written(local)
+    assert found.env == {"GOMP_SPINCOUNT": "1000"}
+    assert found.preload == ("jemalloc",)
+    assert "times as fast as the baseline" in found.reason
+    assert "times as fast as known, the best shipped profile" in found.reason
+    assert str(tmp_path / "tuning/confirmation/record.jsonl, SHA-256 ") in found.source
+    words = " ".join(result.stdout.split())
+    assert "against known, the best shipped profile: FASTER" in words
+    assert "left out allocator=mimalloc: preloads mimalloc, which is not installed" in words
+    assert "left out profile tc: preloads tcmalloc, which is not installed" in words
+    assert "left out profile other: may change the results; --numerics any tries it too" in words
+    assert "written the tuned profile was written" in words
+    assert "runner exec tuned -- python train.py" in words
+    assert "tuned 1.4" in words
+    # the finds are told as they come
+    assert "best so far 1.4" in result.stderr
+    assert "GOMP" not in result.stderr
+
+
+def test_steps_that_were_given_are_warmed_up_for_as_usual(tuned, tmp_path):
+    tuned("--steps", 30)
+    assert events(tmp_path)[0]["plan"]["steps"] == 30
+    assert events(tmp_path)[0]["plan"]["warmup_steps"] == get("cnn").warmup_steps
+
+
+def test_where_the_confirmation_fails_nothing_is_written_and_it_can_go_on(tuned, cli, engine, local, tmp_path):
+    engine.misbehave = lambda variables: "ended with exit status 3" if engine.trained == 75 else None
+    result = tuned()
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1] == (
+        "runner: the confirmation ended: a worker failed; no profile was written; go on with: "
+        f"runner tune --resume {tmp_path / 'tuning'}"
+    )
+    assert "FAILED" in result.stdout
+    assert not local.exists()
+    assert cli("tune", "--resume", tmp_path / "tuning").returncode == 0
+    assert written(local).env == {"GOMP_SPINCOUNT": "1000"}
+
+
+def test_where_the_same_fails_again_in_the_confirmation_there_is_another_way_on(tuned, cli, engine, tmp_path):
+    lacks = {"GOMP_SPINCOUNT": "1000"}
+    engine.misbehave = lambda variables: (
+        "was killed" if engine.trained >= 75 and variables.items() >= lacks.items() else None
+    )
+    assert "failed before" not in tuned().stderr
+    go_on = f"go on with: runner tune --resume {tmp_path / 'tuning'}"
+    said = "tuned failed before, too: start a new tuning with what its workers lacked or without what it sets, or "
+    for _ in range(2):
+        result = cli("tune", "--resume", tmp_path / "tuning")
+        assert result.returncode == 1
+        assert result.stderr.splitlines()[-1].endswith(f"a worker failed; no profile was written; {said}{go_on}")
+
+
+def test_the_confirmation_is_an_ordinary_run_of_fresh_samples(tuned, cli, tmp_path):
+    tuned()
+    folder = tmp_path / "tuning/confirmation"
+    reported = json.loads(cli("report", folder, "--json").stdout)
+    assert [arm["name"] for arm in reported["plan"]["arms"]] == ["baseline", "known", "tuned"]
+    assert reported["ended"] == "complete"
+    # a third of the budget and more is kept for it, and all together fits
+    searched = sum(event.get("worker_seconds", 0) for event in events(tmp_path))
+    confirmed = sum(event.get("worker_seconds", 0) for event in record.read(folder))
+    assert searched <= 65
+    assert 90 <= searched + confirmed <= 100
+    assert reported["plan"]["more_comparisons"] == 1
+
+
+def test_what_is_reported_and_listed_is_the_confirmation(tuned, cli, tmp_path, refused):
+    tuned()
+    line = refused("report", tmp_path / "tuning")
+    assert "is the record of a search by runner tune; what it found was measured in " in line
+    assert line.endswith("tuning/confirmation")
+    listed = json.loads(cli("history", tmp_path, "--json").stdout)
+    assert [run["folder"] for run in listed["runs"]] == [str(tmp_path / "tuning/confirmation")]
+    assert listed["unreadable"] == []
+
+
+def test_it_tunes_for_another_workload_and_its_modes(tuned, local, tmp_path):
+    result = tuned("--workload", "cnn-batch128", "--precision", "bf16-autocast")
+    assert result.returncode == 0, result
+    plan = events(tmp_path)[0]["plan"]
+    assert (plan["workload"], plan["options"]["precision"]) == ("cnn-batch128", "bf16-autocast")
+    assert "workload cnn-batch128 (bf16-autocast)" in written(local).reason
+    said = " ".join(result.stdout.split())
+    assert "bench it: runner bench tuned --workload cnn-batch128 --precision bf16-autocast" in said
+
+
+def test_json_has_what_a_script_needs(tuned, local, tmp_path):
+    document = json.loads(tuned("--json").stdout)
+    assert document["best"] == "tuned"
+    assert document["best_shipped"] == "known"
+    assert document["versus_best_shipped"]["verdict"] == "faster"
+    assert document["written"] == str(local / f"{profile.tuned_name()}.yaml")
+    assert {"allocator", "spin"} == {one["knob"] for one in document["importance"][:2]}
+    assert document["candidates"][0]["choice"]["spin"] == "1000"
+    assert document["failed"] == []
+
+
+def test_the_same_seed_tries_the_same(tuned, tmp_path, cli, arguments):
+    tuned("--seed", 5)
+    first = [event["environment"] for event in events(tmp_path) if event["event"] == "candidate"]
+    (tmp_path / "tuning").rename(tmp_path / "before")
+    tuned("--seed", 5)
+    assert [event["environment"] for event in events(tmp_path) if event["event"] == "candidate"] == first
+    (tmp_path / "tuning").rename(tmp_path / "before that")
+    tuned("--seed", 6)
+    assert [event["environment"] for event in events(tmp_path) if event["event"] == "candidate"] != first
+
+
+def test_what_was_not_in_effect_in_the_confirmation_proves_nothing(tuned, cli, engine, local, tmp_path):
+    nothing = {"variables": {"sensitive": {}, "preloaded": {}}, "openmp": {}, "malloc": {}}
+    engine.other = lambda given: {"evidence": nothing} if "LD_PRELOAD" in given and engine.trained > 85 else {}
+    result = tuned()
+    assert result.returncode == 1
+    assert "NOT IN EFFECT" in result.stdout
+    assert "against known" not in result.stdout
+    assert "no profile was written; start a new tuning" in result.stderr.splitlines()[-1]
+    assert not local.exists()
+    # what stays in the record
+    engine.other = lambda given: {}
+    again = cli("tune", "--resume", tmp_path / "tuning")
+    assert again.returncode == 1
+    assert "no profile was written; start a new tuning" in again.stderr.splitlines()[-1]
+    assert not local.exists()
+
+
+def test_candidates_that_fail_are_counted_and_not_tried_again(tuned, engine, local, tmp_path):
+    engine.misbehave = lambda variables: "ended with exit status 3" if "OMP_DYNAMIC" in variables else None
+    result = tuned()
+    assert result.returncode == 0
+    failed = [event["candidate"] for event in events(tmp_path) if event["event"] == "failure"]
+    assert len(failed) == len(set(failed)) > 0
+    words = " ".join(result.stdout.split())
+    assert f"failed {len(failed)} candidate" in words
+    assert "its worker ended with exit status 3" in words
+    assert written(local).env == {"GOMP_SPINCOUNT": "1000"}
+
+
+def test_a_candidate_that_is_not_in_effect_fails(tuned, engine, local, tmp_path):
+    tampered = {"variables": {"sensitive": {}, "preloaded": {}}, "openmp": {"runtime": "gnu"}, "malloc": {}}
+    engine.other = lambda variables: {"evidence": tampered} if "GOMP_SPINCOUNT" in variables else {}
+    assert tuned().returncode == 0
+    problems = [event["problem"] for event in events(tmp_path) if event["event"] == "failure"]
+    assert problems
+    assert all("was not in effect: " in one for one in problems)
+    assert "GOMP_SPINCOUNT" not in written(local).env
+
+
+def test_a_candidate_with_other_losses_is_rejected_unless_numerics_may_differ(tuned, engine, local, tmp_path):
+    engine.other = lambda variables: {"losses": [2.3, 2.2, 2.1]} if "GOMP_SPINCOUNT" in variables else {}
+    result = tuned()
+    assert "GOMP_SPINCOUNT" not in written(local).env
+    assert "has other losses than the baseline, by up to " in " ".join(result.stdout.split())
+    (tmp_path / "tuning").rename(tmp_path / "before")
+    assert tuned("--numerics", "any").returncode == 0
+    assert written(local).env["GOMP_SPINCOUNT"] == "1000"
+    assert written(local).numerics == "may-differ"  # though nothing that it sets is known for that
+
+
+def test_a_candidate_whose_losses_are_no_numbers_is_always_rejected(tuned, engine, local):
+    engine.other = lambda variables: {"losses": [2.3, math.nan, 2.1]} if "GOMP_SPINCOUNT" in variables else {}
+    result = tuned("--numerics", "any")
+    assert "GOMP_SPINCOUNT" not in written(local).env
+    assert "has other losses than the baseline, by up to inf" in " ".join(result.stdout.split())
+
+
+def test_where_every_candidate_fails_one_line_says_why_and_nothing_is_written(tuned, engine, local, tmp_path):
+    engine.misbehave = lambda variables: "was killed by signal SIGSEGV" if set(variables) - {"ENVKIT_PADDING"} else None
+    result = tuned()
+    assert (result.returncode, result.stdout) == (1, "")
+    line = result.stderr.splitlines()[-1]
+    assert " candidates failed, the first (known): was killed by signal SIGSEGV; no profile was written" in line
+    assert not local.exists()
+    assert not (tmp_path / "tuning/confirmation").exists()
+
+
+def test_a_baseline_that_fails_ends_it_in_one_line(tuned, engine, local, tmp_path):
+    engine.misbehave = lambda variables: "ended with exit status 3"
+    result = tuned()
+    assert (result.returncode, result.stdout) == (1, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("runner: the baseline's worker ended with exit status 3: simulated trouble; fix that and ")
+    assert line.endswith(f"start again; the record is in {tmp_path / 'tuning'}")
+    assert not local.exists()
+
+
+def test_a_baseline_that_fails_later_can_be_gone_on_with(tuned, engine, tmp_path):
+    engine.misbehave = lambda variables: "ended with exit status 3" if engine.trained > 9 else None
+    result = tuned()
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1].endswith(f"go on with: runner tune --resume {tmp_path / 'tuning'}")
+
+
+def test_what_failed_when_the_baseline_failed_too_is_tried_again(tuned, cli, engine, local, tmp_path):
+    engine.misbehave = lambda variables: "was lost: the daemon went away" if engine.trained > 60 else None
+    assert tuned().returncode == 1
+    failed = [event["candidate"] for event in events(tmp_path) if event["event"] == "failure"]
+    assert len(failed) > 1  # others had their turn before the baseline
+    engine.misbehave = lambda variables: None
+    result = cli("tune", "--resume", tmp_path / "tuning", "--json")
+    assert (result.returncode, json.loads(result.stdout)["failed"]) == (0, [])
+    assert written(local).env == {"GOMP_SPINCOUNT": "1000"}
+
+
+def test_the_first_trial_of_all_says_nothing_of_what_a_trial_costs(tuned, engine, local):
+    """Files are then not in the page cache: it takes ten times as long here."""
+    run = engine.run
+
+    def cold(task):
+        outcome = run(task)
+        return replace(outcome, seconds=10.0) if engine.trained == 1 else outcome
+
+    engine.run = cold
+    assert tuned().returncode == 0
+    assert written(local).env == {"GOMP_SPINCOUNT": "1000"}
+
+
+def test_the_space_alone_can_be_searched(tuned, local):
+    document = json.loads(tuned("--space-only", "--json").stdout)
+    assert (document["best"], document["best_shipped"], document["versus_best_shipped"]) == ("tuned", None, None)
+    assert not any(one["shipped"] for one in document["candidates"])
+    assert written(local).env == {"GOMP_SPINCOUNT": "1000"}
+
+
+@pytest.mark.parametrize("interrupted", [0, 9, 50, 70])
+def test_ctrl_c_in_a_trial_loses_nothing(tuned, cli, engine, local, tmp_path, interrupted):
+    """Also in the warm-up, in the finals and in the confirmation."""
+    whole = tuned("--json")
+    same = [event for event in events(tmp_path) if event["event"] in ("candidate", "round", "look")]
+    (tmp_path / "tuning").rename(tmp_path / "before")
+    trained = engine.trained
+
+    def misbehave(variables):
+        if engine.trained == trained + interrupted + 1:
+            raise KeyboardInterrupt
+
+    engine.misbehave = misbehave
+    result = tuned()
+    assert (result.returncode, result.stdout) == (130, "")
+    line = result.stderr.splitlines()[-1]
+    assert line == f"runner: interrupted; go on with: runner tune --resume {tmp_path / 'tuning'}"
+    result = cli("tune", "--resume", tmp_path / "tuning", "--json")
+    assert result.returncode == 0, result
+    # the interrupted worker alone was started once more; a run that goes on warms up its arms again
+    assert engine.trained == trained * 2 + 1 + (3 if interrupted == 70 else 0)
+    again = [event for event in events(tmp_path) if event["event"] in ("candidate", "round", "look")]
+    for one, other in zip(again, same, strict=True):
+        assert {**one, "time": 0} == {**other, "time": 0}
+    before, after = json.loads(whole.stdout), json.loads(result.stdout)
+    assert [one["speedup"] for one in before["candidates"]] == [one["speedup"] for one in after["candidates"]]
+    assert before["confirmation"]["comparisons"] == after["confirmation"]["comparisons"]
+
+
+def test_a_tuning_that_is_complete_is_told_again_without_measuring(tuned, cli, engine, tmp_path):
+    first, trained = tuned(), engine.trained
+    again = cli("tune", "--resume", tmp_path / "tuning")
+    assert (again.returncode, again.stdout, again.stderr) == (0, first.stdout, "")
+    assert engine.trained == trained
+
+
+def test_settings_are_not_given_again_with_resume(refused, tmp_path):
+    line = refused("tune", "--resume", tmp_path, "--budget", "3m")
+    assert line == "runner: --budget can't be given with --resume: a tuning keeps the settings it was started with"
+
+
+def test_a_run_is_no_tuning_to_resume(bench, run_folder, refused):
+    bench("baseline")
+    assert "is not the record of a tune" in refused("tune", "--resume", run_folder)
+
+
+def test_exhaustive_ranks_all_candidates_and_writes_no_profile(tuned, local, tmp_path):
+    result = tuned("--exhaustive", "--blocks", 3, budget=None)
+    assert (result.returncode, local.exists()) == (0, False)
+    trials = [event for event in events(tmp_path) if event["event"] == "look"]
+    # 6 of spin and wait, 2 of each of the others, where one of all is the baseline; and that itself
+    assert len(trials) == 3 * (6 * 2 * 2)
+    assert "allocator=jemalloc" in result.stdout.splitlines()[1]
+    assert "spin=1000" in result.stdout.splitlines()[1]
+    assert profile.load(str(tmp_path / "tuning/chosen.yaml")).env["GOMP_SPINCOUNT"] == "1000"
+    assert "the first of 23 was lucky too, and is not confirmed" in " ".join(result.stdout.split())
+    assert "not seen" not in result.stdout
+
+
+def test_each_candidate_s_interval_is_shown_where_it_has_enough_trials(tuned):
+    result = tuned("--exhaustive", "--blocks", 6, budget=None)
+    first = result.stdout.splitlines()[1].split()
+    assert float(first[1]) < float(first[0]) < float(first[3])
+
+
+def test_options_that_mean_nothing_are_refused(refused, arguments):
+    assert "--blocks means nothing without --exhaustive" in refused(*arguments("--blocks", 3))
+    assert "--budget means nothing with --exhaustive" in refused(*arguments("--exhaustive"))
+    assert "--space-only means nothing with --exhaustive" in refused(
+        *arguments("--exhaustive", "--space-only", budget=None)
+    )
+    assert "--profile means nothing with --exhaustive" in refused(
+        *arguments("--exhaustive", "--profile", "x.yaml", budget=None)
+    )
+    assert "give a name that ends in .yaml" in refused(*arguments("--profile", "tuned"))
+
+
+@pytest.mark.parametrize("option", ["--space-only", "--exhaustive"])
+def test_a_space_of_which_nothing_can_be_tried_is_refused_before_anything_is_measured(
+    refused, arguments, engine, tmp_path, option
+):
+    """Each parameter has two levels here, and all that they allow together is the baseline."""
+    nothing = tmp_path / "nothing.yaml"
+    nothing.write_text("""name: nothing
+title: A test
+parameters:
+  wait: {variable: OMP_WAIT_POLICY, values: [unset, passive]}
+  spin: {variable: GOMP_SPINCOUNT, values: [unset, 0]}
+constraints:
+  - {never: {wait: [passive]}, because: a test}
+  - {never: {spin: [0]}, because: a test}
+""")
+    line = refused(*arguments("--space", nothing, option, budget=None if option == "--exhaustive" else "100s"))
+    why = "each choice comes to the baseline, sets a variable twice or can't have an effect"
+    assert line == f"runner: {nothing}: nothing of this space can be tried here: {why}; give another space"
+    assert engine.trained == 0
+    assert not (tmp_path / "tuning").exists()
+
+
+def test_a_bad_space_is_refused_before_anything_is_started(refused, arguments, tmp_path, simulation):
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("name: bad\ntitle: A test\nparameters:\n  a: {variable: OMP_DYNAMIK, values: [true]}\n")
+    line = refused(*arguments("--space", bad))
+    assert line.startswith(f"runner: {bad}:4: 'OMP_DYNAMIK' is not in the catalogue of variables")
+    assert simulation.starts(all=True) == []
+    assert not (tmp_path / "tuning").exists()
+
+
+def test_a_space_too_large_to_be_measured_one_by_one_is_refused_before_anything_is(refused, arguments, tmp_path):
+    line = refused(*arguments("--space", "default", "--exhaustive", budget=None))
+    assert line.endswith("more than 500 candidates one by one; give a smaller space, such as coarse")
+    assert not (tmp_path / "tuning").exists()
+
+
+def test_a_budget_too_small_for_a_single_candidate_is_said_so(tuned, local, tmp_path):
+    result = tuned(budget="2s")
+    assert (result.returncode, result.stdout) == (1, "")
+    said = re.search(r"no room for a single candidate and its confirmation: give --budget (\d+s) or", result.stderr)
+    assert said is not None
+    assert not local.exists()
+    assert "busy" not in result.stderr
+    (tmp_path / "tuning").rename(tmp_path / "before")
+    assert tuned(budget=said[1]).returncode == 0  # and so much is enough
+
+
+def test_where_a_budget_is_too_small_on_a_busy_machine_that_is_said_too(tuned, engine):
+    usage = sample(["train", "--steps", "3"], {"seconds": [1.0]}, 0, {})["usage"]
+    engine.other = lambda variables: {"usage": {**usage, "worker_cpus_busy_s": 3.0}}
+    result = tuned(budget="2s")
+    said = r" or more; the machine is busy \(others used 1\.\d\d CPUs\), and a quiet one needs less; no profile was "
+    assert re.search(said, result.stderr)
+
+
+def test_a_candidate_that_is_stopped_for_being_hopeless_is_said_so(tuned, engine, tmp_path):
+    run = engine.run
+
+    def stopped(task):
+        slow = "OMP_DYNAMIC" in task.variables and task.timeout_s < 60
+        return Outcome("", "", task.timeout_s, timed_out(task.timeout_s)) if slow else run(task)
+
+    engine.run = stopped
+    words = " ".join(tuned("--exhaustive", "--blocks", 1, budget=None).stdout.split())
+    assert "its worker was stopped after 20 s, at least 4 times what the baseline's took" in words
+    assert "--timeout" not in words

@@ -1,0 +1,130 @@
+"""Several processes of one command, some of which compute on GPUs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner.checks.process_scan import Seen
+from runner.checks.sample_effect import check_sample
+from runner.cli.execution.process_checks import read, verdict
+from runner.profiles.environment import Environment
+
+NCCL_LOG = Environment("nccl-log", "", {}, {}, (), {"nccl.log": "written", "openmp.runtime": "gnu"}, "same")
+RANK = {"gpu": {"name": "a GPU"}, "nccl": {"log": "written"}}
+LAUNCHER = {"gpu": {}, "nccl": {"log": "not written"}}
+
+
+def evidence(found, runtime="gnu"):
+    return {**found, "openmp": {"runtime": runtime}, "variables": {"sensitive": {}, "preloaded": {}}}
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """The processes' verdicts, in the order of what each found."""
+
+    def judge(*found):
+        for pid, one in enumerate(found, start=1):
+            (tmp_path / f"{pid}.json").write_text(json.dumps({"pid": pid, "argv": ["python"], "evidence": one}))
+        return [witness.holds for witness in read(tmp_path, NCCL_LOG, {})]
+
+    return judge
+
+
+def test_what_starts_the_ranks_need_show_nothing_of_gpus(judged):
+    assert judged(evidence(LAUNCHER), evidence(RANK), evidence(RANK)) == [True, True, True]
+
+
+def test_it_must_show_all_else(judged):
+    assert judged(evidence(LAUNCHER, runtime="intel"), evidence(RANK)) == [False, True]
+
+
+def test_a_rank_without_a_log_is_a_failure(judged):
+    assert judged(evidence(LAUNCHER), evidence({**RANK, "nccl": {"log": "not written"}})) == [True, False]
+
+
+def test_where_no_process_computed_on_a_gpu_nothing_was_in_effect(judged):
+    assert judged(evidence(LAUNCHER), evidence(LAUNCHER)) == [False, False]
+
+
+def test_a_sample_of_a_command_is_judged_alike():
+    ranks = [{"pid": pid, "argv": ["python"], "evidence": evidence(RANK)} for pid in (2, 3)]
+    sample = {"evidence": evidence(LAUNCHER), "stderr": "", "other_processes": ranks}
+    checks = {one.key: one.holds for one in check_sample(NCCL_LOG, sample, {})}
+    assert checks == {"openmp.runtime": True}
+    alone = {"evidence": evidence(LAUNCHER), "stderr": ""}
+    assert [one.key for one in check_sample(NCCL_LOG, alone, {}) if not one.holds] == ["nccl.log"]
+
+
+def test_a_command_may_take_away_what_only_says_where_things_are():
+    """Its main process as well as the others; what is left of it has to be as it was."""
+    kept = {"CUDA_VISIBLE_DEVICES": "0", "OMP_DYNAMIC": "true"}
+    seen = evidence(RANK)
+    seen["variables"]["sensitive"] = {"OMP_DYNAMIC": "true"}
+    sample = {"evidence": seen, "stderr": "", "other_processes": []}
+    assert [one.key for one in check_sample(NCCL_LOG, sample, kept) if not one.holds] == []
+    seen["variables"]["sensitive"] = {"CUDA_VISIBLE_DEVICES": "0"}
+    assert [one.key for one in check_sample(NCCL_LOG, sample, kept) if not one.holds] == ["variable OMP_DYNAMIC"]
+
+
+def test_a_profile_s_pythonpath_stands_behind_the_witness():
+    mine = {"profile": "mine", "preload": {}, "variables": {"PYTHONPATH": "/x", "OMP_DYNAMIC": "true"}, "expect": {}}
+    seen = Seen(["./program"], b"PYTHONPATH=/witness:/x\0OMP_DYNAMIC=true\0", frozenset())
+    assert seen.wrong(mine) == []
+    assert Seen(["./program"], b"PYTHONPATH=/witness:/x\0", frozenset()).wrong(mine) == [
+        "OMP_DYNAMIC is not set, not true"
+    ]
+
+
+ONE_QUEUE = Environment("gpu-one-queue", "", {}, {}, (), {"gpu.one_queue": True}, "same")
+UNCLEAR = {"gpu": {"name": "a GPU", "not_verified": {"one_queue": "the times are not clear"}}}
+
+
+def test_what_processes_could_not_tell_is_said_once(tmp_path):
+    for pid in (1, 2):
+        document = {"pid": pid, "argv": ["python"], "evidence": evidence(UNCLEAR)}
+        (tmp_path / f"{pid}.json").write_text(json.dumps(document))
+    judged_processes = read(tmp_path, ONE_QUEUE, {})
+    assert verdict(ONE_QUEUE, judged_processes) == [
+        "gpu-one-queue was in effect, as far as it could be verified, in 2 processes (checked: 0 variables)",
+        "  gpu.one_queue was not verified: the times are not clear",
+    ]
+    (only,) = judged_processes[0].to_json()["checks"]
+    assert (only["holds"], only["verified"], only["seen"]) == (True, False, "the times are not clear")
+
+
+def test_what_the_ranks_of_a_command_could_not_tell_is_kept():
+    ranks = [{"pid": pid, "argv": ["python"], "evidence": evidence(UNCLEAR)} for pid in (2, 3)]
+    sample = {"evidence": evidence(LAUNCHER), "stderr": "", "other_processes": ranks}
+    (only,) = check_sample(ONE_QUEUE, sample, {})
+    assert (only.key, only.holds, only.verified) == ("gpu.one_queue (process 2: python, and 1 more)", True, False)
+
+
+def test_what_one_rank_could_not_tell_is_kept():
+    found = [{"gpu": {"one_queue": True}}, UNCLEAR]
+    ranks = [{"rank": one, "node": "here", "cpus": [one], "evidence": evidence(found[one])} for one in (0, 1)]
+    checks = {one.key: one for one in check_sample(ONE_QUEUE, {"ranks": ranks, "stderr": ""}, {})}
+    assert checks["gpu.one_queue"].verified
+    assert not checks["gpu.one_queue (rank 1 on here)"].verified
+    ranks[0]["evidence"] = evidence(UNCLEAR)
+    alike = check_sample(ONE_QUEUE, {"ranks": ranks, "stderr": ""}, {})
+    assert [one.key for one in alike if not one.verified] == ["gpu.one_queue"]
+
+
+@pytest.mark.parametrize(
+    ("uuids", "seen"),
+    [
+        (("GPU-1", "GPU-2"), "apart"),
+        (("GPU-1", "GPU-1"), "ranks 0 and 1 on GPU GPU-1 of here"),
+        (("GPU-1", None), "apart"),
+    ],
+)
+def test_ranks_have_a_gpu_each(uuids, seen):
+    ranks = [
+        {"rank": rank, "node": "here", "cpus": [rank], "evidence": evidence({"gpu": {"uuid": uuid} if uuid else {}})}
+        for rank, uuid in enumerate(uuids)
+    ]
+    environment = Environment("mine", "", {}, {}, (), {}, "same")
+    checks = {one.key: one.seen for one in check_sample(environment, {"ranks": ranks, "stderr": ""}, {})}
+    assert checks == {"CPUs of ranks": "apart", "GPUs of ranks": seen}

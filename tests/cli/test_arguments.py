@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import argparse
+from datetime import datetime, timedelta
+
+import pytest
+
+from runner.cli.arguments import count, counts, duration, moment, share
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("60s", 60), ("4m", 240), ("1h", 3600), ("90", 90), ("0.5s", 0.5), (" 1.5m ", 90)]
+)
+def test_duration_in_seconds(text, seconds):
+    assert duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["0", "0s", "0.0m", "-5", "-5s", "", "s", "1d", "1 h", "4m30s", "soon", "1e3", "nan"])
+def test_duration_refuses_and_shows_examples(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a time above 0; write for example 60s, 4m or 1h"):
+        duration(text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("4%", 0.04), ("0.04", 0.04), ("12.5%", 0.125), ("99%", 0.99)])
+def test_share_as_a_fraction(text, value):
+    assert share(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["0", "0%", "1", "100%", "4", "-4%", "four", "", "%"])
+def test_share_refuses_and_shows_examples(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a share between 0 and 1; write for example 4% or"):
+        share(text)
+
+
+def test_count():
+    assert count("12") == 12
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "", "many", "1e3"])
+def test_count_refuses(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a whole number above 0"):
+        count(text)
+
+
+def test_moment_is_the_beginning_of_a_day():
+    assert moment("2026-11-01") == datetime(2026, 11, 1)
+
+
+@pytest.mark.parametrize(("text", "hours"), [("12h", 12), ("7d", 168), (" 2w ", 336)])
+def test_moment_is_so_long_ago(text, hours):
+    before = datetime.now()
+    assert before <= moment(text) + timedelta(hours=hours) <= datetime.now()
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01", "01.11.2026", "-7d", "7", "7m", "999999h"])
+def test_moment_refuses_and_shows_examples(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is no date; write for example 2026-11-01, 12h, 7d or 4w"):
+        moment(text)
+
+
+def test_a_list_of_numbers_in_the_order_given_each_once():
+    assert counts(0)("4,0,2,4") == (4, 0, 2)
+    assert counts(1)("16") == (16,)
+
+
+@pytest.mark.parametrize("text", ["", "1,", "0,2", "a", "1 2", "-1", "1.5"])
+def test_a_list_refuses_and_shows_an_example(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is no list of whole numbers from 1 on; write them as 1,2,4"):
+        counts(1)(text)

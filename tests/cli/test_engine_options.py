@@ -1,0 +1,28 @@
+"""What is made of the options that choose an engine."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from runner.cli import engine_options
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "taken"),
+    [
+        ("sif", "mine.sif", "HERE/mine.sif"),
+        ("sif", "../mine.sif", "HERE/../mine.sif"),
+        ("sif", "/images/mine.sif", "/images/mine.sif"),
+        ("python", "bin/python", "HERE/bin/python"),
+        ("python", "python3.11", "python3.11"),  # looked for in PATH
+        ("image", "registry/envkit", "registry/envkit"),
+    ],
+)
+def test_a_run_finds_its_files_when_it_is_resumed_from_elsewhere(tmp_path, monkeypatch, option, given, taken):
+    monkeypatch.chdir(tmp_path)
+    parser = argparse.ArgumentParser()
+    engine_options.add(parser)
+    found = engine_options.given(parser.parse_args([f"--{option}", given])).to_json()
+    assert found == {option: taken.replace("HERE", str(tmp_path))}

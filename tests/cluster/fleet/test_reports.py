@@ -1,0 +1,165 @@
+"""The page, Prometheus' text and the document say what was found."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from runner.cluster.fleet import document, findings, page, prometheus, wording
+from runner.cluster.fleet.findings import NOT_CERTAIN, OK, SLOW
+from tests.cluster.fleet.nodes import fleet, node
+from tests.records import BEGUN
+from tests.report.test_html import LOADING, Page
+
+HOUR_S = 3600.0
+
+
+@pytest.fixture
+def found(tmp_path):
+    """Forty nodes of one kind, of which three are slow and share a setting, a lone one of another, and one left out."""
+    odd = {"thp_enabled": "never"}
+    fleet(tmp_path, 40)
+    for name in ("n03", "n07", "n11"):
+        node(tmp_path, name, 0.25, fingerprint=odd)
+    node(tmp_path, "n20", 0.03, noise=0.02)
+    node(tmp_path, "other", fingerprint={"cpu_model": 'A <b>"CPU"</b>'})
+    node(tmp_path, "broken").joinpath("record.jsonl").write_text("nonsense\n")
+    return findings.find(tmp_path, None, 0.02)
+
+
+def texts(rows):
+    return {row.label: row.text for row in rows}
+
+
+def test_verdicts(found):
+    assert {one.node.name for one in found.of(SLOW)} == {"n03", "n07", "n11"}
+    assert len(found.of(OK)) + len(found.of(NOT_CERTAIN)) == 37
+    assert [kind.judged for kind in found.kinds] == [True, False]
+    assert [one.name for one in found.left_out] == ["broken"]
+
+
+def test_in_words(found):
+    assert wording.headline(found).text == "3 of 40 nodes are SLOW"
+    said = texts([*wording.summary(found), *wording.certainty(found)])
+    assert "1 node of this kind, 6 are needed to judge" in said["note"]
+    assert "1% at most are expected to be within what is allowed" in said["sure"]
+    assert "measure slow nodes again" in texts(wording.advice(found))["next"]
+
+
+def test_a_yardstick_shows_whether_the_whole_machine_is_slow(found):
+    slow = found.of(SLOW)[0]
+    assert slow.yardstick == pytest.approx(1.25)
+    assert slow.clock is None
+
+
+def test_clocks_that_are_apart_are_no_matter_and_are_named(tmp_path):
+    fleet(tmp_path, 8)
+    node(tmp_path, "n08", began=BEGUN + 50 * HOUR_S)
+    node(tmp_path, "n09", began=0.0)
+    found = findings.find(tmp_path, None, 0.02)
+    assert (found.of(SLOW), found.left_out) == ([], [])
+    said = texts(wording.certainty(found))["clocks"]
+    assert said.startswith("by their own clocks 2 nodes began at quite another time than most (n09 ")
+    assert "hours before the middle one)" in said
+    assert "Times of steps do not depend on it" in said
+
+
+def test_a_fleet_that_was_measured_over_a_week_has_no_clock_that_is_apart(tmp_path):
+    for number in range(8):
+        node(tmp_path, f"n{number}", began=BEGUN + 24 * number * HOUR_S)
+    assert "clocks" not in texts(wording.certainty(findings.find(tmp_path, None, 0.02)))
+
+
+def test_slow_because_of_a_neighbour(tmp_path):
+    fleet(tmp_path, 10)
+    node(tmp_path, "n03", 0.5, usage={"machine_swapped_bytes": 2**25})
+    found = findings.find(tmp_path, None, 0.02)
+    assert texts(wording.advice(found)) == {
+        "next": "n03: most samples were disturbed from outside (it swapped); measure again when nothing else runs there"
+    }
+    assert wording.slow_row(found.of(SLOW)[0])[-1] == "10 of 10"
+
+
+@pytest.mark.parametrize(("chance", "text"), [(0.0213, "0.02"), (3.2e-12, "3e-12"), (1.0, "1"), (0.999, "1")])
+def test_small_chances_can_be_read(chance, text):
+    assert wording.chance_text(chance) == text
+
+
+def test_the_document_has_every_node_and_is_json(found):
+    read = json.loads(json.dumps(document.document(found), allow_nan=False))
+    kind, other = read["kinds"]
+    assert (len(kind["nodes"]), len(other["nodes"])) == (40, 1)
+    assert read["nodes_by_verdict"]["slow"] == 3
+    assert read["nodes_by_verdict"]["left out"] == 1
+    slow = next(one for one in kind["nodes"] if one["node"] == "n03")
+    assert slow["verdict"] == "slow"
+    assert 1 + kind["allowance"] < slow["low"] < slow["ratio"] < slow["high"]
+    assert {"fact": "thp enabled", "value": "never", "most": "madvise"} in slow["unusual"]
+    (fact,) = kind["differences"]
+    assert [(value["text"], value["nodes"], value["slow"], value["shared"]) for value in fact["values"]] == [
+        ("madvise", 37, 0, False), ("never", 3, 3, True),
+    ]  # fmt: skip
+    assert read["left_out"] == [
+        {"name": "broken", "reason": "record.jsonl:1: damaged line; remove it to read the rest"}
+    ]
+
+
+def test_prometheus_is_what_its_format_allows(found):
+    """The rules of text format 0.0.4 that gauges are under; no value has a time, which a textfile collector refuses."""
+    families, values = [], {}
+    for line in prometheus.render(found).decode().splitlines():
+        metadata = re.fullmatch(r"# (HELP|TYPE) ([a-z_]+) (.+)", line)
+        if metadata:
+            kind, name, text = metadata.groups()
+            if kind == "HELP":
+                families.append(name)
+            else:
+                assert (name, text) == (families[-1], "gauge")
+            continue
+        label = r'[a-z_]+="(?:[^"\\\n]|\\["\\n])*"'
+        value = re.fullmatch(rf"([a-z_]+)(\{{{label}(?:,{label})*\}}) (\S+)", line)
+        assert value, line
+        assert value.group(1) == families[-1]
+        values[value.group(1) + value.group(2)] = float(value.group(3))
+    assert len(families) == len(set(families)) > 10
+    kind = 'kind="Simulated CPU (model 1), 4 usable CPUs (x86_64)"'
+    assert values['envkit_fleet_nodes{verdict="slow"}'] == 3
+    assert values['envkit_fleet_nodes{verdict="left_out"}'] == 1
+    assert values[f'envkit_node_slow{{node="n03",profile="mine",{kind}}}'] == 1
+    assert values[f'envkit_node_slow{{node="n04",profile="mine",{kind}}}'] == 0
+    assert values[f'envkit_node_time_ratio{{node="n03",profile="mine",{kind}}}'] == pytest.approx(1.25, rel=0.03)
+    assert values[f"envkit_fleet_step_seconds{{{kind}}}"] == pytest.approx(0.025, rel=0.01)
+    assert any(r"\"CPU\"" in name for name in values)
+
+
+def test_the_page_needs_nothing_else_and_says_it_all(found):
+    content = page.page(found)
+    read = Page(content)
+    assert read.open == []
+    assert [section["id"] for section in read.all("section")] == [
+        "found", "spread", "nodes", "differences", "certainty", "left-out",
+    ]  # fmt: skip
+    assert {tag for tag, _ in read.elements} & {"script", "link", "iframe", "img", "object", "embed", "base"} == set()
+    for _, attributes in read.elements:
+        for name in LOADING & attributes.keys():
+            assert attributes[name].startswith("#")
+    ids = [attributes["id"] for _, attributes in read.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert len(read.all("svg")) == 4
+    assert "3 of 40 nodes are SLOW" in read.section("found")
+    for name in ("n03", "n07", "n11"):
+        assert name in read.section("nodes")
+    assert "thp enabled never (most: madvise)" in read.section("nodes")
+    assert "Counts name no cause" in read.section("differences")
+    assert "broken record.jsonl:1: damaged line" in read.section("left-out")
+    assert "<b>" not in content
+    assert content == page.page(found)
+
+
+def test_a_page_without_slow_nodes(tmp_path):
+    read = Page(page.page(findings.find(fleet(tmp_path, 7), None, 0.02)))
+    assert len(read.all("svg")) == 2
+    assert "None is slow." in read.section("nodes")
+    assert "Nothing that is recorded" in read.section("differences")

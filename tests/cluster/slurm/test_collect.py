@@ -1,0 +1,214 @@
+"""What became of each node, from the files that it left and what Slurm says of the job."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.cluster.slurm import table
+from runner.cluster.slurm.collect import collect, in_doubt, may_come, status
+from runner.cluster.slurm.follow import LATE, Followed
+from runner.cluster.slurm.node_status import Outcome
+from runner.engines.slurm.client import Job
+from tests.cluster.slurm.conftest import JOB, settings
+from tests.records import run_events, write
+
+ENDED = Job(JOB, "FAILED", "node[1-2]", "NonZeroExitCode")
+
+
+def after(job, *names):
+    """One job that has ended, and had these nodes."""
+    return Followed((job,), dict.fromkeys(names, job))
+
+
+@pytest.fixture
+def left(folder):
+    """A node leaves an outcome, and a record that ended so, or none."""
+
+    def leave(name, exit_status=0, ended="complete", problem=None, job=JOB, **run):
+        place = folder / name
+        place.mkdir()
+        if ended != "none":
+            write(place, run_events(ended=ended, **run))
+        Outcome(job, 1.0, None if exit_status is None else 2.0, exit_status, problem).write(place)
+
+    return leave
+
+
+def states(results):
+    return {one.name: one.state for one in results}
+
+
+def test_each_way_that_a_node_can_end(folder, left):
+    left("node1")
+    left("node2", 130, "interrupted", "the job's time limit was near")
+    left("node3", 2, "none", "no such thing")
+    left("node4", 1, "a worker failed")
+    left("node5", None, None)
+    results = collect(folder, settings(), after(ENDED, *(f"node{number}" for number in range(1, 7))))
+    assert [one.name for one in results] == [f"node{number}" for number in range(1, 7)]
+    assert [one.state for one in results] == ["measured", "stopped", "refused", "failed", "lost", "absent"]
+    problems = {one.name: one.problem for one in results}
+    assert problems["node1"] is None
+    assert problems["node2"] == "the job's time limit was near"
+    assert problems["node3"] == "no such thing"
+    assert problems["node5"].startswith(f"did not end by itself: its job {JOB} ended as FAILED (NonZeroExitCode); see ")
+    assert problems["node6"].startswith("did not begin: ")
+    assert [one.samples for one in results] == [14, 14, 0, 14, 14, 0]
+
+
+def test_a_dead_node_is_told_from_a_job_that_ended(folder, left):
+    left("node2", None, None)
+    (found,) = collect(folder, settings(), after(ENDED, "node2"), {"node2": "down (Not responding)"})
+    assert found.problem == "did not end by itself: Slurm says that the node is down (Not responding)"
+    (found,) = collect(folder, settings(), after(Job(JOB, "TIMEOUT"), "node2"))
+    assert found.problem == "did not end by itself: the job's time limit ended it"
+
+
+def test_not_in_effect_is_not_tried_again(folder, left):
+    left("node1", 1, "not in effect")
+    (found,) = collect(folder, settings(), after(ENDED, "node1"))
+    assert (found.state, found.settled) == ("not in effect", True)
+
+
+def test_a_node_that_does_not_see_the_folder(folder, left):
+    left("node1")
+    (folder / f"roll-call-{JOB}").write_text(
+        "before node1 1\nanswer node1 1 nothing\nanswer node2 1 folder\nafter node1 1\n"
+    )
+    results = collect(folder, settings(), after(ENDED))
+    assert states(results) == {"node1": "measured", "node2": "refused"}
+    assert results[1].problem.startswith(f"{folder}: the results folder is not the same one there; give one")
+
+
+def test_what_an_earlier_job_left_of_a_node_that_this_one_does_not_have(folder, left):
+    left("node1", job="16")
+    left("node2", 130, "interrupted", "Slurm told the job to end", job="16")
+    left("node3", 2, "none", "no such thing", job="16")
+    (folder / f"roll-call-{JOB}").write_text("before node4 1\nanswer node4 1 nothing\n")
+    results = collect(folder, settings(), after(ENDED, "node4"))
+    # what was measured counts; a node that measured nothing was replaced
+    assert states(results) == {"node1": "measured", "node2": "stopped", "node4": "absent"}
+    assert states(collect(folder, settings(), None))["node3"] == "refused"
+
+
+def test_a_node_of_the_job_with_an_earlier_jobs_outcome_did_not_begin(folder, left):
+    left("node1", 130, "interrupted", "Slurm told the job to end", job="16")
+    (folder / f"roll-call-{JOB}").write_text("before node1 1\nanswer node1 1 nothing\n")
+    (found,) = collect(folder, settings(), after(ENDED, "node1"))
+    assert (found.state, found.problem[:14]) == ("lost", "did not begin:")
+
+
+def test_nothing_came_back(folder):
+    ended = after(ENDED, "node1", "node2")
+    results = collect(folder, settings(), ended)
+    assert states(results) == {"node1": "not shared", "node2": "not shared"}
+    assert status(results, 2) == 2
+    assert may_come(results, ended)  # a file system may be late
+    assert results[0].problem.startswith(f"its job {JOB} left nothing: {folder}: the results folder is not the same")
+    cancelled = after(Job(JOB, "CANCELLED"), "node1")
+    results = collect(folder, settings(), cancelled)
+    assert (states(results), may_come(results, cancelled)) == ({"node1": "absent"}, False)
+    (folder / f"roll-call-{JOB}").write_text("before node1 1\nanswer node1 1 nothing\n")
+    assert states(collect(folder, settings(), ended)) == {"node1": "absent", "node2": "absent"}
+
+
+def tasks(**states):
+    """The jobs of a fleet, each on a node of its own."""
+    numbered = enumerate(states.items(), 18)
+    found = {name: Job(str(number), state, name, "None") for number, (name, state) in numbered}
+    return Followed(tuple(found.values()), found)
+
+
+def test_each_node_of_a_fleet_has_a_job_of_its_own(folder, left):
+    left("node1", job="18")
+    left("node2", None, None, job="19")
+    left("node3", 1, "not in effect", job="20")
+    left("node4", 0, "complete", job="16")
+    ended = tasks(node1="COMPLETED", node2="NODE_FAIL", node3="COMPLETED", node4="PENDING", node5=LATE)
+    results = collect(folder, settings(fleet=True), ended)
+    assert states(results) == {
+        "node1": "measured", "node2": "lost", "node3": "not in effect", "node4": "measured", "node5": "absent",
+    }  # fmt: skip
+    assert [one.summary for one in results] == [None] * 5  # its report reads the records, one at a time
+    problems = {one.name: one.problem for one in results}
+    assert problems["node2"] == "did not end by itself: the node died"
+    assert problems["node3"] == "not in effect: mine"
+    assert problems["node5"] == "did not begin: its job did not start in time (--start-within)"
+    assert in_doubt(results) == {"node2", "node5"}
+
+
+@pytest.mark.parametrize(
+    ("statuses", "wanted", "expected"),
+    [((0, 0), 2, 0), ((0, 130), 2, 1), ((0, 2), 2, 2), ((0, 1), 2, 1), ((0, 2, 0), 2, 0), ((), 1, 1)],
+)
+def test_exit_status(folder, left, statuses, wanted, expected):
+    for number, one in enumerate(statuses):
+        left(f"node{number}", one, {0: "complete", 2: "none"}.get(one, "interrupted"), problem="x" if one else None)
+    assert status(collect(folder, settings(), None), wanted) == expected
+
+
+def test_nodes_in_the_order_of_their_numbers(folder, left):
+    for number in (10, 9, 1):
+        left(f"node{number}")
+    assert [one.name for one in collect(folder, settings(), None)] == ["node1", "node9", "node10"]
+
+
+def test_a_damaged_record_is_one_nodes_trouble(folder, left):
+    left("node1")
+    left("node2")
+    (folder / "node2/record.jsonl").write_text("not one\n")
+    results = collect(folder, settings(), None)
+    assert states(results) == {"node1": "measured", "node2": "failed"}
+    assert "damaged line" in results[1].problem
+
+
+def test_the_same_trouble_on_many_nodes_is_one_line(folder, left):
+    for number in range(1, 8):
+        left(f"node{number}", 2, "none", "no such thing" if number < 7 else "something else")
+    assert table.problems(collect(folder, settings(), None)) == [
+        "node1, node2, node3, node4 and 2 more: no such thing",
+        "node7: something else",
+    ]
+
+
+def test_a_training_on_all_nodes_together_is_one_result(folder, left):
+    left("all-nodes")
+    ended = after(ENDED, "node1", "node2")
+    (found,) = collect(folder, settings(joint=True), ended)
+    assert (found.name, found.state, found.samples) == ("all-nodes", "measured", 14)
+    assert status([found], settings(joint=True).runs) == 0
+
+
+def test_a_node_that_does_not_take_part_is_named(folder, left):
+    left("node2", 2, "none", "another image")
+    (folder / f"roll-call-{JOB}").write_text(
+        "before node1 1\nanswer node1 1 nothing\nanswer node2 1 nothing\nanswer node3 1 python\nafter node1 1\n"
+    )
+    results = collect(folder, settings(joint=True, nodes=3), after(ENDED))
+    assert states(results) == {"node2": "refused", "node3": "refused"}
+    assert results[0].problem == "another image"
+    left("all-nodes", 130, "interrupted", "Slurm told the job to end")
+    # a later job, with other nodes
+    later = Job("18", "FAILED", "node[1,4]")
+    roll = "before node1 1\nanswer node1 1 nothing\nanswer node4 1 nothing\nafter node1 1\n"
+    (folder / "roll-call-18").write_text(roll)
+    assert states(collect(folder, settings(joint=True), after(later, "node1", "node4"))) == {"all-nodes": "lost"}
+
+
+def test_a_node_of_a_fleet_that_was_given_no_job_is_named(folder, left):
+    left("node1")
+    results = collect(folder, settings(fleet=True), after(ENDED, "node1"), {"node2": "drained (planted)"})
+    assert states(results) == {"node1": "measured", "node2": "absent"}
+    assert results[1].problem == "did not begin: Slurm says that the node is drained (planted)"
+    assert status(results, 2) == 1
+
+
+def test_a_node_of_a_fleet_that_refused_is_named_when_slurm_has_forgotten_its_job(folder, left):
+    """The runner was killed meanwhile: it follows those jobs that Slurm still knows of."""
+    left("node1", job="18")
+    left("node2", 2, "none", "no such thing", job="17")
+    results = collect(folder, settings(fleet=True), tasks(node1="COMPLETED"))
+    assert states(results) == {"node1": "measured", "node2": "refused"}
+    assert results[1].problem == "no such thing"
+    # of a job's nodes another one may have come to have it
+    assert states(collect(folder, settings(), after(ENDED, "node1"))) == {"node1": "measured"}

@@ -1,0 +1,290 @@
+"""What runs on a node, started as Slurm would start it, with simulated workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from runner.bench import record
+from runner.bench.blocks import samples
+from runner.bench.plan import UserCommand
+from runner.cluster.slurm import node_status
+from runner.cluster.slurm.settings import FILE_NAME
+from runner.engines.base import PROJECT, EngineOptions
+from tests.cluster.slurm.conftest import JOB, settings, specification
+from tests.processes import PATIENCE_S, until
+from tests.records import run_events, write
+from tests.simulation import times
+
+
+@pytest.fixture
+def submitted(folder, simulation, write_profile):
+    """Write the settings of a submission of a profile with simulated workers."""
+    profile = str(write_profile("mine", "env:\n  SIMULATED: mine\n"))
+    simulation.worker("mine", seconds=times(0.5))
+
+    def write(blocks=1, engine="local", digest=None, joint=False, **replaced):
+        usual = {
+            "engine_options": EngineOptions(python=str(simulation.python)),
+            "data": "synthetic",
+            "seed": 7,
+            "steps": 3,
+        }
+        asked = specification(profile, engine, blocks=blocks, **{**usual, **replaced})
+        settings(specification=asked, digest=digest, joint=joint).write(folder)
+
+    return write
+
+
+@pytest.fixture
+def node(start_node, folder):
+    """Run a node's part to its end: the exit status, and what it says of itself."""
+
+    def run(name="node1", **options):
+        process = start_node(folder, name, **options)
+        stdout, stderr = process.communicate(timeout=PATIENCE_S)
+        assert "Traceback" not in stdout + stderr
+        return process.returncode, node_status.read(folder / name)
+
+    return run
+
+
+def log(folder, name="node1"):
+    return (folder / name / "log.txt").read_text()
+
+
+def test_measures_and_says_so(submitted, node, folder):
+    submitted(blocks=6)
+    status, said = node()
+    assert (status, said.status, said.problem, said.job) == (0, 0, None, JOB)
+    assert said.began <= said.ended <= time.time()
+    assert len(samples(record.read(folder / "node1"))) == 12
+    assert node_status.is_settled(folder / "node1")
+    assert ": FASTER" in log(folder)
+
+
+def test_a_job_that_is_requeued_leaves_a_node_alone_that_is_done(submitted, node, folder):
+    submitted()
+    node()
+    before = (folder / "node1" / record.FILE_NAME).read_bytes()
+    assert node()[0] == 0
+    assert (folder / "node1" / record.FILE_NAME).read_bytes() == before
+
+
+def test_goes_on_with_what_is_there(submitted, start_node, node, folder, simulation):
+    submitted(blocks=3)
+    simulation.worker("mine", does="hang", **{"from": 2})
+    process = start_node(folder)
+    until(lambda: len([one for one in simulation.starts() if one["name"] == "mine"]) == 3)
+    process.kill()
+    process.wait()
+    earlier = samples(record.read(folder / "node1"))
+    assert node_status.read(folder / "node1").status is None
+    simulation.worker("mine", seconds=times(0.5))
+    assert node()[0] == 0
+    later = samples(record.read(folder / "node1"))
+    assert later[: len(earlier)] == earlier
+    assert len(later) == 6
+
+
+def hanging(start_node, folder, simulation):
+    simulation.worker("mine", does="hang", **{"from": 1})
+    process = start_node(folder)
+    until(lambda: len([one for one in simulation.starts() if one["name"] == "mine"]) == 2 or process.poll() is not None)
+    return process, simulation.starts()[-1]["pid"]
+
+
+def interrupted(process, folder):
+    stdout, stderr = process.communicate(timeout=PATIENCE_S)
+    assert "Traceback" not in stdout + stderr + log(folder)
+    said = node_status.read(folder / "node1")
+    assert (process.returncode, said.status) == (130, 130)
+    end = record.read(folder / "node1")[-1]
+    assert (end["event"], end["reason"]) == ("end", "interrupted")
+    return said.problem
+
+
+def test_a_near_time_limit_ends_it_in_good_order(submitted, start_node, folder, simulation):
+    """The signal comes to all processes of the step, and means something to this one only."""
+    submitted(blocks=2)
+    process, worker = hanging(start_node, folder, simulation)
+    os.kill(worker, signal.SIGURG)
+    process.send_signal(signal.SIGURG)
+    assert interrupted(process, folder) == "the job's time limit was near"
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_slurms_sigterm_is_for_all_processes_and_comes_twice(submitted, start_node, folder, simulation, times):
+    """The worker that it ends first has not failed."""
+    submitted(blocks=2)
+    process, worker = hanging(start_node, folder, simulation)
+    os.kill(worker, signal.SIGTERM)
+    for _ in range(times):
+        process.send_signal(signal.SIGTERM)
+    assert interrupted(process, folder) == "Slurm told the job to end"
+    assert not [event for event in record.read(folder / "node1") if event["event"] == "failure"]
+
+
+def test_another_submissions_folder_is_not_this_ones(submitted, start_node, folder):
+    submitted()
+    process = start_node(folder, identity="another1")
+    _, stderr = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 2
+    assert stderr.startswith(f"runner: node1: {folder}: the results folder is not the same one there; give one")
+    assert not (folder / "node1").exists()
+
+
+def test_bad_input_on_a_node_is_told_in_one_line(submitted, node, folder, simulation):
+    submitted(keep_env=("NOT_SET_ANYWHERE",))
+    status, said = node()
+    assert (status, said.status) == (2, 2)
+    assert said.problem.startswith("--keep-env NOT_SET_ANYWHERE: it is not set in your environment")
+
+
+def test_a_submission_of_another_version_is_bad_input_too(submitted, start_node, folder):
+    submitted()
+    path = folder / FILE_NAME
+    path.write_text(path.read_text().replace('"margin"', '"no_such_key"'))
+    process = start_node(folder)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 2
+    assert stderr == (f"runner: node1: {path}: is not that of a submission (unknown key 'no_such_key'); submit again\n")
+
+
+def test_a_failed_worker_is_not_tried_again_by_the_same_job(submitted, node, simulation):
+    submitted()
+    simulation.worker("mine", does="exit", status=3)
+    assert node()[0] == 1
+    starts = len(simulation.starts())
+    assert node()[0] == 0
+    assert len(simulation.starts()) == starts
+    simulation.worker("mine", seconds=times(0.5))
+    assert node(job="18")[1].status == 0  # the user went on
+
+
+def test_a_clock_that_is_apart(submitted, node, folder):
+    submitted()
+    now = time.time()
+    (folder / f"roll-call-{JOB}").write_text(
+        f"before node1 {now}\nanswer node1 {now} nothing\nanswer node2 {now - 100} nothing\nafter node1 {now + 1}\n"
+    )
+    status, said = node("node2")
+    assert status == 2
+    assert said.problem.startswith("its clock is 100 s behind that of node1")
+    assert not (folder / "node2" / record.FILE_NAME).exists()
+    assert node("node1")[0] == 0
+    submitted(force=True)
+    assert node("node2", job="17")[0] == 0  # tried by this job already
+    (folder / "roll-call-18").write_text((folder / f"roll-call-{JOB}").read_text())
+    assert node("node2", job="18")[1].status == 0
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_an_image_that_is_missing_or_another(submitted, node, tmp_path, there):
+    sif = tmp_path / "image.sif"
+    if there:
+        sif.write_bytes(b"another one")
+    submitted(engine="apptainer", engine_options=EngineOptions(sif=str(sif)), digest=f"sha256:{'0' * 64}")
+    status, said = node()
+    assert status == 2
+    wrong = f"{sif}: is another image here (sha256:" if there else f"{sif}: No such file or directory; "
+    assert said.problem.startswith(wrong)
+    assert said.problem.endswith("or put it on a file system that all nodes share")
+
+
+def test_a_command_of_ones_own_runs_in_its_folder(submitted, node, tmp_path, folder):
+    submitted(user_command=UserCommand(("python", "x.py"), str(tmp_path / "not-there")))
+    status, said = node()
+    assert status == 2
+    assert (
+        said.problem
+        == f"{tmp_path}/not-there: No such file or directory here; start from a folder that all nodes share"
+    )
+
+
+def test_the_record_has_what_the_node_ran(submitted, node, folder):
+    submitted()
+    node()
+    command = record.read(folder / "node1")[0]["command"]
+    assert command[:2] == ["runner", "bench"]
+    assert command[2:] == [f"--specification={folder}/specification.json", f"--output={folder}/node1"]
+    assert json.loads((folder / "node1" / "node.json").read_text())["job"] == JOB
+
+
+@pytest.fixture
+def check(submitted, folder):
+    """Ask a node whether it could take part in a training on all nodes."""
+
+    def ask(name="node2", job=JOB, nodes=""):
+        result = subprocess.run(
+            [sys.executable, "-m", "runner.cli.slurm_node", str(folder), settings().id, "--check"],
+            cwd=PROJECT, text=True,
+            env={**os.environ, "SLURMD_NODENAME": name, "SLURM_JOB_ID": job, "SLURM_JOB_NODELIST": nodes},
+            capture_output=True, check=False,
+        )  # fmt: skip
+        return result.returncode, node_status.read(folder / name)
+
+    return ask
+
+
+def test_a_node_that_could_take_part_leaves_nothing(submitted, check, folder):
+    submitted(joint=True)
+    assert check() == (0, None)
+    assert not (folder / "all-nodes").exists()
+
+
+def test_a_node_that_could_not_take_part_says_why(submitted, check, tmp_path):
+    options = EngineOptions(sif=str(tmp_path / "image.sif"))
+    submitted(joint=True, engine="apptainer", engine_options=options, digest=f"sha256:{'0' * 64}")
+    status, said = check()
+    assert (status, said.status) == (2, 2)
+    assert said.problem.startswith(f"{tmp_path}/image.sif: No such file or directory; ")
+    submitted(joint=True)
+    assert check(job="18") == (0, None)  # it was fixed
+
+
+def test_a_node_of_several_with_too_few_cores(submitted, check):
+    submitted(joint=True, nproc=10_000)
+    status, said = check()
+    assert (status, said.status) == (2, 2)
+    assert said.problem.startswith("--nproc 10000: only ")
+    assert " usable (this node), and each rank takes one of its own; " in said.problem
+
+
+def test_a_node_of_several_whose_clock_is_apart(submitted, check, folder):
+    submitted(joint=True)
+    (folder / f"roll-call-{JOB}").write_text("before node1 50\nanswer node2 160 nothing\nafter node1 60\n")
+    status, said = check()
+    assert status == 2
+    assert said.problem.startswith("its clock is 100 s ahead of that of node1")
+
+
+def test_a_run_of_all_nodes_goes_on_only_where_it_began(submitted, check, folder):
+    """Slurm may give a job other nodes when it is requeued."""
+    submitted(joint=True)
+    place = write(folder / "all-nodes", run_events(ended="interrupted"))
+    node_status.Outcome(JOB, 1.0, 2.0, 130, "stopped", "node[1-2]").write(place)
+    assert check(nodes="node[1-2]") == (0, None)
+    status, said = check(nodes="node[2-3]")
+    assert status == 2
+    assert said.problem == (
+        "this job has node[2-3], and the run began on node[1-2]: times of other nodes don't go with those that it has; "
+        f"go on there with: runner submit --resume {folder}"
+    )
+
+
+def test_the_run_of_all_nodes_is_in_a_folder_of_its_own(submitted, start_node, folder):
+    """There are no other nodes here: that is what it says."""
+    submitted(joint=True, nodes=2)
+    process = start_node(folder)
+    process.communicate(timeout=PATIENCE_S)
+    said = node_status.read(folder / "all-nodes")
+    assert (process.returncode, said.status) == (2, 2)
+    assert said.problem.startswith("--nodes 2: trains on nodes of a Slurm job, and this is none")
+    assert not (folder / "node1").exists()

@@ -1,0 +1,88 @@
+"""What runs on each node in a worker's place, started as srun would start it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from runner.engines.base import PROJECT
+from runner.engines.slurm.start import GIVEN, interface
+
+SHOW = (sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)))")
+
+
+@pytest.fixture
+def started():
+    """What comes of it on the node of this number."""
+
+    def start(argv=SHOW, number=0, inside="", environment=None, **own):
+        given = {"argv": [*argv], "environment": environment or {"A": "1"}, "inside": inside}
+        given |= {"host": "127.0.0.1", "port": 20017, "nodes": ["node1", "node2"]}
+        return subprocess.run(
+            [sys.executable, "-m", "runner.engines.slurm.start"],
+            cwd=PROJECT, capture_output=True, text=True, check=False,
+            env={"PATH": os.environ["PATH"], "SLURMD_NODENAME": f"node{number + 1}", GIVEN: json.dumps(given), **own},
+        )  # fmt: skip
+
+    return start
+
+
+def test_it_has_the_environment_that_it_was_given_and_no_other(started):
+    seen = json.loads(started(SLURM_JOB_ID="17", LD_LIBRARY_PATH="/mine").stdout)
+    seen.pop("LC_CTYPE", None)  # Python's own
+    assert seen.pop("A") == "1"
+    assert seen == {"GLOO_SOCKET_IFNAME": "lo"}
+
+
+def test_what_each_node_has_of_its_own(started):
+    environment = {"TMPDIR": "/tmp/of-the-runner", "HOME": "/home/me"}
+    seen = json.loads(started(environment=environment, TMPDIR="/tmp/of-the-node", HOME="/home/other").stdout)
+    assert (seen["TMPDIR"], seen["HOME"]) == ("/tmp/of-the-node", "/home/me")
+    assert "TMPDIR" not in json.loads(started(TMPDIR="/tmp/of-the-node").stdout)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_ranks_are_told_where_to_meet_and_which_node_this_is(started, number):
+    words = (sys.executable, "-c", "import sys; print(sys.argv[1:])", "-m", "runner.worker", "ranks", "--nproc", "2")
+    met = ["--rendezvous", "127.0.0.1:20017", "--node-rank", str(number)]
+    printed = started(words, number).stdout
+    assert printed == f"{['-m', 'runner.worker', 'ranks', *met, '--nproc', '2']}\n"
+
+
+def test_the_interface_to_an_address():
+    assert (interface("127.0.0.1"), interface("no.such.host.invalid")) == ("lo", None)
+
+
+def test_an_interface_that_a_container_would_not_see_is_no_choice(started):
+    seen = json.loads(started(inside="APPTAINERENV_", environment={"GLOO_SOCKET_IFNAME": "eth7"}).stdout)
+    assert seen["APPTAINERENV_GLOO_SOCKET_IFNAME"] == "lo"
+
+
+def test_an_interface_of_the_users_choice(started):
+    environment = {"GLOO_SOCKET_IFNAME": "ib0"}
+    assert json.loads(started(environment=environment).stdout)["GLOO_SOCKET_IFNAME"] == "ib0"
+
+
+def test_slurm_that_passes_nothing_on():
+    start = [sys.executable, "-m", "runner.engines.slurm.start"]
+    result = subprocess.run(start, cwd=PROJECT, capture_output=True, text=True, check=False, env={})
+    assert (result.returncode, result.stderr) == (
+        2, "srun has not passed ENVKIT_STEP on; leave SLURM_EXPORT_ENV unset\n",
+    )  # fmt: skip
+
+
+def test_variables_that_are_meant_for_a_container(started):
+    seen = json.loads(started(inside="APPTAINERENV_").stdout)
+    assert seen["APPTAINERENV_GLOO_SOCKET_IFNAME"] == "lo"
+    assert "GLOO_SOCKET_IFNAME" not in seen
+
+
+def test_a_command_that_this_node_does_not_have(started):
+    result = started(["/no/such/python"])
+    assert (result.returncode, result.stdout) == (127, "")
+    assert result.stderr == f"/no/such/python: can't be started on {platform.node()}: No such file or directory\n"

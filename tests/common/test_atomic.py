@@ -1,0 +1,73 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+from runner.common import atomic
+from runner.common.errors import InputError
+
+
+def test_a_new_file_is_one_that_the_user_would_make(tmp_path):
+    atomic.write(tmp_path / "new", b"content")
+    (tmp_path / "by-hand").write_bytes(b"")
+    assert (tmp_path / "new").read_bytes() == b"content"
+    assert (tmp_path / "new").stat().st_mode == (tmp_path / "by-hand").stat().st_mode
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_an_old_file_is_replaced_and_keeps_its_permissions(tmp_path):
+    file = tmp_path / "old"
+    file.write_bytes(b"a much longer content")
+    file.chmod(0o640)
+    atomic.write(file, b"new")
+    assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (b"new", 0o640)
+
+
+def test_who_reads_the_old_file_reads_on(tmp_path):
+    file = tmp_path / "old"
+    file.write_bytes(b"old content")
+    with file.open("rb") as reading:
+        atomic.write(file, b"new")
+        assert reading.read() == b"old content"
+
+
+def test_a_link_stays_one(tmp_path):
+    (tmp_path / "target").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("target")
+    atomic.write(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"new"
+
+
+def test_a_pipe_is_written_to_and_stays_one(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        atomic.write(pipe, b"content")
+        assert os.read(reading, 100) == b"content"
+    finally:
+        os.close(reading)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, os.strerror(28))
+
+    (tmp_path / "file").write_bytes(b"old")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(
+        InputError, match="file: can't be written: No space left on device; what it held before is unch"
+    ):
+        atomic.write(tmp_path / "file", b"new")
+    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("file", b"old")]
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match=r"none/file: can't be written: No such file or directory$"):
+        atomic.write(tmp_path / "none/file", b"x")

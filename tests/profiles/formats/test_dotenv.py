@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import re
+import string
+
+import pytest
+from hypothesis import given
+
+from runner.common.errors import InputError
+from runner.profiles.formats.dotenv import dotenv
+from tests.profiles.formats.resolving import VALUES, resolved
+
+PLAIN_CHARACTERS = set(string.ascii_letters + string.digits + string.punctuation + " ") - set("$#'\"`")
+
+
+def raw(text):
+    """What ``docker run --env-file`` reads: all after the first =, quotes and blanks too."""
+    lines = [line.lstrip() for line in text.split("\n")]
+    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+
+
+def quoting(text):
+    """What Compose and python-dotenv read of a file in which nothing is quoted and nothing is to be replaced."""
+    read = {}
+    for line in re.split(r"[\r\n]", text):
+        if not line or line.startswith("#"):
+            continue
+        name, value = line.split("=", 1)
+        assert not value.lstrip().startswith(("'", '"')), line
+        assert "$" not in value, line
+        read[name] = re.sub(r"\s#.*", "", value).strip()
+    return read
+
+
+@given(VALUES)
+def test_all_readers_read_the_same_or_it_is_refused(variables):
+    for name, value in variables.items():
+        try:
+            text = dotenv(resolved({name: value}))
+        except InputError:
+            assert not (set(value) <= PLAIN_CHARACTERS and value == value.strip())
+        else:
+            assert raw(text) == quoting(text) == {name: value}
+
+
+PLAIN = ["", "a b", "a#b", "it's", 'say "x"', "C:\\new\\", "a=b", "x `id`!", "grün", "thp:always,x:-1"]
+
+
+@pytest.mark.parametrize("value", PLAIN)
+def test_plain_values_are_not_refused(value):
+    assert dotenv(resolved({"X": value})).splitlines()[1:] == [f"X={value}"]
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        ("a\nb", "it has a line break"), ("a\rb", "it has a line break"), (" a", "it begins or ends with a blank"),
+        ("a\t", "it begins or ends with a blank"), ("'a'", "it begins with a quote"), ('"', "it begins with a quote"),
+        ("$HOME", "it has a '$'"), ("a #b", "it has a '#' after a blank"), ("#b", "it has a '#'"),
+    ],
+)  # fmt: skip
+def test_what_readers_do_not_agree_on_is_refused(value, what):
+    with pytest.raises(InputError) as refusal:
+        dotenv(resolved({"GOOD": "1", "X": value}))
+    message = str(refusal.value)
+    assert message.startswith(f"profile 'mine': --format dotenv can't express X: {what}")
+    assert message.endswith("use --format docker or shell")
+    assert "\n" not in message

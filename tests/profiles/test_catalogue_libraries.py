@@ -1,0 +1,107 @@
+"""What the catalogue says of variables, held against the libraries on this machine."""
+
+from __future__ import annotations
+
+import ctypes.util
+import importlib.util
+import mmap
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.profiles.catalogue import LIBRARIES, load
+from runner.worker.libraries import FILE_NAMES, locate, search_folders
+from tests.profiles.test_catalogue import BAD, GOOD
+
+LOADER = next(Path("/lib64").glob("ld-linux-*.so.2"), None)
+
+
+def files_of(library: str) -> list[Path]:  # noqa: PLR0911 - a return for each kind of library
+    """The files in which a library's variables are named, as far as they are here."""
+    if library in FILE_NAMES:
+        found = locate(search_folders()).get(library)
+        return [Path(found["path"])] if found else []
+    if library in ("glibc", "loader"):
+        return [LOADER] if LOADER else []
+    if library == "python":
+        name = ctypes.util.find_library(f"python{sys.version_info.major}.{sys.version_info.minor}")
+        beside = Path(sys.executable).resolve().parent.parent.glob("lib/libpython3*.so.1.0")
+        return [Path(sys.executable).resolve(), *beside, *(Path(found) for found in [name] if found and "/" in found)]
+    torch = importlib.util.find_spec("torch")
+    if torch is None or not torch.submodule_search_locations or library == "cuda":
+        return []
+    folder = Path(torch.submodule_search_locations[0]) / "lib"
+    if library == "nccl":  # a wheel of its own, beside a torch that is built with CUDA
+        return [*folder.parent.parent.glob("nvidia/nccl/lib/libnccl.so*")]
+    if library == "gnu-openmp":
+        return [*folder.glob("libgomp*.so*"), *folder.parent.parent.glob("torch.libs/libgomp*.so*")]
+    return [folder / "libc10.so", folder / "libtorch_cpu.so"]
+
+
+def marker(library: str, name: str) -> str:
+    """How a library's file names a variable: some put a prefix of their own before it when they look it up."""
+    if library == "onednn":
+        return re.sub("^(ONEDNN|DNNL)_", "", name)
+    if library == "mimalloc":
+        return name.removeprefix("MIMALLOC_").lower()
+    return name.removeprefix("LD_") if library == "loader" else name
+
+
+@pytest.mark.parametrize("library", sorted(LIBRARIES))
+def test_each_variable_is_named_in_the_files_of_a_library_that_reads_it(library):
+    paths = [path for path in files_of(library) if path.is_file()]
+    if not paths:
+        pytest.skip(f"{library} is not on this machine")
+    names = {name for name, variable in load().items() if variable.read_by.get(library) in ("any", ">=2.2", ">=2.26")}
+    assert names
+    for path in paths:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            names = {name for name in names if content.find(marker(library, name).encode()) < 0}
+    assert not names
+
+
+def output(command: list[str], **variables: str) -> str:
+    result = subprocess.run(
+        command, env={"PATH": os.defpath, **variables}, capture_output=True, text=True, timeout=20, check=False
+    )
+    return result.stdout + result.stderr
+
+
+def preloadable(library: str) -> str:
+    found = locate(search_folders()).get(library)
+    if found is None:
+        pytest.skip(f"{library} is not on this machine")
+    return found["path"]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_jemalloc_agrees(known):
+    path = preloadable("jemalloc")
+    for value in (GOOD if known else BAD)["MALLOC_CONF"]:
+        assert ("<jemalloc>" not in output(["/bin/true"], LD_PRELOAD=path, MALLOC_CONF=value)) == known, value
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_intel_runtime_agrees_on_affinity(known):
+    path = preloadable("intel-openmp")
+    load_it = [sys.executable, "-IS", "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1]).omp_get_max_threads()", path]
+    for value in (GOOD if known else BAD)["KMP_AFFINITY"][:6]:
+        told = output(load_it, KMP_AFFINITY=value, KMP_SETTINGS="1")
+        # of what is no fault of the value: balanced chooses a granularity, and a machine may lack a layer
+        assert (not re.search(r"Warning #(57|58|59|61|62|65|81):", told)) == known, (value, told)
+
+
+def test_glibc_agrees():
+    if LOADER is None:
+        pytest.skip("glibc's loader is not on this machine")
+    listing = output([str(LOADER), "--list-tunables"])
+    for value in BAD["GLIBC_TUNABLES"]:
+        # of the first, older versions take the 1; of the second malloc itself takes nothing, and the loader all
+        if not value.endswith(("=1M", "mxfast=512")):
+            assert output([str(LOADER), "--list-tunables"], GLIBC_TUNABLES=value) == listing, value
+    changed = output([str(LOADER), "--list-tunables"], GLIBC_TUNABLES="glibc.malloc.mmap_threshold=0x100000")
+    assert "glibc.malloc.mmap_threshold: 0x100000 " in changed

@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from runner.common.errors import InputError
+from runner.profiles import catalogue, profile
+from runner.profiles.expressions import FACTS
+from runner.profiles.profile import PROFILE_FOLDER
+from runner.worker.libraries import FILE_NAMES
+
+SHIPPED = profile.names()
+GOOD = "name: NAME\ntitle: x\nwhy:\n  reason: x\n  source: x\n"
+
+
+@pytest.fixture
+def refusal(write_profile):
+    """The message with which a profile of the YAML lines given is refused, and where they begin (line 6)."""
+
+    def load(text: str) -> str:
+        with pytest.raises(InputError) as caught:
+            profile.load(str(write_profile("mine", text)))
+        message = str(caught.value)
+        assert "\n" not in message
+        return message
+
+    return load
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_profiles_say_what_they_are_good_for_and_prove_what_they_set(name):
+    loaded = profile.load(name)
+    assert loaded.name == name
+    for text in (loaded.reason, loaded.helps, loaded.hurts):
+        assert text
+        assert text.endswith(".")
+    assert loaded.source.startswith("https://")
+    assert loaded.env.keys() <= catalogue.load().keys()
+    assert name == "baseline" or loaded.expect
+
+
+@pytest.mark.parametrize("name", [name for name in SHIPPED if profile.load(name).env])
+def test_what_shipped_profiles_set_has_a_place_in_the_evidence(name):
+    known = catalogue.load()
+    unseen = [variable for variable in profile.load(name).env if known[variable].verified_by is None]
+    assert unseen == []
+
+
+def test_each_kind_of_profile_is_shipped():
+    wanted = (
+        "baseline intel-omp intel-omp-throughput gnu-omp llvm-omp jemalloc-launcher jemalloc-retain tcmalloc mimalloc "
+        "glibc-retain onednn-bf16 one-socket interleave physical-cores smt low-noise ddp-cpu"
+    )
+    assert set(wanted.split()) <= set(SHIPPED)
+
+
+def test_the_launchers_settings_are_those_of_the_installed_launcher():
+    """jemalloc-launcher says that it sets what PyTorch's own launcher does: read it there."""
+    launcher = Path(find_spec("torch").origin).parent / "backends/xeon/run_cpu.py"
+    assert f'"{profile.load("jemalloc-launcher").env["MALLOC_CONF"]}"' in launcher.read_text()
+
+
+def test_the_reference_sets_nothing():
+    loaded = profile.load("baseline")
+    assert (loaded.env, loaded.preload, loaded.prefix) == ({}, (), ())
+
+
+def test_all_keys(write_profile):
+    path = write_profile(
+        "mine",
+        "preload: [jemalloc, intel-openmp]\n"
+        "env:\n  A: 0x10\n  B: 1e3\n  C: ${usable_cpus - 1}\n  D: 'yes'\n"
+        "prefix: [numactl, --physcpubind, 0]\n"
+        "expect:\n  openmp.max_threads: 2\n  malloc.settings.background_thread: true\n"
+        "needs:\n  numa_nodes: 2\n  usable_cpus: ${physical_cores + 1}\nnumerics: may-differ\n",
+    )
+    loaded = profile.load(str(path))
+    assert loaded.needs == {"numa_nodes": 2, "usable_cpus": "${physical_cores + 1}"}
+    assert (loaded.helps, loaded.hurts) == (None, None)
+    assert loaded.preload == ("jemalloc", "intel-openmp")
+    assert loaded.env == {"A": "0x10", "B": "1e3", "C": "${usable_cpus - 1}", "D": "yes"}
+    assert loaded.prefix == ("numactl", "--physcpubind", "0")
+    assert loaded.expect == {"openmp.max_threads": 2, "malloc.settings.background_thread": True}
+    assert loaded.numerics == "may-differ"
+    assert loaded.path == path
+
+
+def test_extending_merges_key_by_key_and_null_takes_away(write_profile):
+    write_profile(
+        "parent",
+        "preload: [jemalloc]\nenv: {A: 1, B: 2}\nprefix: [nice]\nexpect: {malloc.allocator: jemalloc}\n"
+        "needs: {numa_nodes: 2, usable_cpus: 4}\nnumerics: may-differ\n",
+    )
+    path = write_profile(
+        "child", "extends: parent\nneeds: {usable_cpus: ~}\nenv: {A: 5, B: ~, C: 3}\nexpect: {openmp.runtime: gnu}\n"
+    )
+    loaded = profile.load(str(path))
+    assert loaded.needs == {"numa_nodes": 2}
+    assert loaded.env == {"A": "5", "C": "3"}
+    assert loaded.preload == ("jemalloc",)
+    assert loaded.prefix == ("nice",)
+    assert loaded.expect == {"malloc.allocator": "jemalloc", "openmp.runtime": "gnu"}
+    assert loaded.numerics == "may-differ"
+
+
+def test_extending_replaces_lists_whole(write_profile):
+    write_profile("parent", "preload: [jemalloc]\nprefix: [nice]\n")
+    loaded = profile.load(str(write_profile("child", "extends: parent\npreload: [intel-openmp]\nprefix: []\n")))
+    assert (loaded.preload, loaded.prefix) == (("intel-openmp",), ())
+
+
+def test_what_is_extended_is_sought_beside_the_file_then_among_the_shipped(write_profile):
+    assert profile.load(str(write_profile("mine", "extends: jemalloc\n"))).preload == ("jemalloc",)
+    write_profile("jemalloc", "preload: [mimalloc]\n")
+    assert profile.load(str(write_profile("mine", "extends: jemalloc\n"))).preload == ("mimalloc",)
+
+
+def test_names_are_sorted_and_only_yaml(write_profile, tmp_path):
+    for name in ("zeta", "alpha"):
+        write_profile(name)
+    (tmp_path / "notes.txt").write_text("x")
+    assert profile.names(tmp_path) == ["alpha", "zeta"]
+
+
+@pytest.fixture
+def local_folder(tmp_path):
+    """A folder of profiles in which this machine has a tuned one, and what that sets."""
+    (tmp_path / "local").mkdir()
+    (tmp_path / "shared.yaml").write_text(GOOD.replace("NAME", "shared") + "env: {A: 1}\n")
+    tuned = tmp_path / "local" / f"{profile.tuned_name()}.yaml"
+    tuned.write_text(GOOD.replace("NAME", tuned.stem) + "extends: shared\nenv: {B: 2}\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["tuned", profile.tuned_name()])
+def test_tuned_stands_for_this_machines_own_profile(local_folder, name):
+    loaded = profile.load(name, local_folder)
+    assert (loaded.name, loaded.env) == (profile.tuned_name(), {"A": "1", "B": "2"})
+    assert (profile.names(local_folder), profile.local_names(local_folder)) == (["shared"], [loaded.name])
+
+
+def test_without_a_tuned_profile_it_says_how_to_make_one(tmp_path):
+    with pytest.raises(InputError, match=r"-tuned\.yaml: this machine has no tuned profile yet; make one with: runner"):
+        profile.load("tuned", tmp_path)
+
+
+def test_unknown_profile_suggests_the_nearest_and_says_what_lists_all():
+    with pytest.raises(InputError) as caught:
+        profile.load("inetl-omp")
+    message = str(caught.value)
+    assert message.startswith(f"no profile 'inetl-omp' in {PROFILE_FOLDER} (did you mean 'intel-omp'")
+    assert message.endswith("?); runner profiles lists all")
+    assert sum(f"'{name}'" in message for name in SHIPPED) <= 3
+    with pytest.raises(InputError, match=r"no profile 'zzz' in \S+; runner profiles lists all$"):
+        profile.load("zzz")
+
+
+def test_unknown_profile_file(tmp_path):
+    with pytest.raises(InputError, match=f"{tmp_path}/none.yaml: no such profile file"):
+        profile.load(f"{tmp_path}/none.yaml")
+
+
+# What a profile has beside what each must have, the line (from 6 on) that a refusal names, the key, and the fix.
+BAD = [
+    # keys
+    ("evn:\n  A: 1\n", 6, "'evn'", "did you mean 'env'?); there are: name, title, why, extends, "),
+    ("zzz: 1\n", 6, "'zzz'", "there are: name, "),
+    ("env: {A: 1}\nenv: {B: 2}\n", 7, "'env'", "remove one"),
+    ("env:\n  A: 1\n  A: 2\n", 8, "'A'", "remove one"),
+    # variables
+    ("env: [A, B]\n", 6, "'env'", "as {OMP_NUM_THREADS: 4}"),
+    ("env:\n", 6, "'env'", "as {OMP_NUM_THREADS: 4}"),
+    ("env:\n  A: {x: 1}\n", 7, "'env.A'", "give a text or a number"),
+    ("env:\n  A: [1]\n", 7, "'env.A'", "give a text or a number"),
+    ("env:\n  1A: x\n", 7, "'env.1A'", "letters, digits and _"),
+    ("env:\n  A B: x\n", 7, "'env.A B'", "letters, digits and _"),
+    ('env:\n  "A\\n": x\n', 7, "'env.A'", "letters, digits and _"),
+    ("env:\n  LD_PRELOAD: x.so\n", 7, "'env.LD_PRELOAD'", "name the library under 'preload'"),
+    ("env:\n  LD_PRELOAD:\n", 7, "'env.LD_PRELOAD'", "name the library under 'preload'"),
+    ("env:\n  A: 1\n  B: on\n", 8, "'env.B' can't be on", "in quotes where YAML takes it for true or false"),
+    ("env:\n  A: ${cores}\n", 7, "'cores'", "known are gpus, numa_nodes, physical_cores, "),
+    ("env:\n  A: ${usable_cpus / 2}\n", 7, "'/'", "use '//' for whole-number division"),
+    ("env:\n  A: ${usable_cpus +}\n", 7, "'${usable_cpus +}'", "write for example ${usable_cpus}"),
+    ('env:\n  A: "x\\0y"\n', 7, "'env.A'", "remove it"),
+    # libraries and prefix
+    ("preload: jemalloc\n", 6, "'preload'", "[jemalloc]"),
+    ("preload:\n", 6, "'preload'", "[jemalloc]"),
+    ("preload: [jemaloc]\n", 6, "'preload.0'", "did you mean 'jemalloc'?); there are: intel-openmp, "),
+    ("preload:\n  - jemalloc\n  - [x]\n", 8, "'preload.1'", "there are: intel-openmp, "),
+    ("preload:\n  - true\n", 7, "'preload.0'", "there are: intel-openmp, "),
+    ("preload: [5]\n", 6, "'preload.0' can't be 5", "there are: intel-openmp, "),
+    ("prefix: numactl\n", 6, "'prefix'", "[numactl, --interleave=all]"),
+    ("prefix: [nice, [x]]\n", 6, "'prefix.1'", "give one word, in quotes"),
+    ("prefix: [nice, 1.0]\n", 6, "'prefix.1'", "give one word, in quotes"),
+    ("prefix: [nice, yes]\n", 6, "'prefix.1'", "give one word, in quotes"),
+    ("prefix: [numactl, '${nodes}']\n", 6, "'nodes'", "known are gpus, "),
+    # expectations
+    ("expect: gnu\n", 6, "'expect'", "as {malloc.allocator: jemalloc}"),
+    ("expect:\n  openmp.runtim: gnu\n", 7, "'expect.openmp.runtim'", "(did you mean 'openmp.runtime'?); there are: "),
+    ("expect:\n  open.settings.x: 1\n", 7, "'expect.open.settings.x'", ", openmp.settings.NAME, "),
+    ("expect:\n  openmp.max_threads: 1.5\n", 7, "'expect.openmp.max_threads'", "a text, a whole number or true/false"),
+    ("expect:\n  openmp.max_threads: 2.0\n", 7, "'expect.openmp.max_threads'", "a text, a whole number or true/false"),
+    ("expect:\n  openmp.max_threads: [1]\n", 7, "'expect.openmp.max_threads'", "a text, a whole number or true/false"),
+    ("expect:\n  openmp.max_threads: ${cores}\n", 7, "'cores'", "known are gpus, "),
+    # needs
+    ("needs: [numa_nodes]\n", 6, "'needs'", "as {numa_nodes: 2}"),
+    ("needs:\n  numa_node: 2\n", 7, "'needs.numa_node'", "(did you mean 'numa_nodes'?); there are: "),
+    ("needs:\n  numa_nodes: two\n", 7, "'needs.numa_nodes'", "give a whole number, or one expression"),
+    ("needs:\n  numa_nodes: 1.5\n", 7, "'needs.numa_nodes'", "give a whole number, or one expression"),
+    ("needs:\n  numa_nodes: 2.0\n", 7, "'needs.numa_nodes'", "give a whole number, or one expression"),
+    ("needs:\n  numa_nodes: yes\n", 7, "'needs.numa_nodes'", "give a whole number, or one expression"),
+    ("needs:\n  usable_cpus: '${cores + 1}'\n", 7, "'cores'", "known are gpus, "),
+    ("needs:\n  gpus: '${gpus} + 1'\n", 7, "'needs.gpus'", "one expression such as ${physical_cores + 1}"),
+    # the rest
+    ("ranks: 0\n", 6, "'ranks' must be 1 or more", "how many processes train together"),
+    ("ranks: 2.0\n", 6, "'ranks' must be a whole number", "how many processes train together"),
+    ("ranks: yes\n", 6, "'ranks' must be a whole number", "how many processes train together"),
+    ("numerics: maybe\n", 6, "'numerics' can't be 'maybe'", "there are: same, may-differ"),
+    ("extends: [a]\n", 6, "'extends'", "give a text"),
+    ("extends:\n", 6, "'extends'", "give a text"),
+    ("extends: intel-opm\n", 6, "'intel-opm'", "(did you mean 'intel-omp'?)"),
+    ("extends: mine\n", 6, "'extends'", "a circle (mine -> mine); remove one link"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "line", "key", "fix"), BAD)
+def test_refused_with_file_line_key_and_fix(refusal, tmp_path, text, line, key, fix):
+    message = refusal(text)
+    assert message.startswith(f"{tmp_path}/mine.yaml:{line}: ")
+    assert key in message
+    assert fix in message
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "fix"),
+    [
+        ("title: x\nwhy: {reason: r, source: s}\n", 1, "'name' is missing", "add it"),
+        ("name: mine\nwhy: {reason: r, source: s}\n", 1, "'title' is missing", "add it"),
+        ("name: mine\ntitle: x\n", 1, "'why' is missing", "'reason' (a sentence) and 'source' (where that is known"),
+        ("name: mine\ntilte: x\n", 2, "'tilte'", "(did you mean 'title'?)"),
+        ("title: x\nname: other\nwhy: {reason: r, source: s}\n", 2, "name 'other'", "the file's name, 'mine'"),
+        ("name: mine\ntitle: 5\nwhy: {reason: r, source: s}\n", 2, "'title' must be a text, not 5", "in quotes"),
+        ("name: mine\ntitle: x\nwhy: because\n", 3, "'why' must be a mapping", "'reason' (a sentence) and 'source' "),
+        ("name: mine\ntitle: x\nwhy:\n  reason: r\n", 3, "'why.source' is missing", "add it"),
+        ("name: mine\ntitle: x\nwhy:\n  reason: 1\n  source: s\n", 4, "'why.reason' must be a text", "in quotes"),
+        ("name: mine\ntitle: x\nwhy:\n  reason: r\n  sauce: s\n", 5, "'why.sauce'", "(did you mean 'source'?)"),
+        ("name: mine\ntitle: x\nwhy:\n  reason: r\n  source: s\n  helps: [a]\n", 6, "'why.helps'", "in quotes"),
+    ],
+)  # fmt: skip
+def test_what_every_profile_must_have(tmp_path, text, line, key, fix):
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        profile.load(str(path))
+    message = str(caught.value)
+    assert message.startswith(f"{path}:{line}: ")
+    assert key in message
+    assert fix in message
+
+
+def test_the_schema_has_the_libraries_and_facts_that_the_code_has():
+    known = json.loads(profile.SCHEMA.read_text())["$defs"]
+    assert known["preload"]["items"]["enum"] == list(FILE_NAMES)
+    assert tuple(known["needs"]["properties"]) == FACTS
+
+
+def test_a_longer_circle_is_shown_whole(write_profile):
+    write_profile("a", "extends: b\n")
+    write_profile("b", "extends: c\n")
+    path = write_profile("c", "extends: a\n")
+    with pytest.raises(InputError, match=r"b.yaml:6: 'extends' goes in a circle \(c -> a -> b -> c\); remove one link"):
+        profile.load(str(path))
+
+
+def test_an_error_in_what_is_extended_names_that_file(write_profile):
+    write_profile("parent", "evn: {}\n")
+    with pytest.raises(InputError, match=r"parent.yaml:6: unknown key 'evn'"):
+        profile.load(str(write_profile("child", "extends: parent\n")))
+
+
+def test_division_by_a_fact_is_left_to_the_machine(write_profile):
+    assert profile.load(str(write_profile("mine", "env: {A: '${8 // (numa_nodes - 1)}'}\n"))).env
+
+
+def test_the_documentation_s_example_is_a_profile(tmp_path):
+    page = (PROFILE_FOLDER.parent / "docs/profiles.md").read_text()
+    example = page.split("```yaml\n")[1].split("```")[0]
+    (tmp_path / "mine.yaml").write_text(example)
+    loaded = profile.load(str(tmp_path / "mine.yaml"))
+    assert loaded.env.keys() == {"OMP_NUM_THREADS", "KMP_AFFINITY"}
+    assert loaded.expect.keys() == {"openmp.runtime", "openmp.max_threads"}
+    assert loaded.prefix == ("numactl", "--interleave=all")

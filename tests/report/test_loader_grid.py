@@ -1,0 +1,127 @@
+"""A run of the loader's settings: tables, a plot of text, and a picture."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner.analysis.summary import summarise
+from runner.bench.plan import Arm, Plan, WorkloadSpec
+from runner.report import html, loader_grid, markdown
+from runner.report.pictures import png
+from runner.worker.workloads.loader import Settings
+from tests.reports import events_of, printed
+
+CELLS = {  # seconds of a sample of two steps, by workers, batch and how many batches are made ahead
+    Settings(0, 16, 0): 0.32, Settings(0, 64, 0): 1.28, Settings(2, 16, 2): 0.16, Settings(2, 64, 2): 0.512,
+    Settings(4, 16, 2): 0.2, Settings(4, 64, 2): 0.576, Settings(2, 16, 8): 0.15, Settings(2, 64, 8): 0.5,
+}  # fmt: skip
+
+
+def events(cells=CELLS, blocks=3, **options):
+    """The run that measured them, with a second and a third sample that take a little more and less."""
+    (first, _), (second, _), *rest = cells.items()
+    behaviours = {one: {"seconds": [took, 1.1 * took, 0.9 * took], "images_per_step": one.batch}
+                  for one, took in cells.items()}  # fmt: skip
+    names = {"baseline": first, "mine": second, **{one.workload: one for one, _ in rest}}
+    return events_of(
+        blocks, behaviours[second], {one.workload: behaviours[one] for one, _ in rest}, behaviours[first],
+        profile="baseline", profiles={one.workload: "baseline" for one, _ in rest},
+        workloads={name: one.workload for name, one in names.items()},
+        plan={
+            "each": {one.workload: WorkloadSpec(1, 2, "generated") for one in cells}, "data": "generated", "blocks": 3,
+        },
+        **options,
+    )  # fmt: skip
+
+
+def test_a_grid_is_one_profile_with_several_settings():
+    assert loader_grid.is_grid(Plan.from_json(events()[0]["plan"]))
+    assert not loader_grid.is_grid(Plan.from_json(events_of()[0]["plan"]))
+    profiles = events_of(workloads={"baseline": "loader-w2-b32", "mine": "loader-w2-b32"})
+    assert not loader_grid.is_grid(Plan.from_json(profiles[0]["plan"]))
+    plan = Plan.from_json(profiles[0]["plan"])
+    assert plan.arms[0] == Arm("baseline", "baseline", "local", "loader-w2-b32")
+
+
+def test_cells_are_medians_with_what_was_least_and_most():
+    (first, *_) = loader_grid.cells(summarise(events()))
+    assert (first.settings, first.samples) == (Settings(0, 16, 0), 3)
+    assert (first.seconds, first.least, first.most) == pytest.approx((10.0, 9.0, 11.0))
+
+
+def test_a_table_for_each_number_of_batches_made_ahead():
+    few, many = loader_grid.variants(loader_grid.cells(summarise(events())))
+    assert (few.title, many.title) == ("prefetch_factor 2", "prefetch_factor 8")
+    assert (few.workers, few.batches, many.workers) == ([0, 2, 4], [16, 64], [0, 2])
+    # without workers nothing is made ahead: those cells are in both
+    assert few.cells[0, 16] == many.cells[0, 16]
+    assert few.cells[2, 16].seconds == pytest.approx(5.0)
+
+
+def test_what_is_printed():
+    text = printed(events())
+    lines = text.splitlines()
+    begin = lines.index("s per 1,000 images, prefetch_factor 2")
+    assert [line.split() for line in lines[begin + 1 : begin + 4]] == [
+        ["batch", "0", "workers", "2", "workers", "4", "workers"],
+        ["16", "10.00", "5.00", "6.25"],
+        ["64", "10.00", "4.00", "4.50"],
+    ]
+    assert "s per 1,000 images, prefetch_factor 8" in lines
+    best = "2 workers, batches of 64, prefetch_factor 8: 3.91 s per 1,000 images (3.52 to 4.30 in 3 samples)"
+    assert f"least {best}" in " ".join(text.split())
+    assert max(map(len, lines[:-3])) <= 80
+
+
+def test_the_plot_has_a_marker_for_each_cell():
+    few, _ = loader_grid.variants(loader_grid.cells(summarise(events())))
+    lines = loader_grid.chart(few)
+    plotted = "".join(lines[: loader_grid.HEIGHT])
+    assert [plotted.count(marker) for marker in "o+x"] == [2, 2, 2]
+    assert "o" in lines[0]  # the slowest is at the top
+    assert lines[0].startswith("  10.00 |")
+    assert lines[loader_grid.HEIGHT - 1].startswith("   0.00 |")
+    assert lines[-2].split() == ["batch", "16", "64"]
+    assert lines[-1].split("   ")[-3:] == ["o 0 workers", "+ 2 workers", "x 4 workers"]
+
+
+def test_a_picture():
+    drawn = png(summarise(events()))
+    assert drawn.startswith(b"\x89PNG")
+    assert drawn == png(summarise(events()))
+
+
+def test_without_a_sample_nothing_is_drawn():
+    assert "least" not in printed(events(blocks=0, ended=None))
+
+
+def test_scripts_get_all_cells():
+    found = json.loads(json.dumps(loader_grid.to_json(summarise(events()))))
+    assert len(found) == len(CELLS)
+    assert found[2] == {
+        "workers": 2, "batch": 16, "prefetch_factor": 2, "pin_memory": False, "samples": 3,
+        "seconds_per_1000_images": pytest.approx(5.0), "least": pytest.approx(4.5), "most": pytest.approx(5.5),
+    }  # fmt: skip
+
+
+def test_workers_alone_have_one_table():
+    cells = {settings: seconds for settings, seconds in CELLS.items() if not settings.workers}
+    (only,) = loader_grid.variants(loader_grid.cells(summarise(events(cells))))
+    assert only.title == "no workers"
+
+
+def test_other_reports_have_the_grid_too(tmp_path):
+    found = events()
+    (tmp_path / "record.jsonl").write_text("{}\n")
+    run = {**found[0], "command": ["runner", "loader-grid"], "runner_version": "1"}
+    given = (tmp_path, [run, *found[1:]], summarise(found))
+    text = markdown.document(*given)
+    assert "s per 1,000 images, prefetch_factor 2:\n\n| batch | 0 workers | 2 workers | 4 workers |" in text
+    assert "| 16 | 10.00 | 5.00 | 6.25 |" in text
+    assert "- **least**: 2 workers, batches of 64, prefetch_factor 8: 3.91 s" in text
+    page = html.page(*given)
+    assert "envkit report: 8 settings of the loader under baseline" in page
+    assert "<dt>least</dt><dd>2 workers, batches of 64, prefetch_factor 8: 3.91 s" in page
+    assert page.count("One line for each number of workers") == 1

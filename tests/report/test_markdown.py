@@ -1,0 +1,84 @@
+"""Markdown for pull requests."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from runner.analysis.summary import summarise
+from runner.bench import record
+from runner.bench.measure import FAILED
+from runner.report import markdown
+from tests import records
+from tests.reports import events_of
+
+STARTED = {"command": ["/somewhere/__main__.py", "bench", "mine"], "runner_version": "0.1.0"}
+
+
+@pytest.fixture
+def document(tmp_path):
+    def make(events):
+        folder = records.write(tmp_path / "run", [{**events[0], **STARTED}, *events[1:]])
+        read = record.read(folder)
+        return markdown.document(folder, read, summarise(read))
+
+    return make
+
+
+def table(text):
+    """The rows' cells, as GitHub takes them apart."""
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
+
+
+def test_the_table_has_a_row_for_each_arm(document):
+    header, rule, *rows = table(document(events_of(others={"same": {}})))
+    assert [row[0] for row in rows] == ["baseline", "mine", "same"]
+    assert {len(row) for row in (header, rule, *rows)} == {len(header)}
+    assert rule[0] == "---"
+    assert set(rule[1:-1]) == {"---:"}
+    last = [dict(zip(header, row, strict=True)) for row in rows]
+    assert [row["verdict"] for row in last] == ["reference", "faster", "no difference larger than 2%"]
+    assert [row["speedup"] for row in last] == ["", "2.000", "1.000"]
+    assert re.fullmatch(r"1\.9\d\d to 2\.0\d\d", last[1]["95% interval"])
+
+
+def test_verdicts_certainty_and_what_to_do(document):
+    lines = document(events_of()).splitlines()
+    assert lines[0].startswith("**mine is 100% faster than the baseline here (95% interval ")
+    assert re.match(r"- \*\*mine\*\*: \*\*2\.000 \(95% interval .* FASTER\*\*$", lines[2])
+    assert lines[3] == "  - mine takes 50.0% less time than baseline here."
+    assert any(line.startswith("- **sure**: 7 blocks (complete).") for line in lines)
+    assert "- **next**: use mine: runner exec mine.yaml -- your command" in lines
+    assert lines[-2] == "- **command**: `runner bench mine`"
+    assert re.fullmatch(r"- \*\*record\*\*: SHA-256 [0-9a-f]{64}", lines[-1])
+
+
+def test_names_can_not_become_markup_or_columns(document):
+    text = document(events_of(others={"a|b<i>*c*`d`": {}}))
+    header, _, *rows = table(text)
+    assert len(rows[-1]) == len(header)
+    assert rows[-1][0] == r"a\|b&lt;i>\*c\*\`d\`"
+    assert "<i>" not in text
+
+
+def test_an_arm_without_a_result_is_not_left_out(document):
+    events = events_of(ended=None)
+    events = [event for event in events if event.get("arm") != "mine"]
+    said = {"block": 0, "arm": "mine", "problem": "ended with exit status 3", "stderr": ""}
+    events += [{"event": "failure", "time": 0, **said}, {"event": "end", "time": 0, "reason": FAILED}]
+    text = document(events)
+    assert table(text)[-1] == ["mine", "0", "-", "-", "-", "-", "-", "", "", "failed"]
+    assert "- **FAILED**: **block 1, mine: the worker ended with exit status 3**" in text
+
+
+def test_full_training(document):
+    header, _, *rows = table(document(events_of(blocks=1, plan={"epochs": 10})))
+    assert [row[0] for row in rows] == ["baseline", "mine", "the book's baseline", "the book's intel-omp"]
+    assert {len(row) for row in rows} == {len(header)}
+    assert rows[1][-1] == "one run each"
+
+
+def test_synthetic_data_is_named_before_all_but_the_verdict(document):
+    assert document(events_of(plan={"data": "synthetic"})).splitlines()[2].startswith("**SYNTHETIC DATA: ")

@@ -1,0 +1,65 @@
+"""One model, three layouts: what reports say is decided in one place."""
+
+from __future__ import annotations
+
+import ast
+import html as escapes
+from pathlib import Path
+
+import pytest
+
+from runner.analysis.summary import summarise
+from runner.bench import record
+from runner.report import details, html, markdown, model, pictures, terminal
+from tests import records
+from tests.report import test_loader_grid, test_multi_workload
+from tests.reports import events_of, printed
+
+STARTED = {"command": ["/somewhere/__main__.py", "bench", "mine"], "runner_version": "0.1.0"}
+RENDERERS = (terminal, details, html, markdown)
+# What a renderer may import of the package: pictures are drawn when they are laid out.
+ALLOWED = {"runner.report.model", "runner.report.parts", "runner.report.terminal", "runner.report.pictures"}
+RUNS = {
+    "one": events_of(),
+    "many": events_of(12, others={name: {} for name in ("a", "b", "c")}),
+    "workloads": test_multi_workload.events(),
+    "grid": test_loader_grid.events(),
+    "unfinished": events_of(3, ended=None),
+    "full": events_of(1, plan={"epochs": 10}),
+}
+
+
+@pytest.mark.parametrize("renderer", RENDERERS, ids=lambda module: module.__name__)
+def test_renderers_know_nothing_of_the_contents(renderer):
+    names = set()
+    for node in ast.walk(ast.parse(Path(renderer.__file__).read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "runner.report":
+            names |= {f"runner.report.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and str(node.module).startswith("runner.report."):
+            names.add(node.module)
+    assert names <= ALLOWED
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_verdict_is_the_first_line_of_every_report(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(pictures, "svg", lambda *_: "<svg></svg>")
+    events = [{**RUNS[name][0], **STARTED}, *RUNS[name][1:]]
+    folder = records.write(tmp_path / "run", events)
+    given = (folder, record.read(folder), summarise(events))
+    verdict = model.report_of(given[2], str(folder)).headline.text
+    assert " ".join(printed(events).split()).startswith(verdict)
+    assert markdown.document(*given).startswith(f"**{markdown.escaped(verdict)}**\n")
+    body = escapes.unescape(html.page(*given).partition("<main>")[2])
+    assert body.partition(">")[2].startswith(f"{verdict}</h1>")
+
+
+def test_figures_then_limits_then_what_to_do():
+    names = [section.name for section in model.report_of(summarise(events_of()), "run").sections]
+    assert names == ["found", "speedups", "how-to-read", "certainty", "next", "place"]
+    full = model.report_of(summarise(events_of()), "run", full=True).sections
+    assert [section.name for section in full if section.full] == ["evidence", "differences", "reproduce"]
+
+
+def test_details_begin_with_the_short_report():
+    events = events_of()
+    assert printed(events, details).startswith(printed(events))

@@ -1,0 +1,252 @@
+"""Profiles on several workloads: each beside the baseline of its own, and one table that says which wins where."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner.analysis.summary import summarise
+from runner.bench.blocks import block_ratios, skipped_steps
+from runner.bench.measure import FAILED
+from runner.bench.plan import Plan, WorkloadSpec
+from runner.report import advice, html, markdown, multi_workload, wording
+from runner.report.exports.rows import results
+from runner.report.pictures import png
+from tests import records
+from tests.reports import details, events_of, printed
+from tests.simulation import STEADY, times
+
+TRANSLATION = "baseline on translation"
+WORKLOADS = {"baseline": "cnn", "mine": "cnn", "slow": "cnn",
+             **dict.fromkeys((TRANSLATION, "mine on translation", "slow on translation"), "translation")}  # fmt: skip
+PROFILES = {TRANSLATION: "baseline", "mine on translation": "mine", "slow on translation": "slow"}
+EACH = {"cnn": WorkloadSpec(1, 3, "/data"), "translation": WorkloadSpec(2, 4, "generated")}
+
+
+def events(blocks=12, mine=0.5, mine_there=1.0, slow=1.5, slow_there=1.25, there=10.0, plan=None, baseline=None,
+           **behaviours):  # fmt: skip
+    """A run on two workloads; all of the second take ``there`` times as long."""
+    sentences = {"unit": "sentences", "images_per_step": 32}
+    others = {
+        TRANSLATION: {"seconds": STEADY, **sentences, "quality": {"token accuracy": 0.25, "BLEU": 12.34}},
+        "mine on translation": {"seconds": times(mine_there), **sentences},
+        "slow": {"seconds": times(slow)},
+        "slow on translation": {"seconds": times(slow_there), **sentences},
+    }
+    for name in PROFILES:
+        others[name]["seconds"] = [there * second for second in others[name]["seconds"]]
+    for name, behaviour in behaviours.pop("others", {}).items():
+        others[name] |= behaviour
+    settings = {
+        "workload": "all", "more_references": (TRANSLATION,), "each": EACH,
+        **(plan or {}),
+    }  # fmt: skip
+    first = {"quality": {"accuracy": 0.5}, **(baseline or {})}
+    return events_of(
+        blocks, {"seconds": times(mine)}, others, first, workloads=WORKLOADS, profiles=PROFILES, plan=settings,
+        **behaviours,
+    )  # fmt: skip
+
+
+def cells(text, first):
+    """The words of the lines of the first table that begin with ``first``."""
+    lines = text.partition("workload ")[2].split("\n\n")[0].splitlines()
+    return [line.split() for line in lines if line.startswith(first)]
+
+
+# --- what is compared with what ---
+
+
+def test_each_arm_is_compared_with_the_reference_of_its_own_workload():
+    found = events()
+    plan = Plan.from_json(found[0]["plan"])
+    pairs = {arm.name: plan.reference_of(arm).name for arm in plan.compared}
+    assert pairs == {"mine": "baseline", "slow": "baseline",
+                     "mine on translation": TRANSLATION, "slow on translation": TRANSLATION}  # fmt: skip
+    ratios = {one.arm: one.speedup.ratio for one in summarise(found).comparisons}
+    assert ratios == pytest.approx(
+        {"mine": 2.0, "slow": 1 / 1.5, "mine on translation": 1.0, "slow on translation": 0.8}, rel=0.02
+    )
+
+
+def test_all_comparisons_share_one_error_rate():
+    summary = summarise(events())
+    assert summary.plan.sharing == summary.design.comparisons == 4
+    alone = summarise(events_of(12)).comparisons[0].speedup
+    together = next(one for one in summary.comparisons if one.arm == "mine").speedup
+    assert together.low < alone.low < alone.high < together.high
+
+
+def test_what_is_compared_runs_one_after_the_other_in_random_order():
+    plan = Plan.from_json(events(1)[0]["plan"])
+    orders = [[arm.name for arm in plan.order(block)] for block in range(40)]
+    for names in orders:
+        workloads = [WORKLOADS[name] for name in names]
+        assert workloads in (["cnn"] * 3 + ["translation"] * 3, ["translation"] * 3 + ["cnn"] * 3)
+        assert sorted(names) == sorted(WORKLOADS)
+    assert len({tuple(names) for names in orders}) > 20
+    assert orders == [[arm.name for arm in plan.order(block)] for block in range(40)]
+
+
+def test_warm_up_is_left_out_workload_by_workload():
+    found = events(12)
+    design = next(event for event in found if event["event"] == "design")
+    design |= {"skipped_of_arms": {name: 1 if "translation" in name else 0 for name in WORKLOADS}}
+    plan = Plan.from_json(found[0]["plan"])
+    arms = {arm.name: arm for arm in plan.arms}
+    assert skipped_steps(found, arms[TRANSLATION]) == 1
+    assert skipped_steps(found, arms["mine"]) == 0
+    for event in found:
+        if event.get("arm") == TRANSLATION and event["event"] == "sample":
+            event["step_s"][0] *= 50
+    assert block_ratios(found, plan, arms["mine on translation"]) == pytest.approx([0] * 12, abs=0.1)
+    summary = summarise(found)
+    assert summary.left_out == {"cnn": 1, "translation": 3}
+    assert {len(one.step_s) for one in summary.samples} == {3}
+
+
+def test_what_is_left_out_is_said_workload_by_workload():
+    found = events()
+    design = next(event for event in found if event["event"] == "design")
+    design |= {"warm_up": {"baseline": 0}, "skipped_of_arms": {name: 1 for name in WORKLOADS if "translation" in name}}
+    said = "warm-up steps left out at the start of each sample: cnn 1, translation 3"
+    assert said in " ".join(printed(found).split())
+
+
+def test_losses_are_compared_with_those_of_the_same_workload():
+    other = {"losses": [9.0, 8.0, 7.0, 6.0]}
+    found = events(others={TRANSLATION: other, "mine on translation": other, "slow on translation": other})
+    known = {one.arm: one.losses.agree for one in summarise(found).comparisons}
+    assert known == dict.fromkeys(("mine", "slow", "mine on translation", "slow on translation"), True)
+
+
+def test_a_disturbance_marks_the_workload_that_it_hit():
+    found = events(16)
+    for event in found:
+        if (event["event"], event.get("arm"), event.get("block")) == ("sample", TRANSLATION, 3):
+            event["usage"] |= {"worker_cpus_steal_s": 20.0}
+    by_arm = {one.arm: one for one in summarise(found).comparisons}
+    assert by_arm["mine"].unmarked is None
+    assert by_arm["mine on translation"].unmarked.blocks == 15
+
+
+# --- what is said ---
+
+
+def test_one_table_says_which_profile_wins_where():
+    text = printed(events())
+    (mine,), (slow,) = ([words for words in cells(text, "cnn") if words[1] == name] for name in ("mine", "slow"))
+    assert (mine[2], mine[6], mine[7]) == ("2.000", "FASTER", "equal")
+    assert (slow[2], slow[6]) == ("0.667", "SLOWER")
+    there = cells(text, "translation")
+    assert [words[1] for words in there] == ["mine", "slow"]
+    assert "no difference > 2%" in " ".join(there[0])
+    assert max(len(line) for line in text.splitlines()[:-3] if "runner bench" not in line) <= 80
+
+
+def test_what_was_trained_and_learnt():
+    lines = printed(events()).splitlines()
+    assert any(line.split()[:6] == ["cnn", "64", "images", "333.33", "192", "2.298"] for line in lines)
+    (there,) = (line for line in lines if "32 sentences" in line)
+    assert there.split()[3:5] == ["2500.00", "13"]
+    assert "token accuracy" in there
+
+
+def test_winners():
+    summary = summarise(events())
+    assert multi_workload.winners(summary) == {"cnn": ["mine"], "translation": []}
+    assert multi_workload.everywhere(summary) == []
+    text = " ".join(printed(events()).split())
+    assert "wins cnn: mine translation: no profile is known to be faster than baseline" in text
+    assert "measure your own training before you choose" in text
+
+
+def test_a_profile_that_wins_everywhere_and_learns_otherwise_is_not_recommended():
+    found = events(mine_there=0.5, others={"mine on translation": {"losses": [3.0, 3.0, 3.0, 3.0]}})
+    texts = [row.text for row in advice.rows(summarise(found))]
+    assert texts[0] == "find out why the losses of mine on translation differ, before you use it"
+    assert not any("runner exec mine" in text or "runner bench mine" in text for text in texts)
+
+
+def test_a_profile_that_wins_everywhere_is_recommended():
+    summary = summarise(events(mine_there=0.8, slow=0.9))
+    assert multi_workload.everywhere(summary) == ["mine"]
+    assert multi_workload.sentences(summary)[0] == "cnn: mine; faster too: slow"
+    (first, *_) = advice.rows(summary)
+    assert first.text.startswith("use mine, which is faster on all of these: runner exec mine.yaml -- ")
+
+
+def test_losses_that_differ_stand_out():
+    found = events(others={"mine on translation": {"losses": [3.0, 3.0, 3.0, 3.0]}})
+    text = printed(found)
+    assert [words[-1] for words in cells(text, "translation")] == ["DIFFER", "equal"]
+    assert "find out why the losses of mine on translation differ" in " ".join(text.split())
+
+
+def test_too_few_blocks_say_how_many_it_takes():
+    text = " ".join(printed(events(4)).split())
+    assert "no speedups: an interval needs 8 complete blocks (raise --budget)" in text
+    assert "wins" not in text
+
+
+def test_a_failure_leaves_a_table_without_verdicts():
+    text = printed(events(8, ended=FAILED))
+    assert [words[2:4] for words in cells(text, "cnn")] == [["-", "failed"]] * 2
+
+
+def test_other_reports_tell_the_same(tmp_path):
+    found = events()
+    summary = summarise(found)
+    (tmp_path / "record.jsonl").write_text("{}\n")
+    run = {**found[0], "command": ["runner", "bench"], "runner_version": "1"}
+    for text in (markdown.document(tmp_path, [run, *found[1:]], summary),
+                 html.page(tmp_path, [run, *found[1:]], summary)):  # fmt: skip
+        assert "mine on translation" in text
+        assert "no profile is known to be faster than baseline" in text
+    assert "envkit report: mine, slow on 2 workloads against baseline" in text
+    assert png(summary).startswith(b"\x89PNG")
+    said = details(found)
+    assert "4 steps after 2 to warm up" in said
+    assert "left out at the start" not in said
+
+
+def test_scripts_get_the_reference_of_each():
+    document = summarise(events()).to_json()
+    assert document["references"]["mine on translation"] == TRANSLATION
+    assert document["measured"][0]["quality"] == {"accuracy": 0.5}
+    assert document["measured"][0]["accuracy"] == 0.5
+
+
+def test_the_baseline_alone_has_a_table_of_what_was_trained():
+    """`bench baseline --workload all`: nothing is compared."""
+    found = events()
+    alone = ("baseline", TRANSLATION)
+    found[0]["plan"]["arms"] = [arm for arm in found[0]["plan"]["arms"] if arm["name"] in alone]
+    kept = [event for event in found if event.get("arm") in (None, *alone)]
+    text = printed(kept)
+    assert "32 sentences" in text
+    assert wording.certainty(summarise(kept)) is not None
+
+
+def test_the_history_has_its_profiles_once(cli, tmp_path):
+    records.write(tmp_path / "run", events())
+    text = " ".join(cli("history", tmp_path).stdout.split())
+    assert "local, cnn, translation, 12 blocks" in text
+    (one,) = json.loads(cli("history", tmp_path, "--json").stdout)["runs"]
+    assert (one["profiles"], one["workload"], one["modes"]) == (["mine", "slow"], "all", "")
+
+
+def test_exports_have_the_reference_of_each(tmp_path):
+    rows = {row["arm"]: row for row in results(tmp_path, events())}
+    assert (rows["mine on translation"]["reference"], rows["mine on translation"]["workload"]) == (
+        TRANSLATION, "translation"
+    )  # fmt: skip
+    assert rows["mine"]["reference"] == "baseline"
+
+
+def test_a_star_is_explained():
+    text = " ".join(printed(events(numerics="may-differ")).split())
+    assert "mine *" in text
+    assert "note a profile with * may change numerics: its losses may differ" in text
+    assert "with *" not in printed(events())

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import math
+
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from scipy.special import ndtri
+
+from runner.stats.interval import ERROR_RATE, MIN_BLOCKS
+from runner.stats.sequential import FIRST_LOOK, at_end, at_look, design, may_stop, nominal_rates
+
+MARGIN = 0.02
+RUNS = 4000
+
+
+def test_bounds_are_the_published_ones():
+    # five equal looks, 2.5% on each side (Lan and DeMets 1983); the sizes are beyond exact counting
+    rates = nominal_rates((1000, 2000, 3000, 4000, 5000), 5000, 0.05, True)
+    assert [-ndtri(rate / 2) for rate in rates] == pytest.approx([4.877, 3.357, 2.680, 2.290, 2.031], abs=0.001)
+
+
+def test_one_look_spends_all():
+    assert nominal_rates((300,), 300, 0.05, True) == pytest.approx((0.05,))
+
+
+@pytest.mark.parametrize("planned", [6, 7, 9, 12, 30, 100])
+def test_looks_end_with_the_planned_blocks_and_begin_where_a_look_can_decide(planned):
+    looks = design(planned, 1).looks
+    assert looks[-1] == planned
+    assert list(looks) == sorted(set(looks))
+    assert all(look >= FIRST_LOOK for look in looks[:-1])
+    assert len(looks) <= 5
+
+
+def test_no_run_is_planned_with_too_few_blocks_for_a_verdict():
+    assert design(2, 1).planned == MIN_BLOCKS
+
+
+@pytest.mark.parametrize("planned", [12, 30])
+@pytest.mark.parametrize("last", [None, 9])
+def test_all_looks_together_claim_a_difference_that_is_not_there_in_5_percent_of_runs(planned, last):
+    """Also where time was up after ``last`` blocks, before those that were planned."""
+    fixed = design(planned, 1)
+    end = last or planned
+    random = numpy.random.default_rng(1)
+    claimed = 0
+    for _ in range(RUNS):
+        ratios = random.standard_t(3, end) * 0.05
+        looks = [at_look(fixed, ratios[:look], MARGIN) for look in fixed.looks[:-1] if look < end]
+        found = [*looks, at_end(fixed, ratios, MARGIN, stopped_early=False)]
+        claimed += any(one is not None and (one.low > 1 or one.high < 1) for one in found)
+    assert claimed / RUNS <= ERROR_RATE + 2 * math.sqrt(ERROR_RATE * (1 - ERROR_RATE) / RUNS)
+    assert claimed / RUNS > 0.03  # or the looks would waste what they may spend
+
+
+def test_a_look_is_stricter_than_the_end():
+    ratios = list(numpy.random.default_rng(2).normal(0.03, 0.05, 10))
+    fixed = design(12, 1)
+    look, end = at_look(fixed, ratios, MARGIN), at_end(fixed, ratios, MARGIN, stopped_early=False)
+    assert look.low < end.low < end.high < look.high
+    assert look.ratio == end.ratio
+
+
+@given(some.lists(some.floats(-0.5, 0.5), min_size=8, max_size=30), some.integers(8, 40))
+def test_what_a_look_found_the_report_says_too(ratios, planned):
+    fixed = design(planned, 1)
+    look = at_look(fixed, ratios, MARGIN)
+    if look is not None and look.decided:
+        assert at_end(fixed, ratios, MARGIN, stopped_early=True).verdict == look.verdict
+
+
+def test_more_comparisons_make_wider_intervals():
+    ratios = list(numpy.random.default_rng(3).normal(0.03, 0.05, 14))
+    one, many = (at_end(design(14, count), ratios, MARGIN, stopped_early=False) for count in (1, 6))
+    assert many.low < one.low < one.high < many.high
+
+
+def test_a_run_may_stop_when_it_is_decided_and_narrow():
+    fixed = design(40, 1)
+    narrow = [0.10 + 0.001 * number for number in range(24)]
+    wide = [0.50 + 0.05 * number for number in range(24)]
+    undecided = [0.02 * (-1) ** number for number in range(24)]
+    assert may_stop(at_look(fixed, narrow, MARGIN), 0.04)
+    assert not may_stop(at_look(fixed, wide, MARGIN), 0.04)
+    assert not may_stop(at_look(fixed, undecided, MARGIN), 0.04)
+    assert not may_stop(None, 0.04)
+
+
+def test_too_few_blocks_give_no_interval():
+    assert at_end(design(12, 1), [0.1] * (MIN_BLOCKS - 1), MARGIN, stopped_early=False) is None
+    assert at_end(design(12, 1), [], MARGIN, stopped_early=True) is None

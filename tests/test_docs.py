@@ -1,0 +1,105 @@
+"""What README, CONTRIBUTING and docs/ say is there: links lead somewhere, and commands, targets and paths exist."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.cli import COMMANDS
+
+PROJECT = Path(__file__).resolve().parent.parent
+GUIDES = sorted(PROJECT.glob("docs/*.md"))
+RESULTS = sorted(page for page in PROJECT.glob("docs/results/*.md") if page.name != "README.md")
+INDEX = PROJECT / "docs/results/README.md"
+PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", INDEX, *GUIDES, *RESULTS]
+# Pictures that the README already has a place for.
+TO_COME = {PROJECT / "docs/results/matrix-light.svg", PROJECT / "docs/results/matrix-dark.svg"}
+LINK = re.compile(r"\]\(([^)\s]+)\)|\bsrc(?:set)?=\"([^\"]+)\"")
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+INDENTED = re.compile(r"^(?: {4}|\t).*$", re.MULTILINE)
+INLINE = re.compile(r"`((?:[^`\n]|\n(?!\n))+)`")
+COMMAND = re.compile(r"(?<![\w./-])(?:envkit|runner) ([a-z][a-z-]*)")
+MAKE = re.compile(r"(?<![\w./-])make ([a-z-]+(?: [a-z-]+)*)")
+TARGET = re.compile(r"^([a-z-]+):.*## ", re.MULTILINE)
+PATH = re.compile(r"(?:runner|tests|benchmarks|images|docs|\.ci)/[\w./*-]*")
+DATE = re.compile(r"^- (?:measured|printed): (.+)$|wrote this page on ([0-9-]+)", re.MULTILINE)
+NO_DATE = "the page does not say"
+
+
+def _name(page: Path) -> str:
+    return str(page.relative_to(PROJECT))
+
+
+def _code(text: str) -> Iterator[str]:
+    """Everything that is set as code."""
+    yield from FENCED.findall(text)
+    rest = FENCED.sub("", text)
+    for line in INDENTED.findall(rest):
+        yield line.partition("  #")[0]
+    yield from (" ".join(found.split()) for found in INLINE.findall(INDENTED.sub("", rest)))
+
+
+def _measured(page: Path) -> str:
+    found = DATE.search(page.read_text())
+    return (found[1] or found[2]) if found else NO_DATE
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_links_lead_to_files(page):
+    text = "".join(FENCED.split(page.read_text()))
+    links = [(page.parent / (link or source).partition("#")[0]).resolve() for link, source in LINK.findall(text)
+             if not (link or source).startswith(("http://", "https://", "#"))]  # fmt: skip
+    assert [str(path) for path in links if not path.exists() and path not in TO_COME] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_commands_are_there(page):
+    named = {word for code in _code(page.read_text()) for word in COMMAND.findall(code)}
+    assert named - COMMANDS.keys() == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_targets_are_there(page):
+    targets = set(TARGET.findall((PROJECT / "Makefile").read_text()))
+    named = {word for code in _code(page.read_text()) for words in MAKE.findall(code) for word in words.split()}
+    assert named - targets == set()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in RESULTS], ids=_name)
+def test_files_of_the_project_are_there(page):
+    named = {code for code in _code(page.read_text()) if PATH.fullmatch(code)}
+    assert {path for path in named if not any(PROJECT.glob(path.rstrip("/")))} == set()
+
+
+def test_every_command_has_an_example():
+    text = (PROJECT / "docs/commands.md").read_text()
+    shown = {word for line in INDENTED.findall(text) for word in COMMAND.findall(line)}
+    assert {name for name in COMMANDS if f"**`{name}`**" not in text} == set()
+    assert COMMANDS.keys() - shown == set()
+
+
+def test_the_readme_begins_with_the_first_command_and_stays_short():
+    text = (PROJECT / "README.md").read_text()
+    assert len(text.splitlines()) <= 150
+    assert "make bench PROFILE=intel-omp" in text
+    assert "make test" in text
+
+
+def test_every_guide_is_in_the_readme_s_index():
+    text = (PROJECT / "README.md").read_text().partition("## Documentation\n")[2]
+    assert [page.name for page in GUIDES if f"(docs/{page.name})" not in text] == []
+
+
+def test_no_two_pages_have_one_name():
+    count = Counter(page.name for page in (*GUIDES, *RESULTS))
+    assert [name for name, number in count.items() if number > 1] == []
+
+
+@pytest.mark.parametrize("page", RESULTS, ids=_name)
+def test_a_page_of_measurements_is_in_the_index_with_its_day(page):
+    rows = [line for line in INDEX.read_text().splitlines() if line.startswith(f"| [{page.name}]({page.name}) |")]
+    assert [row.strip("| ").split(" | ")[-1] for row in rows] == [_measured(page)]

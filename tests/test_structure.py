@@ -1,0 +1,89 @@
+"""The house rules: imports point up the list of packages, in no circle, and modules and functions stay short."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.simulation import PROJECT
+
+# A package may import those before it. CONTRIBUTING.md says what each is for.
+PACKAGES = (
+    "common", "worker", "profiles", "engines", "checks", "stats", "bench", "analysis", "report", "tuning", "cluster",
+    "cli",
+)  # fmt: skip
+MOST_LINES, MOST_LINES_OF_A_FUNCTION, MOST_AT_THE_ROOT = 400, 60, 5
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """All modules of the kit by their dotted names."""
+    paths = (PROJECT / "runner").rglob("*.py")
+    named = {".".join(path.relative_to(PROJECT).with_suffix("").parts): path for path in paths}
+    return {name.removesuffix(".__init__"): path for name, path in named.items()}
+
+
+@cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(modules()[module].read_text())
+
+
+def imported(module: str) -> Iterator[str]:
+    """The kit's modules that one imports, anywhere in it; of a package's parts those that are modules."""
+    for node in ast.walk(tree(module)):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names if one.name in modules())
+        elif isinstance(node, ast.ImportFrom) and node.module in modules():
+            for one in node.names:
+                part = f"{node.module}.{one.name}"
+                yield part if part in modules() else str(node.module)
+
+
+def package(module: str) -> str | None:
+    """The package that a module is in; None for one at the root."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in PACKAGES else None
+
+
+def test_every_module_is_in_a_package_but_for_a_few():
+    outside = [name for name in modules() if package(name) is None]
+    assert len(outside) <= MOST_AT_THE_ROOT, outside
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_imports_point_up_the_list(name):
+    allowed = {"worker"} if name == "worker" else {*PACKAGES[: PACKAGES.index(name) + 1]}
+    wrong = [
+        f"{module} imports {other}"
+        for module in modules() if package(module) == name
+        for other in imported(module) if package(other) not in {None, *allowed}
+    ]  # fmt: skip
+    assert not wrong
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graph = {module: {other for other in imported(module) if other != module} for module in modules()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
+
+
+def test_no_module_is_too_long():
+    lines = {name: len(path.read_text().splitlines()) for name, path in modules().items()}
+    assert not {name: number for name, number in lines.items() if number > MOST_LINES}
+
+
+def test_no_function_is_too_long():
+    functions = (
+        (f"{module}.{node.name}", (node.end_lineno or 0) - node.lineno + 1)
+        for module in modules()
+        for node in ast.walk(tree(module))
+        if isinstance(node, ast.FunctionDef)
+    )
+    assert not {name: lines for name, lines in functions if lines > MOST_LINES_OF_A_FUNCTION}
