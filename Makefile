@@ -9,7 +9,7 @@ ARGS    ?=
 VARIANT ?=
 FROM    ?=
 VENV    := .venv
-RUNNER  := $(VENV)/bin/runner
+RUNNER  := $(VENV)/bin/envkit
 TRAINED := $(if $(WORKLOAD),--workload $(WORKLOAD))
 # The image of VARIANT, for an ENGINE that has images; one with CUDA is not called after CPUs.
 IMAGE := $(if $(filter cuda%,$(VARIANT)),envkit-$(VARIANT),envkit-cpu:$(VARIANT))
@@ -84,7 +84,7 @@ simulated: dev  ## are intervals and verdicts right? 2,000 simulated runs a line
 designs: dev  ## candidates for how to measure, side by side on the real CNN (25 minutes; writes docs/results/designs.md)
 	@$(VENV)/bin/python -m benchmarks.designs $(ARGS)
 
-rivals: dev  ## this kit, hyperfine and pyperf on the same commands (2 hours; writes docs/results/rivals.md)
+rivals: dev  ## this kit, hyperfine and pyperf on the same commands (2 hours, or less with --at-once; writes docs/results/rivals.md)
 	@$(VENV)/bin/python -m benchmarks.rivals $(ARGS)
 
 rivals-cnn: dev  ## the same on the CNN: is it faster under glibc-retain? (half an hour; writes docs/results/rivals-cnn.md)

@@ -1,7 +1,7 @@
 """The book's table again: what its changes to the training are worth on this machine, and what the environment is.
 
 All arms are measured in one run, side by side: each is a whole training in a fresh process. The run is an ordinary
-record, which ``runner report`` prints again.
+record, which ``envkit report`` prints again.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ HOW = """## How
 Each line is the book's whole training in a fresh process under the engine {engine}: the same data in the same order,
 the same seed. The arms run in random order within a block. A ratio is the baseline's time over the line's, above 1
 faster: the time of a whole training, because steps of other batches are not the same work. Losses are compared with the
-baseline's on the same batches, and only where the same network trains on the same batches. `runner report {record}`
+baseline's on the same batches, and only where the same network trains on the same batches. `envkit report {record}`
 prints the run itself."""
 
 

@@ -1,7 +1,7 @@
 """A command that burns a fixed amount of CPU time in one thread, about 0.1 s, times the variable WORK (1 if not set).
 
 ``python burner.py`` is the command. ``python burner.py -m runner.worker …`` does the same work, but answers as the
-kit's worker does, for ``runner bench --python``: it is that worker, with this work in the place of the training job.
+kit's worker does, for ``envkit bench --python``: it is that worker, with this work in the place of the training job.
 Only the standard library is needed, so ``python -I -S`` starts it fastest.
 """
 

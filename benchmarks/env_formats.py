@@ -1,4 +1,4 @@
-"""An example of every format of ``runner env``, as printed on this machine: writes docs/results/env-formats.md."""
+"""An example of every format of ``envkit env``, as printed on this machine: writes docs/results/env-formats.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from runner.profiles.formats import FORMATS
 
 SHOWN_PROJECT = "/home/you/envkit"
 INTRODUCTION = """\
-`runner env PROFILE --format FORMAT` prints a profile for something else to set. Nothing is printed but that; what is
+`envkit env PROFILE --format FORMAT` prints a profile for something else to set. Nothing is printed but that; what is
 wrong goes to the standard error with exit status 2. The first comment (`docker` and `vscode` have none) says for which
 machine and image the numbers and paths were worked out: on another kind of machine, print it again there. The formats
 for containers need the paths inside an image, so give `--engine docker --image NAME` or `--engine apptainer --sif
@@ -28,13 +28,13 @@ express is refused.
 
 A profile may start commands with a program, for example `numactl`. `dockerfile` (`ENTRYPOINT`), `apptainer`
 (`%runscript`), `sbatch` and `kubernetes` do so themselves; with the others you do, and a note on the standard error
-says with what. A variable that is set need not be in effect: `runner exec PROFILE -- COMMAND` checks that too.
+says with what. A variable that is set need not be in effect: `envkit exec PROFILE -- COMMAND` checks that too.
 
 The kit's own folder is `/home/you/envkit` here."""
 # Per format: the language of its text; how it is used, and what it can't express.
 ABOUT = {
     "shell": ("sh", """\
-In bash, zsh or dash: `eval "$(runner env PROFILE)"`. It lasts as long as that shell, so use a fresh one for each
+In bash, zsh or dash: `eval "$(envkit env PROFILE)"`. It lasts as long as that shell, so use a fresh one for each
 profile. What this shell has set that could change the outcome and is not the profile's, of an earlier profile or a
 `.bashrc`, is unset, and a note on the standard error names it; what only says where to run stays
 (`CUDA_VISIBLE_DEVICES`). Any value."""),
@@ -44,7 +44,7 @@ refused: line breaks, blanks at either end, a quote at the beginning, `$`, and `
 `--engine docker --image NAME`, as a preloaded library's path is another inside; a note says so. With python-dotenv
 start commands by `dotenv run -- python train.py`: what is loaded by `load_dotenv()` comes too late for a preload."""),
     "docker": ("sh", """\
-For Docker and Podman: `eval "docker run $(runner env PROFILE --format docker …) IMAGE python train.py"`. Limits that
+For Docker and Podman: `eval "docker run $(envkit env PROFILE --format docker …) IMAGE python train.py"`. Limits that
 you give (`--cpus`, `--cpuset-cpus`, `--memory`) are among the options, and with a profile for GPUs the machine's. Any
 value."""),
     "dockerfile": ("dockerfile", """\
@@ -53,7 +53,7 @@ Paste it behind the last `RUN`: what follows it is under the profile. No line br
 Paste it into a definition file. `apptainer run` and `exec` set the variables; only `run` starts commands with what a
 profile needs. No control characters but tabs and line breaks."""),
     "sbatch": ("sh", """\
-`runner env PROFILE --format sbatch > job.sh`, then `sbatch job.sh python train.py`. It asks for as many CPUs as the
+`envkit env PROFILE --format sbatch > job.sh`, then `sbatch job.sh python train.py`. It asks for as many CPUs as the
 profile has threads; where these are for a part of what runs there (one of several NUMA nodes; training on GPUs, beside
 DataLoader's workers), for as many as the profile was resolved for, of which each GPU has its part. What the job is
 given by the shell that submits it, or the site, and could change the outcome, is unset and named in the job's output.
@@ -75,7 +75,7 @@ def printed(arguments: Sequence[str]) -> str:
     with redirect_stdout(out):
         status = cli.main([*arguments])
     if status != MEASURED:
-        raise InputError(f"runner {shlex.join(arguments)}: ended with exit status {status}")
+        raise InputError(f"envkit {shlex.join(arguments)}: ended with exit status {status}")
     return out.getvalue().replace(str(PROJECT), SHOWN_PROJECT)
 
 
@@ -94,7 +94,7 @@ def main() -> int:
         inside = ["--engine", "docker", "--image", arguments.image] if chosen.inside and arguments.image else []
         command = ["env", arguments.profile, "--format", name, *inside]
         text = printed(command)
-        parts.append(f"## {name}\n\n{about}\n\n    runner {shlex.join(command)}\n\n```{language}\n{text}```")
+        parts.append(f"## {name}\n\n{about}\n\n    envkit {shlex.join(command)}\n\n```{language}\n{text}```")
     page.write(arguments.page, parts)
     return 0
 

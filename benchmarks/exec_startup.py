@@ -1,4 +1,4 @@
-"""What ``runner exec`` adds to the start of a command: the same command bare and under it, in turn."""
+"""What ``envkit exec`` adds to the start of a command: the same command bare and under it, in turn."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _page(lines: Sequence[Line], settings: Line, starts: int) -> list[str]:
             rows.append([*row, f"{statistics.median(added):.1f}", shown, within])
     header = ("command", "started", "median, ms", "added, ms", "95% interval", f"below {LIMIT_MS:g} ms")
     return [
-        page.heading("What `runner exec` adds to the start of a command", QUESTION, lines, settings["machine"]),
+        page.heading("What `envkit exec` adds to the start of a command", QUESTION, lines, settings["machine"]),
         HOW.format(starts=starts, warm_up=WARM_UP),
         page.table(header, rows, numbers_from=2),
         WHY,

@@ -135,7 +135,7 @@ HOW = """## How
 
 The CNN in fresh processes, {steps} steps after {warmup} to warm up; data: {data}; blocks with each setting once, in
 random order: {blocks}. A ratio is the time of the profile that is changed over the time with the change, above 1
-faster, with the interval of `runner bench`; all {pairs} intervals hold together at 95% (Bonferroni). An idea is kept
+faster, with the interval of `envkit bench`; all {pairs} intervals hold together at 95% (Bonferroni). An idea is kept
 where the whole interval is above 1 and, unless it says that numerics may differ, the losses agree. Each worker's
 evidence must show that the change was in effect. The settings are profiles in `benchmarks/experiment_profiles`, the
 predictions are in `benchmarks/experiments.yaml`. Those about MKL come from a look by hand at single matrix products and

@@ -259,7 +259,7 @@ def _alarms(at_least: int) -> str:
     return page.table(header, rows, 2)
 
 
-QUESTION = """`runner fleet report` reads one record per node. Is it quick enough for 10,000 nodes, does it find those
+QUESTION = """`envkit fleet report` reads one record per node. Is it quick enough for 10,000 nodes, does it find those
 that are slow, and how often does it call a healthy one slow?"""
 COST = """{nodes:,} records of {samples} samples each, {gib:.2f} GiB, made from one real run on this machine with
 simulated times in it. The report runs as a process of its own on {cpus} CPUs and writes the JSON document, the page

@@ -52,7 +52,7 @@ command -v "$python" >/dev/null || die "--python $python: no such executable"
     die "--python $python: lacks one of torch, numpy, scipy, rich and PyYAML: $("$python" -c 'import numpy, rich, scipy, torch, yaml' 2>&1 | tail -n 1)"
 mkdir -p "$output"
 
-runner() { "$python" -m runner "$@"; }
+envkit() { "$python" -m runner "$@"; }
 
 # The profiles that are for one GPU; those that need several say so and are left out.
 gpu_profiles() { for file in envprofiles/gpu-*.yaml; do basename "$file" .yaml; done; }
@@ -65,12 +65,12 @@ part() {
     [[ ! -e $folder/done ]] || return 0
     echo "== $name"
     if [[ -s $folder/record.jsonl ]]; then
-        runner bench --resume "$folder" || status=$?
+        envkit bench --resume "$folder" || status=$?
     else
-        runner "$@" --output "$folder" || status=$?
+        envkit "$@" --output "$folder" || status=$?
     fi
     [[ -s $folder/record.jsonl ]] || return "$status"
-    runner report "$folder" --markdown "$folder/report.md" --details >"$folder/details.txt" || status=$?
+    envkit report "$folder" --markdown "$folder/report.md" --details >"$folder/details.txt" || status=$?
     ((status)) || touch "$folder/done"
     return "$status"
 }
@@ -80,7 +80,7 @@ look() {
     {
         nvidia-smi || echo "there is no nvidia-smi"
         "$python" -c 'import torch; print("torch", torch.__version__, "CUDA", torch.version.cuda, "cuDNN", torch.backends.cudnn.version())'
-        runner profiles
+        envkit profiles
     } 2>&1 | tee "$output/look.txt"
 }
 
@@ -127,7 +127,7 @@ for one in "${parts[@]}"; do
     all-reduce) ranked all-reduce all-reduce --scale 16 ;;
     kernels)
         echo "== kernels"
-        runner profile-ops baseline gpu-one-queue --python "$python" --device cuda --processes "$processes" --data "$data" |
+        envkit profile-ops baseline gpu-one-queue --python "$python" --device cuda --processes "$processes" --data "$data" |
             tee "$output/kernels.txt"
         ;;
     cpu) part cpu matrix "${trained[@]}" --workload cnn --data "$data" ;;

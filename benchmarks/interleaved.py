@@ -1,6 +1,6 @@
 """Several ways to start the same training, measured side by side: fresh processes, in blocks of random order.
 
-For comparisons that ``runner bench`` does not make: with other launchers, and each with a reference of its own. What it
+For comparisons that ``envkit bench`` does not make: with other launchers, and each with a reference of its own. What it
 takes from the kit is the worker with its evidence, the rule by which a sample was disturbed, and the interval.
 """
 
@@ -221,7 +221,7 @@ def disturbances(results: Results, pairs: Sequence[tuple[str, str]], comparisons
     marked = [line for line in samples if line["marks"]]
     blocks = {line["block"] for line in samples}
     disturbed = {line["block"] for line in marked}
-    parts = ["## Disturbed from outside", f"By the rule of `runner bench`, {_how_many(marked, disturbed, len(blocks))}"]
+    parts = ["## Disturbed from outside", f"By the rule of `envkit bench`, {_how_many(marked, disturbed, len(blocks))}"]
     if 2 * len(disturbed) > len(blocks):
         parts.append("**Most blocks were disturbed: take these figures with care and measure again when it is quiet.**")
     rows = []

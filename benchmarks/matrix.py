@@ -1,4 +1,4 @@
-"""The page of a ``runner matrix`` run, from its record: all profiles that apply to a machine, the fastest first."""
+"""The page of a ``envkit matrix`` run, from its record: all profiles that apply to a machine, the fastest first."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from runner.bench import record
 from runner.bench.measure import ENDED
 from runner.bench.record import Event
 from runner.cli import measuring
+from runner.common import atomic
 from runner.common.errors import InputError
 from runner.common.folders import quoted
 from runner.engines.base import PROJECT
 from runner.profiles import profile
-from runner.report import advice, reproduce, tables, wording
+from runner.report import advice, pictures, reproduce, tables, wording
+from runner.report.pictures import style
 from runner.worker.fashion_mnist import SYNTHETIC
 from runner.worker.workloads import GENERATED
 
 PAGE = page.PAGES / "matrix.md"
+PICTURE = "The speedup of each profile over the baseline, with its 95% interval"
 
 
 def main() -> int:
@@ -36,9 +39,14 @@ def main() -> int:
     with record.understood(folder):
         summary = summarise(events)
         if summary.ended not in ENDED:
-            raise InputError(f"{folder}: did not come to its end; go on with: runner bench --resume {quoted(folder)}")
+            raise InputError(f"{folder}: did not come to its end; go on with: envkit bench --resume {quoted(folder)}")
         parts = _page(events, summary)
     page.write(arguments.page, parts)
+    drawn = pictures.svg(pictures.FOREST, summary, narrow=False, alternative=PICTURE)
+    for theme in style.THEMES:
+        path = arguments.page.with_name(f"{arguments.page.stem}-{theme}.svg")
+        atomic.write(path, style.standalone(drawn, theme).encode())
+        print(f"written: {path}")
     return 0
 
 
@@ -92,7 +100,7 @@ def _about(summary: Summary) -> list[list[str]]:
     return rows
 
 
-QUESTION = """The profiles of one `runner matrix` run, which are all that apply here unless some are named, and the
+QUESTION = """The profiles of one `envkit matrix` run, which are all that apply here unless some are named, and the
 baseline, in one interleaved run: fresh processes, blocks in random order, one error rate for all of them together. A
 speedup is the baseline's time divided by the profile's."""
 STAR = "\\* may change numerics: its losses are not expected to be the baseline's."

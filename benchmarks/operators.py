@@ -1,6 +1,6 @@
 """Where a training step's time goes: the baseline's operators beside other profiles', and why those take less or more.
 
-Each comparison is one ``runner profile-ops``.
+Each comparison is one ``envkit profile-ops``.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ For each profile {processes} fresh processes of it and of the baseline, taking t
 {workload} after {warmup_steps} without the profiler, for the clock, the faults and the CPU time, and then as many with
 it, for the operators; data: {data}. Numbers are medians over processes. A ratio is the baseline's time over the
 profile's, above 1 faster; a change is in milliseconds per step. A reason is given only where the numbers of all
-processes support it; what a profile is worth is for `runner bench` to say, with an interval. An operator's time is that
+processes support it; what a profile is worth is for `envkit bench` to say, with an interval. An operator's time is that
 of the thread that trains, without what the operator calls; what it allocates is with that."""
 
 

@@ -1,4 +1,4 @@
-"""What `runner bench --command` prints for three training scripts: writes the end of docs/results/own-training.md."""
+"""What `envkit bench --command` prints for three training scripts: writes the end of docs/results/own-training.md."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def report(arguments: Sequence[str], folder: Path) -> str:
     )  # fmt: skip
     if result.returncode != MEASURED:
         shown = result.stdout.strip().splitlines()
-        raise InputError(f"runner {shlex.join(arguments)}: ended with exit status {result.returncode} {shown[:3]}")
+        raise InputError(f"envkit {shlex.join(arguments)}: ended with exit status {result.returncode} {shown[:3]}")
     return "\n".join(line.rstrip() for line in result.stdout.partition("\nrecord ")[0].splitlines())
 
 
@@ -64,7 +64,7 @@ def main() -> int:
             command = ["bench", arguments.profile, *engine, "--command", f"python {name}", *metric]
             printed = report([*command, "--blocks", arguments.blocks], Path(folder) / Path(name).stem)
             shown = shlex.join([*command, "--blocks", arguments.blocks])
-            parts.append(f"### {title}\n\n    {line}\n\n    runner {shown}\n\n```text\n{printed}\n```")
+            parts.append(f"### {title}\n\n    {line}\n\n    envkit {shown}\n\n```text\n{printed}\n```")
     page.write(arguments.page, parts)
     return 0
 

@@ -166,7 +166,7 @@ HOW = """## How
 The baseline alone, in fresh processes, with a variable `{name}` of different lengths. {blocks} blocks have
 each length once, in random order; a sample is {steps} steps of the CNN after {warmup} to warm up; data: {data}.
 The ratio is the time with {first} bytes over the time with others, above 1 faster, estimated and bounded as in
-`runner bench`; the {pairs} intervals hold together at 95% (Bonferroni). Friedman's test asks whether any length differs
+`envkit bench`; the {pairs} intervals hold together at 95% (Bonferroni). Friedman's test asks whether any length differs
 from the others; it compares ranks within blocks."""
 
 

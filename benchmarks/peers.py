@@ -120,7 +120,7 @@ names and lie a folder deeper, are not found. So it is given a `$VIRTUAL_ENV` wi
 preloads. With them its defaults take Intel OpenMP and tcmalloc; without, it warns and only sets the number of threads.
 What a worker really ran with is its own evidence.
 
-A ratio is the time of one over the time of the other, above 1 faster, with the interval of `runner bench`. Only the
+A ratio is the time of one over the time of the other, above 1 faster, with the interval of `envkit bench`. Only the
 first profile is held against the aims, which like it are chosen before anything is measured: those {aims} intervals
 hold together at 95%. All {pairs} others of this page hold together at 95% too (Bonferroni)."""
 

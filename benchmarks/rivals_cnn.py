@@ -87,7 +87,9 @@ def _told(line: Line) -> str:
 
 
 def _shown(reading: Line) -> str:
-    return "no interval" if reading["low"] is None else f"{reading['low']:.3f} to {reading['high']:.3f}"
+    if reading["low"] is None:
+        return "no interval"
+    return f"{reading['low']:.3f} to " + ("any" if reading["high"] is None else f"{reading['high']:.3f}")
 
 
 def _page(results: Results, trials: int) -> list[str]:
@@ -96,7 +98,7 @@ def _page(results: Results, trials: int) -> list[str]:
     rows = []
     for row in rivals.rows(answered):
         readings = [one for line in answered for one in line["readings"] if one["name"] == row.name]
-        middles = [(one["low"] * one["high"]) ** 0.5 for one in readings if one["low"] is not None]
+        middles = [(one["low"] * one["high"]) ** 0.5 for one in readings if None not in (one["low"], one["high"])]
         faster = sum(one["verdict"] == FASTER for one in readings)
         rows.append([
             row.name, f"{faster} of {len(readings)}", f"{statistics.median(middles):.3f}" if middles else "-",
@@ -118,14 +120,14 @@ def _every_trial(lines: Sequence[Line]) -> str:
     rows = [
         [str(line["trial"] + 1), one["name"], one["verdict"], _shown(one)]
         for line in lines
-        for one in line["readings"] or [{"name": line["tool"], "verdict": line["failure"], "low": None}]
+        for one in line["readings"] or [{"name": line["tool"], "verdict": line["failure"], "low": None, "high": None}]
     ]
     return page.table(("trial", "tool", "verdict", "interval"), rows)
 
 
 HOW = f"""Each tool gets {{budget:g}} s per trial, in turns in random order. hyperfine {{hyperfine}} and pyperf
 {{pyperf}} time a process that trains {STEPS} steps, as their users would: from its start to its end, so that importing
-torch counts, which no profile changes much. One took {{run_s:.1f}} s. The kit gets `runner bench {PROFILE} --budget`
+torch counts, which no profile changes much. One took {{run_s:.1f}} s. The kit gets `envkit bench {PROFILE} --budget`
 with {tools.KIT_START_S:g} s less, for its own start. [rivals.md](rivals.md) says how answers are read. The speedup is
 the middle of each tool's interval."""
 

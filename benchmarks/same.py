@@ -1,6 +1,6 @@
 """The baseline against itself, again and again: whoever finds a difference there is wrong; this counts how often.
 
-Each run is one ``runner calibrate`` on the real workload, with fresh processes, and stops by the same rules as any run.
+Each run is one ``envkit calibrate`` on the real workload, with fresh processes, and stops by the same rules as any run.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ QUESTION = """Both sides of the comparison are the same: the baseline. A verdict
 should come at most 5% of the time. How often does it, on the real workload, on this machine?"""
 HOW = """## How
 
-Each run is `runner calibrate --budget {budget:g}s{steps}`: the CNN in fresh processes, in blocks of two in
-random order, with the same looks and the same interval as every `runner bench`."""
+Each run is `envkit calibrate --budget {budget:g}s{steps}`: the CNN in fresh processes, in blocks of two in
+random order, with the same looks and the same interval as every `envkit bench`."""
 
 
 def _floor(folders: Sequence[Path], budget_s: float) -> str:

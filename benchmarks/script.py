@@ -45,9 +45,9 @@ def runner(command: str, *options: object, what: str) -> dict[str, Any]:
         cwd=PROJECT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     if result.returncode != 0:
-        said = [line for line in result.stderr.splitlines() if line.startswith("runner: ")]
-        why = said[-1].removeprefix("runner: ") if said else "it was not in effect"
-        raise InputError(f"{what}: runner {command} ended with exit status {result.returncode}: {why}")
+        said = [line for line in result.stderr.splitlines() if line.startswith("envkit: ")]
+        why = said[-1].removeprefix("envkit: ") if said else "it was not in effect"
+        raise InputError(f"{what}: envkit {command} ended with exit status {result.returncode}: {why}")
     document: dict[str, Any] = json.loads(result.stdout)
     return document
 

@@ -194,7 +194,7 @@ def _bootstrap_covers(events: list[Event], truth: float) -> bool:
 def power(noise: Noise, difference: float, runs: int) -> tuple[float, float]:
     """The share of runs that find ``difference`` with the blocks that a plan named, and the median of these blocks.
 
-    Each run's number of blocks comes from a pilot of its own, as ``runner plan`` does it.
+    Each run's number of blocks comes from a pilot of its own, as ``envkit plan`` does it.
     """
     found = []
     named = []
@@ -260,7 +260,7 @@ def main() -> int:
             parts += [f"## Runs of at most {planned} blocks", page.table(COVERAGE, rows, 2)]
         promise = f"promises that the blocks it names find the difference {POWER:.0%} of the time"
         parts += [
-            "## What `runner plan` promises",
+            "## What `envkit plan` promises",
             f"It looks at {PILOT_BLOCKS} blocks and {promise}. Each run has a pilot of its own.",
             page.table(("noise", "to find", "blocks named (median)", "found"), [one.result() for one in powers], 2),
         ]

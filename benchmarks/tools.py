@@ -70,7 +70,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Question:
-    """Two commands, and ``kit``, what ``runner bench`` is given to measure the same; ``variables`` are for all of them.
+    """Two commands, and ``kit``, what ``envkit bench`` is given to measure the same; ``variables`` are for all of them.
 
     ``folder`` is for what the tools write, ``cost`` what one run of the first command takes.
     """
@@ -243,10 +243,11 @@ def pyperf_verdict(said: str) -> str:
     return FASTER if match.group(1) == "faster" else SLOWER
 
 
-def t_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
+def t_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float | None]:
     """Speedups that Student's two-sample t-test (equal variances, 95%), as pyperf has it, would not call significant.
 
-    The difference of the means is taken as a share of the first mean, which counts as known.
+    The difference of the means is taken as a share of the first mean, which counts as known. None where no speedup is
+    too large for it: the test can't tell the second mean from 0.
     """
     from scipy import stats
 
@@ -254,7 +255,7 @@ def t_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, 
     error = ((variance(first) + variance(second)) / len(first)) ** 0.5  # both have the same number of values
     reach = float(stats.t.ppf(0.975, free)) * error
     shares = [(fmean(second) + sign * reach) / fmean(first) for sign in (1, -1)]
-    return 1 / shares[0], 1 / shares[1]
+    return 1 / shares[0], 1 / shares[1] if shares[1] > 0 else None
 
 
 def _pyperf_command(path: Path, command: list[str], processes: int, timeout_s: float) -> None:

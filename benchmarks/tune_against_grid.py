@@ -255,12 +255,12 @@ def _ranking(ranking: Sequence[tuple[str, float]]) -> list[list[str]]:
     return [[title, f"{speedup:.3f}"] for title, speedup in ranking]
 
 
-QUESTION = """Is what `runner tune` finds as good as the best candidate of a grid that is measured to the last one,
+QUESTION = """Is what `envkit tune` finds as good as the best candidate of a grid that is measured to the last one,
 for a quarter of the grid's time?"""
 HOW = """## How
 
-The grid is the space `{space}`, each of its candidates tried in {blocks} rounds (`runner tune --exhaustive`). Each
-search is `runner tune --space {space}` with a quarter of the grid's time as its budget, for the search and its
+The grid is the space `{space}`, each of its candidates tried in {blocks} rounds (`envkit tune --exhaustive`). Each
+search is `envkit tune --space {space}` with a quarter of the grid's time as its budget, for the search and its
 confirmation together (`--space-only`: the shipped profiles, of which some are not in the grid, don't compete). What
 the search found is what it wrote, or the baseline where it could not confirm that it is faster. Then one run of {side}
 blocks has the baseline, the best {top} of the grid and what each search wrote as its arms, in blocks of fresh processes

@@ -103,7 +103,7 @@ def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
     """
 
     def run(*arguments: object, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
-        argv = ["runner", *map(str, arguments)]
+        argv = ["envkit", *map(str, arguments)]
         stdout, stderr = io.StringIO(), io.StringIO()
         handler = signal.getsignal(signal.SIGTERM)
         with monkeypatch.context() as patch, redirect_stdout(stdout), redirect_stderr(stderr):

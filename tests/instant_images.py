@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.common.errors import InputError
-from runner.engines import container, gpu_options
+from runner.engines import container
 from runner.engines.base import EngineOptions, Outcome, Task
 from tests.instant_engine import InstantEngine
 from tests.simulation import Simulation
@@ -25,7 +25,7 @@ class _InImage(InstantEngine):
         return self._described
 
     def command(self, task: Task) -> list[str]:
-        options = container.run_options(task, EngineOptions(), rootless=False, gpus=gpu_options.OPTIONS["docker"])
+        options = container.run_options(task, EngineOptions(), rootless=False, gpus=container.KINDS["docker"].gpus)
         return [self.name, "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
     def run(self, task: Task) -> Outcome:

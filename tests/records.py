@@ -30,7 +30,7 @@ def run_event(arms: list[dict[str, str]], time: float = BEGUN, **plan: Any) -> d
     }
     environment = {"title": "A test", "variables": {}, "preload": {}, "prefix": [], "numerics": "same"}
     return {
-        "event": "run", "time": time, "schema": 1, "runner_version": "0.1.0", "command": ["runner", "bench"],
+        "event": "run", "time": time, "schema": 1, "runner_version": "0.1.0", "command": ["envkit", "bench"],
         "plan": {
             "arms": arms, "engine_options": {}, "workload": "cnn", "warmup_steps": 1, "steps": 3, "epochs": 0,
             "data": "/data", "budget_s": 240.0, "precision": 0.04, "timeout_s": 60.0, "seed": 1, **plan,

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from runner.analysis.baseline import Baseline
+from runner.analysis.baselines import Baseline
 from runner.analysis.engine_facts import SHOWN_OF_DIGEST, cpu_name, engine_facts, gpu_names, shortened
 from runner.bench.blocks import INITIAL_WEIGHTS
 from runner.common.errors import InputError

@@ -45,10 +45,9 @@ from runner.worker.fashion_mnist import SYNTHETIC
 class Measured:
     """One arm's samples. Times are medians over samples, in seconds; counts are medians per timed step.
 
-    ``unit`` is what ``images_per_s`` counts, for some workloads something else than images; ``quality`` has the figures
-    of a test where one was made, and ``final_loss`` is that of the last step. Of a user's own command none of these are
-    known, and page faults are those of a whole run. ``unseen`` says what could not be seen of it, and is empty where it
-    left evidence itself; ``set_by_itself`` are variables which it set for itself although they can change the outcome.
+    ``unit`` is what ``images_per_s`` counts; ``quality`` has the figures of a test where one was made, and
+    ``final_loss`` is that of the last step. Of a user's command none of these are known, and page faults are a run's.
+    ``unseen`` says what could not be seen of it; ``set_by_itself`` are performance variables that it set itself.
     """
 
     arm: str
@@ -123,15 +122,14 @@ class Sample:
 @dataclass(frozen=True)
 class Summary:
     """``engines`` has, by ``Arm.target``, what each engine said of itself (``engine``) and its image (``inspection``).
-    ``image_differences`` are those of the images that are compared, by arm (``runner.analysis.image_differences``).
 
     ``marked`` has, by block, what disturbed it from outside; ``uneven_pace_s`` how far the yardstick's times were apart
     in the others, where that is much (``runner.analysis.noise``); ``warm_up``, by arm, after how many steps training
     was steady, and ``skipped_steps`` how many timed steps of each sample are left out for that (``left_out``: by
     workload, with those before them that are not timed); ``reference_drift`` is how the reference's own time changed;
     ``seconds_per_block`` counts the starts of the workers too. ``command`` was typed in the folder ``begun_in``, which
-    the first records did not tell. ``not_measured`` says of profiles that a matrix left out why. ``calibration`` is
-    what an earlier run of the baseline against itself showed here (``runner.bench.calibration``).
+    the first records did not tell, and ``specification`` is what it asked for, which records tell since 2026-12.
+    ``not_measured`` says why a matrix left profiles out, ``calibration`` what the baseline against itself showed.
     """
 
     plan: Plan
@@ -140,6 +138,7 @@ class Summary:
     environments: dict[str, Environment]
     command: list[str]
     begun_in: str | None
+    specification: dict[str, Any] | None
     commands: dict[str, str]
     measured: list[Measured]
     comparisons: list[Comparison]
@@ -240,6 +239,7 @@ def summarise(events: Sequence[Event]) -> Summary:
         environments=environments,
         command=run.get("command", []),
         begun_in=run.get("begun_in"),
+        specification=run.get("specification"),
         commands=fixed.get("commands") or run["commands"],
         measured=list(measured.values()),
         comparisons=[_comparison(events, plan, arm, measured, marked, ended) for arm in plan.compared],

@@ -53,6 +53,15 @@ def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str
     return max(found, key=lambda one: float(one["time"]), default=None)
 
 
+def same_gpus(inspection: dict[str, Any]) -> dict[str, Any]:
+    """What must stay the same of GPUs that are trained on.
+
+    Network interfaces come and go with containers, and why there is no GPU is told in other words by other versions.
+    """
+    seen = inspection.get("accelerator") or {}
+    return {key: value for key, value in seen.items() if key not in ("interfaces", "problem", "fix", "mend")}
+
+
 def _conditions(plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> Any:
     seen = engines[plan.reference.target]
     inside = seen["inspection"]
@@ -61,4 +70,4 @@ def _conditions(plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> An
     image = (seen["engine"], inside["packages"], limits)
     # earlier versions did not record these numbers, and the rest tells kinds of processors apart, too
     machine = {name: value for name, value in inside["fingerprint"].items() if name != "cpu_numbers"}
-    return length, image, inside["facts"], machine, inside.get("accelerator"), kept
+    return length, image, inside["facts"], machine, same_gpus(inside), kept

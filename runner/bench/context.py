@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.bench import record
+from runner.bench.calibration import same_gpus
 from runner.bench.plan import Plan, UserCommand
 from runner.bench.record import Event
 from runner.bench.requirements import choosing, on_gpus
@@ -124,7 +125,7 @@ def _require_unchanged(folder: Path, then: dict[str, Any], now: dict[str, Any]) 
     parts = [
         (part, inside[part], inside_now[part]) for part in ("facts", "fingerprint", "packages", "libraries", "python")
     ]
-    parts += [("engine", then["engine"], now["engine"]), ("accelerator", _same_gpus(inside), _same_gpus(inside_now))]
+    parts += [("engine", then["engine"], now["engine"]), ("accelerator", same_gpus(inside), same_gpus(inside_now))]
     for part, before, after in parts:
         for key in (before.keys() | after.keys()) - (LATER - before.keys()):
             if before.get(key) != after.get(key):
@@ -132,9 +133,3 @@ def _require_unchanged(folder: Path, then: dict[str, Any], now: dict[str, Any]) 
                     f"--resume {folder}: {part}.{key} was {before.get(key)} and is now {after.get(key)}: "
                     "samples of both can't be compared; start a new run"
                 )
-
-
-def _same_gpus(inspection: dict[str, Any]) -> dict[str, Any]:
-    """What must stay the same of GPUs that are trained on; network interfaces come and go with containers."""
-    seen = inspection.get("accelerator") or {}
-    return {key: value for key, value in seen.items() if key != "interfaces"}

@@ -1,8 +1,8 @@
 """How long samples are: what follows from the pace of each arm's first worker, before anything is compared.
 
 What differs between two processes of one profile does not average out within a process: how memory happens to be laid
-out when it starts decides how many pages each of its steps faults in (docs/designs.md). So many short processes tell
-more than few long ones, and a sample is as short as the start of its worker makes worthwhile.
+out when it starts decides how many pages each of its steps faults in (docs/results/designs.md). So many short processes
+tell more than few long ones, and a sample is as short as the start of its worker makes worthwhile.
 """
 
 from __future__ import annotations

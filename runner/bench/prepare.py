@@ -28,6 +28,7 @@ from runner.worker.workloads import GENERATED, get
 class Prepared:
     """A run that can start."""
 
+    asked: Specification | None  # None for a confirmation, which a tuning asks for
     job: Job
     context: ExecutionContext
     data_source: str
@@ -38,6 +39,7 @@ def prepare(asked: Specification) -> Prepared:
     """Load and resolve the profiles, look into the images, find the data. Raises InputError for what can't be."""
     requirements.require_nodes(asked.nodes, asked.arms[0].engine)
     profiles = {arm.profile: profile.load(arm.profile) for arm in asked.arms}
+    whole = asked
     asked = replace(asked, arms=tuple(requirements.arm_of(arm, profiles[arm.profile]) for arm in asked.arms))
     profiles = {loaded.name: loaded for loaded in profiles.values()}
     most = requirements.require(asked)
@@ -59,7 +61,7 @@ def prepare(asked: Specification) -> Prepared:
     data = requirements.data(asked)
     plan = plan_of(asked, data.location)
     job = Job(plan, environments, context.engines, context.inherited, context.kept)
-    return Prepared(job, context, data.source, findings)
+    return Prepared(whole, job, context, data.source, findings)
 
 
 @contextlib.contextmanager
@@ -118,6 +120,7 @@ def begin(opened: Record, prepared: Prepared, results: Path) -> Event:
         runner_version=__version__,
         command=sys.argv,
         begun_in=str(Path.cwd()),
+        specification=prepared.asked and prepared.asked.to_json(),
         plan=plan.to_json(),
         engines=context.seen,
         data_source=prepared.data_source,

@@ -16,7 +16,7 @@ from typing import Any
 from runner.common.errors import InputError
 
 FILE_NAME = "record.jsonl"
-# In the folder of a search by `runner tune`: the folder of the run that measured what it found.
+# In the folder of a search by `envkit tune`: the folder of the run that measured what it found.
 CONFIRMATION = "confirmation"
 SCHEMA = 2
 Event = dict[str, Any]
@@ -148,12 +148,12 @@ def is_begun(folder: Path) -> bool:
 
 
 def is_search(folder: Path) -> bool:
-    """Whether the record in ``folder``, if there is one, is that of a search by ``runner tune``."""
+    """Whether the record in ``folder``, if there is one, is that of a search by ``envkit tune``."""
     return _begins(folder, b'{"event": "tune"')
 
 
 def is_submission(folder: Path) -> bool:
-    """Whether the record in ``folder``, if there is one, is that of ``runner submit``, with a folder for each node."""
+    """Whether the record in ``folder``, if there is one, is that of ``envkit submit``, with a folder for each node."""
     return _begins(folder, b'{"event": "submit"')
 
 
@@ -186,7 +186,7 @@ def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], Any]) -
         events.append(event)
     if events[0].get("event") == "tune" and kind == "run":
         raise InputError(
-            f"{path}: is the record of a search by runner tune; what it found was measured in {folder / CONFIRMATION}"
+            f"{path}: is the record of a search by envkit tune; what it found was measured in {folder / CONFIRMATION}"
         )
     if events[0].get("event") == "submit" and kind == "run":
         raise InputError(f"{path}: is the record of a submission; give the folder of a node's run, beside it")

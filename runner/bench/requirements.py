@@ -61,7 +61,7 @@ def require_exchange(workloads: Iterable[str], how: Options, fewest: int) -> Non
     if how.exchange == NCCL and how.device != CUDA:
         raise InputError(f"--backend {NCCL}: NCCL exchanges between GPUs alone; add --device {CUDA}, or leave it out")
     if fewest == 1 and any(map(exchanges, workloads)):
-        raise InputError("--workload all-reduce: one process has nobody to exchange with; give runner bench --nproc N")
+        raise InputError("--workload all-reduce: one process has nobody to exchange with; give envkit bench --nproc N")
 
 
 def require_modes(workloads: Sequence[str], how: Options) -> None:
@@ -172,7 +172,7 @@ def require_two_images(arms: Sequence[Arm], seen: Mapping[str, Mapping[str, Any]
         if digests[0] == digests[1]:
             raise InputError(
                 f"{arm.image} and {reference.image} are the same image ({digests[0][:19]}…); name two that differ, "
-                "or measure one against itself: runner calibrate"
+                "or measure one against itself: envkit calibrate"
             )
         machines = [seen[one.target]["inspection"]["fingerprint"]["architecture"] for one in (reference, arm)]
         if machines[0] != machines[1]:

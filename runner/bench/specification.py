@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +16,16 @@ from runner.bench.plan import MARGIN, Arm, UserCommand
 from runner.common.errors import InputError
 from runner.engines.base import EngineOptions
 from runner.worker.modes import USUAL, Options
-from runner.worker.workloads import DEFAULT
+from runner.worker.workloads import DEFAULT, WORKLOADS, find
 
-# In the place of a workload's name: each of those that `runner bench` measures together.
+# In the place of a workload's name: each of those that `envkit bench` measures together.
 EVERY = "all"
 PRECISION = 0.04
 TIMEOUT_S = 300.0
 FULL_TIMEOUT_S = 7200.0
 # By which a document says what it is.
 SCHEMA = "envkit-specification-1"
+SCHEMA_FILE = Path(__file__).resolve().parent / "schemas/specification.schema.json"
 
 
 @dataclass(frozen=True)
@@ -64,15 +65,16 @@ class Specification:
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Specification:
-        """Raises ValueError, TypeError or KeyError for what is none."""
+        """Raises ValueError for what is none, TypeError or KeyError for what is no mapping."""
         values = {name: value for name, value in document.items() if name != "schema"}
         if document.get("schema") != SCHEMA:
             raise ValueError(f"its schema is {document.get('schema')!r}, and this version reads {SCHEMA}")
         unknown = values.keys() - {one.name for one in fields(Specification)}
         if unknown:
             raise ValueError(f"unknown key {sorted(unknown)[0]!r}")
+        _validate(document)
         command = values["user_command"]
-        return Specification(
+        found = Specification(
             **{
                 **values,
                 "arms": tuple(Arm(**arm) for arm in values["arms"]),
@@ -82,6 +84,10 @@ class Specification:
                 "keep_env": tuple(values["keep_env"]),
             }
         )
+        for name in found.workloads:
+            if name != EVERY and find(name) is None:
+                raise ValueError(f"no workload {name!r}; there are: {', '.join(WORKLOADS)}")
+        return found
 
     @staticmethod
     def read(path: Path) -> Specification:
@@ -92,3 +98,23 @@ class Specification:
             raise InputError(f"{path}: can't be read: {error.strerror}; write one with --dry-run") from None
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise InputError(f"{path}: is no specification of a run: {error}; write one with --dry-run") from None
+
+    def anywhere(self) -> Specification:
+        """The same with files named in full, to be measured from another folder."""
+        arms = tuple(
+            replace(arm, profile=str(Path(arm.profile).absolute())) if arm.profile.endswith((".yaml", ".yml")) else arm
+            for arm in self.arms
+        )
+        data = str(Path(self.data).absolute()) if self.data and Path(self.data).is_dir() else self.data
+        return replace(self, arms=arms, data=data)
+
+
+def _validate(document: Mapping[str, Any]) -> None:
+    """Raise ValueError for a value that can't be."""
+    import jsonschema
+
+    validator = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_bytes()))
+    error = min(validator.iter_errors(document), key=lambda one: [*map(str, one.absolute_path)], default=None)
+    if error is not None:
+        where = ".".join(map(str, error.absolute_path))
+        raise ValueError(f"{where}: {error.message}" if where else error.message)

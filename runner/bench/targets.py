@@ -8,9 +8,7 @@ from dataclasses import replace
 from runner import engines
 from runner.bench.plan import Arm
 from runner.engines.base import Engine, EngineOptions
-
-# The option that names an engine's image, of those engines that have images.
-IMAGE_OPTION = {"docker": "image", "podman": "image", "apptainer": "sif"}
+from runner.engines.container import KINDS
 
 
 def engines_of(arms: Sequence[Arm], options: EngineOptions) -> dict[str, Engine]:
@@ -22,6 +20,6 @@ def engines_of(arms: Sequence[Arm], options: EngineOptions) -> dict[str, Engine]
     used = engines.get_all(of_options, options) if of_options else {}
     for arm in arms:
         if arm.image:
-            own = replace(options, **{IMAGE_OPTION[arm.engine]: arm.image})
+            own = replace(options, **{KINDS[arm.engine].image_option: arm.image})
             used[arm.target] = engines.get_all([arm.engine], own)[arm.engine]
     return used

@@ -13,7 +13,7 @@ from pathlib import Path
 from runner.worker.initial_environment import started_with
 from runner.worker.performance_variables import PRELOAD, adds_to
 
-TYPE_CHECKING = False  # see kept.py
+TYPE_CHECKING = False  # see environment_cache.py
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,4 +1,4 @@
-"""The command line: ``runner COMMAND``. Each command is a module in ``runner.cli.commands``."""
+"""The command line: ``envkit COMMAND``. Each command is a module in ``runner.cli.commands``."""
 
 from __future__ import annotations
 
@@ -61,17 +61,17 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return _run(argv)
     except InputError as error:
-        print(f"runner: {error}", file=sys.stderr)
+        print(f"envkit: {error}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
-        print("runner: interrupted", file=sys.stderr)
+        print("envkit: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         _drop_output()  # the reader of the output has gone (`runner … | head`): nothing is left to say
         return MEASURED
     except OSError as error:
         _drop_output()
-        print(f"runner: {error}", file=sys.stderr)
+        print(f"envkit: {error}", file=sys.stderr)
         return BAD_INPUT
 
 
@@ -89,7 +89,7 @@ def _run(argv: list[str] | None) -> int:
         return _no_command(argv)
     module = _module(name)  # only what is asked for, and one parser: `exec` is to start fast
     parser = argparse.ArgumentParser(
-        prog=f"runner {name}", description=COMMANDS[name], epilog=EXIT_STATUSES, formatter_class=_of_fixed_width
+        prog=f"envkit {name}", description=COMMANDS[name], epilog=EXIT_STATUSES, formatter_class=_of_fixed_width
     )
     parser.set_defaults(command=name)
     module.add_arguments(parser)
@@ -114,8 +114,8 @@ def _of_fixed_width(prog: str) -> argparse.HelpFormatter:
 
 def _no_command(argv: list[str]) -> int:
     """Print the help or the version, or say that there is no such command."""
-    parser = argparse.ArgumentParser(prog="runner", description=WHAT_FOR, epilog=EXIT_STATUSES)
-    parser.add_argument("--version", action="version", version=f"runner {__version__}")
+    parser = argparse.ArgumentParser(prog="envkit", description=WHAT_FOR, epilog=EXIT_STATUSES)
+    parser.add_argument("--version", action="version", version=f"envkit {__version__}")
     choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in COMMANDS.items():
         choices.add_parser(name, help=text)

@@ -1,6 +1,6 @@
 """The options of every command that starts something under an engine: those of ``EngineOptions``, by the same names.
 
-``runner exec`` imports this before it starts a command, so engines are imported only where one is asked for.
+``envkit exec`` imports this before it starts a command, so engines are imported only where one is asked for.
 """
 
 from __future__ import annotations

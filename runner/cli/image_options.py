@@ -1,4 +1,4 @@
-"""The options of ``runner bench`` that compare two images under one profile, in one interleaved run."""
+"""The options of ``envkit bench`` that compare two images under one profile, in one interleaved run."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 from runner.bench.plan import Arm
 from runner.bench.specification import EVERY
-from runner.bench.targets import IMAGE_OPTION
 from runner.common.errors import InputError
 from runner.engines import container
 from runner.engines.apptainer import SIF
+from runner.engines.container import KINDS
 from runner.worker.workloads import WORKLOADS
 
 # Of each of these options the one that names the other image, which is compared with it.
@@ -39,8 +39,8 @@ def arms(arguments: argparse.Namespace, against: str) -> list[Arm]:
     """
     option, engine = f"--{against.replace('_', '-')}", arguments.engine or "local"
     for name, kind in OPTIONS.items():
-        if getattr(arguments, name) is not None and IMAGE_OPTION.get(engine) != kind:
-            fitting = " or ".join(one for one, of in IMAGE_OPTION.items() if of == kind)
+        if getattr(arguments, name) is not None and (KINDS[engine].image_option if engine in KINDS else None) != kind:
+            fitting = " or ".join(one for one, of in KINDS.items() if of.image_option == kind)
             shown = f"--{name.replace('_', '-')}"
             raise InputError(f"{shown} means nothing to the engine {engine}; give --engine {fitting}, or leave it out")
     profiles = list(dict.fromkeys(arguments.profile))
@@ -57,7 +57,7 @@ def arms(arguments: argparse.Namespace, against: str) -> list[Arm]:
     if first == second:
         raise InputError(
             f"{option} {first}: is the image that --{kind} names too; name two, or measure one against itself: "
-            f"runner calibrate --engine {engine} --{kind} {first}"
+            f"envkit calibrate --engine {engine} --{kind} {first}"
         )
     names = short_names(first, second, kind)
     return [Arm(name, profiles[0], engine, image=image) for name, image in zip(names, (first, second), strict=True)]

@@ -50,7 +50,7 @@ def invocation(arguments: argparse.Namespace, resumed_by: str | None = "bench") 
 def run(asked: Specification, how: Invocation, then: Then | None = None) -> int:
     """Measure; returns the exit status."""
     if how.dry_run:
-        print(json.dumps(asked.to_json(), indent=1))
+        print(json.dumps(asked.anywhere().to_json(), indent=1))
         return MEASURED
     with machine_lock():
         engines.remove_leftovers()
@@ -131,13 +131,13 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
     if reason == measure.INTERRUPTED:
         # a run that nothing goes on with is so short that it is begun anew
         again = "start it again" if how.resumed_by is None else f"go on with: {_go_on_with(how, folder)}"
-        print(f"runner: interrupted; {again}", file=sys.stderr)
+        print(f"envkit: interrupted; {again}", file=sys.stderr)
         return INTERRUPTED
     return status
 
 
 def _go_on_with(how: Invocation, folder: Path) -> str:
-    return f"runner {how.resumed_by} --resume {quoted(folder)}"
+    return f"envkit {how.resumed_by} --resume {quoted(folder)}"
 
 
 def new_folder(title: str) -> Path:

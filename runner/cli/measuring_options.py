@@ -79,7 +79,7 @@ def add_worker_options(group: argparse._ArgumentGroup) -> None:
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true",
                         help="print the specification of the run, as JSON, and measure nothing; "
-                        "runner bench --specification FILE measures it, here or elsewhere")  # fmt: skip
+                        "envkit bench --specification FILE measures it, here or elsewhere")  # fmt: skip
 
 
 def specification(

@@ -61,7 +61,7 @@ def require(arguments: argparse.Namespace, nodes: int = 1) -> None:
 
 def add_nodes_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nodes", metavar="N", type=count,
-                        help="in a Slurm job: train on so many of its nodes together; see runner submit")  # fmt: skip
+                        help="in a Slurm job: train on so many of its nodes together; see envkit submit")  # fmt: skip
 
 
 def arms(arguments: argparse.Namespace, given: Sequence[Arm], nodes: int = 1) -> list[Arm]:

@@ -46,7 +46,7 @@ def main() -> int:
         if settings.id != identity:
             raise InputError(node_preflight.not_shared(folder))
     except InputError as error:
-        print(f"runner: {node}: {error}", file=sys.stderr)
+        print(f"envkit: {node}: {error}", file=sys.stderr)
         return BAD_INPUT
     if CHECK in sys.argv:
         return _check(settings, folder, node, job)
@@ -55,7 +55,7 @@ def main() -> int:
     earlier = node_status.read(place)
     tried = earlier is not None and earlier.job == job and earlier.status in (FAILED, BAD_INPUT)
     if tried or node_status.is_settled(place):  # the job was requeued, for another node's sake
-        print(f"runner: {node}: nothing is left to do")
+        print(f"envkit: {node}: nothing is left to do")
         return MEASURED
     state = Outcome(job, time.time(), nodes=os.environ.get(NODES, "") if settings.joint else "")
     state.write(place)
@@ -67,7 +67,7 @@ def main() -> int:
     if status == INTERRUPTED:
         problem = "the job's time limit was near" if nearly_over else "Slurm told the job to end"
     replace(state, ended=time.time(), status=status, problem=problem).write(place)
-    print(f"runner: {node}: ended with exit status {status}; see {place / LOG}", flush=True)
+    print(f"envkit: {node}: ended with exit status {status}; see {place / LOG}", flush=True)
     return status
 
 
@@ -81,7 +81,7 @@ def _check(settings: Settings, folder: Path, node: str, job: str) -> int:
             raise InputError(crowded)  # the runner looks at its own node only
         _require_same_nodes(folder, os.environ.get(NODES, ""))
     except InputError as error:
-        print(f"runner: {node}: {error}", file=sys.stderr)
+        print(f"envkit: {node}: {error}", file=sys.stderr)
         place.mkdir(exist_ok=True)
         now = time.time()
         Outcome(job, now, now, BAD_INPUT, str(error)).write(place)
@@ -100,7 +100,7 @@ def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str)
     except (InputError, OSError) as error:
         elsewhere = f"{start}: {os.strerror(error.errno or 0)} here" if isinstance(error, OSError) else ""
         problem = f"{elsewhere}; start from a folder that all nodes share" if elsewhere else str(error)
-        print(f"runner: {problem}", file=sys.stderr)
+        print(f"envkit: {problem}", file=sys.stderr)
         return BAD_INPUT, problem
     sys.argv = settings.command(str(folder), place.name)  # which the record keeps
     how = Invocation(output=place)
@@ -108,8 +108,8 @@ def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str)
         if record.is_begun(place):
             return measuring.resume(place, how), None
         return measuring.run(settings.specification, how), None
-    except InputError as error:
-        print(f"runner: {error}", file=sys.stderr)
+    except (InputError, OSError) as error:
+        print(f"envkit: {error}", file=sys.stderr)
         return BAD_INPUT, str(error)
 
 
@@ -139,7 +139,7 @@ def _require_same_nodes(folder: Path, here: str) -> None:
     if said is not None and said.nodes not in ("", here) and record.is_begun(place):
         raise InputError(
             f"this job has {here}, and the run began on {said.nodes}: times of other nodes don't go with those that it "
-            f"has; go on there with: runner submit --resume {shlex.quote(str(folder))}"
+            f"has; go on there with: envkit submit --resume {shlex.quote(str(folder))}"
         )
 
 

@@ -1,4 +1,4 @@
-"""What ``runner submit`` and ``runner fleet`` have in common: a submission, from its first job to its last.
+"""What ``envkit submit`` and ``envkit fleet`` have in common: a submission, from its first job to its last.
 
 Each node has a record of its own in the submission's folder, which has one too: of its settings, its jobs and how they
 ended.
@@ -139,7 +139,7 @@ def _resume(arguments: argparse.Namespace, show: Show, free: Collection[str]) ->
     with record.understood(folder):
         settings = Settings.from_json(first["settings"])
     if arguments.command != (command := _command(settings)):
-        raise InputError(f"--resume {arguments.resume}: goes on with: runner {command} --resume {quoted(folder)}")
+        raise InputError(f"--resume {arguments.resume}: goes on with: envkit {command} --resume {quoted(folder)}")
     options = tuple(submitted.sbatch_option(text) for text in arguments.sbatch or ())
     settings = replace(
         settings,
@@ -189,7 +189,7 @@ def _to_go_on(
     more = [one.name for one in begun if one.name not in settings.nodelist]
     out = client.out_of_service(more)
     for name, said in out.items():
-        print(f"runner: another node is asked for in place of {name}: Slurm says {said}", file=sys.stderr)
+        print(f"envkit: another node is asked for in place of {name}: Slurm says {said}", file=sys.stderr)
     return left, [*wanted, *(name for name in more if name not in out)][:left], settled
 
 
@@ -304,7 +304,7 @@ def _cancel(job: str) -> bool:
         client.cancel(job)
     except (Refused, NoAnswer) as error:
         by_hand = job.replace(",", " ")
-        print(f"runner: job {job} could not be cancelled: {error}; do it with: scancel {by_hand}", file=sys.stderr)
+        print(f"envkit: job {job} could not be cancelled: {error}; do it with: scancel {by_hand}", file=sys.stderr)
         return False
     return True
 
@@ -313,7 +313,7 @@ def _go_on(arguments: argparse.Namespace, folder: Path) -> str:
     """The command that goes on with a submission, and judges by what this one was to judge by."""
     judged = getattr(arguments, "judged", None)
     by = f" --profile {shlex.quote(judged)}" if judged else ""
-    return f"runner {arguments.command} --resume {quoted(folder)}{by}"
+    return f"envkit {arguments.command} --resume {quoted(folder)}{by}"
 
 
 def _left_out(folder: Path) -> dict[str, str]:
@@ -350,11 +350,11 @@ def _report(
     atomic.write(folder / SUMMARY, json.dumps(document).encode())
     found = show(settings, folder, results, document)
     for line in table.problems(results):
-        print(f"runner: {line}", file=sys.stderr)
+        print(f"envkit: {line}", file=sys.stderr)
     if status == MEASURED:
         return found
     measured = sum(one.settled for one in results)
     how = "not measured to the end" if settings.joint else f"{measured} of {settings.nodes} nodes measured"
     how = "interrupted" if interrupted else how
-    print(f"runner: {how}; go on with: {_go_on(arguments, folder)}", file=sys.stderr)
+    print(f"envkit: {how}; go on with: {_go_on(arguments, folder)}", file=sys.stderr)
     return INTERRUPTED if interrupted else status

@@ -1,4 +1,4 @@
-"""From the options of ``runner submit`` to what its nodes measure, with all that can be told wrong before a job is."""
+"""From the options of ``envkit submit`` to what its nodes measure, with all that can be told wrong before a job is."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SLACK, BEGIN_AND_END_S = 1.25, 600.0
 def settings(arguments: argparse.Namespace) -> Settings:
     """Raises InputError for what no node could measure. Slurm is asked for names of nodes only, where it must be."""
     if not arguments.profile:
-        raise InputError(f"{arguments.command} needs a PROFILE; runner profiles lists them")
+        raise InputError(f"{arguments.command} needs a PROFILE; envkit profiles lists them")
     engine, fleet = arguments.engine or "local", arguments.command == "fleet"
     step.require_engine(engine)
     engines.require_options(engine_options.given(arguments), OPTIONS[engine], [engine])
@@ -56,13 +56,12 @@ def settings(arguments: argparse.Namespace) -> Settings:
     given = [sbatch_option(text) for text in arguments.sbatch or ()]
     partition = arguments.partition or os.environ.get("SBATCH_PARTITION")
     nodelist = list(dict.fromkeys(hosts(arguments.nodelist))) if arguments.nodelist else []
+    nodes = 1 if fleet else _of_job(arguments.nodes, nodelist)
+    joint = nodes > 1 and arguments.nproc is not None
+    asked = _asked(arguments, engine, nodes if joint else 1)
     if fleet:
         nodelist = nodelist or _all_nodes(partition)
         nodes = len(nodelist)
-    else:
-        nodes = _of_job(arguments.nodes, nodelist)
-    joint = not fleet and nodes > 1 and arguments.nproc is not None
-    asked = _asked(arguments, engine, nodes if joint else 1)
     sif = asked.engine_options.sif
     return Settings(
         id=secrets.token_hex(4),
@@ -140,7 +139,7 @@ def in_service(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         said = "; ".join(lines) or "there are none"
         raise InputError(f"none of the nodes is in service ({said}); wait, or name others")
     for line in lines:
-        print(f"runner: left out: {line}", file=sys.stderr)
+        print(f"envkit: left out: {line}", file=sys.stderr)
     return left, out
 
 

@@ -1,4 +1,4 @@
-"""The options of ``runner tune``, and what its trials are to train."""
+"""The options of ``envkit tune``, and what its trials are to train."""
 
 from __future__ import annotations
 

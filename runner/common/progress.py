@@ -42,7 +42,7 @@ class Progress:
 
     def say(self, text: str) -> None:
         if not self._quiet:
-            print(f"runner: {text}", file=sys.stderr, flush=True)
+            print(f"envkit: {text}", file=sys.stderr, flush=True)
 
     def start(self, stage: str, arm: str, left_s: float) -> None:
         """A worker is about to start; ``left_s`` seconds of the budget are left."""

@@ -31,7 +31,7 @@ LONGEST = 60
 def validate(file: YamlFile, *schemas: Path) -> None:
     """Raise InputError unless ``file`` is as the first of the schemas says, which may refer to the others by ``$id``.
 
-    Importing jsonschema takes a fifth as long as all else that ``runner show`` imports, so the user's cache remembers
+    Importing jsonschema takes a fifth as long as all else that ``envkit show`` imports, so the user's cache remembers
     what was accepted. Where jsonschema is missing, as in a Python with only what training needs, the kit's own files
     are taken as they are: its tests check them.
     """

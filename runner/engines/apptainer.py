@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from runner.common.errors import InputError
-from runner.engines import container, gpu_options
+from runner.engines import container, container_gpus
 from runner.engines.base import PROJECT, EngineOptions, Outcome, Task, ended
 from runner.engines.process import Process, Started
 
@@ -65,7 +65,7 @@ class ApptainerEngine:
         variables = [f"{name}={value}" for name, value in {**given, **container.variables(task)}.items()]
         return [
             "apptainer", "--quiet", "exec", "--cleanenv", "--containall", "--no-home",
-            *(gpu_options.OPTIONS[self.name] if task.gpus else ()), "--pwd", container.working_folder(task),
+            *(container.KINDS[self.name].gpus if task.gpus else ()), "--pwd", container.working_folder(task),
             *container.limits(self.given), *binds, str(self._sif), "env", *variables, *container.argv(task),
         ]  # fmt: skip
 
@@ -88,7 +88,7 @@ class ApptainerEngine:
     def _start_of(self, task: Task) -> tuple[list[str], dict[str, str]]:
         """The command, and the variables that it is started with."""
         if task.gpus:
-            gpu_options.require()  # it only remarks that there was nothing to bring along
+            container_gpus.require()  # it only remarks that there was nothing to bring along
         return self.command(task), callers(task, task.inherited or os.environ)
 
     def _explained(self, outcome: Outcome) -> Outcome:

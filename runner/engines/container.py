@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.common.errors import InputError
@@ -24,6 +24,24 @@ HOME = "/tmp"
 # Folders of the image that a user's folder, which keeps its name inside, must not hide.
 IMAGES_OWN = ("/bin", "/dev", "/etc", "/kit", "/lib", "/lib64", "/opt/kit", "/proc", "/sbin", "/sys", "/usr")
 LIMITS = frozenset({"cpus", "cpuset_cpus", "memory"})
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is not the same of engines that start containers."""
+
+    image_option: str  # the field of EngineOptions that names its image
+    gpus: tuple[str, ...]  # the words by which it is asked for all GPUs of the machine
+    start: str  # the word of its command line after which its options begin
+    mount: str  # the option that mounts a folder
+
+
+KINDS = {
+    "docker": Kind("image", ("--gpus", "all"), "run", "--volume"),
+    # GPUs as the toolkit names them (Container Device Interface)
+    "podman": Kind("image", ("--device", "nvidia.com/gpu=all"), "run", "--volume"),
+    "apptainer": Kind("sif", ("--nv",), "exec", "--bind"),
+}
 
 
 def made_by(name: str, target: str = "image") -> str:

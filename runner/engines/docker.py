@@ -20,9 +20,9 @@ from docker.context.config import get_current_context_name
 from docker.errors import APIError, DockerException, ImageNotFound
 
 from runner.common.errors import InputError
-from runner.engines import container, gpu_options, owner
+from runner.engines import container, container_gpus, owner
 from runner.engines.base import EngineOptions, Outcome, Task, ended, tail
-from runner.engines.limits import memory_bytes
+from runner.engines.container_limits import memory_bytes
 from runner.engines.process import failure_of, timed_out
 from runner.profiles.environment import capabilities
 
@@ -65,12 +65,12 @@ class DockerEngine:
 
     def command(self, task: Task) -> list[str]:
         rootless = bool(task.folder) and self._rootless
-        options = container.run_options(task, self.given, rootless, gpu_options.OPTIONS[self.name])
+        options = container.run_options(task, self.given, rootless, container.KINDS[self.name].gpus)
         return ["docker", "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
     def start(self, task: Task) -> _Container:
         if task.gpus and _is_here():
-            gpu_options.require()
+            container_gpus.require()
         return _Container(lambda: self._create(task), self.given, task.timeout_s)
 
     def run(self, task: Task) -> Outcome:
@@ -133,7 +133,7 @@ class _Container:
         try:
             yield
         except APIError as error:
-            self._failure = gpu_options.explained(f"was not started: {error.explanation or error}")
+            self._failure = container_gpus.explained(f"was not started: {error.explanation or error}")
         except LOST as error:
             self._failure = f"was lost: the Docker daemon does not answer any more ({_reason(error)})"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from runner.common.errors import InputError
 from runner.engines.base import Engine, Task
-from runner.engines.limits import require_in_force
+from runner.engines.container_limits import require_in_force
 from runner.worker.gpus import CHOOSING
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from runner.common.errors import InputError
-from runner.engines import container, gpu_options, owner
+from runner.engines import container, container_gpus, owner
 from runner.engines.base import PROJECT, EngineOptions, Outcome, Task, ended
 from runner.engines.process import Process, Started
 
@@ -41,19 +41,19 @@ class PodmanEngine:
         return self._described
 
     def command(self, task: Task) -> list[str]:
-        options = container.run_options(task, self.given, os.geteuid() != 0, gpu_options.OPTIONS[self.name])
+        options = container.run_options(task, self.given, os.geteuid() != 0, container.KINDS[self.name].gpus)
         return ["podman", "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
     def start(self, task: Task) -> Started:
         if task.gpus:
-            gpu_options.require()
+            container_gpus.require()
         name = f"envkit-{secrets.token_hex(6)}"
         options = [
             "--name",
             name,
             "--label",
             f"{owner.LABEL}={owner.me()}",
-            *container.run_options(task, self.given, os.geteuid() != 0, gpu_options.OPTIONS[self.name]),
+            *container.run_options(task, self.given, os.geteuid() != 0, container.KINDS[self.name].gpus),
         ]
         argv = ["podman", "run", *options, self._described["digest"].removeprefix("sha256:"), *container.argv(task)]
         caller = {**(task.inherited or os.environ), **task.passed_on}
@@ -76,7 +76,7 @@ class PodmanEngine:
         """With what Podman knows of its end."""
         if outcome.failure and _podman("inspect", "--format", "{{.State.OOMKilled}}", name).stdout.strip() == "true":
             outcome = replace(outcome, failure=container.out_of_memory(self.given))
-        outcome = replace(outcome, failure=gpu_options.explained(outcome.failure, outcome.stderr_tail))
+        outcome = replace(outcome, failure=container_gpus.explained(outcome.failure, outcome.stderr_tail))
         return container.explained(outcome, self.given)
 
 

@@ -84,10 +84,10 @@ def load(name: str, folder: Path = PROFILE_FOLDER) -> Profile:
         path = _first(_places(name, folder))
         if not path.is_file():
             if name == TUNED:
-                raise InputError(f"{path}: this machine has no tuned profile yet; make one with: runner tune")
+                raise InputError(f"{path}: this machine has no tuned profile yet; make one with: envkit tune")
             near = difflib.get_close_matches(name, [*names(folder), *local_names(folder)], cutoff=0.7)
             meant = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
-            raise InputError(f"no profile '{name}' in {folder}{meant}; runner profiles lists all")
+            raise InputError(f"no profile '{name}' in {folder}{meant}; envkit profiles lists all")
     return _load(path, folder, chain=())
 
 

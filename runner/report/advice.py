@@ -13,10 +13,9 @@ from runner.analysis.noise import commonest, disturbed
 from runner.analysis.summary import Comparison, Summary
 from runner.bench.calibration import is_calibration
 from runner.bench.plan import Arm, Plan
-from runner.bench.targets import IMAGE_OPTION
-from runner.engines.container import LIMITS
+from runner.engines.container import KINDS, LIMITS
 from runner.profiles import profile
-from runner.report import multi_workload
+from runner.report import grid, multi_workload
 from runner.report.parts import Row
 from runner.report.wording import learns_otherwise, other_workload
 from runner.stats.interval import ERROR_RATE, FASTER, NOT_FOUND, SLOWER, Speedup
@@ -98,7 +97,7 @@ def _of_image(summary: Summary, one: Comparison, arm: Arm) -> str | None:
     reference = summary.plan.reference_of(arm)
     there = _there(summary, arm)
     if one.verdict == "NOT IN EFFECT":
-        return f"find out why: runner doctor {there}, and the same in {reference.image}"
+        return f"find out why: envkit doctor {there}, and the same in {reference.image}"
     if learns_otherwise(summary, one):
         return f"find out why the losses in {arm.name} differ, before you use it"
     if disturbed_text := too_disturbed(summary, one, arm):
@@ -113,11 +112,12 @@ def _of_image(summary: Summary, one: Comparison, arm: Arm) -> str | None:
 def fallback(summary: Summary, folder: str) -> str:
     """What to do where there is nothing else to say."""
     if summary.failures:
-        on = f"runner bench --resume {shlex.quote(folder)}"
+        command = "loader-grid" if grid.is_grid(summary.plan) else "bench"
+        on = f"envkit {command} --resume {shlex.quote(folder)}"
         return f"Fix what the failed worker says of itself, then go on: {on}"
     if summary.plan.one_run_each:
         return "For an interval and a verdict, measure the same without --full, or add --blocks 6."
-    return "Measure a profile for long enough, with a larger --budget: runner bench PROFILE"
+    return "Measure a profile for long enough, with a larger --budget: envkit bench PROFILE"
 
 
 def _on_several_workloads(summary: Summary) -> list[str]:
@@ -127,7 +127,7 @@ def _on_several_workloads(summary: Summary) -> list[str]:
     texts = []
     for one in summary.comparisons:
         if one.verdict == "NOT IN EFFECT":
-            texts.append(f"find out why {one.arm} was not in effect: runner doctor {_there(summary, arms[one.arm])}")
+            texts.append(f"find out why {one.arm} was not in effect: envkit doctor {_there(summary, arms[one.arm])}")
         elif learns_otherwise(summary, one):
             texts.append(_find_out(arms[one.arm]))
     wrong = {arms[one.arm].profile for one in summary.comparisons if learns_otherwise(summary, one)}
@@ -141,7 +141,7 @@ def _on_several_workloads(summary: Summary) -> list[str]:
     elif fast:
         arm = of_profile[fast[0]]
         device = f" --device {CUDA}" if gpus(summary.plan, arm.engine) else ""
-        own = f"runner bench {_there(summary, arm)}{device} --command 'python train.py'"
+        own = f"envkit bench {_there(summary, arm)}{device} --command 'python train.py'"
         texts.append(f"measure your own training before you choose: what wins depends on it: {own}")
     unknown = [
         (one.arm, one.speedup, one.deviation)
@@ -171,7 +171,7 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
     if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:
         return _longer(summary, comparison.speedup, comparison.deviation)
     if comparison.verdict == "NOT IN EFFECT":
-        return f"find out why: runner doctor {there}"
+        return f"find out why: envkit doctor {there}"
     return None
 
 
@@ -186,6 +186,7 @@ def _torchrun(summary: Summary, arm: Arm) -> str | None:
 def _named(summary: Summary, name: str) -> str:
     """How to name the profile ``name`` in a command: a file of one's own as it was given, if that still names it."""
     words = [word.partition("=")[2] if word.startswith("--") else word for word in summary.command]
+    words += [arm["profile"] for arm in (summary.specification or {}).get("arms", ())]
     given = [word for word in words if word.endswith((".yaml", ".yml")) and Path(word).stem == name]
     if not given and name in (*profile.names(), *profile.local_names()):  # a file may be called like one of these
         return name
@@ -195,10 +196,10 @@ def _named(summary: Summary, name: str) -> str:
 
 
 def _there(summary: Summary, arm: Arm) -> str:
-    """The profile and where it was measured, as ``runner exec`` and ``runner doctor`` are given them."""
-    given = {**summary.plan.engine_options, **({IMAGE_OPTION[arm.engine]: arm.image} if arm.image else {})}
+    """The profile and where it was measured, as ``envkit exec`` and ``envkit doctor`` are given them."""
+    given = {**summary.plan.engine_options, **({KINDS[arm.engine].image_option: arm.image} if arm.image else {})}
     local = arm.engine == "local"
-    means = {"python"} if local else {IMAGE_OPTION[arm.engine], *LIMITS}
+    means = {"python"} if local else {KINDS[arm.engine].image_option, *LIMITS}
     pairs = [*([] if local else [("engine", arm.engine)]), *(pair for pair in given.items() if pair[0] in means)]
     options = [word for name, value in pairs for word in (f"--{name.replace('_', '-')}", value)]
     return shlex.join([_named(summary, arm.profile), *options])
@@ -208,11 +209,12 @@ def _exec(summary: Summary, arm: Arm, command: str | None = None) -> str:
     """What runs the training that was measured, or another ``command``, under the arm's profile."""
     plan = summary.plan
     options = [word for name in summary.kept_variables if name not in CHOOSING for word in ("--keep-env", name)]
-    options += ["--allow-unknown"] if "--allow-unknown" in summary.command else []
+    allowed = "--allow-unknown" in summary.command or (summary.specification or {}).get("allow_unknown")
+    options += ["--allow-unknown"] if allowed else []
     given = "".join(f" {word}" for word in map(shlex.quote, options))
     own = shlex.join(plan.own.argv) if plan.own else "your command"
     there = f"{_there(summary, arm)}{given}{gpus(plan, arm.engine)}"
-    return f"{from_folder(plan)}runner exec {there} -- {command or own}"
+    return f"{from_folder(plan)}envkit exec {there} -- {command or own}"
 
 
 def from_folder(plan: Plan) -> str:
@@ -223,7 +225,7 @@ def from_folder(plan: Plan) -> str:
 
 
 def gpus(plan: Plan, engine: str) -> str:
-    """The option by which ``runner exec`` gives a container the GPUs that were trained on."""
+    """The option by which ``envkit exec`` gives a container the GPUs that were trained on."""
     return " --gpus" if engine != "local" and plan.options.device == CUDA else ""
 
 
@@ -244,7 +246,7 @@ def _after_calibration(comparison: Comparison) -> str | None:
     if comparison.verdict in (FASTER, SLOWER):
         chance = f"there is no such difference, but {ERROR_RATE:.0%} of such runs show one by chance"
         return f"calibrate again: {chance}; if it stays, something else favours a side"
-    return "measure a profile: runner bench PROFILE" if comparison.speedup else None
+    return "measure a profile: envkit bench PROFILE" if comparison.speedup else None
 
 
 def _longer(summary: Summary, found: Speedup, deviation: float) -> str:

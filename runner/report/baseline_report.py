@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from runner.analysis.baseline import Baseline
 from runner.analysis.baseline_diff import Change, Changes, Difference, Factor
+from runner.analysis.baselines import Baseline
 from runner.report.terminal import item
 
 STYLES = {"regression": "bold red", "faster": "bold green", "no regression": "bold green"}

@@ -12,7 +12,7 @@ from runner.analysis import ranking
 from runner.analysis.summary import Comparison, Summary
 from runner.bench.calibration import is_calibration
 from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan
-from runner.report import advice, loader_grid, tables, wording
+from runner.report import advice, grid, tables, wording
 from runner.report.parts import Row
 from runner.report.wording import CONFIDENCE
 from runner.stats.interval import FASTER, NOT_FOUND, SLOWER
@@ -23,7 +23,7 @@ NOTHING_MEASURED = "no result: no sample was measured"
 
 def headline(summary: Summary) -> Row:
     """The verdict in a sentence or two, without a label."""
-    if loader_grid.is_grid(summary.plan):
+    if grid.is_grid(summary.plan):
         return Row("", _of_grid(summary))
     if not summary.comparisons:
         return Row("", _of_reference(summary))
@@ -151,11 +151,11 @@ def _of_reference(summary: Summary) -> str:
 
 
 def _of_grid(summary: Summary) -> str:
-    measured = loader_grid.cells(summary)
+    measured = grid.cells(summary)
     if not measured:
         return NOTHING_MEASURED
     best, worst = (choose(measured, key=lambda cell: cell.seconds) for choose in (min, max))
-    least = f"{best.seconds:.2f} {loader_grid.UNIT}, and the slowest takes {worst.seconds:.2f}"
+    least = f"{best.seconds:.2f} {grid.UNIT}, and the slowest takes {worst.seconds:.2f}"
     return f"the fastest of {len(measured)} settings of the loader here: {best.named}, with {least}"
 
 
@@ -186,7 +186,7 @@ def _profile(name: str) -> str:
 def title(summary: Summary) -> str:
     """What was compared with what."""
     plan = summary.plan
-    if loader_grid.is_grid(plan):
+    if grid.is_grid(plan):
         return f"{len(plan.arms)} settings of the loader under {plan.reference.profile}"
     names = list(dict.fromkeys(arm.profile if plan.across else arm.name for arm in plan.subjects))
     what = ", ".join(names) if len(names) <= ranking.FEW else f"{len(names)} profiles"

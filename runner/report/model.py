@@ -18,9 +18,9 @@ from runner.report import (
     advice,
     execution_context,
     gpu_wording,
+    grid,
     image_wording,
     learning,
-    loader_grid,
     multi_workload,
     reproduce,
     scaling_wording,
@@ -104,9 +104,9 @@ def _found(run: Run) -> Section | None:
     if run.page:
         rows = [replace(row, output=row.output or "It printed nothing.") for row in rows]
     failed, wins = Rows(rows, bold=True), multi_workload.wins(summary)
-    if loader_grid.is_grid(summary.plan):
-        measured = loader_grid.cells(summary)
-        least = [Row("least", loader_grid.best(measured))] if measured else []
+    if grid.is_grid(summary.plan):
+        measured = grid.cells(summary)
+        least = [Row("least", grid.best(measured))] if measured else []
         parts = [*_grid(run), Rows(least), failed, _drawing(run, "grid")]
     elif run.wide or run.one_by_one:
         parts = [Rows(wins), Rows(wording.verdicts(summary), bold=True), failed]
@@ -140,18 +140,18 @@ def _ranked(summary: Summary) -> list[Part]:
 def _grid(run: Run) -> list[Part]:
     """A table for each number of batches that are made ahead; with a plot where there is no picture."""
     found: list[Part] = []
-    for variant in loader_grid.variants(loader_grid.cells(run.summary)):
-        header = loader_grid.header(variant)
-        table = Table(header, loader_grid.rows(variant), range(len(header)))
-        plot = [] if run.wide else [Listing(loader_grid.chart(variant))]
-        found.append(Fold(f"{loader_grid.UNIT}, {variant.title}", [table, *plot]))
+    for variant in grid.variants(grid.cells(run.summary)):
+        header = grid.header(variant)
+        table = Table(header, grid.rows(variant), range(len(header)))
+        plot = [] if run.wide else [Listing(grid.chart(variant))]
+        found.append(Fold(f"{grid.UNIT}, {variant.title}", [table, *plot]))
     return found
 
 
 def _speedups(run: Run) -> Section | None:
     """What each took; with the speedups where there is room for them."""
     summary = run.summary
-    if loader_grid.is_grid(summary.plan) and not run.page:
+    if grid.is_grid(summary.plan) and not run.page:
         return None
     if run.wide:
         rows, book = tables.wide_rows(summary), [[*row, "", "", ""] for row in tables.book(summary)]
@@ -224,7 +224,7 @@ def _place(run: Run) -> Section | None:
     """Where it was measured, and where the record is."""
     rows = [Row("machine", wording.machine(run.summary))]
     if not run.wide:
-        details = f"runner report {shlex.quote(run.folder)} --details"
+        details = f"envkit report {shlex.quote(run.folder)} --details"
         rows.append(Row("record", run.folder, whole=True))
         rows.append(Row("", f"all settings, evidence and commands: {details}", whole=True))
     elif not run.full:
@@ -310,8 +310,8 @@ def _drawing(run: Run, name: str) -> Drawing | None:
     words = "The figures are in the table 'Speedups, and what each took'."
     if picture is pictures.FOREST:
         words = "; ".join(f"{row.label}: {row.text}" for row in wording.verdicts(summary) if row.label)
-    elif picture is pictures.GRID and (measured := loader_grid.cells(summary)):
-        words = loader_grid.best(measured)
+    elif picture is pictures.GRID and (measured := grid.cells(summary)):
+        words = grid.best(measured)
     return Drawing(name, picture.title, READING[name], picture.missing(summary), f"{picture.title}. {words}")
 
 

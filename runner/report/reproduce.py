@@ -22,7 +22,7 @@ def started_with(events: Sequence[Event]) -> str:
     """The command that began the run, as one types it."""
     began, *arguments = events[0]["command"]
     script = Path(began)
-    own = ["python", "-m", f"benchmarks.{script.stem}"] if script.parent.name == "benchmarks" else ["runner"]
+    own = ["python", "-m", f"benchmarks.{script.stem}"] if script.parent.name == "benchmarks" else ["envkit"]
     return shlex.join([*own, *arguments])
 
 
@@ -47,5 +47,5 @@ def rows(folder: Path, events: Sequence[Event], summary: Summary) -> list[Row]:
     return [
         *found,
         Row("record", f"{folder / FILE_NAME}, SHA-256 {digest(folder)}"),
-        Row("terminal", f"runner report {again} --details"),
+        Row("terminal", f"envkit report {again} --details"),
     ]

@@ -17,7 +17,7 @@ from runner.report.parts import Fold, Listing, Note, Part, Row, Rows, Table
 WIDTH = 80
 LABEL_WIDTH = 9
 # What may be a command to paste, by its label, and how that begins.
-PASTED, COMMAND = ("next", "use it", "record"), "runner "
+PASTED, COMMAND = ("next", "use it", "record"), "envkit "
 STYLES = {"good": "bold green", "bad": "bold red", "plain": "", "soft": "dim"}
 STDERR_LINES = 3
 BLANKS = re.compile(" +(?=\n)")

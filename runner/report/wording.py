@@ -213,7 +213,7 @@ def noise_floor(summary: Summary, blocks: int) -> float | None:
 def _floor(summary: Summary, blocks: int) -> str:
     known, share = summary.calibration, noise_floor(summary, blocks)
     if share is None:
-        return "how well baseline agrees with itself here is not known; measure it with: runner calibrate"
+        return "how well baseline agrees with itself here is not known; measure it with: envkit calibrate"
     found = f"baseline against itself differs by less than {share:.1%} in 95% of runs of so many blocks here"
     if known is None or is_calibration(summary.plan):
         return f"{found}; later runs show it next to their speedups, if this record stays in results/"

@@ -19,7 +19,7 @@ from runner.common.progress import Progress
 from runner.profiles import profile
 from runner.profiles.environment import Environment
 from runner.profiles.profile import Profile
-from runner.tuning import confirm, findings, profile_file, space_file
+from runner.tuning import conclusion, confirm, profile_file, space_file
 from runner.tuning.confirm import Verdict
 from runner.tuning.live import View
 from runner.tuning.narrow import LeftOut, NotTried, differs, identity, narrow, require, why
@@ -150,7 +150,7 @@ class Session:
             over = (
                 f"the confirmation takes about {size.takes_s / 60:.0f} minutes, which is more than the budget has left"
             )
-            over += f": an interval needs {size.blocks} blocks{findings.busy(self.events)}"
+            over += f": an interval needs {size.blocks} blocks{conclusion.busy(self.events)}"
             print(over, file=sys.stderr, flush=True)
         environments = dict(self.job.environments)
         if shipped is not None:

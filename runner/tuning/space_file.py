@@ -66,7 +66,7 @@ def read(path: Path) -> Space:
 
 @cache  # a run reads its own copy of the space too
 def _note_old_key() -> None:
-    print("runner: the key 'knobs' of a space is called 'parameters' now", file=sys.stderr)
+    print("envkit: the key 'knobs' of a space is called 'parameters' now", file=sys.stderr)
 
 
 def _first(file: YamlFile) -> tuple[str, ...]:
@@ -185,7 +185,7 @@ def _kind(file: YamlFile, at: Path_, name: str) -> Kind:
         near = catalogue.nearest(name)
         hint = f" (did you mean '{near}'?)" if near else ""
         wrong = "is made from 'preload'" if name == "LD_PRELOAD" else f"is not in the catalogue of variables{hint}"
-        raise file.error(at, f"'{name}' {wrong}; see: runner explain")
+        raise file.error(at, f"'{name}' {wrong}; see: envkit explain")
     return variable.kind
 
 
@@ -194,7 +194,7 @@ def _inner_kind(file: YamlFile, at: Path_, variable: str, key: str, kind: Kind) 
         raise file.error(at, f"{variable} takes one value and no keys such as '{key}'; leave 'key' out")
     if key not in kind.keys:
         raise file.error(
-            at, f"{variable} has no key '{key}'{suggestion(key, kind.keys)}; see: runner explain {variable}"
+            at, f"{variable} has no key '{key}'{suggestion(key, kind.keys)}; see: envkit explain {variable}"
         )
     return kind.keys[key]
 

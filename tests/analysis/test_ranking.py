@@ -96,7 +96,7 @@ def test_one_that_is_not_verified_is_named_and_not_counted():
 def test_only_the_best_has_an_advice():
     text = report()
     assert text.count("next  ") == 1
-    assert "use mine: runner exec" in text
+    assert "use mine: envkit exec" in text
 
 
 @pytest.mark.parametrize("show", [tables.all_arms, ranking.cells])

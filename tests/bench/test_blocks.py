@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from runner.bench.blocks import (  # fmt: skip
+from runner.bench.blocks import (
     block_ratios,
     comparable_steps,
     complete_blocks,

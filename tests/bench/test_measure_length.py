@@ -59,7 +59,7 @@ def test_a_budget_without_room_for_an_interval_is_refused_at_once(bench, instant
     result = bench("mine", "--budget", budget)
     said = result.stderr.splitlines()[-1]
     assert result.returncode == 2
-    assert said.startswith(f"runner: --budget {budget} is too short: an interval takes 6 blocks, and so about 0.5 min")
+    assert said.startswith(f"envkit: --budget {budget} is too short: an interval takes 6 blocks, and so about 0.5 min")
     assert said.endswith("give --budget 0.5m")
     assert len(samples()) <= 4
     assert events()[-1]["reason"] == "the budget is too short"

@@ -42,7 +42,10 @@ def test_nothing_is_left_at_its_default_in_this_test():
         ("[]", "is no specification of a run: "),
         ("{}", "its schema is None, and this version reads envkit-specification-1"),
         (json.dumps({**ALL.to_json(), "bugdet_s": 1}), "unknown key 'bugdet_s'; write one with --dry-run"),
-        (json.dumps({**ALL.to_json(), "arms": [{"nmae": "x"}]}), "unexpected keyword argument 'nmae'"),
+        (json.dumps({**ALL.to_json(), "arms": [{"nmae": "x"}]}), "arms.0: "),
+        (json.dumps({**ALL.to_json(), "arms": []}), "arms: [] should be non-empty; write one with --dry-run"),
+        (json.dumps({**ALL.to_json(), "budget_s": "3m"}), "budget_s: '3m' is not of type 'number'"),
+        (json.dumps({**ALL.to_json(), "user_command": None, "workload": "cmm"}), "no workload 'cmm'; there are: cnn, "),
     ],
 )
 def test_what_is_none(tmp_path, text, said):
@@ -68,8 +71,15 @@ def test_what_a_dry_run_prints_measures_the_same(cli, bench_arguments, instant, 
     assert plans[0] == plans[1]
 
 
+def test_files_are_named_in_full_for_elsewhere(cli, write_profile, tmp_path):
+    write_profile("mine")
+    (tmp_path / "pictures").mkdir()
+    found = json.loads(cli("bench", "mine.yaml", "--data", "pictures", "--dry-run", cwd=tmp_path).stdout)
+    assert (found["arms"][1]["profile"], found["data"]) == (str(tmp_path / "mine.yaml"), str(tmp_path / "pictures"))
+
+
 def test_a_specification_is_measured_as_it_is(refused, tmp_path):
     path = tmp_path / "asked.json"
     path.write_text(json.dumps(replace(ALL, nodes=1).to_json()))
     said = refused("bench", "mine", "--specification", path)
-    assert said == "runner: PROFILE can't be given with --specification: the file says what is measured"
+    assert said == "envkit: PROFILE can't be given with --specification: the file says what is measured"

@@ -149,7 +149,7 @@ def test_a_run_that_nothing_disturbed_says_so(tmp_path):
     results = results_with(tmp_path / "results.jsonl", one=[1.0] * 8, two=[1.0] * 8)
     parts = interleaved.disturbances(results, [("one", "two")], 1)
     assert parts[1:] == [
-        "By the rule of `runner bench`, none of 8 blocks was disturbed from outside, as far as can be seen."
+        "By the rule of `envkit bench`, none of 8 blocks was disturbed from outside, as far as can be seen."
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import pytest
 
 from benchmarks import matrix
@@ -30,11 +32,15 @@ def test_the_page_has_the_ranking_the_profiles_and_what_was_left_out(folder, ben
     assert [row.split(" | ")[0].lstrip("| ") for row in ranking][:2] == ["mine", "tcmalloc"]
     assert ranking[-1].startswith("| jemalloc | ")
     assert "| SLOWER |" in ranking[-1]
-    assert "The run: `runner matrix --steps 3`" in text
+    assert "The run: `envkit matrix --steps 3`" in text
     assert "- left out: smt: needs two | threads" in text
     about = text.split("## What they are")[1]
     assert "| tcmalloc | A test | Many threads with small blocks" in about
     assert "- next: use mine" in text
+    for theme, ink in (("light", "#1f1f1f"), ("dark", "#e8e8e6")):
+        picture = ElementTree.parse(tmp_path / f"page-{theme}.svg")
+        assert "tcmalloc" in "".join(picture.getroot().itertext())
+        assert ink in (tmp_path / f"page-{theme}.svg").read_text()
 
 
 def test_a_run_that_was_cut_short_makes_no_page(folder, benchmark_script, tmp_path):
@@ -42,7 +48,7 @@ def test_a_run_that_was_cut_short_makes_no_page(folder, benchmark_script, tmp_pa
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
     result = benchmark_script(matrix, folder, "--page", tmp_path / "page.md")
     assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
-    assert f"did not come to its end; go on with: runner bench --resume {folder}" in result.stderr
+    assert f"did not come to its end; go on with: envkit bench --resume {folder}" in result.stderr
     assert not (tmp_path / "page.md").exists()
 
 

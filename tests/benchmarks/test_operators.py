@@ -57,5 +57,5 @@ def test_a_profile_that_fails_ends_it_with_one_line(script, simulation):
     result = script("glibc-retain")
     assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
     assert (
-        "glibc-retain: runner profile-ops ended with exit status 1: a worker of baseline: ended with" in result.stderr
+        "glibc-retain: envkit profile-ops ended with exit status 1: a worker of baseline: ended with" in result.stderr
     )

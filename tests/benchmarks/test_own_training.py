@@ -32,7 +32,7 @@ def test_a_measurement_that_fails(benchmark_script, page):
     before = page.read_text()
     result = benchmark_script(own_training, "--profile", "none", "--page", page)
     assert result.returncode == 2
-    assert "runner bench none --command 'python plain_loop.py'" in result.stderr
+    assert "envkit bench none --command 'python plain_loop.py'" in result.stderr
     assert page.read_text() == before
 
 

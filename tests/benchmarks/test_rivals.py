@@ -88,6 +88,12 @@ def test_pyperfs_interval_holds_1_exactly_where_its_test_finds_nothing():
     assert found == {True, False}
 
 
+def test_times_that_vary_so_much_that_no_speedup_is_too_large():
+    low, high = tools.t_interval([1.0, 2.0], [0.5, 9.0])
+    assert 0 < low < 1
+    assert high is None
+
+
 def test_the_runs_fit_the_budget():
     assert COST.hyperfine_runs(12) == 23  # and one to warm up: 2 x 24 x 0.25 s
     assert COST.pyperf_processes(12) == 4  # of 0.5 s and 4 runs: 2 x 4 x 1.5 s

@@ -37,7 +37,7 @@ def test_a_run_that_fails_ends_it_with_one_line(paths, workers, benchmark_script
     workers.worker("baseline", does="exit", status=3)
     result = benchmark_script(same, *paths, *OPTIONS, "--runs", 1, "--python", workers.python)
     assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
-    assert "runner calibrate ended with exit status 1" in result.stderr
+    assert "envkit calibrate ended with exit status 1" in result.stderr
 
 
 def measured(path, *verdicts: tuple[str, float | None, float | None]) -> None:

@@ -17,7 +17,7 @@ CHANCE = 2 * math.sqrt(0.05 * 0.95 / RUNS)
 
 
 # An effect moves all of an interval, so more of them would show little more; `make simulated` has five.
-@pytest.mark.parametrize("effect", [0.0, 0.05, 0.2])
+@pytest.mark.parametrize("effect", [0.0, 0.2])
 @pytest.mark.parametrize("noise", NOISES)
 def test_interval_covers_the_truth_as_often_as_it_says(noise, effect):
     seen = rates(NOISES[noise], effect, RUNS, PLANNED)

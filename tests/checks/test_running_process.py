@@ -1,4 +1,4 @@
-"""A process that is watched from outside, as ``runner doctor -- COMMAND`` does."""
+"""A process that is watched from outside, as ``envkit doctor -- COMMAND`` does."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def test_help_lists_the_commands_and_the_exit_statuses(cli):
 
 
 def test_version(cli_process):
-    assert cli_process("--version").stdout == f"runner {__version__}\n"
+    assert cli_process("--version").stdout == f"envkit {__version__}\n"
 
 
 def test_exit_statuses(cli_process, bench_arguments, simulation, run_folder):
@@ -173,7 +173,7 @@ def test_exit_statuses(cli_process, bench_arguments, simulation, run_folder):
 def test_wrong_usage(cli, arguments):
     result = cli(*arguments)
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("usage: runner")
+    assert result.stderr.startswith("usage: envkit")
 
 
 @pytest.mark.parametrize("command", ["bench", "matrix", "calibrate", "submit", "compare-engines", "loader-grid"])

@@ -278,7 +278,7 @@ def test_an_image_that_is_missing(refused, requires, engine, words):
 def test_a_name_that_no_image_can_have(refused, requires):
     requires("docker")
     line = refused("bench", "baseline", "--engine", "docker", "--image", "Not A Name")
-    assert line.startswith("runner: --image Not A Name: ")
+    assert line.startswith("envkit: --image Not A Name: ")
     assert line.endswith("give a name that Docker has (docker images)")
 
 
@@ -378,13 +378,13 @@ def test_the_daemon_of_a_context(refused, requires, monkeypatch, tmp_path, host,
 
 def test_a_daemon_that_does_not_answer(refused):
     line = refused("bench", "baseline", "--engine", "docker", DOCKER_HOST="tcp://127.0.0.1:1")
-    assert line.startswith("runner: the Docker daemon at tcp://127.0.0.1:1 does not answer")
+    assert line.startswith("envkit: the Docker daemon at tcp://127.0.0.1:1 does not answer")
 
 
 @pytest.mark.parametrize("address", ["tcp://docker:2375", "ssh://me@far.away", "far.away:2375"])
 def test_a_daemon_of_another_machine(refused, address):
     line = refused("bench", "baseline", "--engine", "docker", DOCKER_HOST=address)
-    assert line == f"runner: DOCKER_HOST={address} is not on this machine, whose folders it can't mount; unset it"
+    assert line == f"envkit: DOCKER_HOST={address} is not on this machine, whose folders it can't mount; unset it"
 
 
 def test_no_permission_for_the_daemon(monkeypatch):

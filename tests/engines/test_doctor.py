@@ -1,4 +1,4 @@
-"""``runner doctor``: what it finds in a profile's worker and in a command of one's own, and how it ends."""
+"""``envkit doctor``: what it finds in a profile's worker and in a command of one's own, and how it ends."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_what_the_script_prints_stays_out_of_the_findings(watched):
 
 def test_a_command_that_does_not_exist(refused):
     assert refused("doctor", "--", "/no/such/command") == (
-        "runner: doctor -- /no/such/command: can't be started: No such file or directory"
+        "envkit: doctor -- /no/such/command: can't be started: No such file or directory"
     )
 
 
@@ -133,7 +133,7 @@ def test_a_worker_that_fails_is_a_finding(cli, simulation):
 
 
 def test_a_profile_that_does_not_exist(refused):
-    assert refused("doctor", "basline").startswith("runner: no profile 'basline'")
+    assert refused("doctor", "basline").startswith("envkit: no profile 'basline'")
 
 
 @pytest.mark.parametrize("option", [("--watch", "soon"), ("--engine", "lxc")])

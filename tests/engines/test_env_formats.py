@@ -1,4 +1,4 @@
-"""Every format of ``runner env``, executed in the thing that it is for; what is seen there is what ``show`` says."""
+"""Every format of ``envkit env``, executed in the thing that it is for; what is seen there is what ``show`` says."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def hostile(write_profile):
 
 @pytest.fixture
 def shown(cli):
-    """The variables that ``runner show`` says would be set."""
+    """The variables that ``envkit show`` says would be set."""
 
     def variables(profile, *options):
         result = cli("show", profile, "--json", *options)
@@ -65,7 +65,7 @@ def shown(cli):
 
 @pytest.fixture
 def printed(cli):
-    """What ``runner env`` prints."""
+    """What ``envkit env`` prints."""
 
     def text(profile, name, *options):
         result = cli("env", profile, "--format", name, *options)
@@ -222,7 +222,7 @@ def test_paths_inside_an_image_are_marked_where_they_may_mislead(cli, in_docker)
     result = cli("env", "jemalloc", *in_docker)
     assert result.returncode == 0
     (note,) = result.stderr.splitlines()
-    assert note.startswith("runner: note: the preloaded libraries' paths are those inside the image (docker ")
+    assert note.startswith("envkit: note: the preloaded libraries' paths are those inside the image (docker ")
 
 
 def test_a_library_of_the_kits_own_is_mounted_as_it_says(cli, image, in_docker):

@@ -1,4 +1,4 @@
-"""``runner exec`` with a real torch: scripts that the kit does not know, under a profile, with evidence."""
+"""``envkit exec`` with a real torch: scripts that the kit does not know, under a profile, with evidence."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_program_with_a_title_and_defaults_of_its_own(execute, profile):
 def test_a_script_that_undoes_the_profile(execute):
     result = execute((), "intel-omp", sys.executable, "-c", "import torch; torch.set_num_threads(1)")
     assert result.returncode == 1
-    assert "runner: intel-omp was NOT in effect\n" in result.stderr
+    assert "envkit: intel-omp was NOT in effect\n" in result.stderr
     assert "seen 1 (process " in result.stderr
 
 

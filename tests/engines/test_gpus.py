@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner.common.errors import InputError
-from runner.engines import apptainer, docker, gpu_options, podman
+from runner.engines import apptainer, container_gpus, docker, podman
 from runner.engines.base import EngineOptions, Task
 from runner.worker import nvml
 from runner.worker.nvml import Nvml, Unavailable
@@ -46,13 +46,13 @@ def test_the_driver_is_missing(monkeypatch):
 
     monkeypatch.setattr(nvml, "start", start)
     with pytest.raises(InputError, match=r"^GPUs for a container: the driver is missing on this machine: no "):
-        gpu_options.require()
+        container_gpus.require()
 
 
 def test_the_device_is_missing():
     with pytest.raises(InputError, match=r"^GPUs for a container: the device is missing: the driver 580.95.05 shows"):
-        gpu_options.require(Nvml(Library(gpus=0)))
-    gpu_options.require(Nvml(Library(gpus=1)))
+        container_gpus.require(Nvml(Library(gpus=0)))
+    container_gpus.require(Nvml(Library(gpus=1)))
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_the_device_is_missing():
 )
 def test_the_container_toolkit_is_missing(failure):
     first, _, printed = failure.partition("\n")
-    assert gpu_options.explained(first, printed).startswith("was not started: NVIDIA's container toolkit is missing")
+    assert container_gpus.explained(first, printed).startswith("was not started: NVIDIA's container toolkit is missing")
 
 
 def test_other_failures_stay_what_they_are():
-    assert gpu_options.explained("ended with exit status 1", "ValueError") == "ended with exit status 1"
-    assert gpu_options.explained(None, "unresolvable CDI devices") is None
+    assert container_gpus.explained("ended with exit status 1", "ValueError") == "ended with exit status 1"
+    assert container_gpus.explained(None, "unresolvable CDI devices") is None
 
 
 @pytest.mark.parametrize("engine", ["docker", "podman"])
@@ -103,9 +103,9 @@ def test_a_machine_without_a_driver(refused, engine_options, engine, tmp_path):
 # The runner on a machine that looks as if it had a GPU, and whose own torch is one for CUDA; the container is another.
 WITH_A_GPU = """
 import sys
-from runner.engines import docker, gpus
+from runner.engines import container_gpus, docker
 from runner.worker import gpus as seen_here
-gpus.require = lambda: None
+container_gpus.require = lambda: None
 docker._all_gpus = lambda task: None  # the toolkit, without which the daemon starts nothing that is to have a GPU
 seen_here.torch_cuda = lambda: "13.0"
 from runner.cli import main
@@ -125,6 +125,6 @@ def test_the_image_for_cpus_says_itself_that_it_can_not(engine_options, surround
     )  # fmt: skip
     assert (result.returncode, result.stdout, len(result.stderr.splitlines())) == (2, "", 1), result
     said = f"(engine {engine}) can't: its torch is a build without CUDA; name a Python with another"
-    assert result.stderr.startswith("runner: --device cuda: ")
+    assert result.stderr.startswith("envkit: --device cuda: ")
     assert said in result.stderr
     assert not folder.exists()

@@ -317,7 +317,7 @@ def test_a_library_that_is_not_installed(cli, tmp_path):
     assert result.returncode == 2
     (line,) = result.stderr.splitlines()
     assert line.startswith(
-        f"runner: profile 'jemalloc' preloads jemalloc, which is not installed (looked in {sys.prefix}/lib, "
+        f"envkit: profile 'jemalloc' preloads jemalloc, which is not installed (looked in {sys.prefix}/lib, "
     )
     assert line.endswith("; get it with: apt-get install libjemalloc2, or conda install -c conda-forge jemalloc")
     assert not (tmp_path / "run").exists()

@@ -1,4 +1,4 @@
-"""``runner profile-ops`` with real training: what PyTorch's profiler and the kernel's counters really tell."""
+"""``envkit profile-ops`` with real training: what PyTorch's profiler and the kernel's counters really tell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``runner tune`` for a command of the user's own, with real workers, and what it found in use."""
+"""``envkit tune`` for a command of the user's own, with real workers, and what it found in use."""
 
 from __future__ import annotations
 

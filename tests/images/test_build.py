@@ -46,8 +46,8 @@ def tree(tmp_path: Path) -> Path:
     shutil.copytree(PROJECT / "images", tree / "images")
     shutil.copy(PROJECT / "Apptainerfile", tree)
     (tree / "runner").mkdir()
-    for name in ("__init__", "errors", "yamlfile"):
-        shutil.copy(PROJECT / f"runner/{name}.py", tree / "runner")
+    shutil.copy(PROJECT / "runner/__init__.py", tree / "runner")
+    shutil.copytree(PROJECT / "runner/common", tree / "runner/common", ignore=shutil.ignore_patterns("__pycache__"))
     (tree / ".venv").symlink_to(sys.prefix)
     return tree
 

@@ -32,8 +32,8 @@ def tree(tmp_path: Path) -> Path:
     tree = tmp_path / "project"
     shutil.copytree(PROJECT / "images", tree / "images", ignore=shutil.ignore_patterns("__pycache__"))
     (tree / "runner").mkdir()
-    for name in ("__init__", "errors", "yamlfile"):
-        shutil.copy(PROJECT / f"runner/{name}.py", tree / "runner")
+    shutil.copy(PROJECT / "runner/__init__.py", tree / "runner")
+    shutil.copytree(PROJECT / "runner/common", tree / "runner/common", ignore=shutil.ignore_patterns("__pycache__"))
     return tree
 
 

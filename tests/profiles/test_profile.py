@@ -143,7 +143,7 @@ def test_tuned_stands_for_this_machines_own_profile(local_folder, name):
 
 
 def test_without_a_tuned_profile_it_says_how_to_make_one(tmp_path):
-    with pytest.raises(InputError, match=r"-tuned\.yaml: this machine has no tuned profile yet; make one with: runner"):
+    with pytest.raises(InputError, match=r"-tuned\.yaml: this machine has no tuned profile yet; make one with: envkit"):
         profile.load("tuned", tmp_path)
 
 
@@ -152,9 +152,9 @@ def test_unknown_profile_suggests_the_nearest_and_says_what_lists_all():
         profile.load("inetl-omp")
     message = str(caught.value)
     assert message.startswith(f"no profile 'inetl-omp' in {PROFILE_FOLDER} (did you mean 'intel-omp'")
-    assert message.endswith("?); runner profiles lists all")
+    assert message.endswith("?); envkit profiles lists all")
     assert sum(f"'{name}'" in message for name in SHIPPED) <= 3
-    with pytest.raises(InputError, match=r"no profile 'zzz' in \S+; runner profiles lists all$"):
+    with pytest.raises(InputError, match=r"no profile 'zzz' in \S+; envkit profiles lists all$"):
         profile.load("zzz")
 
 

@@ -59,7 +59,7 @@ def main() -> int:
 
 def _rows(found: Sequence[Result]) -> list[tuple[str, ...]]:
     return [
-        (fault.title, one.done, one.said.removeprefix("runner: "), one.kept, "; ".join(one.wrong) or "yes")
+        (fault.title, one.done, one.said.removeprefix("envkit: "), one.kept, "; ".join(one.wrong) or "yes")
         for fault, one in found
     ]
 

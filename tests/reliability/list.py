@@ -107,7 +107,7 @@ def full_disk(folder: Path) -> Finding:
     said = (folder / "first").read_text().splitlines()[-1].replace(f"{mount}/", "")
     expect.equal("the exit statuses, first and then with room", (folder / "status").read_text().split(), ["2", "0"])
     expect.says(
-        "it", said, "can't be written: No space left on device; what was recorded is safe: make room, then runner"
+        "it", said, "can't be written: No space left on device; what was recorded is safe: make room, then envkit"
     )
     expect.that(before.endswith(b"}\n"), "a half line was left")
     expect.that(before.count(b'"event": "sample"') > 0, "there was no room for any sample")

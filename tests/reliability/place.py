@@ -40,7 +40,7 @@ class Answer:
 
     @property
     def last(self) -> str:
-        return self.messages[-1].removeprefix("runner: ") if self.messages else ""
+        return self.messages[-1].removeprefix("envkit: ") if self.messages else ""
 
 
 class Place:

@@ -31,26 +31,33 @@ def test_advice_names_where_it_was_measured(engine, options, named):
     events = events_of(plan={"engine_options": options})
     events[0]["plan"]["arms"] = arms
     events[0]["engines"] = {engine: events[0]["engines"]["local"]}
-    assert f"use mine: runner exec {named} -- your command" in said(events)
+    assert f"use mine: envkit exec {named} -- your command" in said(events)
 
 
 def test_advice_names_the_file_that_was_given():
     events = events_of()
-    events[0]["command"] = ["runner", "bench", "my profiles/mine.yml", "--blocks", "7"]
-    assert "use mine: runner exec 'my profiles/mine.yml' -- your command" in said(events)
+    events[0]["command"] = ["envkit", "bench", "my profiles/mine.yml", "--blocks", "7"]
+    assert "use mine: envkit exec 'my profiles/mine.yml' -- your command" in said(events)
 
 
 def test_advice_names_the_file_that_was_given_from_elsewhere_too():
     events = events_of()
-    events[0] |= {"command": ["runner", "bench", "mine.yaml"], "begun_in": "/my profiles"}
-    assert "use mine: runner exec '/my profiles/mine.yaml' -- your command" in said(events)
+    events[0] |= {"command": ["envkit", "bench", "mine.yaml"], "begun_in": "/my profiles"}
+    assert "use mine: envkit exec '/my profiles/mine.yaml' -- your command" in said(events)
     events[0]["begun_in"] = str(Path.cwd())
-    assert "use mine: runner exec mine.yaml -- your command" in said(events)
+    assert "use mine: envkit exec mine.yaml -- your command" in said(events)
+
+
+def test_advice_names_the_file_that_a_specification_named():
+    events = events_of()
+    events[0]["command"] = ["envkit", "bench", "--specification=/x/specification.json", "--output=/x/node1"]
+    events[0]["specification"] = {"arms": [{"profile": "baseline"}, {"profile": "/a/mine.yaml"}], "allow_unknown": True}
+    assert "use mine: envkit exec /a/mine.yaml --allow-unknown -- your command" in said(events)
 
 
 def test_a_command_to_paste_is_one_line_however_long_it_is():
     events = events_of()
-    events[0]["command"] = ["runner", "bench", f"/a/{'long ' * 30}folder/mine.yaml"]
+    events[0]["command"] = ["envkit", "bench", f"/a/{'long ' * 30}folder/mine.yaml"]
     (line,) = [line for line in printed(events).splitlines() if line.startswith("next ")]
     assert line.endswith("folder/mine.yaml' -- your command")
 
@@ -59,11 +66,11 @@ def test_advice_after_ranks_on_several_nodes_starts_as_many_on_each():
     summary = summarise(events_of())
     plan = replace(summary.plan, ranks=4, nodes=2)
     (row,) = advice.rows(replace(summary, plan=plan))
-    use = "runner exec mine-4.yaml -- torchrun --nnodes 2 --nproc-per-node 4 train.py"
+    use = "envkit exec mine-4.yaml -- torchrun --nnodes 2 --nproc-per-node 4 train.py"
     assert row.text == f"use mine, copied to mine-4.yaml with 'name: mine-4' and 'ranks: 4': {use}"
     own = tuple(replace(arm, ranks=2) if arm.name == "mine" else arm for arm in plan.arms)
     (row,) = advice.rows(replace(summary, plan=replace(plan, arms=own, ranks=1, nodes=1)))
-    assert row.text == "use mine: runner exec mine.yaml -- torchrun --nproc-per-node 2 train.py"
+    assert row.text == "use mine: envkit exec mine.yaml -- torchrun --nproc-per-node 2 train.py"
 
 
 def test_of_many_the_best_that_is_known_to_be_faster_is_advised():
@@ -78,9 +85,9 @@ def test_of_many_the_best_that_is_known_to_be_faster_is_advised():
 
 def test_a_file_that_is_called_like_a_shipped_profile_is_meant(tmp_path):
     events = events_of(profile="jemalloc-retain")
-    assert "use jemalloc-retain: runner exec jemalloc-retain -- your command" in said(events)
-    events[0]["command"] = ["runner", "bench", "/a/jemalloc-retain.yaml"]
-    assert "use jemalloc-retain: runner exec /a/jemalloc-retain.yaml -- your command" in said(events)
+    assert "use jemalloc-retain: envkit exec jemalloc-retain -- your command" in said(events)
+    events[0]["command"] = ["envkit", "bench", "/a/jemalloc-retain.yaml"]
+    assert "use jemalloc-retain: envkit exec /a/jemalloc-retain.yaml -- your command" in said(events)
 
 
 def test_where_the_margin_was_not_found_in_enough_blocks_a_smaller_one_is_looked_for():

@@ -12,7 +12,7 @@ from runner.analysis.summary import summarise
 from runner.bench.measure import FAILED
 from runner.bench.plan import Arm
 from runner.report.headline import change, changed, headline, how_to_read, share
-from tests.report import test_loader_grid as grid
+from tests.report import test_grid as grid
 from tests.report import test_multi_workload as several
 from tests.reports import events_of
 from tests.simulation import times

@@ -117,7 +117,7 @@ def test_what_was_found_comes_first(page):
     assert re.search(r"mine: 2\.000 \(95% interval [\d.]+ to [\d.]+\): FASTER mine takes 50\.0% less time", text)
     assert re.search(r"same: 1\.000 \(95% interval [\d.]+ to [\d.]+\): NO DIFFERENCE LARGER THAN 2%", text)
     assert "7 blocks (complete)" in found.section("certainty")
-    assert "use mine: runner exec mine.yaml -- your command" in found.section("next")
+    assert "use mine: envkit exec mine.yaml -- your command" in found.section("next")
 
 
 def test_every_arm_is_in_the_table(page):
@@ -137,7 +137,7 @@ def test_every_arm_is_in_the_table(page):
          {"found": "from one run each", "speedups": "No picture: one run each", "course": "No picture: one sample",
           "next": "without --full"}),
         (events_of(mine={"evidence": {"openmp": {"runtime": "intel"}}}),
-         {"found": "NOT IN EFFECT", "evidence": "mine: NOT IN EFFECT", "next": "runner doctor mine"}),
+         {"found": "NOT IN EFFECT", "evidence": "mine: NOT IN EFFECT", "next": "envkit doctor mine"}),
         (events_of(mine={"evidence": {"openmp": {"runtime": None, "not_verified": {"runtime": "two answer for it"}}}}),
          {"found": "FASTER", "evidence": "mine: not verified"}),
         (records.run_events(), {"found": "FASTER", "speedups": "forest"}),
@@ -159,7 +159,7 @@ def test_a_worker_that_failed(page):
     events += [{"event": "failure", "time": events[-1]["time"], **said}, {"event": "end", "time": 0, "reason": FAILED}]
     found = page(events)
     assert "FAILED: block 7, mine: the worker ended with exit status 3 Oh <no> & so on" in found.section("found")
-    assert "runner bench --resume" in found.section("next")
+    assert "envkit bench --resume" in found.section("next")
 
 
 def test_names_and_values_can_not_become_markup(page):
@@ -211,9 +211,9 @@ def test_how_to_reproduce_it(page, tmp_path):
     text = page(events_of()).section("reproduce")
     digest = hashlib.sha256((tmp_path / "run" / record.FILE_NAME).read_bytes()).hexdigest()
     for words in (
-        "command runner bench mine --budget 60s", "--seed 1", "runner 0.1.0 (record schema 2)", "torch 2.13.0",
+        "command envkit bench mine --budget 60s", "--seed 1", "runner 0.1.0 (record schema 2)", "torch 2.13.0",
         "ended complete",
-        f"code SHA-256 {'c' * 64}", f"SHA-256 {digest}", f"runner report {tmp_path}/run --details", "env -i mine",
+        f"code SHA-256 {'c' * 64}", f"SHA-256 {digest}", f"envkit report {tmp_path}/run --details", "env -i mine",
     ):  # fmt: skip
         assert words in text
 

@@ -50,8 +50,8 @@ def test_verdicts_certainty_and_what_to_do(document):
     assert re.match(r"- \*\*mine\*\*: \*\*2\.000 \(95% interval .* FASTER\*\*$", lines[2])
     assert lines[3] == "  - mine takes 50.0% less time than baseline here."
     assert any(line.startswith("- **sure**: 7 blocks (complete).") for line in lines)
-    assert "- **next**: use mine: runner exec mine.yaml -- your command" in lines
-    assert lines[-2] == "- **command**: `runner bench mine`"
+    assert "- **next**: use mine: envkit exec mine.yaml -- your command" in lines
+    assert lines[-2] == "- **command**: `envkit bench mine`"
     assert re.fullmatch(r"- \*\*record\*\*: SHA-256 [0-9a-f]{64}", lines[-1])
 
 

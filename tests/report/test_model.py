@@ -12,7 +12,7 @@ from runner.analysis.summary import summarise
 from runner.bench import record
 from runner.report import details, html, markdown, model, pictures, terminal
 from tests import records
-from tests.report import test_loader_grid, test_multi_workload
+from tests.report import test_grid, test_multi_workload
 from tests.reports import events_of, printed
 
 STARTED = {"command": ["/somewhere/__main__.py", "bench", "mine"], "runner_version": "0.1.0"}
@@ -23,7 +23,7 @@ RUNS = {
     "one": events_of(),
     "many": events_of(12, others={name: {} for name in ("a", "b", "c")}),
     "workloads": test_multi_workload.events(),
-    "grid": test_loader_grid.events(),
+    "grid": test_grid.events(),
     "unfinished": events_of(3, ended=None),
     "full": events_of(1, plan={"epochs": 10}),
 }

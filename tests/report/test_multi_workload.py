@@ -142,7 +142,7 @@ def test_one_table_says_which_profile_wins_where():
     there = cells(text, "translation")
     assert [words[1] for words in there] == ["mine", "slow"]
     assert "no difference > 2%" in " ".join(there[0])
-    assert max(len(line) for line in text.splitlines()[:-3] if "runner bench" not in line) <= 80
+    assert max(len(line) for line in text.splitlines()[:-3] if "envkit bench" not in line) <= 80
 
 
 def test_what_was_trained_and_learnt():
@@ -166,7 +166,7 @@ def test_a_profile_that_wins_everywhere_and_learns_otherwise_is_not_recommended(
     found = events(mine_there=0.5, others={"mine on translation": {"losses": [3.0, 3.0, 3.0, 3.0]}})
     texts = [row.text for row in advice.rows(summarise(found))]
     assert texts[0] == "find out why the losses of mine on translation differ, before you use it"
-    assert not any("runner exec mine" in text or "runner bench mine" in text for text in texts)
+    assert not any("envkit exec mine" in text or "envkit bench mine" in text for text in texts)
 
 
 def test_a_profile_that_wins_everywhere_is_recommended():
@@ -174,7 +174,7 @@ def test_a_profile_that_wins_everywhere_is_recommended():
     assert multi_workload.everywhere(summary) == ["mine"]
     assert multi_workload.sentences(summary)[0] == "cnn: mine; faster too: slow"
     (first, *_) = advice.rows(summary)
-    assert first.text.startswith("use mine, which is faster on all of these: runner exec mine.yaml -- ")
+    assert first.text.startswith("use mine, which is faster on all of these: envkit exec mine.yaml -- ")
 
 
 def test_losses_that_differ_stand_out():
@@ -199,7 +199,7 @@ def test_other_reports_tell_the_same(tmp_path):
     found = events()
     summary = summarise(found)
     (tmp_path / "record.jsonl").write_text("{}\n")
-    run = {**found[0], "command": ["runner", "bench"], "runner_version": "1"}
+    run = {**found[0], "command": ["envkit", "bench"], "runner_version": "1"}
     for text in (markdown.document(tmp_path, [run, *found[1:]], summary),
                  html.page(tmp_path, [run, *found[1:]], summary)):  # fmt: skip
         assert "mine on translation" in text

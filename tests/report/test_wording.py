@@ -51,14 +51,14 @@ def test_losses_that_are_no_numbers_are_wrong_whatever_the_profile_may_change():
 def test_a_folder_with_blanks_can_be_pasted():
     out = io.StringIO()
     terminal.show(summarise(events_of()), "my runs/a", Console(file=out, width=80))
-    assert "runner report 'my runs/a' --details" in out.getvalue()
+    assert "envkit report 'my runs/a' --details" in out.getvalue()
 
 
 @pytest.mark.parametrize(
     ("seconds", "first", "verdict", "meaning", "advice"),
     [
         (times(0.8), "mine is 25% faster than the baseline here (95%", ": FASTER",
-         "mine takes 20.0% less time than baseline here.", "use mine: runner exec mine.yaml -- your command"),
+         "mine takes 20.0% less time than baseline here.", "use mine: envkit exec mine.yaml -- your command"),
         (times(1.25), "mine is 25% slower than the baseline here (95%", ": SLOWER",
          "mine takes 25.0% more time than baseline here.", "leave mine alone here: baseline is faster"),
         (times(1), "no difference larger than 2% between mine and the baseline here", ": NO DIFFERENCE LARGER THAN 2%",
@@ -111,7 +111,7 @@ def test_not_in_effect(arm):
     assert "mine     not worked out: NOT IN EFFECT" in text
     assert f"effect   {arm} is NOT IN EFFECT: no speedup is worked out\n" in text
     assert "openmp.runtime: expected gnu, seen intel" in text
-    assert "next     find out why: runner doctor mine" in text
+    assert "next     find out why: envkit doctor mine" in text
     assert "interval" not in text
 
 
@@ -159,8 +159,8 @@ def test_another_workload_is_said_and_is_no_profile_to_use():
     text = printed(events_of(mine={"losses": [3.0] * 3}, workloads={"mine": "cnn-nobias"}))
     assert "It trains something else (cnn-nobias): times per image are compared," in text
     assert "LOSSES" not in text
-    assert "runner exec" not in text
-    assert "runner exec" in printed(events_of())
+    assert "envkit exec" not in text
+    assert "envkit exec" in printed(events_of())
     assert "workload cnn, cnn-nobias" in " ".join(text.split())
     full = printed(events_of(1, plan={"epochs": 10}, workloads={"mine": "cnn-nobias"}))
     assert "whole trainings are compared" in full
@@ -222,12 +222,12 @@ def test_the_noise_floor_of_a_calibrated_machine():
 
 
 def test_a_machine_that_is_not_calibrated():
-    assert "is not known; measure it with: runner calibrate" in said(events_of())
+    assert "is not known; measure it with: envkit calibrate" in said(events_of())
 
 
 @pytest.mark.parametrize(
     ("factor", "advice"),
-    [(1, "next measure a profile: runner bench PROFILE"), (0.9, "next calibrate again: there is no such difference")],
+    [(1, "next measure a profile: envkit bench PROFILE"), (0.9, "next calibrate again: there is no such difference")],
 )
 def test_a_calibration_says_its_own_noise_floor(factor, advice):
     events = events_of(16, mine={"seconds": times(factor)}, profile="baseline")
@@ -235,7 +235,7 @@ def test_a_calibration_says_its_own_noise_floor(factor, advice):
     assert "floor baseline against itself differs by less than " in text
     assert "later runs show it next to their speedups" in text
     assert advice in text
-    assert "runner show" not in text
+    assert "envkit show" not in text
 
 
 def disturbed(events, *blocks, arm="mine"):

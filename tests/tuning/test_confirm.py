@@ -14,7 +14,7 @@ from runner.profiles import profile
 from runner.profiles.profile import Profile
 from runner.report import advice, terminal, wording
 from runner.stats.interval import ERROR_RATE, FASTER, speedup
-from runner.tuning import confirm, findings, profile_file
+from runner.tuning import conclusion, confirm, profile_file
 from runner.tuning.confirm import BASELINE, SHIPPED, TUNED, verdict
 from runner.tuning.destination import Written
 from runner.tuning.trial_store import BASELINE as BASELINE_NUMBER
@@ -66,11 +66,11 @@ def test_the_tuned_profile_wins_only_by_an_interval_and_never_something_worse(tm
     found = verdict(summary, events, "jemalloc" if shipped else None, same_losses=True)
     assert found.best == best
     assert (found.versus is None) == (shipped is None or tuned is None)
-    said = findings.reason(found, records.BEGUN, "a machine", "jemalloc")
+    said = conclusion.reason(found, records.BEGUN, "a machine", "jemalloc")
     assert " on a machine" in said
-    assert {TUNED: "Found by runner tune on ", SHIPPED: "A copy of the shipped profile jemalloc, which runner tune "
+    assert {TUNED: "Found by envkit tune on ", SHIPPED: "A copy of the shipped profile jemalloc, which envkit tune "
             "could not better", BASELINE: "found nothing that is surely faster"}[best] in said  # fmt: skip
-    unseen = findings.reason(found, records.BEGUN, "a machine", "jemalloc", ["tcmalloc"])
+    unseen = conclusion.reason(found, records.BEGUN, "a machine", "jemalloc", ["tcmalloc"])
     assert ("the best shipped profile tried" in unseen) == (best == SHIPPED or (found.versus is not None
                                                                 and best == TUNED))  # fmt: skip
 
@@ -99,16 +99,16 @@ def test_that_something_faster_was_refused_for_its_losses_is_said(tmp_path):
     refused = " with the same losses (tuned is, with others)"
     summary, events = confirmed(tmp_path / "one", losses=[2.3, 2.2, 1.1])
     found = verdict(summary, events, "jemalloc", same_losses=True)
-    why = findings.reason(found, 0.0, "a machine", "jemalloc")
-    assert why.startswith(f"A copy of the shipped profile jemalloc, which runner tune could not better{refused} on ")
-    said = findings.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
+    why = conclusion.reason(found, 0.0, "a machine", "jemalloc")
+    assert why.startswith(f"A copy of the shipped profile jemalloc, which envkit tune could not better{refused} on ")
+    said = conclusion.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
     assert said.startswith(f"the search found nothing that is surely faster than jemalloc{refused}; a copy of that")
     summary, events = confirmed(tmp_path / "other", shipped=1.0, losses=[2.3, 2.2, 1.1])
     found = verdict(summary, events, "jemalloc", same_losses=True)
-    why = findings.reason(found, 0.0, "a machine", "jemalloc")
+    why = conclusion.reason(found, 0.0, "a machine", "jemalloc")
     assert f"found nothing that is surely faster than the baseline{refused}, so this sets nothing" in why
     for written in (Written(), Written(stays=True)):
-        said = findings.advice(found, "jemalloc", tmp_path / "x.yaml", written)
+        said = conclusion.advice(found, "jemalloc", tmp_path / "x.yaml", written)
         assert said.startswith(f"nothing is surely faster than the baseline{refused}; ")
 
 
@@ -116,19 +116,19 @@ def test_what_was_refused_for_its_losses_need_not_better_what_won(tmp_path):
     summary, events = confirmed(tmp_path, shipped=0.6, tuned=0.8, losses=[2.3, 2.2, 1.1])
     found = verdict(summary, events, "jemalloc", same_losses=True)
     assert (found.best, found.refused) == (SHIPPED, (TUNED,))
-    assert "with others" not in findings.reason(found, 0.0, "a machine", "jemalloc")
-    assert "with others" not in findings.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
+    assert "with others" not in conclusion.reason(found, 0.0, "a machine", "jemalloc")
+    assert "with others" not in conclusion.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
 
 
 @pytest.mark.parametrize(
     ("shipped", "tuned", "advised"),
     [
         (0.8, 0.7, "use what the search wrote, which is jemalloc, unless tuned was surely faster than that too: "
-                   "runner exec tuned.yaml -- your command"),
+                   "envkit exec tuned.yaml -- your command"),
         (0.7, 0.8, "use what the search wrote, which is jemalloc, unless tuned was surely faster than that too: "
-                   "runner exec tuned.yaml -- your command"),
-        (0.7, 1.2, "use jemalloc: runner exec jemalloc -- your command"),
-        (None, 0.7, "use tuned: runner exec tuned.yaml -- your command"),
+                   "envkit exec tuned.yaml -- your command"),
+        (0.7, 1.2, "use jemalloc: envkit exec jemalloc -- your command"),
+        (None, 0.7, "use tuned: envkit exec tuned.yaml -- your command"),
     ],
 )  # fmt: skip
 def test_a_report_advises_what_the_search_wrote(tmp_path, shipped, tuned, advised):
@@ -142,7 +142,7 @@ def test_a_report_advises_ranks_where_the_search_was_on_ranks(tmp_path):
     summary, _ = confirmed(tmp_path)
     on_two = replace(summary, plan=replace(summary.plan, ranks=2))
     (text,) = (row.text for row in advice.rows(on_two) if row.text.startswith("use "))
-    assert text.endswith(": runner exec tuned.yaml -- torchrun --nproc-per-node 2 train.py")
+    assert text.endswith(": envkit exec tuned.yaml -- torchrun --nproc-per-node 2 train.py")
 
 
 def test_where_nearly_all_was_disturbed_a_quieter_machine_is_advised(tmp_path, capsys):
@@ -151,7 +151,7 @@ def test_where_nearly_all_was_disturbed_a_quieter_machine_is_advised(tmp_path, c
         if event.get("arm") == "tuned":
             event["usage"]["worker_cpus_steal_s"] = 2 * event["seconds"]
     for found in (summary, summarise(events)):
-        findings.show_confirmation(found, verdict(found, events, "jemalloc", True), "jemalloc", terminal.console())
+        conclusion.show_confirmation(found, verdict(found, events, "jemalloc", True), "jemalloc", terminal.console())
         printed = " ".join(capsys.readouterr().out.split())
         advised = "next measure again on a quieter machine: 7 of 7 blocks were disturbed, "
         assert (advised in printed) is (found is not summary)

@@ -134,14 +134,14 @@ BAD = [
      "there are: same, may-differ"),
     # variables, their keys and values
     ("parameters:\n  a:\n    variable: OMP_DYNAMIK\n    values: [unset]\n", 5,
-     "'OMP_DYNAMIK' is not in the catalogue", "(did you mean 'OMP_DYNAMIC'?); see: runner explain"),
+     "'OMP_DYNAMIK' is not in the catalogue", "(did you mean 'OMP_DYNAMIC'?); see: envkit explain"),
     (only("variable: [x], values: [x]"), 4, "'parameters.a.variable'", "give a text"),
     (only("variable: LD_PRELOAD, values: [x]"), 4, "'LD_PRELOAD'", "is made from 'preload'"),
     ("parameters:\n  a:\n    variable: OMP_DYNAMIC\n    values:\n    - unset\n    - maybe\n", 8,
      "OMP_DYNAMIC can't be 'maybe', which is none of its words", "write one of true, false"),
     (only("variable: OMP_DYNAMIC, key: x, values: [true]"), 4, "'x'", "leave 'key' out"),
     (only("variable: MALLOC_CONF, key: thpp, values: [always]"), 4, "no key 'thpp'",
-     "(did you mean 'thp'?); see: runner explain MALLOC_CONF"),
+     "(did you mean 'thp'?); see: envkit explain MALLOC_CONF"),
     (only("variable: MALLOC_CONF, key: thp, values: [sometimes]"), 4, "MALLOC_CONF's thp can't be 'sometimes'",
      "write one of always, never, default"),
     (only("variable: OMP_NUM_THREADS, values: ['${cores}']"), 4, "'cores'", "known are gpus, "),
@@ -235,7 +235,7 @@ def test_the_old_name_of_the_parameters_still_works_and_one_line_says_so(space, 
     space_file._note_old_key.cache_clear()
     found = [space(f"knobs:\n{ALLOCATOR}{DECAY}") for _ in range(2)]
     assert found[0] == found[1]
-    assert capsys.readouterr().err == "runner: the key 'knobs' of a space is called 'parameters' now\n"
+    assert capsys.readouterr().err == "envkit: the key 'knobs' of a space is called 'parameters' now\n"
     assert space(f"parameters:\n{ALLOCATOR}{DECAY}") == found[0]
     assert capsys.readouterr().err == ""
 

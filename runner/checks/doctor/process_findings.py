@@ -53,7 +53,7 @@ def page_faults(situation: Situation) -> Finding | None:
         "page-faults", "note",
         f"{faults:,.0f} page faults a second, and {system:.0%} of its CPU time is the kernel's",
         "the allocator hands memory back after each step, and the next step faults it in again",
-        "try an allocator that keeps it: runner bench glibc-retain",
+        "try an allocator that keeps it: envkit bench glibc-retain",
     )  # fmt: skip
 
 

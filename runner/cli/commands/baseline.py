@@ -1,4 +1,4 @@
-"""``runner baseline``: save a session's measurement as a file, hold later ones against it, say what differs."""
+"""``envkit baseline``: save a session's measurement as a file, hold later ones against it, say what differs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import engines
-from runner.analysis import baseline
-from runner.analysis.baseline import Baseline
+from runner.analysis import baselines
 from runner.analysis.baseline_diff import Changes, changes, differences, machine_pairs, obstacles, unequal
+from runner.analysis.baselines import Baseline
 from runner.bench.plan import Arm, Plan
 from runner.bench.requirements import choosing, on_gpus
 from runner.bench.specification import Specification
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     def add(name: str, text: str) -> argparse.ArgumentParser:
         action = actions.add_parser(name, help=text, description=text, epilog=EXIT_STATUSES)
-        action.add_argument("--folder", metavar="DIR", type=Path, default=baseline.FOLDER,
+        action.add_argument("--folder", metavar="DIR", type=Path, default=baselines.FOLDER,
                             help="where baselines are kept (default: baselines/)")  # fmt: skip
         action.add_argument("--json", action="store_true", help="print JSON for scripts")
         return action
@@ -92,12 +92,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _save(arguments: argparse.Namespace) -> int:
-    path = baseline.path_of(arguments.name, arguments.folder)
+    path = baselines.path_of(arguments.name, arguments.folder)
     if arguments.record is None:
-        saved = baseline.latest(measuring.RESULTS, arguments.name)
+        saved = baselines.latest(measuring.RESULTS, arguments.name)
     else:
-        saved = baseline.from_record(arguments.record, arguments.name)
-    baseline.write(saved, path, arguments.replace)
+        saved = baselines.from_record(arguments.record, arguments.name)
+    baselines.write(saved, path, arguments.replace)
     if arguments.json:
         print(json.dumps({**_described(saved), "source": str(path), "record": saved.source}))
         return MEASURED
@@ -107,17 +107,17 @@ def _save(arguments: argparse.Namespace) -> int:
     out.print(Text(f"run      {saved.source}"), soft_wrap=True)
     if saved.plan["data"] == SYNTHETIC:
         terminal.item(out, "note", "measured with synthetic data, and only comparable with the same")
-    out.print(Text(f"file     {path}  (commit it; later: runner baseline check {saved.name})"), soft_wrap=True)
+    out.print(Text(f"file     {path}  (commit it; later: envkit baseline check {saved.name})"), soft_wrap=True)
     return MEASURED
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    found = [baseline.load(name, arguments.folder) for name in baseline.names(arguments.folder)]
+    found = [baselines.load(name, arguments.folder) for name in baselines.names(arguments.folder)]
     out = terminal.console()
     if arguments.json:
         print(json.dumps([_described(one) for one in found]))
     elif not found:
-        hint = "save one with: runner baseline save NAME --from DIR"
+        hint = "save one with: envkit baseline save NAME --from DIR"
         out.print(Text(f"no baselines in {arguments.folder}; {hint}"), soft_wrap=True)
     else:
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -133,7 +133,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    old = baseline.load(arguments.name, arguments.folder)
+    old = baselines.load(arguments.name, arguments.folder)
     if arguments.budget is not None:
         raise InputError(
             "--budget can't be given to baseline check, which measures a number of blocks that is fixed before "
@@ -152,7 +152,7 @@ def _check(arguments: argparse.Namespace) -> int:
     status = measuring.run(asked, how, then=lambda folder: _compare(arguments, old, folder))
     if status == INTERRUPTED:
         print(
-            f"runner: and then compare: runner baseline check {arguments.name} --against that folder", file=sys.stderr
+            f"envkit: and then compare: envkit baseline check {arguments.name} --against that folder", file=sys.stderr
         )
     return status
 
@@ -217,7 +217,7 @@ def _refuse(old: Baseline, reasons: Sequence[str]) -> None:
 
 def _compare(arguments: argparse.Namespace, old: Baseline, folder: Path) -> int:
     """Say how the run in ``folder`` compares with the baseline; returns the exit status."""
-    new = baseline.from_record(folder, old.name)
+    new = baselines.from_record(folder, old.name)
     _refuse(old, obstacles(old, new))
     found = changes(old, new, arguments.threshold)
     if found is None:
@@ -227,7 +227,7 @@ def _compare(arguments: argparse.Namespace, old: Baseline, folder: Path) -> int:
 
 
 def _diff(arguments: argparse.Namespace) -> int:
-    old, new = (baseline.load(name, arguments.folder) for name in (arguments.old, arguments.new))
+    old, new = (baselines.load(name, arguments.folder) for name in (arguments.old, arguments.new))
     reasons = obstacles(old, new)
     found = None if reasons else changes(old, new, arguments.threshold)
     _show(arguments, old, new, found, reasons or [NO_RATIO])

@@ -1,4 +1,4 @@
-"""``runner bench PROFILE...``: measure profiles against the baseline, or one profile in two images."""
+"""``envkit bench PROFILE...``: measure profiles against the baseline, or one profile in two images."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _asked(arguments: argparse.Namespace) -> Specification:
     if not arguments.profile:
-        raise InputError("bench needs a PROFILE; runner profiles lists them")
+        raise InputError("bench needs a PROFILE; envkit profiles lists them")
     title = "+".join(Path(name).stem for name in arguments.profile)
     engine, nodes = arguments.engine or "local", arguments.nodes or 1
     against = image_options.given(arguments)

@@ -1,4 +1,4 @@
-"""``runner calibrate``: measure the baseline against itself, which shows how small a difference can be seen here."""
+"""``envkit calibrate``: measure the baseline against itself, which shows how small a difference can be seen here."""
 
 from __future__ import annotations
 

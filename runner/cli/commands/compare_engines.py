@@ -1,4 +1,4 @@
-"""``runner compare-engines PROFILE``: what a container costs, as the same profile measured under several engines."""
+"""``envkit compare-engines PROFILE``: what a container costs, as the same profile measured under several engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``runner doctor``: find what is wrong before measuring, with a profile or with a command of one's own."""
+"""``envkit doctor``: find what is wrong before measuring, with a profile or with a command of one's own."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ COLOURS = {"stop": "bold red", "warn": "bold yellow", "note": "bold"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXIT_STATUSES
-    parser.usage = "runner doctor [options] [PROFILE] | runner doctor [options] -- COMMAND..."
+    parser.usage = "envkit doctor [options] [PROFILE] | envkit doctor [options] -- COMMAND..."
     parser.add_argument("profile", metavar="PROFILE", nargs="?", help="name of a profile, or a YAML file")
     parser.add_argument("without_dashes", metavar="COMMAND", nargs="*", help="after --: watch this instead")
     parser.add_argument("--watch", metavar="TIME", type=duration,
@@ -115,7 +115,7 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
     unmet = [
         Finding(
             "not-in-effect", "stop", f"{one.key}: expected {one.expected}, seen {one.seen}",
-            "the profile would be measured without it", "see runner show, and what the profile preloads",
+            "the profile would be measured without it", "see envkit show, and what the profile preloads",
         )
         for one in checks if not one.holds
     ]  # fmt: skip
@@ -139,7 +139,7 @@ def _unseen(named: str, environment: Environment) -> list[Finding]:
         Finding(
             "ranks-only", "note", f"not looked at: {', '.join(keys)}",
             "only ranks that exchange show it, and this was a trial of one process",
-            f"runner bench {shlex.quote(named)} --device {CUDA} --nproc 2",
+            f"envkit bench {shlex.quote(named)} --device {CUDA} --nproc 2",
         )
     ]  # fmt: skip
 
@@ -147,7 +147,7 @@ def _unseen(named: str, environment: Environment) -> list[Finding]:
 def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
     """Start the command, watch it, stop it if it still runs, and say what was found. Its output goes to stderr."""
     if not command:
-        raise InputError("doctor --: name the command to watch, for example runner doctor -- python train.py")
+        raise InputError("doctor --: name the command to watch, for example envkit doctor -- python train.py")
     engine = engines.get_all(["local"], EngineOptions())["local"]
     inspection = inspect(engine, clean(os.environ, keep=())[0])
     try:
@@ -160,12 +160,12 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
         ended = process.poll()
         end(process)
     if ended is None:
-        print(f"runner: stopped '{command[0]}' after {seconds:g} s of watching (--watch)", file=sys.stderr)
+        print(f"envkit: stopped '{command[0]}' after {seconds:g} s of watching (--watch)", file=sys.stderr)
     elif ended != 0:
         raise InputError(f"doctor -- {command[0]}: it ended with status {ended}; it must run for a while to be watched")
     elif evidence["usage"]["seconds"] < SHORTEST_S:
         print(
-            f"runner: '{command[0]}' ended after {evidence['usage']['seconds']:.1f} s: too short to see much",
+            f"envkit: '{command[0]}' ended after {evidence['usage']['seconds']:.1f} s: too short to see much",
             file=sys.stderr,
         )
     return diagnose(Situation(inspection["facts"], inspection["fingerprint"], None, evidence, None))

@@ -1,4 +1,4 @@
-"""``runner env PROFILE``: what to paste so that a shell, a container, a batch job or an editor sets the profile."""
+"""``envkit env PROFILE``: what to paste so that a shell, a container, a batch job or an editor sets the profile."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import sys
 from runner.cli import engine_options, resolving_options
 from runner.cli.resolving_options import Looked
 from runner.common.errors import MEASURED, InputError
-from runner.engines import container, gpu_options
+from runner.engines import container
 from runner.engines.base import PROJECT
-from runner.profiles.formats import FORMATS, docker
+from runner.profiles.formats import FORMATS, docker_run
 from runner.profiles.formats.resolved import Resolved
 from runner.profiles.profile import VARIABLE_NAME
 from runner.worker.performance_variables import PRELOAD, is_unlisted
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"{error.encoding}; take it out, or use a UTF-8 locale"
         ) from None
     in_oci = looked.engine.name not in NOT_OCI
-    allowing = docker.ALLOWING if chosen.either and in_oci else chosen.allowing
+    allowing = docker_run.ALLOWING if chosen.either and in_oci else chosen.allowing
     notes = resolved.notes(chosen.starts, chosen.asking, allowing)
     if stray:
         notes.append(f"unset, as it could change the outcome: {', '.join(stray)}; what you need of it, set again")
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         notes.append(f"the preloaded libraries' paths are this machine's; {fix}")
     sys.stdout.write(text)
     for note in notes:  # eval and a redirection hide what stands in comments, and some formats have none
-        print(f"runner: note: {note}", file=sys.stderr)
+        print(f"envkit: note: {note}", file=sys.stderr)
     return MEASURED
 
 
@@ -81,6 +81,7 @@ def _resolved(looked: Looked, limits: tuple[str, ...], stray: tuple[str, ...]) -
     digest = f" {described['digest'][:SHORT_DIGEST]}" if described.get("digest") else ""
     inside = f"{container.CODE}/"
     mounted = [path for path in environment.preload.values() if path.startswith(inside)]
+    kind = container.KINDS["podman" if described["name"] == "podman" else "docker"]
     return Resolved(
         environment=environment,
         host=f"{platform.node()} ({looked.inspection['fingerprint']['cpu_model']})",
@@ -90,7 +91,7 @@ def _resolved(looked: Looked, limits: tuple[str, ...], stray: tuple[str, ...]) -
         physical_cores=facts["physical_cores"],
         smt=bool(facts["smt"]),
         limits=limits,
-        asking=gpu_options.OPTIONS["podman" if described["name"] == "podman" else "docker"] if environment.gpus else (),
+        asking=kind.gpus if environment.gpus else (),
         mount=f"{PROJECT / 'runner'}:{container.CODE}" if mounted else None,
         stray=stray,
         beside=_beside(looked),

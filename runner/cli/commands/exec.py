@@ -1,4 +1,4 @@
-"""``runner exec PROFILE -- COMMAND...``: run anything under a profile, and check when it ends that it was in effect."""
+"""``envkit exec PROFILE -- COMMAND...``: run anything under a profile, and check when it ends that it was in effect."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from runner.cli import engine_options
 from runner.cli.execution import environment_cache
 from runner.cli.execution.executables import NOT_EXECUTABLE, NOT_FOUND, Unusable
 from runner.cli.execution.launch import launch
-from runner.cli.execution.start import Start, evidence_folder, local
+from runner.cli.execution.on_machine import Start, evidence_folder, local
 from runner.common.errors import FAILED, InputError
 from runner.worker.performance_variables import PRELOAD, is_performance_variable, is_unlisted, preloading
 
-TYPE_CHECKING = False  # see kept.py
+TYPE_CHECKING = False  # see environment_cache.py
 if TYPE_CHECKING:
     from typing import Any
 
@@ -32,7 +32,7 @@ SIZES = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "runner exec [options] PROFILE -- COMMAND..."
+    parser.usage = "envkit exec [options] PROFILE -- COMMAND..."
     parser.description = (
         f"{parser.description}. For one that signal N ended the exit status is 128 + N, and 126 or 127 for one that "
         "can't be started."
@@ -113,10 +113,10 @@ def _command(arguments: argparse.Namespace) -> list[str]:
     command: list[str] | None = arguments.user_command
     if command is None or arguments.without_dashes:
         what = " ".join(arguments.without_dashes) or "python train.py"
-        raise InputError(f"exec: the command comes after --, for example: runner exec {arguments.profile} -- {what}")
+        raise InputError(f"exec: the command comes after --, for example: envkit exec {arguments.profile} -- {what}")
     if not command:
         raise InputError(
-            f"exec: there is no command after --, for example: runner exec {arguments.profile} -- python train.py"
+            f"exec: there is no command after --, for example: envkit exec {arguments.profile} -- python train.py"
         )
     if arguments.evidence is not None:
         if arguments.no_check:
@@ -204,7 +204,7 @@ def _say_ranks(profile: str, ranks: int, command: Sequence[str]) -> None:
 
     _say(
         f"{profile} sets what each of {ranks} ranks is to have, and this starts one process; to start {ranks}: "
-        f"runner exec {quote(profile)} -- torchrun --nproc-per-node {ranks} train.py"
+        f"envkit exec {quote(profile)} -- torchrun --nproc-per-node {ranks} train.py"
     )
 
 
@@ -216,4 +216,4 @@ def _unusable(command: str, why: str, status: int) -> int:
 def _say(line: str) -> None:
     if sys.stderr:  # None where it was closed
         with contextlib.suppress(OSError):  # nobody reads it any more
-            print(f"runner: {line}", file=sys.stderr)
+            print(f"envkit: {line}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""``runner explain NAME``: what a variable does, who reads it, what it is here and how it is verified."""
+"""``envkit explain NAME``: what a variable does, who reads it, what it is here and how it is verified."""
 
 from __future__ import annotations
 

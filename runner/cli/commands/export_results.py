@@ -1,4 +1,4 @@
-"""``runner export-results``: what was recorded, for spreadsheets, data frames, databases and monitoring."""
+"""``envkit export-results``: what was recorded, for spreadsheets, data frames, databases and monitoring."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from runner.analysis import history
+from runner.analysis import recorded_runs
 from runner.bench import record
 from runner.common import atomic
 from runner.common.errors import MEASURED, InputError
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     if chosen.binary and arguments.output is None:
         raise InputError(f"--format {arguments.format} is not for a terminal: name a file with --output")
     places = arguments.folders or [_default()]
-    found = {place: history.folders(place) for place in places}
+    found = {place: recorded_runs.folders(place) for place in places}
     rows: list[Row] = []
     for folder in dict.fromkeys(folder for inner in found.values() for folder in inner):
         try:
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
         except InputError as error:
             if folder in places:
                 raise  # asked for by name
-            print(f"runner: left out: {error}", file=sys.stderr)
+            print(f"envkit: left out: {error}", file=sys.stderr)
     if not any(found.values()):
         raise InputError(f"{places[0]}: holds no runs; give the folder of a run, or one that holds runs")
     content = chosen.render(rows)

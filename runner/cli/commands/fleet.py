@@ -1,4 +1,4 @@
-"""``runner fleet PROFILE...`` measures the same on every node of a cluster, and ``runner fleet report DIR`` reports."""
+"""``envkit fleet PROFILE...`` measures the same on every node of a cluster, and ``envkit fleet report DIR`` reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from runner.report import terminal
 
 # The word that stands where a profile to measure would.
 REPORT = "report"
-# What `runner fleet report` takes besides the folder.
+# What `envkit fleet report` takes besides the folder.
 OF_REPORT = ("judged", "margin", "json", "html", "prometheus")
 EXIT_STATUSES = (
     "exit status: 0 done, and no node is slow or left out; 1 a worker failed, or a node is slow, was not measured or "
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         except InputError as error:
             if arguments.json:
                 print(json.dumps({"submission": document}))
-            print(f"runner: no report: {error}", file=sys.stderr)
+            print(f"envkit: no report: {error}", file=sys.stderr)
             return FAILED
 
     return submission.run(arguments, show, with_resume=("judged", "html", "prometheus"))
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _report(arguments: argparse.Namespace) -> int:
     folders = arguments.profile[1:]
     if len(folders) != 1:
-        raise InputError(f"fleet {REPORT} takes one folder; give: runner fleet {REPORT} DIR")
+        raise InputError(f"fleet {REPORT} takes one folder; give: envkit fleet {REPORT} DIR")
     why = "means nothing to a report, which measures nothing; leave it out"
     refuse_others(arguments, ("command", "profile", *OF_REPORT), why)
     place = Path(folders[0])
@@ -92,11 +92,8 @@ def _submitted(place: Path) -> tuple[Sequence[str], float]:
         return (), MARGIN
     first = record.first(place, "submit")
     with record.understood(place):
-        settings = first["settings"]
-        if "specification" in settings:
-            return settings["nodelist"], settings["specification"]["margin"]
-        words = [word.partition("=")[2] for word in settings["bench"] if word.startswith("--margin=")]  # before 2026-12
-        return settings["nodelist"], float(words[-1]) if words else MARGIN
+        settings = Settings.from_json(first["settings"])
+        return settings.nodelist, settings.specification.margin
 
 
 def _show(
@@ -117,13 +114,13 @@ def _show(
         written[arguments.prometheus] = prometheus.render(fleet)
     for path, content in written.items():
         atomic.write(path, content)
-        print(f"runner: written: {path}", file=sys.stderr)
+        print(f"envkit: written: {path}", file=sys.stderr)
     if arguments.json:
         from runner.cluster.fleet import document
 
         print(json.dumps({**document.document(fleet), **more}, allow_nan=False))
     elif not written or more:
-        from runner.cluster.fleet.terminal import show
+        from runner.cluster.fleet.screen import show
 
         show(fleet, terminal.console())
     return FAILED if fleet.of(findings.SLOW) or fleet.left_out else MEASURED

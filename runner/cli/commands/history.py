@@ -1,4 +1,4 @@
-"""``runner history``: the runs that were recorded, and what they found."""
+"""``envkit history``: the runs that were recorded, and what they found."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from runner.analysis import history
-from runner.analysis.history import Beginning, Entry, Run, Unread
+from runner.analysis import recorded_runs
+from runner.analysis.recorded_runs import Beginning, Entry, Run, Unread
 from runner.analysis.summary import Comparison
 from runner.bench.plan import REFERENCE_PROFILE
 from runner.cli.arguments import count, moment
@@ -44,11 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    found = history.folders(arguments.folder)
-    begun, unread = history.beginnings(found)
+    found = recorded_runs.folders(arguments.folder)
+    begun, unread = recorded_runs.beginnings(found)
     chosen = [one for one in begun if _begun_as_wanted(one, arguments)]
     most = None if arguments.json or arguments.verdict else MOST_NODES
-    wanted = history.entries(chosen, unread, lambda one: _found_as_wanted(one, arguments), most)
+    wanted = recorded_runs.entries(chosen, unread, lambda one: _found_as_wanted(one, arguments), most)
     entries = list(itertools.islice(wanted, arguments.limit))
     if arguments.json:
         problems = [{"folder": str(one.folder), "problem": one.problem} for one in unread]
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _begun_as_wanted(one: Beginning, arguments: argparse.Namespace) -> bool:
     return (
         (arguments.profile is None or arguments.profile in [arm.profile for arm in one.plan.subjects])
-        and (arguments.engine is None or arguments.engine in history.engines(one.plan))
+        and (arguments.engine is None or arguments.engine in recorded_runs.engines(one.plan))
         and (arguments.since is None or one.started >= arguments.since)
     )
 
@@ -69,7 +69,7 @@ def _begun_as_wanted(one: Beginning, arguments: argparse.Namespace) -> bool:
 def _found_as_wanted(run: Run, arguments: argparse.Namespace) -> bool:
     if arguments.verdict is None:
         return True
-    verdicts = (one.verdict.lower().replace(" ", "-") for one in history.comparisons(run, arguments.profile))
+    verdicts = (one.verdict.lower().replace(" ", "-") for one in recorded_runs.comparisons(run, arguments.profile))
     # the margin of an equivalence is a part of its verdict, and not of the choice
     wanted = "no-difference-larger" if arguments.verdict == "no-difference" else arguments.verdict
     return any(verdict.startswith(wanted) for verdict in verdicts)
@@ -77,7 +77,7 @@ def _found_as_wanted(run: Run, arguments: argparse.Namespace) -> bool:
 
 def _show(entries: list[Entry], unread: list[Unread], place: Path, found: int, out: Console) -> None:
     if found == 0:
-        out.print(Text(f"no runs in {short(place)}; measure one with: runner bench PROFILE"), soft_wrap=True)
+        out.print(Text(f"no runs in {short(place)}; measure one with: envkit bench PROFILE"), soft_wrap=True)
     elif not entries and len(unread) < found:
         out.print(Text(f"none of the {found} runs in {short(place)} is like that"), soft_wrap=True)
     elif entries:
@@ -109,7 +109,7 @@ def _entry(entry: Entry, names: int, out: Console) -> None:
         lines.add_row("", "", f"and {entry.nodes - MOST_NODES:,} more nodes")
     nodes = [f"{entry.nodes:,} nodes"] if entry.nodes > 1 else []
     blocks = f"{run.blocks} block{'' if run.blocks == 1 else 's'}"
-    facts = [*nodes, *history.engines(plan), wording.trained(plan), blocks]
+    facts = [*nodes, *recorded_runs.engines(plan), wording.trained(plan), blocks]
     if plan.compares_images:
         facts.append(f"against {plan.reference.name}")
     elif plan.reference.profile != REFERENCE_PROFILE:
@@ -133,7 +133,7 @@ def _label(run: Run, name: str) -> str:
     """An arm as one line can name it: by its profile, with the engine or the image where there are several."""
     arm = next(arm for arm in run.summary.plan.arms if arm.name == name)
     plan = run.summary.plan
-    where = arm.name if plan.compares_images else arm.engine if len(history.engines(plan)) > 1 else ""
+    where = arm.name if plan.compares_images else arm.engine if len(recorded_runs.engines(plan)) > 1 else ""
     return f"{arm.profile} in {where}" if where else arm.name
 
 

@@ -1,4 +1,4 @@
-"""``runner loader-grid [PROFILE]``: how long input takes with which settings of DataLoader, as a table and a plot."""
+"""``envkit loader-grid [PROFILE]``: how long input takes with which settings of DataLoader, as a table and a plot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runner.cli import measuring, measuring_options
 from runner.cli.arguments import counts
 from runner.common import atomic
 from runner.common.errors import MEASURED, InputError
-from runner.report import loader_grid, pictures, terminal
+from runner.report import grid, pictures, terminal
 from runner.worker.workloads.loader import Settings, settings_of
 
 WORKERS, BATCHES, PREFETCH = (0, 1, 2, 4), (16, 32, 64, 128), (2,)
@@ -95,7 +95,7 @@ def _tell(folder: Path, as_json: bool) -> int:
     path = folder / PICTURE
     atomic.write(path, drawn)
     if as_json:
-        print(json.dumps({"cells": loader_grid.to_json(summary), "record": str(folder), "picture": str(path)}))
+        print(json.dumps({"cells": grid.to_json(summary), "record": str(folder), "picture": str(path)}))
     else:
         out = terminal.console()
         terminal.show(summary, str(folder), out)

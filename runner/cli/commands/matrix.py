@@ -1,4 +1,4 @@
-"""``runner matrix [PROFILE...]``: measure every profile that applies here against the baseline, and rank them."""
+"""``envkit matrix [PROFILE...]``: measure every profile that applies here against the baseline, and rank them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``runner plan PROFILE``: measure the noise for a minute or two, and say how long a difference takes to find."""
+"""``envkit plan PROFILE``: measure the noise for a minute or two, and say how long a difference takes to find."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     arms = against_baseline([arguments.profile], arguments.engine or "local")
     if len(arms) < 2:
         raise InputError(
-            "plan needs another PROFILE than baseline; for baseline against itself there is: runner calibrate"
+            "plan needs another PROFILE than baseline; for baseline against itself there is: envkit calibrate"
         )
 
     def tell(folder: Path) -> int:
@@ -106,7 +106,7 @@ def _tell(folder: Path, arguments: argparse.Namespace) -> int:
         # a margin above the difference would end the run as soon as it is known to be below that margin
         least = min(difference, plan.margin)
         margin = ["--margin", f"{least * 100:g}%"] if least != MARGIN else []
-        command = ["runner", "bench", arguments.profile, *_same_options(arguments), *margin, "--budget", f"{minutes}m"]
+        command = ["envkit", "bench", arguments.profile, *_same_options(arguments), *margin, "--budget", f"{minutes}m"]
         needs.append(Need(difference, blocks, minutes, shlex.join(command)))
     within = noise.within_share if noise else 0.0
     if arguments.json:

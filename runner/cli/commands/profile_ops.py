@@ -1,4 +1,4 @@
-"""``runner profile-ops PROFILE [PROFILE]``: where a training step's time goes, and why one profile takes less of it."""
+"""``envkit profile-ops PROFILE [PROFILE]``: where a training step's time goes, and why one profile takes less of it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
             with Progress(0.0, quiet=arguments.json) as progress:
                 found = _measure(job, progress)
         except _Failure as failure:
-            print(f"runner: {failure}", file=sys.stderr)
+            print(f"envkit: {failure}", file=sys.stderr)
             for line in failure.outcome.stderr_tail.strip().splitlines()[-terminal.STDERR_LINES :]:
                 print(f"        | {line}", file=sys.stderr)
             return FAILED

@@ -1,4 +1,4 @@
-"""``runner profiles``: what there is to choose from, and what of it is not for this machine."""
+"""``envkit profiles``: what there is to choose from, and what of it is not for this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``runner report DIR``: the report of a run, from its record alone: terminal, page, pictures or Markdown.
+"""``envkit report DIR``: the report of a run, from its record alone: terminal, page, pictures or Markdown.
 
 Of a submission it is the table of its nodes; where it is of one run, that run's report.
 """
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.analysis import history
+from runner.analysis import recorded_runs
 from runner.analysis.summary import Summary, summarise
 from runner.bench import record
 from runner.bench.record import Event
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stdout.write(content.decode())
         else:
             atomic.write(path, content)
-            print(f"runner: written: {path}", file=sys.stderr)
+            print(f"envkit: written: {path}", file=sys.stderr)
     if arguments.json:
         print(json.dumps(summary.to_json()))
     elif arguments.details or not contents:
@@ -70,11 +70,11 @@ def _of_submission(arguments: argparse.Namespace) -> int:
     with record.understood(folder):
         settings = Settings.from_json(record.first(folder, "submit")["settings"])
     if settings.fleet:
-        raise InputError(f"{folder}: is a fleet's; report on it with: runner fleet report {quoted(folder)}")
+        raise InputError(f"{folder}: is a fleet's; report on it with: envkit fleet report {quoted(folder)}")
     begun = [name for name in collect.nodes_seen(folder) if record.is_begun(folder / name)]
-    runs = sorted(begun, key=history.natural)
+    runs = sorted(begun, key=recorded_runs.natural)
     if not runs:
-        raise InputError(f"{folder}: nothing was measured yet; follow it with: runner submit --resume {quoted(folder)}")
+        raise InputError(f"{folder}: nothing was measured yet; follow it with: envkit submit --resume {quoted(folder)}")
     if len(runs) == 1:
         arguments.folder = folder / runs[0]
         status = run(arguments)
@@ -97,7 +97,7 @@ def _tell(results: Sequence[NodeResult]) -> None:
     from runner.cluster.slurm import table
 
     for line in table.problems(results):
-        print(f"runner: {line}", file=sys.stderr)
+        print(f"envkit: {line}", file=sys.stderr)
 
 
 def _contents(arguments: argparse.Namespace, events: list[Event], summary: Summary) -> dict[Path, bytes]:

@@ -1,4 +1,4 @@
-"""``runner show PROFILE``: the variables as they would be set here, and why."""
+"""``envkit show PROFILE``: the variables as they would be set here, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``runner submit PROFILE...``: measure on nodes of a Slurm cluster, each with a record of its own in one folder."""
+"""``envkit submit PROFILE...``: measure on nodes of a Slurm cluster, each with a record of its own in one folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``runner tune``: search for the best environment on this machine, confirm it, and write it as a profile."""
+"""``envkit tune``: search for the best environment on this machine, confirm it, and write it as a profile."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from runner.profiles.environment import Environment
 from runner.profiles.resolve import of_rank, resolve
 from runner.report import scaling_wording, terminal, wording
 from runner.report.reproduce import digest
-from runner.tuning import confirm, destination, findings, profile_file, session, space_file
+from runner.tuning import conclusion, confirm, destination, profile_file, session, space_file
 from runner.tuning.confirm import Verdict
 from runner.tuning.destination import Written
 from runner.tuning.importance import Importance
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
             return _start(arguments) if arguments.resume is None else _resume(arguments)
         except record.RecordFull as error:
             folder = error.folder.parent if error.folder.name == record.CONFIRMATION else error.folder
-            go_on = f"make room, then runner tune --resume {quoted(folder)}"
+            go_on = f"make room, then envkit tune --resume {quoted(folder)}"
             raise InputError(f"{error}; what was recorded is safe: {go_on}") from None
 
 
@@ -177,7 +177,7 @@ def _go_on(opened: Record, events: list[Event], context: ExecutionContext, as_js
         tuning.append("end", reason=FAILED_WORKER)
         # one that never ran will hardly do so when nothing has changed
         never = f"fix that and start again; the record is in {tuning.folder}"
-        print(f"runner: {error}; {_go_on_with(tuning) if tuning.store.trials_s else never}", file=sys.stderr)
+        print(f"envkit: {error}; {_go_on_with(tuning) if tuning.store.trials_s else never}", file=sys.stderr)
         return FAILED
     if reason == CUT_SHORT:
         return _interrupted(tuning)
@@ -190,7 +190,7 @@ def _begin(context: ExecutionContext, data_source: str, inspection: Mapping[str,
     def begin(opened: Record, job: Job) -> Event:
         inside = [(one, of_rank(inspection, one.ranks)) for one in job.environments.values()]
         found = preflight(inside, force=True)
-        return begin_record(opened, Prepared(job, context, data_source, found), measuring.RESULTS)
+        return begin_record(opened, Prepared(None, job, context, data_source, found), measuring.RESULTS)
 
     return begin
 
@@ -200,7 +200,7 @@ def _concluded(tuning: Session, reason: str, summary: Summary, verdict: Verdict,
     store, path = tuning.store, Path(tuning.settings.profile)
     number = tuning.search.best(shipped=True)
     shipped = None if number is None else store.entries[number].title
-    found = findings.parameter_importance(tuning.space, store)
+    found = conclusion.parameter_importance(tuning.space, store)
     unseen = tuning.search.unseen
     # what had no effect stays in the record, and proves nothing when that goes on
     reason = NOT_IN_EFFECT if summary.not_in_effect else reason
@@ -217,7 +217,7 @@ def _concluded(tuning: Session, reason: str, summary: Summary, verdict: Verdict,
     if as_json:
         versus = verdict.versus and {**asdict(verdict.versus), "verdict": verdict.versus.verdict}
         print(json.dumps({
-            **findings.to_json(store, tuning.left_out, found),
+            **conclusion.to_json(store, tuning.left_out, found),
             "best": best, "best_shipped": shipped, "shipped_not_looked_at": unseen,
             "versus_best_shipped": versus, "confirmation": summary.to_json(),
             "written": str(path) if written and not written.stays else None,
@@ -225,26 +225,26 @@ def _concluded(tuning: Session, reason: str, summary: Summary, verdict: Verdict,
         }))  # fmt: skip
     else:
         out = terminal.console()
-        findings.show_confirmation(summary, verdict, shipped, out, unseen)
-        terminal.items(out, scaling_wording.rows(summary), width=findings.LABEL)
-        findings.show_search(store, tuning.left_out, found, out, unseen)
+        conclusion.show_confirmation(summary, verdict, shipped, out, unseen)
+        terminal.items(out, scaling_wording.rows(summary), width=conclusion.LABEL)
+        conclusion.show_search(store, tuning.left_out, found, out, unseen)
         if written:
-            terminal.item(out, "written", findings.advice(verdict, shipped, path, written), width=findings.LABEL)
+            terminal.item(out, "written", conclusion.advice(verdict, shipped, path, written), width=conclusion.LABEL)
             if verdict.best != confirm.BASELINE and not written.stays:
                 terminal.item(
                     out,
                     "use it",
-                    findings.usage(tuning.job.plan, _name(path), profile.load(str(path)).ranks, tuning.job.kept),
-                    width=findings.LABEL,
+                    conclusion.usage(tuning.job.plan, _name(path), profile.load(str(path)).ranks, tuning.job.kept),
+                    width=conclusion.LABEL,
                 )
-        terminal.item(out, "machine", wording.machine(summary), width=findings.LABEL)
-        confirmed = f"{short(tuning.folder)}, and the confirmation: runner report {quoted(tuning.confirmation)}"
-        terminal.item(out, "record", confirmed, width=findings.LABEL)
+        terminal.item(out, "machine", wording.machine(summary), width=conclusion.LABEL)
+        confirmed = f"{short(tuning.folder)}, and the confirmation: envkit report {quoted(tuning.confirmation)}"
+        terminal.item(out, "record", confirmed, width=conclusion.LABEL)
     if not ended:
         said = f"the confirmation ended: {reason}; no profile was written"
-        go_on = findings.failed_again(summary) + _go_on_with(tuning)
+        go_on = conclusion.failed_again(summary) + _go_on_with(tuning)
         never = "start a new tuning: what was seen to have no effect in this one stays in its record"
-        print(f"runner: {said}; {never if summary.not_in_effect else go_on}", file=sys.stderr)
+        print(f"envkit: {said}; {never if summary.not_in_effect else go_on}", file=sys.stderr)
     return MEASURED if ended else FAILED
 
 
@@ -269,7 +269,7 @@ def _write(
         made = replace(made, ranks=tuning.job.plan.ranks)
     folders = [folder.resolve() for folder in (tuning.folder, tuning.confirmation)]  # it is read from anywhere
     source = f"{folders[-1] / record.FILE_NAME}, SHA-256 {digest(tuning.confirmation)}"
-    why = findings.reason(verdict, tuning.events[0]["time"], machine, shipped, tuning.search.unseen)
+    why = conclusion.reason(verdict, tuning.events[0]["time"], machine, shipped, tuning.search.unseen)
     name = {confirm.TUNED: confirm.TUNED, confirm.SHIPPED: shipped}.get(verdict.best, REFERENCE_PROFILE)
     measured = next(one for one in summary.measured if one.arm == name)
     evidence = {
@@ -295,14 +295,14 @@ def _write(
 def _ranked(tuning: Session, as_json: bool) -> int:
     """The end of --exhaustive."""
     tuning.append("end", reason=ENDED[-1])
-    found = findings.parameter_importance(tuning.space, tuning.store)
+    found = conclusion.parameter_importance(tuning.space, tuning.store)
     if as_json:
-        print(json.dumps({**findings.to_json(tuning.store, tuning.left_out, found), "record": str(tuning.folder)}))
+        print(json.dumps({**conclusion.to_json(tuning.store, tuning.left_out, found), "record": str(tuning.folder)}))
         return MEASURED
     out = terminal.console()
-    findings.show_ranking(tuning.store, out)
-    findings.show_search(tuning.store, tuning.left_out, found, out)
-    terminal.item(out, "record", f"{tuning.folder}; the best is in {session.CHOSEN_FILE} there", width=findings.LABEL)
+    conclusion.show_ranking(tuning.store, out)
+    conclusion.show_search(tuning.store, tuning.left_out, found, out)
+    terminal.item(out, "record", f"{tuning.folder}; the best is in {session.CHOSEN_FILE} there", width=conclusion.LABEL)
     return MEASURED
 
 
@@ -316,19 +316,19 @@ def _nothing(tuning: Session) -> int:
     else:
         least = f"{math.ceil(tuning.search.least_budget_s)}s"
         said = f"the budget has no room for a single candidate and its confirmation: give --budget {least} or more"
-        said += findings.busy(tuning.events)
-    print(f"runner: {said}; no profile was written; the record is in {tuning.folder}", file=sys.stderr)
+        said += conclusion.busy(tuning.events)
+    print(f"envkit: {said}; no profile was written; the record is in {tuning.folder}", file=sys.stderr)
     return FAILED
 
 
 def _interrupted(tuning: Session) -> int:
     tuning.append("end", reason=CUT_SHORT)
-    print(f"runner: interrupted; {_go_on_with(tuning)}", file=sys.stderr)
+    print(f"envkit: interrupted; {_go_on_with(tuning)}", file=sys.stderr)
     return INTERRUPTED
 
 
 def _go_on_with(tuning: Session) -> str:
-    return f"go on with: runner tune --resume {quoted(tuning.folder)}"
+    return f"go on with: envkit tune --resume {quoted(tuning.folder)}"
 
 
 def _absolute(path: Path) -> Path:

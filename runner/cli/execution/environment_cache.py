@@ -1,4 +1,4 @@
-"""Environments that were resolved before, kept in the user's cache, so that ``runner exec`` starts a command at once.
+"""Environments that were resolved before, kept in the user's cache, so that ``envkit exec`` starts a command at once.
 
 Looking into an image and checking a profile takes hundreds of milliseconds, and nearly always finds what it found the
 last time. What is kept is used only while everything that it was made from is the same: the files of the profile, the

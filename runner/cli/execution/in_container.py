@@ -12,7 +12,7 @@ from typing import Any
 
 from runner.cli import engine_options
 from runner.cli.execution import environment_cache, resolving
-from runner.cli.execution.start import Start, with_hook
+from runner.cli.execution.on_machine import Start, with_hook
 from runner.common.errors import InputError
 from runner.engines import apptainer, container
 from runner.engines.base import Task
@@ -21,8 +21,6 @@ from runner.worker.performance_variables import preloading
 
 HOOK = f"{container.CODE}/worker/evidence_hook"
 EVIDENCE = "/evidence"
-# Where the engine's own options begin, and how it mounts a folder.
-WORDS = {"docker": ("run", "--volume"), "podman": ("run", "--volume"), "apptainer": ("exec", "--bind")}
 
 
 def prepare(
@@ -35,7 +33,7 @@ def prepare(
     user. Raises InputError.
     """
     engine, inherited = engine_options.engine(arguments)
-    if engine.name not in WORDS:  # the local engine, with options of others: said by now
+    if engine.name not in container.KINDS:  # the local engine, with options of others: said by now
         raise InputError(f"--engine {engine.name}: runs nothing in a container")
     executable = shutil.which(engine.name)
     if executable is None:
@@ -62,9 +60,9 @@ def prepare(
         gpus=gpus,
     )
     argv = engine.command(task)
-    word, mount = WORDS[engine.name]
-    at = argv.index(word) + 1
-    argv[at:at] = [*_attached(engine.name), *([mount, f"{evidence}:{EVIDENCE}:rw"] if evidence else [])]
+    kind = container.KINDS[engine.name]
+    at = argv.index(kind.start) + 1
+    argv[at:at] = [*_attached(engine.name), *([kind.mount, f"{evidence}:{EVIDENCE}:rw"] if evidence else [])]
     caller = apptainer.callers(task, os.environ) if engine.name == "apptainer" else os.environ
     return environment, Start(executable, argv, caller, watched=False), given
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from runner.cluster.fleet import wording
+from runner.cluster.fleet import sentences
 from runner.cluster.fleet.findings import Fleet, Kind, Result
 from runner.cluster.fleet.slow import ERROR_RATE
 
@@ -20,7 +20,7 @@ def document(fleet: Fleet) -> dict[str, Any]:
         "margin": fleet.margin,
         "false_alarms_at_most": ERROR_RATE,
         "interval_miss_per_side": fleet.side,
-        "nodes_by_verdict": {**wording.verdict_counts(fleet), "left out": len(fleet.left_out)},
+        "nodes_by_verdict": {**sentences.verdict_counts(fleet), "left out": len(fleet.left_out)},
         "kinds": [_kind(kind) for kind in fleet.kinds],
         "left_out": [asdict(one) for one in fleet.left_out],
     }

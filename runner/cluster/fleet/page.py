@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from runner.cluster.fleet import picture, wording
+from runner.cluster.fleet import picture, sentences
 from runner.cluster.fleet.findings import NOT_JUDGED, SLOW, Fleet, Kind, Result
 
 # Of these a page has no more, or a browser takes long to show it; the JSON document has all.
@@ -51,40 +51,40 @@ def page(fleet: Fleet) -> str:
     return environment.get_template("fleet.html.j2").render(
         place=fleet.place,
         profiles=", ".join(fleet.profiles),
-        headline=wording.headline(fleet),
-        advice=wording.advice(fleet),
-        summary=wording.summary(fleet),
-        certainty=wording.certainty(fleet),
+        headline=sentences.headline(fleet),
+        advice=sentences.advice(fleet),
+        summary=sentences.summary(fleet),
+        certainty=sentences.certainty(fleet),
         spread=_spread(fleet),
         intervals=_intervals(fleet) if slow else None,
         nodes=_nodes([*slow, *fleet.of(NOT_JUDGED)]),
         differences=[_differences(kind, len(fleet.kinds) > 1) for kind in fleet.kinds if kind.differences],
-        no_cause=wording.NO_CAUSE,
+        no_cause=sentences.NO_CAUSE,
         left_out=_left_out(fleet),
     )
 
 
 def _spread(fleet: Fleet) -> Drawn:
-    words = f"Histogram of the nodes' times. {' '.join(row.text for row in wording.summary(fleet))}"
+    words = f"Histogram of the nodes' times. {' '.join(row.text for row in sentences.summary(fleet))}"
     wide, narrow = (Markup(picture.spread(fleet, width, words)) for width in (False, True))
     return Drawn(READING, wide, narrow)
 
 
 def _intervals(fleet: Fleet) -> Drawn:
-    words = f"{wording.headline(fleet).text}; the figures are in the table below"
+    words = f"{sentences.headline(fleet).text}; the figures are in the table below"
     wide, narrow = (Markup(picture.intervals(fleet, width, words)) for width in (False, True))
     return Drawn(READING_SLOW, wide, narrow)
 
 
 def _nodes(results: list[Result]) -> Table:
     shown = results[:MOST_NODES]
-    rows = [([*wording.slow_row(one), wording.unusual(one)], False) for one in shown]
-    return Table("", (*wording.SLOW_HEADER, "unlike most in"), rows, _more(len(results), len(shown)))
+    rows = [([*sentences.slow_row(one), sentences.unusual(one)], False) for one in shown]
+    return Table("", (*sentences.SLOW_HEADER, "unlike most in"), rows, _more(len(results), len(shown)))
 
 
 def _differences(kind: Kind, named: bool) -> Table:
-    rows = [row for fact in kind.differences for row in wording.difference_rows(fact, MOST_VALUES)]
-    return Table(kind.name if named else "", wording.DIFFERENCE_HEADER, rows)
+    rows = [row for fact in kind.differences for row in sentences.difference_rows(fact, MOST_VALUES)]
+    return Table(kind.name if named else "", sentences.DIFFERENCE_HEADER, rows)
 
 
 def _left_out(fleet: Fleet) -> Table:

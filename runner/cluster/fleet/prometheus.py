@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from runner.cluster.fleet import wording
+from runner.cluster.fleet import sentences
 from runner.cluster.fleet.findings import SLOW, Fleet, Kind, Result
 
 
@@ -57,7 +57,7 @@ def render(fleet: Fleet) -> bytes:
 
 def _lines(fleet: Fleet) -> Iterator[str]:
     yield from _head("envkit_fleet_nodes", "Nodes by what was found of them.")
-    counts = {**wording.verdict_counts(fleet), "left out": len(fleet.left_out)}
+    counts = {**sentences.verdict_counts(fleet), "left out": len(fleet.left_out)}
     for verdict, count in counts.items():
         yield _line("envkit_fleet_nodes", {"verdict": verdict.replace(" ", "_")}, count)
     for name, text, of_kind in OF_KINDS:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.analysis.history import natural
+from runner.analysis.recorded_runs import natural
 from runner.analysis.summary import Summary, summarise
 from runner.bench import record
 from runner.bench.measure import NOT_IN_EFFECT

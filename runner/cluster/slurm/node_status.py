@@ -19,7 +19,7 @@ TAIL_BYTES = 4096
 
 @dataclass(frozen=True)
 class Outcome:
-    """``status`` is the exit status of ``runner bench``, None while it runs, or if it was killed. Times are in seconds
+    """``status`` is the exit status of ``envkit bench``, None while it runs, or if it was killed. Times are in seconds
     since 1970, by the node's clock. ``problem`` is one line. ``nodes`` are those of the job that the run began in, in
     Slurm's short form."""
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from runner.bench.plan import MARGIN, REFERENCE_PROFILE, Arm
 from runner.bench.specification import Specification
 from runner.common import atomic
 from runner.common.errors import InputError
+from runner.engines.base import EngineOptions
 
 FILE_NAME = "submit.json"
-# What `runner bench --specification` reads: the same that FILE_NAME has, as a file of its own.
+# What `envkit bench --specification` reads: the same that FILE_NAME has, as a file of its own.
 SPECIFICATION = "specification.json"
 # In a node's place, where all train together: the name of the one run's folder.
 TOGETHER = "all-nodes"
@@ -57,6 +59,8 @@ class Settings:
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Settings:
         """Raises ValueError, TypeError or KeyError for what is none."""
+        if "specification" not in document:
+            document = _with_specification(document)
         lists = {name: tuple(document[name]) for name in ("nodelist", "options")}
         return Settings(**{**document, **lists, "specification": Specification.from_json(document["specification"])})
 
@@ -78,4 +82,16 @@ class Settings:
 
     def command(self, folder: str, place: str) -> list[str]:
         """What measures the same as a node's run, whose record is in ``place`` of the submission's ``folder``."""
-        return ["runner", "bench", f"--specification={folder}/{SPECIFICATION}", f"--output={folder}/{place}"]
+        return ["envkit", "bench", f"--specification={folder}/{SPECIFICATION}", f"--output={folder}/{place}"]
+
+
+def _with_specification(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What a version before specifications (2026-11) wrote, with as much of one as a report needs."""
+    arms = [Arm(Path(name).stem, name, document["engine"]) for name in (REFERENCE_PROFILE, *document["profiles"])]
+    margins = [word.partition("=")[2] for word in document["bench"] if word.startswith("--margin=")]
+    asked = Specification(
+        title=document["title"], arms=tuple(arms), budget_s=0.0, nproc=document.get("ranks", 1),
+        margin=float(margins[-1]) if margins else MARGIN, engine_options=EngineOptions(sif=document["sif"]),
+    )  # fmt: skip
+    names = {one.name for one in fields(Settings)} - {"specification"}
+    return {**{name: document[name] for name in names & document.keys()}, "specification": asked.to_json()}

@@ -39,7 +39,7 @@ def show(results: Sequence[NodeResult], folder: Path, out: Console) -> None:
         each = "each interval is for its own node and has its own error rate"
         terminal.item(out, "sure", f"{each}: of 20 nodes without any difference one is expected to show one")
     out.print(Text(f"record   {folder}"), soft_wrap=True)
-    in_full = f"runner report {quoted(folder)}"
+    in_full = f"envkit report {quoted(folder)}"
     in_full = f"of each node: {in_full}/NODE" if len(results) > 1 else f"in full: {in_full}"
     out.print(Text(f"         {in_full}"), soft_wrap=True)
 

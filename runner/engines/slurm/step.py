@@ -99,13 +99,13 @@ def require(nodes: int) -> None:
     """Raise InputError where this is no job of so many nodes."""
     if "SLURM_JOB_NODELIST" not in os.environ:
         raise InputError(
-            f"--nodes {nodes}: trains on nodes of a Slurm job, and this is none; submit one: runner submit PROFILE "
+            f"--nodes {nodes}: trains on nodes of a Slurm job, and this is none; submit one: envkit submit PROFILE "
             f"--nodes {nodes} --nproc N"
         )
     names = _names()
     if os.environ.get("SLURMD_NODENAME") not in names:
         raise InputError(
-            f"--nodes {nodes}: the runner must be on a node of the job; start it by srun or sbatch, or: runner submit "
+            f"--nodes {nodes}: the runner must be on a node of the job; start it by srun or sbatch, or: envkit submit "
             f"PROFILE --nodes {nodes} --nproc N"
         )
     there = len(names)

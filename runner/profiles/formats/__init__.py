@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runner.profiles.formats import docker, dotenv, kubernetes, shells, vscode
+from runner.profiles.formats import docker_run, dotenv, kubernetes, shells, vscode
 from runner.profiles.formats.resolved import Resolved
 
 
@@ -31,11 +31,16 @@ class Format:
 
 
 FORMATS = {
-    "shell": Format(shells.shell, 'eval "$(runner env PROFILE)" in bash, zsh or dash', cleans=True),
+    "shell": Format(shells.shell, 'eval "$(envkit env PROFILE)" in bash, zsh or dash', cleans=True),
     "dotenv": Format(dotenv.dotenv, "a .env file", either=True),
-    "docker": Format(docker.options, "options of docker run", inside=True),
+    "docker": Format(docker_run.options, "options of docker run", inside=True),
     "dockerfile": Format(
-        docker.dockerfile, "ENV instructions", inside=True, starts=True, asking=docker.ASKING, allowing=docker.ALLOWING
+        docker_run.dockerfile,
+        "ENV instructions",
+        inside=True,
+        starts=True,
+        asking=docker_run.ASKING,
+        allowing=docker_run.ALLOWING,
     ),
     "apptainer": Format(
         shells.apptainer, "%environment of a definition file", inside=True, starts=True, asking=shells.ASKING

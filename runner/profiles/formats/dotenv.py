@@ -13,7 +13,7 @@ import re
 
 from runner.profiles.formats.resolved import Resolved, refuse
 
-MEND = "readers of such files don't agree on it; use --format docker or shell"
+FIX = "readers of such files don't agree on it; use --format docker or shell"
 NOT_ALIKE = {
     "it has a line break or another control character": re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]"),
     "it begins or ends with a blank": re.compile(r"\A\s|\s\Z"),
@@ -27,5 +27,5 @@ def dotenv(resolved: Resolved) -> str:
     """The lines of a ``.env`` file. Raises InputError for a value that not all readers would read alike."""
     variables = resolved.environment.variables
     for what, pattern in NOT_ALIKE.items():
-        refuse(resolved, "dotenv", variables.items(), pattern, what, MEND)
+        refuse(resolved, "dotenv", variables.items(), pattern, what, FIX)
     return resolved.comments() + "".join(f"{name}={value}\n" for name, value in variables.items())

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from runner.analysis import ranking
 from runner.analysis.summary import Comparison, Summary
 from runner.report import tables, wording
 from runner.report.pictures import style
@@ -32,12 +33,13 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
     low, high = _limits(summary)
     room = math.log(high / low) * 0.04
     style.log_axis(axes.xaxis, low * math.exp(-room), high * math.exp(room), 5 if narrow else 8)
-    rows = len(summary.comparisons)
+    compared = ranking.ranked(summary)
+    rows = len(compared)
     axes.set_ylim(rows - 0.5, -0.75 if narrow else -0.5)
-    for row, one in enumerate(summary.comparisons):
+    for row, one in enumerate(compared):
         _row(axes, row, one, colours[one.arm])
         _label(axes, row, one, colours[one.arm], narrow)
-    names = [] if narrow else [style.short(one.arm) for one in summary.comparisons]
+    names = [] if narrow else [style.short(one.arm) for one in compared]
     axes.set_yticks(range(len(names)), names)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from runner.analysis.summary import Summary
-from runner.report import loader_grid
+from runner.report import grid
 from runner.report.pictures import style
 
 # By M. Okabe and K. Ito, as all colours here; with more workers than these they begin again, with other markers.
@@ -16,18 +16,18 @@ COLUMNS = 2
 
 
 def missing(summary: Summary) -> str | None:
-    if not loader_grid.is_grid(summary.plan):
+    if not grid.is_grid(summary.plan):
         return "it measured no settings of the loader"
-    return None if loader_grid.cells(summary) else "no sample was measured"
+    return None if grid.cells(summary) else "no sample was measured"
 
 
 def height(summary: Summary, narrow: bool) -> float:
-    shown = len(loader_grid.variants(loader_grid.cells(summary)))
+    shown = len(grid.variants(grid.cells(summary)))
     return math.ceil(shown / (1 if narrow else COLUMNS)) * 3.0 + 0.8
 
 
 def draw(area: Any, summary: Summary, narrow: bool) -> None:
-    variants = loader_grid.variants(loader_grid.cells(summary))
+    variants = grid.variants(grid.cells(summary))
     columns = 1 if narrow else min(COLUMNS, len(variants))
     rows = math.ceil(len(variants) / columns)
     workers = sorted({number for variant in variants for number in variant.workers})
@@ -39,12 +39,12 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
         _lines(axes, variants[number], workers)
         axes.set_title(variants[number].title, loc="left", size=9)
         if number % columns == 0:
-            axes.set_ylabel(loader_grid.UNIT)
+            axes.set_ylabel(grid.UNIT)
     handles, _ = places.flat[0].get_legend_handles_labels()
     style.legend(area, handles, narrow)
 
 
-def _lines(axes: Any, variant: loader_grid.Variant, workers: list[int]) -> None:
+def _lines(axes: Any, variant: grid.Variant, workers: list[int]) -> None:
     batches = variant.batches
     for number in variant.workers:
         which = workers.index(number)
@@ -53,7 +53,7 @@ def _lines(axes: Any, variant: loader_grid.Variant, workers: list[int]) -> None:
         axes.errorbar(
             [place for place, _ in own], [cell.seconds for _, cell in own], yerr=errors, capsize=2, linewidth=1.4,
             color=COLOURS[which % len(COLOURS)], marker=MARKERS[which // len(COLOURS) % len(MARKERS)], markersize=4,
-            label=loader_grid.of_workers(number),
+            label=grid.of_workers(number),
         )  # fmt: skip
     axes.set_xticks(range(len(batches)), [str(batch) for batch in batches])
     axes.set_xlabel("batch")

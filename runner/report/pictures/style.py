@@ -29,6 +29,15 @@ VARIABLES = {
     INK: "ink", SOFT: "soft", FAINT: "faint", BAND: "band", REFERENCE: "reference", BETTER: "better", WORSE: "worse",
     NEITHER: "neither", DISTURBED: "disturbed", PAPER: "paper",
 }  # fmt: skip
+# For an SVG that is a file of its own; the page has the same in its style sheet.
+THEMES = {
+    "light": {name: colour for colour, name in VARIABLES.items()},
+    "dark": {
+        "ink": "#e8e8e6", "soft": "#a6a6a3", "faint": "#4a4a4a", "band": "#383838", "reference": "#b5b5b5",
+        "better": "#2cc295", "worse": "#f08133", "neither": "#56b4e9", "disturbed": "#e69f00", "paper": "#171717",
+    },
+}  # fmt: skip
+NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 LONGEST_NAME = 26
 # Round numbers in a power of ten, from many to few.
 ROUND = (
@@ -88,6 +97,13 @@ def to_svg(figure: Any, name: str, alternative: str) -> str:
     text = re.sub(r"<svg [^>]*", lambda _: start, text, count=1)
     text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text)
     return re.sub("|".join(VARIABLES), lambda found: f"var(--{VARIABLES[found[0]]})", text)
+
+
+def standalone(element: str, theme: str) -> str:
+    """An element of ``to_svg`` as a file of its own, in the colours of a theme (THEMES)."""
+    colours = THEMES[theme]
+    text = re.sub(r"var\(--([a-z]+)\)", lambda found: colours[found[1]], element)
+    return text.replace("<svg ", f"<svg {NAMESPACES} ", 1)
 
 
 def colours(summary: Summary) -> dict[str, str]:

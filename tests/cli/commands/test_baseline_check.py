@@ -1,4 +1,4 @@
-"""``runner baseline check``: what is a regression, and what can not be compared."""
+"""``envkit baseline check``: what is a regression, and what can not be compared."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_what_can_not_be_compared_is_refused_and_named(save, refused, folder, tm
     save()
     made = rewrite(session(tmp_path / "now"), change)
     message = refused("baseline", "check", "old", "--against", made, "--folder", folder)
-    assert message.startswith(f"runner: {folder}/old.json: can't be compared with what is measured now: {words}; save")
+    assert message.startswith(f"envkit: {folder}/old.json: can't be compared with what is measured now: {words}; save")
 
 
 def test_a_session_that_has_no_numbers_of_the_cpu_is_compared_by_its_name(check, folder, cli, tmp_path):
@@ -251,7 +251,7 @@ def test_a_run_without_the_profile_is_refused(save, refused, folder, tmp_path):
 def test_options_of_a_measurement_with_a_record(save, refused, folder, tmp_path):
     save()
     message = refused("baseline", "check", "old", "--against", tmp_path, "--timeout", "60s", "--folder", folder)
-    assert message == "runner: --timeout means nothing with --against, which measures nothing"
+    assert message == "envkit: --timeout means nothing with --against, which measures nothing"
 
 
 def test_json_for_scripts(save, check):

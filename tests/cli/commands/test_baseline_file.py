@@ -1,4 +1,4 @@
-"""``runner baseline``: finding and reading the files, telling two of them apart, listing them."""
+"""``envkit baseline``: finding and reading the files, telling two of them apart, listing them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.sessions import BLOCKS, change_inspection, rewrite, session, signed, 
 def test_a_missing_baseline_and_one_that_is_nearly_called_so(save, refused, folder):
     message = refused("baseline", "check", "old", "--folder", folder)
     assert message == (
-        f"runner: no baseline 'old' in {folder}; there are none; save one with: runner baseline save old --from DIR"
+        f"envkit: no baseline 'old' in {folder}; there are none; save one with: envkit baseline save old --from DIR"
     )
     save("cnn-epyc")
     message = refused("baseline", "check", "cnn-epic", "--folder", folder)
@@ -43,8 +43,8 @@ def test_a_baseline_that_was_edited_is_refused(save, refused, folder):
     rewritten(path, arms=document["arms"])
     message = refused("baseline", "check", "old", "--against", folder, "--folder", folder)
     assert message == (
-        f"runner: {path}: was edited: its digest is that of another content; "
-        "restore the file, or save it anew: runner baseline save NAME --from DIR --replace"
+        f"envkit: {path}: was edited: its digest is that of another content; "
+        "restore the file, or save it anew: envkit baseline save NAME --from DIR --replace"
     )
 
 
@@ -58,7 +58,7 @@ def test_another_order_or_layout_of_the_same_content_is_no_edit(save, check):
     ("fields", "words"),
     [
         ({"schema": 2, "readable_by": 2}, "was written by a later version (schema 2, this reads up to 1); update"),
-        ({"schema": "one"}, "is not a baseline (it has no 'schema'); give a file of runner baseline save"),
+        ({"schema": "one"}, "is not a baseline (it has no 'schema'); give a file of envkit baseline save"),
         ({"name": 3}, "name: 3 is not of type 'string'"),
         ({"yardstick": {"digest": "f" * 64, "seconds": [1, 2, -3, 4, 5, 6]}}, "yardstick.seconds[2]: -3 is less than"),
         ({"yardstick": {"digest": "f" * 64, "seconds": [1, 2, 3, 4, 5, 6]}}, "arms.baseline.step_s: must hold 6, one"),
@@ -72,7 +72,7 @@ def test_a_file_that_does_not_fit_the_schema(save, refused, folder, fields, word
     path = save()
     rewritten(path, **fields)
     message = refused("baseline", "check", "old", "--against", folder, "--folder", folder)
-    assert message.startswith(f"runner: {path}: {words}")
+    assert message.startswith(f"envkit: {path}: {words}")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_file_that_does_not_fit_the_schema(save, refused, folder, fields, word
 def test_a_file_that_is_no_baseline(refused, folder, content, words):
     folder.mkdir()
     (folder / "old.json").write_bytes(content)
-    assert refused("baseline", "check", "old", "--folder", folder).startswith(f"runner: {folder}/old.json: {words}")
+    assert refused("baseline", "check", "old", "--folder", folder).startswith(f"envkit: {folder}/old.json: {words}")
 
 
 def with_unknown_keys(document):

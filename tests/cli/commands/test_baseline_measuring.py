@@ -1,4 +1,4 @@
-"""``runner baseline check``: measuring the same again."""
+"""``envkit baseline check``: measuring the same again."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_another_way_to_end_is_refused_before_anything_is_measured(
     again, refused, simulation, run_folder, options, words
 ):
     starts = len(simulation.starts())
-    assert refused(*again, *options) == f"runner: {words}"
+    assert refused(*again, *options) == f"envkit: {words}"
     assert len(simulation.starts()) == starts
     assert not run_folder.with_name("again").exists()
 
@@ -124,8 +124,8 @@ def test_an_interrupted_check_says_how_to_go_on(again, simulation, cli, run_fold
     folder = run_folder.with_name("again")
     assert result.returncode == 130
     assert result.stderr.splitlines()[-2:] == [
-        f"runner: interrupted; go on with: runner bench --resume {folder}",
-        "runner: and then compare: runner baseline check old --against that folder",
+        f"envkit: interrupted; go on with: envkit bench --resume {folder}",
+        "envkit: and then compare: envkit baseline check old --against that folder",
     ]
     simulation.worker("mine", seconds=times(1.5))
     assert cli("bench", "--resume", folder).returncode == 0
@@ -136,14 +136,14 @@ def test_a_profile_of_ones_own_must_be_named(again, refused, folder):
     place = again.index("--profile")
     message = refused(*again[:place], *again[place + 2 :])
     assert message == (
-        f"runner: {folder}/old.json: its profile 'mine' is not in envprofiles/; give --profile mine.yaml"
+        f"envkit: {folder}/old.json: its profile 'mine' is not in envprofiles/; give --profile mine.yaml"
     )
     message = refused(*again, "--profile", "yours.yaml")
-    assert message == f"runner: --profile yours.yaml: {folder}/old.json has no profile 'yours'; it has: baseline, mine"
+    assert message == f"envkit: --profile yours.yaml: {folder}/old.json has no profile 'yours'; it has: baseline, mine"
 
 
 def test_a_profile_of_this_machine_is_found(again, cli, monkeypatch, tmp_path):
-    """As ``runner tune`` writes them."""
+    """As ``envkit tune`` writes them."""
     named = [word for word in again if word != "--profile" and not str(word).endswith(".yaml")]
     local = tmp_path / "profiles/local"
     local.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""``runner baseline save``: which runs make a baseline, and where it goes."""
+"""``envkit baseline save``: which runs make a baseline, and where it goes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_saving_says_what_and_where_and_what_next(cli, folder, tmp_path):
     result = cli("baseline", "save", "cnn", "--from", made, "--folder", folder)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.splitlines()[0].startswith(f"baseline cnn: baseline, mine, {BLOCKS} blocks, measured 2026-")
-    assert f"file     {folder}/cnn.json  (commit it; later: runner baseline check cnn)" in result.stdout
+    assert f"file     {folder}/cnn.json  (commit it; later: envkit baseline check cnn)" in result.stdout
     assert [path.name for path in folder.iterdir()] == ["cnn.json"]
     assert (folder / "cnn.json").stat().st_size < 10_000
     document = json.loads(cli("baseline", "save", "other", "--from", made, "--folder", folder, "--json").stdout)
@@ -47,7 +47,7 @@ def test_a_baseline_is_not_written_over_unless_told(save, refused, folder, tmp_p
     before = path.read_bytes()
     made = session(tmp_path / "again", seed=9)
     arguments = ("baseline", "save", "old", "--from", made, "--folder", folder)
-    assert refused(*arguments) == f"runner: {path}: is there already; give another name, or replace it with --replace"
+    assert refused(*arguments) == f"envkit: {path}: is there already; give another name, or replace it with --replace"
     assert path.read_bytes() == before
     save("old", "--replace", seed=9)
     assert path.read_bytes() != before
@@ -66,7 +66,7 @@ def test_a_full_disk_leaves_the_old_baseline(save, refused, folder, tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)
-    assert message == f"runner: {path}: can't be written: File too large; what it held before is unchanged"
+    assert message == f"envkit: {path}: can't be written: File too large; what it held before is unchanged"
     assert (path.read_bytes(), len(list(folder.iterdir()))) == (before, 1)
 
 
@@ -74,7 +74,7 @@ def test_a_folder_that_can_not_be_made(refused, tmp_path):
     (tmp_path / "file").write_text("x")
     made = session(tmp_path / "run")
     message = refused("baseline", "save", "old", "--from", made, "--folder", tmp_path / "file")
-    assert message == f"runner: {tmp_path}/file: can't be made: File exists; give another --folder"
+    assert message == f"envkit: {tmp_path}/file: can't be made: File exists; give another --folder"
 
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "two words", "-x.json/"])
@@ -96,23 +96,23 @@ def not_in_effect():
         ({"blocks": 5}, "has 5 complete blocks, and 6 are needed; measure more --blocks"),
         (
             {"blocks": 5, "ended": "interrupted"},
-            "has 5 complete blocks, and 6 are needed; go on with: runner bench",
+            "has 5 complete blocks, and 6 are needed; go on with: envkit bench",
         ),
-        ({"blocks": 5, "ended": None}, "has 5 complete blocks, and 6 are needed; go on with: runner bench --resume"),
+        ({"blocks": 5, "ended": None}, "has 5 complete blocks, and 6 are needed; go on with: envkit bench --resume"),
         (
             {"no_yardstick_in": {2, 5}},
             "2 of 10 blocks have no yardstick, because it could not run (exit status 1); nothing could be held",
         ),
         ({"no_yardstick_in": range(10)}, "10 of 10 blocks have no yardstick, because it could not run (exit status 1)"),
         ({"ended": "a worker failed"}, "a worker failed in this run; measure again"),
-        (not_in_effect(), "mine was not in effect in this run; see: runner report"),
+        (not_in_effect(), "mine was not in effect in this run; see: envkit report"),
         ({"epochs": 1, "blocks": 1}, "is a full training (--full), one sample each; measure without --full"),
     ],
 )
 def test_runs_that_make_no_baseline(refused, folder, tmp_path, planted, words):
     made = session(tmp_path / "run", **planted)
     message = refused("baseline", "save", "old", "--from", made, "--folder", folder)
-    assert message.startswith(f"runner: {made}: ")
+    assert message.startswith(f"envkit: {made}: ")
     assert words in message
     assert not folder.exists()
 
@@ -130,7 +130,7 @@ def test_a_yardstick_that_ran_when_the_run_went_on_is_as_good(cli, folder, tmp_p
 def test_a_record_that_lacks_something_is_refused_in_one_line(save, refused, folder, tmp_path, key):
     save()
     made = rewrite(session(tmp_path / "run"), lambda run: run.pop(key))
-    expected = f"runner: {made}/record.jsonl: an event lacks '{key}'; the record can't be used"
+    expected = f"envkit: {made}/record.jsonl: an event lacks '{key}'; the record can't be used"
     assert refused("baseline", "save", "other", "--from", made, "--folder", folder) == expected
     assert refused("baseline", "check", "old", "--against", made, "--folder", folder) == expected
     assert [path.name for path in folder.iterdir()] == ["old.json"]
@@ -158,12 +158,12 @@ def test_without_from_the_latest_run_that_is_fit_is_taken(cli, folder):
 
 def test_without_from_and_without_a_run_that_is_fit(refused, folder):
     arguments = ("baseline", "save", "cnn", "--folder", folder)
-    what_next = "name one with --from DIR, which says what it lacks, or measure: runner bench PROFILE"
-    assert refused(*arguments) == f"runner: there is no run in {measuring.RESULTS}; {what_next}"
+    what_next = "name one with --from DIR, which says what it lacks, or measure: envkit bench PROFILE"
+    assert refused(*arguments) == f"envkit: there is no run in {measuring.RESULTS}; {what_next}"
     in_results("a", 1, ended="a worker failed")
     in_results("b", 1, blocks=3)
     assert refused(*arguments) == (
-        f"runner: none of the 2 runs in {measuring.RESULTS} can become a baseline; {what_next}"
+        f"envkit: none of the 2 runs in {measuring.RESULTS} can become a baseline; {what_next}"
     )
     assert not folder.exists()
 

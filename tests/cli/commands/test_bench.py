@@ -74,7 +74,7 @@ def test_a_profile_named_twice_is_measured_once(bench_of, instant, run_folder):
 def test_two_profiles_of_one_name_are_refused(refused, write_profile, tmp_path):
     (tmp_path / "other").mkdir()
     paths = [write_profile("mine"), write_profile("mine", folder=tmp_path / "other")]
-    assert refused("bench", *paths) == f"runner: {paths[1]}: two profiles are called 'mine'; rename it"
+    assert refused("bench", *paths) == f"envkit: {paths[1]}: two profiles are called 'mine'; rename it"
 
 
 # --- disks ---
@@ -110,7 +110,7 @@ def test_a_read_only_folder(mounted, simulation):
     result, _ = mounted("ro")
     assert result.returncode == 2
     (line,) = result.stderr.splitlines()
-    assert line.startswith("runner: ")
+    assert line.startswith("envkit: ")
     assert line.endswith("results can't be written there: Read-only file system; give another folder with --output")
     assert simulation.starts() == []
 
@@ -121,7 +121,7 @@ def test_a_disk_that_fills_up(mounted, simulation, kilobytes):
     result, folder = mounted(f"size={kilobytes}k", "--steps", "100")
     assert result.returncode == 2
     last = result.stderr.splitlines()[-1]
-    assert last.startswith("runner: ")
+    assert last.startswith("envkit: ")
     assert "record.jsonl: can't be written: No space left on device; what was recorded is safe: make room" in last
     events = record.read(folder)
     assert (folder / record.FILE_NAME).read_bytes().endswith(b"}\n")
@@ -207,7 +207,7 @@ def test_kept_variables_are_those_of_the_start_when_resumed(bench, simulation, c
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "bench needs a PROFILE; runner profiles lists them"),
+        ([], "bench needs a PROFILE; envkit profiles lists them"),
         (["inetl-omp"], "no profile 'inetl-omp' in "),
         (["baseline", "--engine", "dokcer"], "no engine 'dokcer'; there are: local, docker, "),
         (["baseline", "--python", "/no/python"], "--python /no/python: no such executable; give an interpreter, for "),
@@ -221,7 +221,7 @@ def test_kept_variables_are_those_of_the_start_when_resumed(bench, simulation, c
 )
 def test_bad_input(refused, tmp_path, arguments, words):
     message = refused("bench", *arguments, "--output", tmp_path / "run")
-    assert message.startswith(f"runner: {words}")
+    assert message.startswith(f"envkit: {words}")
     assert not (tmp_path / "run").exists()
 
 
@@ -259,13 +259,13 @@ def test_an_interpreter_may_be_named_relative_to_the_users_folder(cli, bench_arg
     arguments = bench_arguments("mine", "--blocks", 1)
     arguments[arguments.index(simulation.python)] = f"./{simulation.python.name}"
     result = cli(*arguments, cwd=simulation.folder)
-    assert (result.returncode, result.stderr.count("runner: ")) == (0, 0), result.stderr
+    assert (result.returncode, result.stderr.count("envkit: ")) == (0, 0), result.stderr
 
 
 def test_a_users_profile_that_is_called_like_the_reference_is_not_taken_for_it(refused, write_profile):
     path = write_profile("baseline", "env:\n  OMP_NUM_THREADS: 1\n")
     message = refused("bench", path)
-    assert message == f"runner: {path}: a profile of your own can't be called 'baseline'; rename it"
+    assert message == f"envkit: {path}: a profile of your own can't be called 'baseline'; rename it"
 
 
 def test_synthetic_data_is_said_loudly(bench, simulation):
@@ -286,7 +286,7 @@ def test_what_means_nothing_to_a_full_training_is_refused(refused, bench_argumen
 @pytest.mark.parametrize("command", [("bench",), ("submit", "--dry-run")])
 def test_blocks_whose_number_is_given_stop_at_no_half_width(refused, command):
     said = "--half-width means nothing with --blocks, which never stops early; leave one of them out"
-    assert refused(*command, "intel-omp", "--blocks", 8, "--half-width", "1%") == f"runner: {said}"
+    assert refused(*command, "intel-omp", "--blocks", 8, "--half-width", "1%") == f"envkit: {said}"
 
 
 def test_epochs_mean_nothing_without_a_full_training(refused, bench_arguments):

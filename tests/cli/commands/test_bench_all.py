@@ -112,18 +112,18 @@ def test_scripts_get_all_comparisons(bench, simulation, instant):
     ("arguments", "line"),
     [
         (["bench", "baseline", "--full"], "--workload all means nothing to --full, which trains epochs of one; name "),
-        (["calibrate"], "--workload all means nothing to runner calibrate; name one of: cnn, "),
-        (["plan", "jemalloc"], "--workload all means nothing to runner plan; name one of: cnn, "),
-        (["matrix", "jemalloc"], "--workload all means nothing to runner matrix; name one of: cnn, "),
-        (["compare-engines", "baseline"], "--workload all means nothing to runner compare-engines; name one of: cnn, "),
-        (["tune"], "--workload all means nothing to runner tune; name one of: cnn, "),
+        (["calibrate"], "--workload all means nothing to envkit calibrate; name one of: cnn, "),
+        (["plan", "jemalloc"], "--workload all means nothing to envkit plan; name one of: cnn, "),
+        (["matrix", "jemalloc"], "--workload all means nothing to envkit matrix; name one of: cnn, "),
+        (["compare-engines", "baseline"], "--workload all means nothing to envkit compare-engines; name one of: cnn, "),
+        (["tune"], "--workload all means nothing to envkit tune; name one of: cnn, "),
         (["bench", "baseline", "--channels-last"], "--channels-last means nothing to translation, which has no images"),
         (["bench", "baseline", "--command", "true"], "--command and --workload both say what to measure"),
     ],
 )
 def test_where_all_means_nothing(refused, tmp_path, simulation, arguments, line):
     output = ("--python", simulation.python, "--output", tmp_path / "run")
-    assert refused(*arguments, "--workload", "all", *output).startswith(f"runner: {line}")
+    assert refused(*arguments, "--workload", "all", *output).startswith(f"envkit: {line}")
     assert not (tmp_path / "run").exists()
 
 
@@ -184,7 +184,7 @@ def test_fp32_losses_may_not(bench, simulation, instant):
 def test_compiling_takes_a_compiler_in_the_image(refused, bench_arguments, simulation, lacks, what):
     simulation.inspection(**{"commands": {"g++": "/usr/bin/g++"}, **lacks})
     line = refused(*bench_arguments("mine", "--compile"))
-    assert line.startswith(f"runner: --compile: torch.compile needs {what}, and /")
+    assert line.startswith(f"envkit: --compile: torch.compile needs {what}, and /")
     assert line.endswith("(engine local) has none; install it there, or leave --compile out")
 
 
@@ -203,7 +203,7 @@ def test_compiling_with_one(bench, simulation, instant):
     ],
 )
 def test_what_does_not_go_together(refused, bench_arguments, run_folder, options, line):
-    assert refused(*bench_arguments("mine", *options)).startswith(f"runner: {line}")
+    assert refused(*bench_arguments("mine", *options)).startswith(f"envkit: {line}")
     assert not run_folder.exists()
 
 

@@ -81,7 +81,7 @@ def test_the_reference_is_the_one_that_it_is_held_against_and_the_report_says_so
         "above 1 new is faster" in said
     )
     assert "new takes 50.0% less time than old here." in said
-    assert f"use new: runner exec baseline --engine docker --image {NEW} -- your command" in said
+    assert f"use new: envkit exec baseline --engine docker --image {NEW} -- your command" in said
     assert "image samples ms/step" in said
 
 
@@ -284,7 +284,7 @@ def test_it_is_no_calibration_and_takes_that_of_its_reference(
 def test_no_baseline_is_made_of_it(bench_images, old, new, refused, run_folder, tmp_path):
     bench_images()
     line = refused("baseline", "save", "x", "--from", run_folder, "--folder", tmp_path / "baselines")
-    assert line == f"runner: {run_folder}: compares images, and a baseline is of one; measure a profile in it"
+    assert line == f"envkit: {run_folder}: compares images, and a baseline is of one; measure a profile in it"
 
 
 def test_history_and_exports_know_it(bench_images, old, new, cli, run_folder):
@@ -310,14 +310,14 @@ def test_history_and_exports_know_it(bench_images, old, new, cli, run_folder):
          "--against-sif means nothing to the engine docker"),
         (["baseline", "jemalloc", "--engine", "docker", *IMAGES],
          "--against-image compares two images under one profile; choose one of: baseline, jemalloc"),
-        (["--engine", "docker", *IMAGES], "bench needs a PROFILE; runner profiles lists them"),
+        (["--engine", "docker", *IMAGES], "bench needs a PROFILE; envkit profiles lists them"),
         (["baseline", "--engine", "docker", *IMAGES, "--workload", "all"],
          "--workload all means nothing with --against-image; name one of: cnn, "),
         (["baseline", "--engine", "docker", *IMAGES, "--sif", "x.sif"], "--sif means nothing to the engine docker"),
         (["baseline", "--engine", "docker", *IMAGES, "--python", "x"], "--python means nothing to the engine docker"),
         (["baseline", "--engine", "docker", "--image", OLD, "--against-image", OLD],
          f"--against-image {OLD}: is the image that --image names too; name two, or measure one against itself: "
-         f"runner calibrate --engine docker --image {OLD}"),
+         f"envkit calibrate --engine docker --image {OLD}"),
         (["baseline", "--engine", "docker", "--image", NEW, "--against-image", "gone"], "there is no image 'gone'"),
         (["baseline", "--engine", "docker", "--image", "gone", "--against-image", OLD], "there is no image 'gone'"),
         (["baseline", "--engine", "docker", *IMAGES, "--nproc", 2, "--full"], "--nproc 2 means nothing with --full"),
@@ -328,7 +328,7 @@ def test_history_and_exports_know_it(bench_images, old, new, cli, run_folder):
 )  # fmt: skip
 def test_bad_input(refused, old, new, tmp_path, arguments, words):
     message = refused("bench", *arguments, "--output", tmp_path / "run")
-    assert message.startswith(f"runner: {words}")
+    assert message.startswith(f"envkit: {words}")
     assert not (tmp_path / "run").exists()
 
 
@@ -338,20 +338,20 @@ def test_one_image_under_two_names_is_refused(refused, images, tmp_path):
         images.add(name, digest)
     line = refused("bench", "baseline", "--engine", "docker", *IMAGES, "--output", tmp_path / "run")
     assert line == (
-        f"runner: {NEW} and {OLD} are the same image ({digest[:19]}…); name two that differ, or measure one against "
-        "itself: runner calibrate"
+        f"envkit: {NEW} and {OLD} are the same image ({digest[:19]}…); name two that differ, or measure one against "
+        "itself: envkit calibrate"
     )
 
 
 def test_images_for_two_architectures_are_refused(refused, old, new, tmp_path):
     new.inspection(fingerprint={"cpu_model": "x", "architecture": "aarch64"})
     line = refused("bench", "baseline", "--engine", "docker", *IMAGES, "--output", tmp_path / "run")
-    assert line.startswith(f"runner: {NEW} is for aarch64 and {OLD} for x86_64: one of them is emulated here")
+    assert line.startswith(f"envkit: {NEW} is for aarch64 and {OLD} for x86_64: one of them is emulated here")
 
 
 def test_images_cant_be_given_to_a_run_that_goes_on(refused, run_folder):
     line = refused("bench", "--resume", run_folder, "--against-image", OLD)
-    assert line.startswith("runner: --against-image can't be given with --resume")
+    assert line.startswith("envkit: --against-image can't be given with --resume")
 
 
 def test_what_only_one_has_seen_yet_is_no_difference(bench_images, old, new):

@@ -1,4 +1,4 @@
-"""``runner calibrate``, and that later runs find what it measured."""
+"""``envkit calibrate``, and that later runs find what it measured."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def test_baseline_is_measured_against_itself(calibrate, simulation, instant, tmp
 def test_the_report_says_the_noise_floor_and_what_to_do_next(calibrate, instant):
     text = " ".join(calibrate().stdout.split())
     assert "floor baseline against itself differs by less than " in text
-    assert "next measure a profile: runner bench PROFILE" in text
-    assert "runner calibrate" not in text
+    assert "next measure a profile: envkit bench PROFILE" in text
+    assert "envkit calibrate" not in text
 
 
 def test_it_takes_three_minutes_unless_it_is_told_otherwise(cli, calibrate, simulation, instant, tmp_path):
@@ -107,4 +107,4 @@ def test_json(calibrate, instant):
 @pytest.mark.parametrize("option", [("--full",), ("--epochs", 2)])
 def test_a_full_training_is_refused(refused, option):
     message = refused("calibrate", *option)
-    assert message == f"runner: calibrate takes no {option[0]}: one training each does not show how much they vary"
+    assert message == f"envkit: calibrate takes no {option[0]}: one training each does not show how much they vary"

@@ -20,13 +20,13 @@ from tests.instant_images import InstantImages
 )
 def test_bad_input(refused, tmp_path, arguments, words):
     message = refused("compare-engines", *arguments, "--output", tmp_path / "run")
-    assert message.startswith(f"runner: {words}")
+    assert message.startswith(f"envkit: {words}")
     assert not (tmp_path / "run").exists()
 
 
 def test_an_engine_that_is_not_there(refused, tmp_path):
     message = refused("compare-engines", "baseline", "--engines", "local,docker", "--output", tmp_path / "run")
-    assert re.match(r"runner: (the Docker daemon is not running \(|Docker is not installed)", message)
+    assert re.match(r"envkit: (the Docker daemon is not running \(|Docker is not installed)", message)
     assert not (tmp_path / "run").exists()
 
 
@@ -36,7 +36,7 @@ def test_limits_that_one_of_them_has_not(refused, monkeypatch, tmp_path):
     monkeypatch.setitem(engines.ENGINES, "docker", images)
     options = ("--engines", "local,docker", "--image", "mine", "--cpus", "1", "--data", "synthetic")
     assert refused("compare-engines", "baseline", *options, "--output", tmp_path / "run") == (
-        "runner: --cpus: the engine local has no limits, and would be held against them; leave it out, or compare "
+        "envkit: --cpus: the engine local has no limits, and would be held against them; leave it out, or compare "
         "other engines"
     )
 

@@ -108,7 +108,7 @@ def test_what_won_in_a_container_is_used_with_the_same(cli, in_image, write_prof
     fixed = ("--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder)
     result = cli("bench", mine, "--engine", "docker", "--image", "envkit-cuda", *fixed, *on)
     assert result.returncode == 0, result.stderr
-    use = f"runner exec {mine} --engine docker --image envkit-cuda{' --gpus' if on else ''} -- your command"
+    use = f"envkit exec {mine} --engine docker --image envkit-cuda{' --gpus' if on else ''} -- your command"
     assert "".join(use.split()) in "".join(result.stdout.split())
 
 
@@ -145,7 +145,7 @@ def test_a_machine_that_can_not(refused, simulation, instant, machine, run_folde
     machine(problem=problem, fix=fix)
     named = ["--profile", run_folder / "x.yaml"] if command == "tune" else ["physical-cores"]
     line = refused(command, *named, "--python", simulation.python, "--data", "synthetic", *ON_GPU)
-    assert line == f"runner: --device cuda: /sim/bin/python (engine local) can't: {problem}; {fix}"
+    assert line == f"envkit: --device cuda: /sim/bin/python (engine local) can't: {problem}; {fix}"
     assert not run_folder.exists()
 
 
@@ -185,7 +185,7 @@ def test_a_driver_too_old_for_the_image(refused, tmp_path, run_folder):
     python.chmod(0o755)
     where = ["--python", python, "--data", "synthetic", "--output", run_folder]
     assert refused("bench", "physical-cores", *ON_GPU, *where) == (
-        f"runner: --device cuda: {python} (engine local) can't: NVIDIA's driver 470.57.02 is for CUDA 11.4, and its "
+        f"envkit: --device cuda: {python} (engine local) can't: NVIDIA's driver 470.57.02 is for CUDA 11.4, and its "
         "torch was built for 13.0; install a newer driver, or a torch that is built for CUDA 11.4"
     )
     assert not run_folder.exists()
@@ -201,7 +201,7 @@ def test_a_command_of_ones_own_where_there_are_none(refused, simulation, machine
     machine(problem="no NVIDIA driver is seen", fix="install it")
     line = refused("bench", "baseline", "--python", simulation.python, *ON_GPU, "--command", "true")
     where = f"{simulation.python} (engine local)"
-    assert line == f"runner: --device cuda: {where} can't: no NVIDIA driver is seen; install it"
+    assert line == f"envkit: --device cuda: {where} can't: no NVIDIA driver is seen; install it"
 
 
 # --- profiles for GPUs ---
@@ -211,7 +211,7 @@ def test_a_command_of_ones_own_where_there_are_none(refused, simulation, machine
 def test_they_do_not_apply_without_gpus(refused, simulation, instant, name, needed):
     line = refused("bench", name, "--python", simulation.python, "--data", "synthetic")
     assert line == (
-        f"runner: profile '{name}' needs gpus to be {needed} or more, and here it is 0 "
+        f"envkit: profile '{name}' needs gpus to be {needed} or more, and here it is 0 "
         "(those that training on --device cuda could use): it does not apply to this machine; choose another"
     )
 
@@ -222,7 +222,7 @@ def test_why_there_are_none_is_said(refused, simulation, instant, machine, comma
     own = ["--", "true"] if command == "exec" else []
     line = refused(command, "gpu-host", "--python", simulation.python, *own)
     assert line == (
-        "runner: profile 'gpu-host' needs gpus to be 1 or more, and here it is 0 "
+        "envkit: profile 'gpu-host' needs gpus to be 1 or more, and here it is 0 "
         "(those that training on --device cuda could use): /sim/bin/python can't use one: "
         "its torch is a build without CUDA; name a Python with another (--python)"
     )

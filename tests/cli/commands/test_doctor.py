@@ -1,4 +1,4 @@
-"""``runner doctor`` of profiles for GPUs, with simulated workers."""
+"""``envkit doctor`` of profiles for GPUs, with simulated workers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_what_ranks_tell_of_is_not_missed_in_one_process(diagnosed, simulation, 
     found, status = diagnosed(profile)
     assert (found.keys(), status) == ({"ranks-only"}, 0)
     assert found["ranks-only"]["seen"].startswith("not looked at: nccl.log")
-    assert found["ranks-only"]["fix"] == f"runner bench {profile} --device cuda --nproc 2"
+    assert found["ranks-only"]["fix"] == f"envkit bench {profile} --device cuda --nproc 2"
 
 
 def test_what_else_such_a_profile_expects_is_checked(diagnosed, machine, write_profile):
@@ -95,4 +95,4 @@ def test_it_is_kept_in_a_container(diagnosed, in_image, write_profile, needs):
     ],
 )
 def test_a_profile_or_a_command(refused, words, said):
-    assert refused("doctor", *words) == f"runner: {said}"
+    assert refused("doctor", *words) == f"envkit: {said}"

@@ -59,7 +59,7 @@ def test_libraries_are_preloaded_for_what_runs_on_this_machine(env):
 @pytest.mark.parametrize("name", INSIDE)
 def test_a_path_of_this_machine_is_not_given_to_a_container(env_refused, name):
     assert env_refused("jemalloc", "--format", name) == (
-        f"runner: profile 'jemalloc' needs jemalloc, and --format {name} needs the paths inside an image: "
+        f"envkit: profile 'jemalloc' needs jemalloc, and --format {name} needs the paths inside an image: "
         "add --engine docker with --image, or --engine apptainer with --sif"
     )
 
@@ -77,16 +77,16 @@ def test_what_needs_nothing_of_an_image_is_for_every_format(env, name):
 
 @pytest.mark.parametrize("name", ["shell", "dotenv", "vscode"])
 def test_what_variables_cannot_do_is_said_where_it_is_seen(env, pinned, name):
-    """The output of ``eval "$(runner env PROFILE)"`` is never seen, nor are comments in it."""
+    """The output of ``eval "$(envkit env PROFILE)"`` is never seen, nor are comments in it."""
     assert env(pinned, "--format", name).stderr.splitlines() == [
-        "runner: note: start your commands with: env -u X",
-        "runner: note: numerics may differ from those without this profile",
+        "envkit: note: start your commands with: env -u X",
+        "envkit: note: numerics may differ from those without this profile",
     ]
 
 
 def test_a_format_that_starts_commands_does_so_with_the_prefix(env, pinned):
     result = env(pinned, "--format", "sbatch")
-    assert result.stderr.splitlines() == ["runner: note: numerics may differ from those without this profile"]
+    assert result.stderr.splitlines() == ["envkit: note: numerics may differ from those without this profile"]
     assert result.stdout.endswith('\nexec env -u X "$@"\n')
 
 
@@ -101,11 +101,11 @@ def test_a_profile_for_gpus_asks_for_them(cli, monkeypatch, tmp_path, engine, as
     assert (result.stdout, result.stderr) == (f"{asking} --env CUDA_DEVICE_MAX_CONNECTIONS=1\n", "")
     for other, started in (("dockerfile", "docker run --gpus all"), ("apptainer", "apptainer run --nv")):
         said = cli("env", *named, other).stderr
-        assert said == f"runner: note: start the container with the machine's GPUs: {started}\n"
+        assert said == f"envkit: note: start the container with the machine's GPUs: {started}\n"
 
 
 def test_where_a_file_for_containers_too_has_this_machine_s_paths(env):
-    note = "runner: note: the preloaded libraries' paths are this machine's; for a container add --engine docker "
+    note = "envkit: note: the preloaded libraries' paths are this machine's; for a container add --engine docker "
     assert env("jemalloc", "--format", "dotenv").stderr == f"{note}--image NAME\n"
     assert env("jemalloc", "--format", "vscode").stderr == ""
 
@@ -135,7 +135,7 @@ def test_a_job_asks_for_the_cpus_beside_the_threads_too(cli, monkeypatch, tmp_pa
 def test_a_value_that_a_format_cannot_express(env_refused, write_profile):
     path = write_profile("mine", 'env:\n  LINES: "a\\nb"\n')
     message = env_refused(path, "--format", "dotenv")
-    assert message.startswith("runner: profile 'mine': --format dotenv can't express LINES: it has a line break")
+    assert message.startswith("envkit: profile 'mine': --format dotenv can't express LINES: it has a line break")
 
 
 def test_a_value_that_the_locale_cannot_write(cli_process, simulation, write_profile):
@@ -143,20 +143,20 @@ def test_a_value_that_the_locale_cannot_write(cli_process, simulation, write_pro
     result = cli_process("env", path, "--python", simulation.python, PYTHONIOENCODING="ascii")
     problem = "'\\xfc' can't be written in ascii; take it out, or use a UTF-8 locale"
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == f"runner: profile 'mine': {problem}\n"
+    assert result.stderr == f"envkit: profile 'mine': {problem}\n"
 
 
 def test_a_value_that_no_process_can_have(env_refused, write_profile):
     path = write_profile("mine", 'env:\n  HALF: "\\ud800"\n')
     problem = "'env.HALF' has half of a character (\\ud800), which no process can be given; remove it"
-    assert env_refused(path) == f"runner: {path}:7: {problem}"
+    assert env_refused(path) == f"envkit: {path}:7: {problem}"
 
 
 def test_what_nothing_reads_is_not_printed(env, env_refused, write_profile):
     path = write_profile("mine", "env:\n  OMP_NUM_THREDS: 2\n")
     wrong = "OMP_NUM_THREDS: no library is known to read it (did you mean 'OMP_NUM_THREADS'?)"
     fix = "correct the name, or give --allow-unknown"
-    assert env_refused(path) == f"runner: profile 'mine' sets {wrong}; {fix}"
+    assert env_refused(path) == f"envkit: profile 'mine' sets {wrong}; {fix}"
     assert env(path, "--allow-unknown").stdout.endswith("\nexport OMP_NUM_THREDS=2\n")
 
 
@@ -170,7 +170,7 @@ def test_what_contradicts_the_profile_is_unset_in_a_shell(cli, simulation, write
     assert comment.startswith("# profile mine")
     assert (unset, export) == ("unset KMP_AFFINITY LD_PRELOAD", "export OMP_NUM_THREADS=2")
     note = "unset, as it could change the outcome: KMP_AFFINITY, LD_PRELOAD; what you need of it, set again"
-    assert result.stderr == f"runner: note: {note}\n"
+    assert result.stderr == f"envkit: note: {note}\n"
     for other in FORMATS.keys() - {"shell", "sbatch"}:
         assert "unset" not in cli("env", profile, "--python", simulation.python, "--format", other, **given).stdout
 
@@ -182,7 +182,7 @@ def test_a_preload_of_the_shell_s_own_that_is_replaced_is_named(cli, simulation)
         for theirs in (own, f"{own}:/site/tracer.so", "")
     }
     assert said.pop(f"{own}:/site/tracer.so") == (
-        f"runner: note: LD_PRELOAD={own}:/site/tracer.so is replaced by the profile's own; what you need of it, add "
+        f"envkit: note: LD_PRELOAD={own}:/site/tracer.so is replaced by the profile's own; what you need of it, add "
         "again\n"
     )
     assert [*said.values()] == ["", ""]
@@ -196,7 +196,7 @@ def test_a_memory_limit_is_an_option_of_docker_s_and_is_in_no_other_text(cli, mo
     options = ("--engine", "docker", "--image", "mine", "--memory", "4g", "--format", name)
     result = cli("env", "baseline", *options)
     assert result.returncode == 0, result
-    note = "runner: note: --memory 4g is in no text of this format; give the limit where it is started\n"
+    note = "envkit: note: --memory 4g is in no text of this format; give the limit where it is started\n"
     assert (note in result.stderr) == (name != "docker")
     assert ("--memory 4g --memory-swap 4g" in result.stdout) == (name == "docker")
 
@@ -205,7 +205,7 @@ def test_a_memory_limit_is_an_option_of_docker_s_and_is_in_no_other_text(cli, mo
     ("options", "words"),
     [
         (["jemaloc"], "(did you mean 'jemalloc'?)"),
-        (["tuned"], "this machine has no tuned profile yet; make one with: runner tune"),
+        (["tuned"], "this machine has no tuned profile yet; make one with: envkit tune"),
         (["tcmalloc"], "profile 'tcmalloc' preloads tcmalloc, which is not installed"),
         (["baseline", "--engine", "lokal"], "no engine 'lokal'"),
         (["baseline", "--cpus", "2"], "--cpus means nothing to the engine local"),

@@ -11,7 +11,7 @@ from runner.common.machine_lock import machine_lock
 
 @pytest.fixture
 def run(simulation, capsys):
-    """``runner explain`` with a simulated image; returns what it printed."""
+    """``envkit explain`` with a simulated image; returns what it printed."""
 
     def call(*arguments: str) -> str:
         parser = argparse.ArgumentParser()
@@ -92,5 +92,5 @@ def test_a_worker_that_fails_and_a_measurement_that_runs_leave_the_rest_of_the_a
 
 def test_an_unknown_name_comes_with_the_nearest(refused):
     assert refused("explain", "KMP_BLOKTIME") == (
-        "runner: no variable 'KMP_BLOKTIME' in the catalogue (did you mean 'KMP_BLOCKTIME'?)"
+        "envkit: no variable 'KMP_BLOKTIME' in the catalogue (did you mean 'KMP_BLOCKTIME'?)"
     )

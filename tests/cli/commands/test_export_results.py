@@ -1,4 +1,4 @@
-"""``runner export-results``: what gets where, and what happens when it can't."""
+"""``envkit export-results``: what gets where, and what happens when it can't."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_file_holds_what_would_be_printed(cli, results, tmp_path, name):
 
 
 def test_parquet_is_not_printed(refused, results):
-    message = "runner: --format parquet is not for a terminal: name a file with --output"
+    message = "envkit: --format parquet is not for a terminal: name a file with --output"
     assert refused("export-results", results, "--format", "parquet") == message
 
 
@@ -81,7 +81,7 @@ def test_a_record_that_cannot_be_used_is_named_and_the_others_are_written(cli, r
     assert result.returncode == 0
     assert {row["run"] for row in json.loads(result.stdout)} == {str(results / "b")}
     assert result.stderr == (
-        f"runner: left out: {results}/a/record.jsonl:1: damaged line; remove it to read the rest\n"
+        f"envkit: left out: {results}/a/record.jsonl:1: damaged line; remove it to read the rest\n"
     )
 
 
@@ -93,7 +93,7 @@ def test_a_record_that_was_asked_for_by_name_must_be_usable(refused, results, co
 
 def test_a_folder_without_runs(refused, tmp_path):
     line = refused("export-results", tmp_path, "--format", "csv")
-    assert line == f"runner: {tmp_path}: holds no runs; give the folder of a run, or one that holds runs"
+    assert line == f"envkit: {tmp_path}: holds no runs; give the folder of a run, or one that holds runs"
 
 
 @pytest.mark.parametrize("arguments", [(), ("--format", "xlsx")])
@@ -118,6 +118,6 @@ def test_a_full_disk_leaves_the_old_file_and_no_half_one(results, tmp_path):
     command = [sys.executable, "-c", script, "export-results", results, "--format", "csv", "--output", file]
     result = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == f"runner: {file}: can't be written: File too large; what it held before is unchanged\n"
+    assert result.stderr == f"envkit: {file}: can't be written: File too large; what it held before is unchanged\n"
     assert file.read_text() == "as it was"
     assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == ["out.csv"]

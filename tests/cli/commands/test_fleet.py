@@ -1,4 +1,4 @@
-"""``runner fleet report``: what it prints and writes, its exit statuses, and bad input."""
+"""``envkit fleet report``: what it prints and writes, its exit statuses, and bad input."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_json_and_files(cli, tmp_path):
     html, text = tmp_path / "fleet.html", tmp_path / "fleet.prom"
     result = cli("fleet", "report", place, "--html", html, "--prometheus", text)
     assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr.splitlines() == [f"runner: written: {html}", f"runner: written: {text}"]
+    assert result.stderr.splitlines() == [f"envkit: written: {html}", f"envkit: written: {text}"]
     assert "1 of 12 nodes is SLOW" in html.read_text()
     assert 'envkit_fleet_nodes{verdict="slow"} 1\n' in text.read_text()
     read = json.loads(cli("fleet", "report", place, "--json").stdout)
@@ -110,12 +110,12 @@ def test_many_left_out_are_counted(cli, tmp_path):
 
 def test_bad_input(refused, cli, tmp_path):
     assert refused("fleet", "report", tmp_path / "none") == (
-        f"runner: {tmp_path}/none: can't be read: No such file or directory; give a folder with a folder per node"
+        f"envkit: {tmp_path}/none: can't be read: No such file or directory; give a folder with a folder per node"
     )
     assert "holds no records" in refused("fleet", "report", tmp_path)
-    assert refused("fleet", "report") == "runner: fleet report takes one folder; give: runner fleet report DIR"
+    assert refused("fleet", "report") == "envkit: fleet report takes one folder; give: envkit fleet report DIR"
     assert refused("fleet", "report", tmp_path, "--budget", "5s") == (
-        "runner: --budget means nothing to a report, which measures nothing; leave it out"
+        "envkit: --budget means nothing to a report, which measures nothing; leave it out"
     )
     fleet(tmp_path, 2, samples=3)
     line = refused("fleet", "report", tmp_path)
@@ -152,7 +152,7 @@ def test_each_node_that_is_in_service_is_given_a_job(cli, slurm, tmp_path):
     named = ("--nodelist", "node1,node2")
     result = cli("fleet", "intel-omp", *named, "--data", "synthetic", "--detach", "--output", folder)
     assert result.returncode == 0, result
-    assert result.stderr == "runner: left out: node2: Slurm says drained (planted)\n"
+    assert result.stderr == "envkit: left out: node2: Slurm says drained (planted)\n"
     assert [command[2] for command in submitted] == ["--nodelist=node1"]
     first, submitting, _ = record.read(folder, "submit")
     assert first["settings"]["nodelist"] == ["node1", "node2"]
@@ -164,7 +164,7 @@ def test_without_names_a_fleet_is_all_nodes_that_are_in_service(cli, slurm, tmp_
     states["node2"] = "down*"
     options = ("--data", "synthetic", "--detach", "--output", tmp_path / "run")
     result = cli("fleet", "intel-omp", *options)
-    assert result.stderr == "runner: left out: node2: Slurm says down and does not respond (planted)\n"
+    assert result.stderr == "envkit: left out: node2: Slurm says down and does not respond (planted)\n"
     assert [command[2] for command in submitted] == ["--nodelist=node1", "--nodelist=node3"]
     assert record.read(tmp_path / "run", "submit")[0]["settings"]["nodes"] == 2
 
@@ -174,7 +174,7 @@ def test_no_node_is_in_service(refused, slurm, tmp_path):
     states |= dict.fromkeys(states, "drained")
     options = ("--nodelist", "node1,node3", "--data", "synthetic", "--output", tmp_path / "run")
     assert refused("fleet", "intel-omp", *options) == (
-        "runner: none of the nodes is in service (node1, node3: Slurm says drained (planted)); wait, or name others"
+        "envkit: none of the nodes is in service (node1, node3: Slurm says drained (planted)); wait, or name others"
     )
     assert not (tmp_path / "run").exists()
 
@@ -182,8 +182,8 @@ def test_no_node_is_in_service(refused, slurm, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "fleet needs a PROFILE; runner profiles lists them"),
-        (("intel-omp", "--nodelist", "a", "--workload", "all"), "--workload all means nothing to runner fleet; name"),
+        ((), "fleet needs a PROFILE; envkit profiles lists them"),
+        (("intel-omp", "--nodelist", "a", "--workload", "all"), "--workload all means nothing to envkit fleet; name"),
         (("intel-omp", "jemalloc", "--nodelist", "a"), "fleet judges nodes by one profile: choose among intel-omp, j"),
         (("intel-omp", "--nodelist", "a", "--profile", "intel"), "--profile intel: it is not measured; choose among "),
         (("intel-omp", "--nodelist", "a", "--full"), "--full trains once, and a node is judged by 6 samples at least"),
@@ -192,7 +192,7 @@ def test_no_node_is_in_service(refused, slurm, tmp_path):
     ],
 )
 def test_refused(refused, options, said):
-    assert refused("fleet", *options, "--dry-run").removeprefix("runner: ").startswith(said)
+    assert refused("fleet", *options, "--dry-run").removeprefix("envkit: ").startswith(said)
 
 
 @pytest.mark.parametrize("option", ["--html", "--prometheus"])
@@ -200,7 +200,7 @@ def test_a_page_that_can_not_be_written_is_refused_before_anything_is_measured(r
     submitted, _ = slurm
     options = ("--data", "synthetic", "--output", tmp_path / "run")
     for path, why in ((tmp_path / "none/page", "No such file or directory"), (tmp_path, "Is a directory")):
-        assert refused("fleet", "intel-omp", option, path, *options) == f"runner: {path}: can't be written: {why}"
+        assert refused("fleet", "intel-omp", option, path, *options) == f"envkit: {path}: can't be written: {why}"
     assert submitted == []
     assert not (tmp_path / "run").exists()
 
@@ -220,7 +220,7 @@ def submission(tmp_path):
 def test_a_fleet_that_was_measured_is_reported_again(cli, submission, tmp_path):
     text = tmp_path / "fleet.prom"
     result = cli("fleet", "--resume", submission, "--prometheus", text)
-    assert (result.returncode, result.stderr) == (1, f"runner: written: {text}\n")
+    assert (result.returncode, result.stderr) == (1, f"envkit: written: {text}\n")
     assert result.stdout.startswith("1 of 8 nodes is SLOW")
     assert 'envkit_fleet_nodes{verdict="slow"} 1\n' in text.read_text()
     assert cli("fleet", "report", submission).stdout == result.stdout
@@ -250,8 +250,8 @@ def test_the_margin_is_that_of_the_measurement_unless_one_is_given(cli, tmp_path
 
 def test_a_fleet_goes_on_as_a_fleet(refused, submission):
     said = refused("submit", "--resume", submission)
-    assert said == f"runner: --resume {submission}: goes on with: runner fleet --resume {submission}"
-    assert refused("fleet", "--resume", submission, "--nproc", 3).startswith("runner: --nproc can't be given with")
+    assert said == f"envkit: --resume {submission}: goes on with: envkit fleet --resume {submission}"
+    assert refused("fleet", "--resume", submission, "--nproc", 3).startswith("envkit: --nproc can't be given with")
 
 
 def test_a_page_may_be_in_the_folder_that_is_made(cli, slurm, tmp_path):
@@ -263,4 +263,4 @@ def test_a_page_may_be_in_the_folder_that_is_made(cli, slurm, tmp_path):
 def test_the_profile_to_judge_by_is_in_the_command_that_goes_on(cli, slurm, tmp_path):
     options = ("--profile", "jemalloc", "--data", "synthetic", "--detach", "--output", tmp_path / "run")
     result = cli("fleet", "intel-omp", "jemalloc", *options)
-    assert result.stdout.endswith(f"follow it with: runner fleet --resume {tmp_path}/run --profile jemalloc\n")
+    assert result.stdout.endswith(f"follow it with: envkit fleet --resume {tmp_path}/run --profile jemalloc\n")

@@ -84,14 +84,14 @@ def test_ranks_on_one_gpu_are_not_in_effect(on_ranks):
 def test_more_ranks_than_gpus(refused, bench_arguments, simulation, machine, run_folder, count, there):
     machine(2 if count == 1 else 3, usable=count)
     line = refused(*bench_arguments("mine", "--nproc", 4, *ON_GPU))
-    assert line == f"runner: --device cuda: 4 ranks take a GPU each, and {there}"
+    assert line == f"envkit: --device cuda: 4 ranks take a GPU each, and {there}"
     assert not run_folder.exists()
 
 
 def test_a_profile_of_more_ranks_than_gpus(refused, bench_arguments, simulation, machine):
     machine(1)
     line = refused(*bench_arguments("mine", *ON_GPU, text="ranks: 2\n"))
-    assert line == "runner: --device cuda: 2 ranks take a GPU each, and 1 is usable (local); train on one process"
+    assert line == "envkit: --device cuda: 2 ranks take a GPU each, and 1 is usable (local); train on one process"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_profile_of_more_ranks_than_gpus(refused, bench_arguments, simulation,
         (["--nproc", 2, "--device", "cuda", "--workload", "model-parallel"],
          "model-parallel is trained on CPUs in fp32, not compiled and not channels-last; leave such options out"),
         (["--workload", "all-reduce"],
-         "--workload all-reduce: one process has nobody to exchange with; give runner bench --nproc N"),
+         "--workload all-reduce: one process has nobody to exchange with; give envkit bench --nproc N"),
         (["--nproc", 2, "--workload", "all-reduce", "--compile"],
          "all-reduce trains nothing: it is not compiled, and always in fp32; leave such options out"),
     ],
@@ -111,7 +111,7 @@ def test_a_profile_of_more_ranks_than_gpus(refused, bench_arguments, simulation,
 def test_what_ranks_can_not_do(refused, bench_arguments, simulation, machine, run_folder, options, said):
     machine(2)
     arguments = [one for one in bench_arguments("mine", *options) if one not in ("--data", "synthetic")]
-    assert refused(*arguments) == f"runner: {said}"
+    assert refused(*arguments) == f"envkit: {said}"
     assert not run_folder.exists()
 
 
@@ -120,7 +120,7 @@ def test_commands_of_one_process_exchange_nothing(refused, simulation, command):
     where = ["--nodes", 1, "--dry-run"] if command == "submit" else []
     named = [] if command == "calibrate" else ["physical-cores"]
     line = refused(command, *named, *where, "--python", simulation.python, "--workload", "all-reduce")
-    assert line == "runner: --workload all-reduce: one process has nobody to exchange with; give runner bench --nproc N"
+    assert line == "envkit: --workload all-reduce: one process has nobody to exchange with; give envkit bench --nproc N"
 
 
 def test_an_unknown_backend(cli, simulation):

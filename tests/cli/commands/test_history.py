@@ -1,4 +1,4 @@
-"""``runner history``: what was recorded, in 80 columns and for scripts."""
+"""``envkit history``: what was recorded, in 80 columns and for scripts."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_a_folder_without_runs(cli, tmp_path):
     result = cli("history", tmp_path)
     assert (result.returncode, result.stdout) == (
         0,
-        f"no runs in {tmp_path}; measure one with: runner bench PROFILE\n",
+        f"no runs in {tmp_path}; measure one with: envkit bench PROFILE\n",
     )
 
 
@@ -224,7 +224,7 @@ def test_nothing_like_that(cli, results):
 
 def test_a_missing_folder(refused, tmp_path):
     line = refused("history", tmp_path / "none")
-    assert line == f"runner: {tmp_path}/none: can't be read: No such file or directory; give a folder that holds runs"
+    assert line == f"envkit: {tmp_path}/none: can't be read: No such file or directory; give a folder that holds runs"
 
 
 @pytest.mark.parametrize(("option", "value"), [("--since", "soon"), ("--limit", "0"), ("--verdict", "good")])

@@ -1,4 +1,4 @@
-"""``runner loader-grid`` with simulated workers: which cells it measures, what it prints and refuses."""
+"""``envkit loader-grid`` with simulated workers: which cells it measures, what it prints and refuses."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_the_report_prints_it_again(loader_grid, cli, run_folder):
 def test_it_goes_on_where_it_was_interrupted(loader_grid, cli, simulation, run_folder):
     simulation.worker("baseline", does="interrupt", **{"from": 2})
     interrupted = loader_grid(*SMALL)
-    go_on = f"runner: interrupted; go on with: runner loader-grid --resume {run_folder}"
+    go_on = f"envkit: interrupted; go on with: envkit loader-grid --resume {run_folder}"
     assert (interrupted.returncode, interrupted.stderr.splitlines()[-1]) == (130, go_on)
     simulation.worker("baseline")
     result = cli("loader-grid", "--resume", run_folder)
@@ -114,7 +114,7 @@ def test_it_goes_on_where_it_was_interrupted(loader_grid, cli, simulation, run_f
     ],
 )
 def test_what_means_nothing_here(refused, run_folder, options, line):
-    assert refused("loader-grid", *options, "--output", run_folder).startswith(f"runner: {line}")
+    assert refused("loader-grid", *options, "--output", run_folder).startswith(f"envkit: {line}")
     assert not run_folder.exists()
 
 

@@ -1,4 +1,4 @@
-"""``runner matrix``: which profiles it measures, what it says of the others, and the ranking."""
+"""``envkit matrix``: which profiles it measures, what it says of the others, and the ranking."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_the_ranking_has_the_fastest_first(matrix, one, tmp_path):
     assert low <= ratio <= high
     assert "effect" not in result.stdout  # these expect nothing
     assert result.stdout.count("next  ") == 1
-    assert f"usequick:runnerexec{tmp_path / 'quick.yaml'}--" in "".join(result.stdout.split())
+    assert f"usequick:envkitexec{tmp_path / 'quick.yaml'}--" in "".join(result.stdout.split())
 
 
 def test_profiles_that_are_the_same_here_are_measured_once(matrix, one, write_profile, run_folder):
@@ -212,7 +212,7 @@ def test_an_interrupted_run_is_gone_on_with(matrix, cli, one, simulation, run_fo
 def test_bad_input(matrix, run_folder, arguments, message):
     result = matrix(*arguments)
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.splitlines()[-1].startswith(f"runner: {message}")
+    assert result.stderr.splitlines()[-1].startswith(f"envkit: {message}")
     assert not run_folder.exists()
 
 

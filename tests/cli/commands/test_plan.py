@@ -1,4 +1,4 @@
-"""``runner plan``: how long it takes to find a difference here, from a minute of measuring the noise."""
+"""``envkit plan``: how long it takes to find a difference here, from a minute of measuring the noise."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_it_says_how_many_blocks_and_minutes_each_difference_takes(plan, simulat
     assert re.fullmatch(
         r"noise    a block's ratio varies by [2-7]\.\d% \(standard deviation, from 5 blocks of 30", lines[0]
     )
-    rows = [re.match(r"\s*(\d)%\s+([\d,]+)\s+([\d,]+)  runner bench\b", line) for line in lines]
+    rows = [re.match(r"\s*(\d)%\s+([\d,]+)\s+([\d,]+)  envkit bench\b", line) for line in lines]
     needs = [(int(row[1]), int(row[2].replace(",", "")), int(row[3].replace(",", ""))) for row in rows if row]
     assert [difference for difference, _, _ in needs] == [1, 2, 5]
     blocks = [blocks for _, blocks, _ in needs]
@@ -91,7 +91,7 @@ def test_the_commands_that_it_names_measure_the_same(plan, simulation, instant, 
     """The options that decide what is measured are repeated, and the command can be run."""
     result = plan("mine", "--warmup-steps", 4, "--json")
     command = json.loads(result.stdout)["needs"][2]["command"].split()
-    assert command[:2] == ["runner", "bench"]
+    assert command[:2] == ["envkit", "bench"]
     for option in (["--python", str(simulation.python)], ["--steps", "3"], ["--warmup-steps", "4"]):
         assert command[command.index(option[0]) :][:2] == option
     assert command[-2] == "--budget"
@@ -132,7 +132,7 @@ def test_interrupted(plan, simulation, instant):
     simulation.worker("mine", does="interrupt", **{"from": 2})
     result = plan("mine")
     assert result.returncode == 130
-    assert result.stderr.splitlines()[-1] == "runner: interrupted; start it again"
+    assert result.stderr.splitlines()[-1] == "envkit: interrupted; start it again"
 
 
 @pytest.mark.parametrize(
@@ -144,14 +144,14 @@ def test_interrupted(plan, simulation, instant):
         (["mine", "--budget", "60s"], "plan takes no --budget; give --blocks"),
         (["mine", "--half-width", "1%"], "plan takes no --half-width; give --blocks"),
         (["mine", "--resume", "x"], "plan takes no --resume; give --blocks"),
-        (["baseline"], "plan needs another PROFILE than baseline; for baseline against itself there is: runner calib"),
+        (["baseline"], "plan needs another PROFILE than baseline; for baseline against itself there is: envkit calib"),
         (["inetl-omp"], "no profile 'inetl-omp' in "),
     ],
 )
 def test_bad_input(refused, write_profile, options, words):
     path = write_profile("mine")
     options = [path if option == "mine" else option for option in options]
-    assert refused("plan", *options).startswith(f"runner: {words}")
+    assert refused("plan", *options).startswith(f"envkit: {words}")
 
 
 def test_it_needs_a_profile(cli):

@@ -1,4 +1,4 @@
-"""``runner profile-ops`` with simulated workers: what it starts, prints and refuses."""
+"""``envkit profile-ops`` with simulated workers: what it starts, prints and refuses."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_worker_that_fails_is_said(profile_ops, simulation):
     simulation.worker("mine", does="exit", status=3, stderr="one\ntwo")
     result = profile_ops("mine")
     assert (result.returncode, result.stdout) == (1, "")
-    assert "runner: a worker of mine: ended with exit status 3\n        | one\n        | two\n" in result.stderr
+    assert "envkit: a worker of mine: ended with exit status 3\n        | one\n        | two\n" in result.stderr
 
 
 def test_other_weights_are_no_comparison(profile_ops, simulation):
@@ -124,17 +124,17 @@ def test_other_weights_are_no_comparison(profile_ops, simulation):
 def test_an_interrupt_ends_it(profile_ops, simulation):
     simulation.worker("mine", does="interrupt")
     result = profile_ops("mine")
-    assert (result.returncode, result.stderr.splitlines()[-1]) == (130, "runner: interrupted")
+    assert (result.returncode, result.stderr.splitlines()[-1]) == (130, "envkit: interrupted")
 
 
 def test_a_profile_is_not_compared_with_itself(refused):
     line = refused("profile-ops", "intel-omp", "intel-omp")
-    assert line == "runner: profile-ops: 'intel-omp' is compared with itself; name two profiles, or one"
+    assert line == "envkit: profile-ops: 'intel-omp' is compared with itself; name two profiles, or one"
 
 
 def test_a_profile_of_several_ranks_is_refused(refused, write_profile):
     line = refused("profile-ops", write_profile("mine", "ranks: 2\n"))
-    assert line == "runner: profile 'mine' is for 2 ranks, and only one process is profiled here; choose another"
+    assert line == "envkit: profile 'mine' is for 2 ranks, and only one process is profiled here; choose another"
 
 
 def test_what_nothing_is_known_to_read_is_refused_unless_it_is_asked_for(cli, simulation, instant, write_profile):

@@ -1,4 +1,4 @@
-"""``runner bench --nproc``: what is started, worked out and refused; with simulated workers of 4 CPUs and 2 cores."""
+"""``envkit bench --nproc``: what is started, worked out and refused; with simulated workers of 4 CPUs and 2 cores."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_more_ranks_than_cores(refused, bench_arguments, workers, run_folder, ra
     """There are four CPUs here, two of each core."""
     line = refused(*bench_arguments("mine", "--nproc", ranks))
     assert line == (
-        f"runner: --nproc {ranks}: only 2 cores are usable (engine local), and each rank takes one of its own; "
+        f"envkit: --nproc {ranks}: only 2 cores are usable (engine local), and each rank takes one of its own; "
         "give --nproc 2 or less"
     )
     assert not run_folder.exists()
@@ -239,7 +239,7 @@ def test_ranks_on_a_single_core(refused, bench_arguments, simulation, run_folder
     simulation.inspection(facts={**FACTS, "physical_cores": 1})
     line = refused(*bench_arguments("mine", "--nproc", 2))
     assert line == (
-        "runner: --nproc 2: only 1 core is usable (engine local), and each rank takes one of its own; leave it out"
+        "envkit: --nproc 2: only 1 core is usable (engine local), and each rank takes one of its own; leave it out"
     )
     assert not run_folder.exists()
 
@@ -258,19 +258,19 @@ def test_ranks_on_a_single_core(refused, bench_arguments, simulation, run_folder
     ],
 )
 def test_what_does_not_go_together(refused, bench_arguments, run_folder, options, line):
-    assert refused(*bench_arguments("mine", *options)).startswith(f"runner: {line}")
+    assert refused(*bench_arguments("mine", *options)).startswith(f"envkit: {line}")
     assert not run_folder.exists()
 
 
 def test_not_with_a_command_of_ones_own(refused):
     line = refused("bench", "baseline", "--nproc", 2, "--command", "python train.py")
-    assert line.startswith("runner: --nproc 2 means nothing to a command of your own; leave it out")
+    assert line.startswith("envkit: --nproc 2 means nothing to a command of your own; leave it out")
 
 
 def test_not_with_a_profile_that_binds(refused, bench_arguments, run_folder):
     line = refused(*bench_arguments("mine", "--nproc", 2, text="prefix: [taskset, -c, '0']\n"))
     assert line == (
-        "runner: profile 'mine' says where to run ('taskset -c 0'), and each rank gets CPUs of its own; "
+        "envkit: profile 'mine' says where to run ('taskset -c 0'), and each rank gets CPUs of its own; "
         "leave one of them out"
     )
 
@@ -278,7 +278,7 @@ def test_not_with_a_profile_that_binds(refused, bench_arguments, run_folder):
 @pytest.mark.parametrize("option", ["--compile", "--channels-last"])
 def test_stages_are_trained_in_no_other_mode(refused, bench_arguments, option):
     line = refused(*bench_arguments("mine", "--workload", "model-parallel", option))
-    assert line.startswith("runner: model-parallel is trained on CPUs in fp32, not compiled and not channels-last; ")
+    assert line.startswith("envkit: model-parallel is trained on CPUs in fp32, not compiled and not channels-last; ")
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "two"])
@@ -290,7 +290,7 @@ def test_what_is_no_number_of_ranks(cli, value):
 
 def test_it_is_kept_by_a_run_that_is_resumed(refused, run_folder):
     line = refused("bench", "--resume", run_folder, "--nproc", 2)
-    assert line.startswith("runner: --nproc can't be given with --resume")
+    assert line.startswith("envkit: --nproc can't be given with --resume")
 
 
 def test_one_rank_is_what_it_is_without_any(bench, simulation, instant):
@@ -340,13 +340,13 @@ def test_ranks_of_a_profile_that_can_not_be(refused, bench_arguments, text, opti
 
 def test_ranks_of_a_profile_mean_nothing_to_a_command_of_ones_own(refused, write_profile):
     line = refused("bench", write_profile("mine", "ranks: 2\n"), "--command", "python train.py")
-    assert line.startswith("runner: profile 'mine' has 2 ranks, which a command of your own has to start by itself")
+    assert line.startswith("envkit: profile 'mine' has 2 ranks, which a command of your own has to start by itself")
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--nodes", 2), "--nodes 2: trains on nodes of a Slurm job, and this is none; submit one: runner subm"),
+        (("--nodes", 2), "--nodes 2: trains on nodes of a Slurm job, and this is none; submit one: envkit subm"),
         (
             ("--nodes", 2, "--engine", "docker"),
             "--engine docker: on nodes workers are started by local or apptainer; choose",
@@ -355,12 +355,12 @@ def test_ranks_of_a_profile_mean_nothing_to_a_command_of_ones_own(refused, write
 )
 def test_nodes_without_a_job(refused, options, said, monkeypatch):
     monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
-    assert refused("bench", "intel-omp", *options).removeprefix("runner: ").startswith(said)
+    assert refused("bench", "intel-omp", *options).removeprefix("envkit: ").startswith(said)
 
 
 def test_what_nodes_mean_nothing_to(refused, write_profile, monkeypatch):
     monkeypatch.setattr(step, "require", lambda nodes: None)
     line = refused("bench", "intel-omp", "--nodes", 2, "--command", "python train.py")
-    assert line.startswith("runner: --nodes 2 means nothing to a command of your own; leave it out")
+    assert line.startswith("envkit: --nodes 2 means nothing to a command of your own; leave it out")
     line = refused("bench", write_profile("mine", "ranks: 2\n"), "--nodes", 2)
-    assert line == "runner: profile 'mine' has 2 ranks of its own, on one node; leave --nodes out"
+    assert line == "envkit: profile 'mine' has 2 ranks of its own, on one node; leave --nodes out"

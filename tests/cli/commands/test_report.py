@@ -46,7 +46,7 @@ def test_a_newcomer_finds_verdict_certainty_and_what_to_do_on_one_screen(bench, 
         assert [line for line in lines if line.startswith(f"{label} ")], label
     assert "sure     12 blocks (stopped early, as it was precise enough)." in result.stdout
     assert len(lines) <= 24
-    assert f"runner report {lines[-1].split()[-2]} --details" in lines[-1]
+    assert f"envkit report {lines[-1].split()[-2]} --details" in lines[-1]
 
 
 def test_details_add_machine_settings_evidence_and_commands(bench, simulation, instant, cli, run_folder):
@@ -72,7 +72,7 @@ def test_details_add_machine_settings_evidence_and_commands(bench, simulation, i
     ):
         assert text in more, text
     # a line that is to be copied is not broken; all others fit
-    copied = ("next     use mine: runner exec ", "record ", "  env -i ", "         all settings", "options ")
+    copied = ("next     use mine: envkit exec ", "record ", "  env -i ", "         all settings", "options ")
     assert [
         line for line in result.stdout.splitlines() if len(line.rstrip()) > 80 and not line.startswith(copied)
     ] == []
@@ -126,7 +126,7 @@ def test_a_folder_without_a_readable_record(refused, tmp_path, content, words):
 def test_a_missing_folder(refused, tmp_path):
     message = refused("report", tmp_path / "none")
     assert message == (
-        f"runner: {tmp_path}/none/record.jsonl: can't be read: No such file or directory; give the folder of a run"
+        f"envkit: {tmp_path}/none/record.jsonl: can't be read: No such file or directory; give the folder of a run"
     )
 
 
@@ -142,7 +142,7 @@ def test_a_page_pictures_and_markdown_are_written(cli, measured, tmp_path):
     options = [part for file in files for part in (f"--{file.suffix[1:].replace('md', 'markdown')}", file)]
     result = cli("report", measured, *options)
     assert (result.returncode, result.stdout) == (0, "")
-    assert result.stderr.splitlines() == [f"runner: written: {file}" for file in files]
+    assert result.stderr.splitlines() == [f"envkit: written: {file}" for file in files]
     page, picture, tables = (file.read_bytes() for file in files)
     assert page.startswith(b"<!DOCTYPE html>")
     assert page.rstrip().endswith(b"</html>")
@@ -172,7 +172,7 @@ def test_markdown_is_printed_without_a_file(cli, measured, tmp_path):
 @pytest.mark.parametrize(("inner", "reason"), [("none/file", "No such file or directory"), ("", "Is a directory")])
 def test_a_file_that_can_not_be_written(refused, measured, tmp_path, option, inner, reason):
     path = tmp_path / inner
-    assert refused("report", measured, option, path) == f"runner: {path}: can't be written: {reason}"
+    assert refused("report", measured, option, path) == f"envkit: {path}: can't be written: {reason}"
 
 
 @pytest.mark.parametrize("option", ["--json", "--details"])
@@ -183,7 +183,7 @@ def test_only_one_thing_is_printed(refused, measured, option):
 def test_there_are_no_pictures_of_nothing(refused, cli, tmp_path):
     folder = records.write(tmp_path / "run", records.run_events(blocks=0))
     message = refused("report", folder, "--png", tmp_path / "x.png")
-    assert message == f"runner: --png {tmp_path}/x.png: nothing can be drawn: no sample was measured"
+    assert message == f"envkit: --png {tmp_path}/x.png: nothing can be drawn: no sample was measured"
     assert not (tmp_path / "x.png").exists()
     assert cli("report", folder, "--html", tmp_path / "x.html").returncode == 0
 
@@ -193,7 +193,7 @@ def test_drawing_says_nothing_of_caches_settings_and_displays(cli_process, measu
     result = cli_process(
         "report", measured, "--png", "x.png", cwd=tmp_path, MPLBACKEND="none", MPLCONFIGDIR="/dev/null/none"
     )
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "runner: written: x.png\n")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "envkit: written: x.png\n")
 
 
 def test_what_draws_is_loaded_only_when_asked_for(measured):

@@ -68,7 +68,7 @@ def test_interrupted_keeps_what_was_measured_and_says_how_to_go_on(started, samp
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    assert stderr.splitlines()[-1] == f"runner: interrupted; go on with: runner bench --resume {run_folder}"
+    assert stderr.splitlines()[-1] == f"envkit: interrupted; go on with: envkit bench --resume {run_folder}"
     assert "Traceback" not in stderr
     assert "not worked out before the run has ended: go on with --resume" in " ".join(stdout.split())
     assert len(samples()) == 4
@@ -80,7 +80,7 @@ def test_interrupted_while_a_worker_hangs_leaves_no_worker(start, bench_argument
     process = start(*bench_arguments("mine"))
     until(lambda: "mine" in [one["name"] for one in simulation.starts()])
     process.send_signal(signal.SIGINT)
-    assert (process.wait(PATIENCE_S), process.stderr.read().splitlines()[-1][:20]) == (130, "runner: interrupted;")
+    assert (process.wait(PATIENCE_S), process.stderr.read().splitlines()[-1][:20]) == (130, "envkit: interrupted;")
     assert all(gone(one["pid"]) for one in simulation.starts())
 
 
@@ -194,7 +194,7 @@ def failed_run(bench, simulation, instant, run_folder):
     ],
 )
 def test_a_resumed_run_keeps_its_settings(refused, tmp_path, option, named):
-    message = f"runner: {named} can't be given with --resume: the run keeps the settings it was started with"
+    message = f"envkit: {named} can't be given with --resume: the run keeps the settings it was started with"
     assert refused("bench", *option, "--resume", tmp_path) == message
 
 
@@ -232,7 +232,7 @@ def test_a_second_measurement_on_the_machine_is_refused(started, refused, simula
     begun = len(simulation.starts(all=True))
     message = refused("bench", "baseline", "--output", tmp_path / "other")
     assert message == (
-        f"runner: another measurement runs on this machine (process {process.pid}); both would be spoilt: wait for it"
+        f"envkit: another measurement runs on this machine (process {process.pid}); both would be spoilt: wait for it"
     )
     assert not (tmp_path / "other").exists()
     assert len(simulation.starts(all=True)) == begun
@@ -253,7 +253,7 @@ def test_a_record_is_not_resumed_while_it_is_written_from_elsewhere(started, ref
     message = refused("bench", "--resume", run_folder, TMPDIR=str(tmp_path))
     assert (
         message
-        == f"runner: {run_folder}/record.jsonl: another runner is writing to it; wait for it, or give another folder"
+        == f"envkit: {run_folder}/record.jsonl: another runner is writing to it; wait for it, or give another folder"
     )
 
 
@@ -265,7 +265,7 @@ def test_a_second_run_in_the_same_folder_is_refused(bench, simulation, instant, 
     result = bench("mine")
     assert result.returncode == 2
     assert result.stderr == (
-        f"runner: {run_folder}/record.jsonl: holds a run already; continue it with --resume {run_folder}, "
+        f"envkit: {run_folder}/record.jsonl: holds a run already; continue it with --resume {run_folder}, "
         "or give another folder\n"
     )
     assert (run_folder / record.FILE_NAME).read_bytes() == before

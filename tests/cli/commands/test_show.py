@@ -98,4 +98,4 @@ def test_what_nothing_reads(refused, show, simulation, write_profile):
 
 def test_an_unknown_engine(refused):
     message = refused("show", "baseline", "--engine", "lokal")
-    assert message.startswith("runner: no engine 'lokal'; there are: local, docker, podman, apptainer")
+    assert message.startswith("envkit: no engine 'lokal'; there are: local, docker, podman, apptainer")

@@ -1,4 +1,4 @@
-"""``runner submit`` before there is a job: what it refuses, and the script that it prints. Jobs: tests/engines."""
+"""``envkit submit`` before there is a job: what it refuses, and the script that it prints. Jobs: tests/engines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from runner.analysis import history
+from runner.analysis import recorded_runs
 from runner.bench import record
 from runner.bench.record import Record, RecordFull
 from runner.cluster.slurm.settings import Settings
@@ -43,7 +43,7 @@ def measured(cli):
         result = cli("submit", *profiles, "--dry-run", "--json", *options, **surroundings)
         assert (result.returncode, result.stderr) == (0, ""), result
         found = json.loads(result.stdout)
-        (line,) = [line for line in found["script"].splitlines() if line.startswith("#   runner bench ")]
+        (line,) = [line for line in found["script"].splitlines() if line.startswith("#   envkit bench ")]
         return Settings.from_json(found["settings"]).specification, shlex.split(line)[-1].removeprefix("--output=")
 
     return run
@@ -88,7 +88,7 @@ def test_a_workload_that_makes_its_data_and_its_modes(measured):
 def test_a_profile_with_ranks_of_its_own(refused, write_profile):
     profile = write_profile("mine", "ranks: 2\n")
     said = refused("submit", profile, "--nodes", 2, "--nproc", 1, "--dry-run")
-    assert said == "runner: profile 'mine' has 2 ranks of its own; leave --nproc out"
+    assert said == "envkit: profile 'mine' has 2 ranks of its own; leave --nproc out"
     profile = write_profile("mine", "ranks: 3\n")
     assert "which 3 ranks can't share evenly" in refused("submit", profile, "--dry-run")
 
@@ -120,7 +120,7 @@ def test_the_partition_of_the_users_variable(dry):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "submit needs a PROFILE; runner profiles lists them"),
+        ((), "submit needs a PROFILE; envkit profiles lists them"),
         (("no-such",), "no profile 'no-such' in "),
         (
             ("intel-omp", "--engine", "docker"),
@@ -150,7 +150,7 @@ def test_the_partition_of_the_users_variable(dry):
             "/none.sif: No such file or directory; build it",
         ),
         (("intel-omp", "--full", "--steps", 3), "--steps means nothing with --full"),
-        (("intel-omp", "--workload", "all"), "--workload all means nothing to runner submit; name one of: cnn, "),
+        (("intel-omp", "--workload", "all"), "--workload all means nothing to envkit submit; name one of: cnn, "),
         (
             ("intel-omp", "--workload", "translation", "--channels-last"),
             "--channels-last means nothing to translation, which has no images",
@@ -163,13 +163,13 @@ def test_the_partition_of_the_users_variable(dry):
     ],
 )
 def test_refused(refused, options, said):
-    assert refused("submit", *options, "--dry-run").removeprefix("runner: ").startswith(said)
+    assert refused("submit", *options, "--dry-run").removeprefix("envkit: ").startswith(said)
 
 
 def test_sbatch_is_missing(refused, tmp_path):
     said = refused("submit", "intel-omp", "--output", tmp_path / "run", PATH="/nowhere")
     assert said.startswith(
-        "runner: sbatch is not found: this machine can't submit to a Slurm cluster; log in to one that"
+        "envkit: sbatch is not found: this machine can't submit to a Slurm cluster; log in to one that"
     )
     assert not (tmp_path / "run").exists()
 
@@ -206,7 +206,7 @@ def test_a_submission_that_is_done_is_reported_again(cli, submission):
 @pytest.mark.parametrize("option", [("--nodes", 3), ("--budget", "5s"), ("--engine", "local"), ("--seed", 1)])
 def test_what_it_was_started_with_stays(refused, submission, option):
     said = refused("submit", "--resume", submission, *option)
-    assert said == f"runner: {option[0]} can't be given with --resume: the submission keeps what it was started with"
+    assert said == f"envkit: {option[0]} can't be given with --resume: the submission keeps what it was started with"
 
 
 def test_a_folder_without_a_submission(refused, tmp_path):
@@ -218,8 +218,8 @@ def test_a_folder_without_a_submission(refused, tmp_path):
 def test_other_commands_know_a_submission(cli, refused, submission):
     assert "is the record of a submission" in refused("bench", "--resume", submission)
     assert cli("report", submission / "node1").returncode == 0
-    assert history.folders(submission.parent) == [submission / "node1", submission / "node2"]
-    assert history.folders(submission) == [submission / "node1", submission / "node2"]
+    assert recorded_runs.folders(submission.parent) == [submission / "node1", submission / "node2"]
+    assert recorded_runs.folders(submission) == [submission / "node1", submission / "node2"]
     rows = json.loads(cli("export-results", submission, "--format", "json").stdout)
     assert [row["run"] for row in rows] == [str(submission / "node1")] * 14 + [str(submission / "node2")] * 14
     assert "2 nodes of this kind" in " ".join(cli("fleet", "report", submission).stdout.split())
@@ -232,7 +232,7 @@ def test_its_report_is_that_of_all_nodes(cli, refused, submission):
     document = json.loads(cli("report", submission, "--json").stdout)
     assert [one["state"] for one in document["nodes"]] == ["measured", "measured"]
     said = refused("report", submission, "--details")
-    assert said.startswith(f"runner: --details: {submission} has 2 runs; give the folder of one, as {submission}/node")
+    assert said.startswith(f"envkit: --details: {submission} has 2 runs; give the folder of one, as {submission}/node")
 
 
 def test_the_report_of_one_run_is_that_runs(cli, submission, tmp_path):
@@ -245,7 +245,7 @@ def test_the_report_of_what_has_not_begun(refused, submission):
     for name in ("node1", "node2"):
         shutil.rmtree(submission / name)
     assert refused("report", submission) == (
-        f"runner: {submission}: nothing was measured yet; follow it with: runner submit --resume {submission}"
+        f"envkit: {submission}: nothing was measured yet; follow it with: envkit submit --resume {submission}"
     )
 
 
@@ -255,7 +255,7 @@ def test_a_node_that_did_not_come_to_its_end_is_named_in_the_report(cli, submiss
         '{"job": "17", "began": 1.0, "ended": 2.0, "status": 130, "problem": "the time limit was near"}'
     )
     result = cli("report", submission)
-    assert (result.returncode, result.stderr) == (0, "runner: node2: the time limit was near\n")
+    assert (result.returncode, result.stderr) == (0, "envkit: node2: the time limit was near\n")
 
 
 def test_history_lists_a_submission_once(cli, submission):
@@ -321,13 +321,13 @@ def test_ranks_on_one_node_are_a_run_like_others(measured, tmp_path):
     ],
 )
 def test_ranks_that_can_not_train_together(refused, options, said):
-    assert refused("submit", "intel-omp", "--nodes", 2, *options, "--dry-run").removeprefix("runner: ").startswith(said)
+    assert refused("submit", "intel-omp", "--nodes", 2, *options, "--dry-run").removeprefix("envkit: ").startswith(said)
 
 
 def test_a_cluster_without_a_default_partition(refused, slurm, monkeypatch, tmp_path):
     monkeypatch.setattr(client, "partitions", lambda: [client.Partition("long", False, 2, "node[1-2]")])
     line = refused("submit", "intel-omp", "--data", "synthetic", "--output", tmp_path / "run")
-    assert line.startswith("runner: this cluster has no default partition; name one with --partition; ")
+    assert line.startswith("envkit: this cluster has no default partition; name one with --partition; ")
     assert not (tmp_path / "run").exists()
 
 
@@ -338,8 +338,8 @@ def test_slurm_that_does_not_answer_may_have_taken_the_job(refused, slurm, monke
     monkeypatch.setattr(client, "submit", no_answer)
     folder = tmp_path / "run"
     assert refused("submit", "intel-omp", "--data", "synthetic", "--output", folder) == (
-        "runner: sbatch did not end within 120 s; it may have taken the job all the same: look, and go on, with: "
-        f"runner submit --resume {folder}"
+        "envkit: sbatch did not end within 120 s; it may have taken the job all the same: look, and go on, with: "
+        f"envkit submit --resume {folder}"
     )
     assert record.read(folder, "submit")[-1]["event"] == "submitting"
 
@@ -358,12 +358,12 @@ def test_a_full_disk(refused, slurm, monkeypatch, tmp_path, at, then):
     folder = tmp_path / "run"
     line = refused("submit", "intel-omp", "--data", "synthetic", "--output", folder)
     why = "can't be written: No space left on device"
-    assert line.startswith(f"runner: {folder}/record.jsonl: {why}; make room, {then}")
-    assert line.endswith(f"runner submit --resume {folder}") == (at == "submitted")
+    assert line.startswith(f"envkit: {folder}/record.jsonl: {why}; make room, {then}")
+    assert line.endswith(f"envkit submit --resume {folder}") == (at == "submitted")
 
 
 def test_a_script_that_submits_is_told_the_job(cli, refused, slurm, tmp_path):
     options = ("submit", "intel-omp", "--data", "synthetic", "--detach", "--output", tmp_path / "run")
     result = cli(*options, "--json")
     assert json.loads(result.stdout) == {"job": "17", "record": str(tmp_path / "run")}
-    assert refused(*options, "--start-within", "30m").startswith("runner: --start-within means nothing with --detach")
+    assert refused(*options, "--start-within", "30m").startswith("envkit: --start-within means nothing with --detach")

@@ -1,4 +1,4 @@
-"""``runner submit --resume`` of what was interrupted: which nodes it asks for. Jobs: tests/engines."""
+"""``envkit submit --resume`` of what was interrupted: which nodes it asks for. Jobs: tests/engines."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_it_does_not_wait_for_a_node_that_has_begun_and_is_down(cli, begun, slur
     result = cli("submit", "--resume", begun, "--detach")
     assert result.returncode == 0, result
     assert result.stderr == (
-        "runner: another node is asked for in place of node2: Slurm says down and does not respond (planted)\n"
+        "envkit: another node is asked for in place of node2: Slurm says down and does not respond (planted)\n"
     )
     assert asked_for(begun) == (2, ["node1"])
 
@@ -76,7 +76,7 @@ def test_ctrl_c_while_it_is_handed_in_and_slurm_says_nothing(cli, joint, slurm, 
 def test_a_training_on_nodes_goes_on_where_it_was(cli, joint, slurm):
     result = cli("submit", "--resume", joint, "--detach")
     assert result.returncode == 0, result
-    assert result.stdout == f"job 17 was submitted; follow it with: runner submit --resume {joint}\n"
+    assert result.stdout == f"job 17 was submitted; follow it with: envkit submit --resume {joint}\n"
     submitting = [event for event in record.read(joint, "submit") if event["event"] == "submitting"]
     assert [event["wanted"] for event in submitting] == [["node1", "node2"]]
     assert "#SBATCH --nodelist=node1,node2\n" in (joint / "batch.sh").read_text()
@@ -86,7 +86,7 @@ def test_a_training_on_nodes_waits_for_none_that_is_down(refused, joint, slurm):
     submitted, states = slurm
     states["node2"] = "down*"
     assert refused("submit", "--resume", joint) == (
-        "runner: node2: Slurm says that the node is down and does not respond (planted); a training on several nodes "
+        "envkit: node2: Slurm says that the node is down and does not respond (planted); a training on several nodes "
         "goes on only where it was: wait for the node, or start a new run"
     )
     assert submitted == []

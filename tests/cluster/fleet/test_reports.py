@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from runner.cluster.fleet import document, findings, page, prometheus, wording
+from runner.cluster.fleet import document, findings, page, prometheus, sentences
 from runner.cluster.fleet.findings import NOT_CERTAIN, OK, SLOW
 from tests.cluster.fleet.nodes import fleet, node
 from tests.records import BEGUN
@@ -41,11 +41,11 @@ def test_verdicts(found):
 
 
 def test_in_words(found):
-    assert wording.headline(found).text == "3 of 40 nodes are SLOW"
-    said = texts([*wording.summary(found), *wording.certainty(found)])
+    assert sentences.headline(found).text == "3 of 40 nodes are SLOW"
+    said = texts([*sentences.summary(found), *sentences.certainty(found)])
     assert "1 node of this kind, 6 are needed to judge" in said["note"]
     assert "1% at most are expected to be within what is allowed" in said["sure"]
-    assert "measure slow nodes again" in texts(wording.advice(found))["next"]
+    assert "measure slow nodes again" in texts(sentences.advice(found))["next"]
 
 
 def test_a_yardstick_shows_whether_the_whole_machine_is_slow(found):
@@ -60,7 +60,7 @@ def test_clocks_that_are_apart_are_no_matter_and_are_named(tmp_path):
     node(tmp_path, "n09", began=0.0)
     found = findings.find(tmp_path, None, 0.02)
     assert (found.of(SLOW), found.left_out) == ([], [])
-    said = texts(wording.certainty(found))["clocks"]
+    said = texts(sentences.certainty(found))["clocks"]
     assert said.startswith("by their own clocks 2 nodes began at quite another time than most (n09 ")
     assert "hours before the middle one)" in said
     assert "Times of steps do not depend on it" in said
@@ -69,22 +69,22 @@ def test_clocks_that_are_apart_are_no_matter_and_are_named(tmp_path):
 def test_a_fleet_that_was_measured_over_a_week_has_no_clock_that_is_apart(tmp_path):
     for number in range(8):
         node(tmp_path, f"n{number}", began=BEGUN + 24 * number * HOUR_S)
-    assert "clocks" not in texts(wording.certainty(findings.find(tmp_path, None, 0.02)))
+    assert "clocks" not in texts(sentences.certainty(findings.find(tmp_path, None, 0.02)))
 
 
 def test_slow_because_of_a_neighbour(tmp_path):
     fleet(tmp_path, 10)
     node(tmp_path, "n03", 0.5, usage={"machine_swapped_bytes": 2**25})
     found = findings.find(tmp_path, None, 0.02)
-    assert texts(wording.advice(found)) == {
+    assert texts(sentences.advice(found)) == {
         "next": "n03: most samples were disturbed from outside (it swapped); measure again when nothing else runs there"
     }
-    assert wording.slow_row(found.of(SLOW)[0])[-1] == "10 of 10"
+    assert sentences.slow_row(found.of(SLOW)[0])[-1] == "10 of 10"
 
 
 @pytest.mark.parametrize(("chance", "text"), [(0.0213, "0.02"), (3.2e-12, "3e-12"), (1.0, "1"), (0.999, "1")])
 def test_small_chances_can_be_read(chance, text):
-    assert wording.chance_text(chance) == text
+    assert sentences.chance_text(chance) == text
 
 
 def test_the_document_has_every_node_and_is_json(found):

@@ -136,7 +136,7 @@ def test_another_submissions_folder_is_not_this_ones(submitted, start_node, fold
     process = start_node(folder, identity="another1")
     _, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 2
-    assert stderr.startswith(f"runner: node1: {folder}: the results folder is not the same one there; give one")
+    assert stderr.startswith(f"envkit: node1: {folder}: the results folder is not the same one there; give one")
     assert not (folder / "node1").exists()
 
 
@@ -154,7 +154,7 @@ def test_a_submission_of_another_version_is_bad_input_too(submitted, start_node,
     process = start_node(folder)
     _, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 2
-    assert stderr == (f"runner: node1: {path}: is not that of a submission (unknown key 'no_such_key'); submit again\n")
+    assert stderr == (f"envkit: node1: {path}: is not that of a submission (unknown key 'no_such_key'); submit again\n")
 
 
 def test_a_failed_worker_is_not_tried_again_by_the_same_job(submitted, node, simulation):
@@ -212,7 +212,7 @@ def test_the_record_has_what_the_node_ran(submitted, node, folder):
     submitted()
     node()
     command = record.read(folder / "node1")[0]["command"]
-    assert command[:2] == ["runner", "bench"]
+    assert command[:2] == ["envkit", "bench"]
     assert command[2:] == [f"--specification={folder}/specification.json", f"--output={folder}/node1"]
     assert json.loads((folder / "node1" / "node.json").read_text())["job"] == JOB
 
@@ -275,7 +275,7 @@ def test_a_run_of_all_nodes_goes_on_only_where_it_began(submitted, check, folder
     assert status == 2
     assert said.problem == (
         "this job has node[2-3], and the run began on node[1-2]: times of other nodes don't go with those that it has; "
-        f"go on there with: runner submit --resume {folder}"
+        f"go on there with: envkit submit --resume {folder}"
     )
 
 

@@ -71,7 +71,7 @@ def job_state(folder):
 
 def last_lines(result):
     """What is said on stderr of trouble."""
-    return [line.removeprefix("runner: ") for line in result.stderr.splitlines() if line.startswith("runner: ")]
+    return [line.removeprefix("envkit: ") for line in result.stderr.splitlines() if line.startswith("envkit: ")]
 
 
 def ended(process, patience_s=180):

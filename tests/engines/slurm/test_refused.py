@@ -21,7 +21,7 @@ def refusal(result, folder):
     """The one line of a submission that was refused before there was a job."""
     assert (result.returncode, result.stdout, len(result.stderr.splitlines())) == (2, "", 1), result
     assert not folder.exists()
-    return result.stderr.strip().removeprefix("runner: ")
+    return result.stderr.strip().removeprefix("envkit: ")
 
 
 def test_a_partition_that_is_not_there(cli, simulated, folder):

@@ -1,4 +1,4 @@
-"""``runner exec``: a command of one's own under a profile, and what is said of it when it has ended."""
+"""``envkit exec``: a command of one's own under a profile, and what is said of it when it has ended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.cli.commands.exec.conftest import PYTHON_PATH
 from tests.conftest import PROJECT, command_line
 from tests.processes import gone, until
 
-LEFT_OUT = "runner: left out "
+LEFT_OUT = "envkit: left out "
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_script_without_an_interpreters_name_runs_as_in_a_shell(execute, tmp_p
 def test_the_prefix_comes_first(execute):
     assert execute("prefixed", "sh", "-c", "echo $FROM_PREFIX").stdout == "yes\n"
     missing = execute("prefixed", "no-such-command")
-    assert (missing.returncode, missing.stderr) == (127, "runner: no-such-command: no such command on the PATH\n")
+    assert (missing.returncode, missing.stderr) == (127, "envkit: no-such-command: no such command on the PATH\n")
 
 
 # --- variables ---
@@ -153,7 +153,7 @@ def test_the_witness_comes_before_the_users_own_python_path(execute, shared):
     assert path == f"{PROJECT}/runner/worker/evidence_hook:{PYTHON_PATH.format(shared)}"
     assert not Path(evidence).exists()  # any more
     result = execute("mine", *show, options=("--no-check",))
-    assert (result.stdout.splitlines()[0], result.stderr.count("runner:")) == (PYTHON_PATH.format(shared), 0)
+    assert (result.stdout.splitlines()[0], result.stderr.count("envkit:")) == (PYTHON_PATH.format(shared), 0)
 
 
 def test_an_empty_entry_of_the_python_path_stays(execute, shared):
@@ -239,8 +239,8 @@ def test_one_process_of_a_profile_for_several_is_told_of(execute, write_profile)
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("two ranks take two CPUs")
     said = (
-        f"runner: {path} sets what each of 2 ranks is to have, and this starts one process; to start 2: "
-        f"runner exec {path} -- torchrun --nproc-per-node 2 train.py\n"
+        f"envkit: {path} sets what each of 2 ranks is to have, and this starts one process; to start 2: "
+        f"envkit exec {path} -- torchrun --nproc-per-node 2 train.py\n"
     )
     assert execute(path, "true").stderr.startswith(said)
     # what starts several itself, and one of them
@@ -256,7 +256,7 @@ def test_a_program_with_torch_testifies(execute, tmp_path):
     code = "import os, torch; os.environ['MKL_NUM_THREADS'] = '5'"
     result = execute("mine", *python(code), options=("--evidence", "seen.json"))
     assert result.returncode == 0
-    assert result.stderr == "runner: mine was in effect in 1 process (checked: 2 variables)\n"
+    assert result.stderr == "envkit: mine was in effect in 1 process (checked: 2 variables)\n"
     document = json.loads((tmp_path / "seen.json").read_text())
     assert (document["in_effect"], document["status"], document["environment"]["profile"]) == (True, 0, "mine")
     (process,) = document["processes"]
@@ -269,8 +269,8 @@ def test_a_profile_that_was_not_in_effect_fails_a_command_that_did_not(execute):
     result = execute("wrong", *python(code), "0")
     assert result.returncode == 1
     first, second = result.stderr.splitlines()
-    assert first == "runner: wrong was NOT in effect"
-    assert second.startswith("runner:   malloc.allocator: expected jemalloc, seen ")
+    assert first == "envkit: wrong was NOT in effect"
+    assert second.startswith("envkit:   malloc.allocator: expected jemalloc, seen ")
     assert f"{sys.executable} -c import sys"[:40] in second
     assert execute("wrong", *python(code), "3").returncode == 3
 
@@ -296,7 +296,7 @@ def test_each_process_is_checked(execute, tmp_path):
 def test_what_does_not_change_the_outcome_is_checked_too(execute):
     result = execute("mine", "env", "-u", "GREETING", *python("import torch"))
     assert result.returncode == 1
-    assert "runner:   variable GREETING: expected hello, seen not set (process " in result.stderr
+    assert "envkit:   variable GREETING: expected hello, seen not set (process " in result.stderr
 
 
 @pytest.mark.skipif(
@@ -360,8 +360,8 @@ def test_a_command_that_can_only_be_seen_from_outside(execute, tmp_path):
     assert json.loads((tmp_path / "seen.json").read_text())["in_effect"] is None
     result = execute("mine", "env", "-u", "GREETING", "sleep", seconds)
     assert result.returncode == 1
-    assert "runner: mine was NOT in effect, as far as can be seen from outside\n" in result.stderr
-    assert "runner:   GREETING is not set, not hello (process " in result.stderr
+    assert "envkit: mine was NOT in effect, as far as can be seen from outside\n" in result.stderr
+    assert "envkit:   GREETING is not set, not hello (process " in result.stderr
 
 
 def test_a_command_of_which_only_some_processes_had_the_environment(execute, tmp_path):
@@ -369,9 +369,9 @@ def test_a_command_of_which_only_some_processes_had_the_environment(execute, tmp
     result = execute("mine", "sh", "-c", "env -u GREETING sleep 2; true", options=("--evidence", "seen.json"))
     assert result.returncode == 0
     first, second = result.stderr.splitlines()
-    assert first.startswith("runner: mine: not known whether it was in effect: no Python process with torch ended")
+    assert first.startswith("envkit: mine: not known whether it was in effect: no Python process with torch ended")
     assert first.endswith("seen from outside, 1 of 2 processes did not have all of it")
-    assert second.startswith("runner:   GREETING is not set, not hello (process ")
+    assert second.startswith("envkit:   GREETING is not set, not hello (process ")
     assert second.endswith(": sleep 2)")
     assert json.loads((tmp_path / "seen.json").read_text())["in_effect"] is None
 
@@ -379,7 +379,7 @@ def test_a_command_of_which_only_some_processes_had_the_environment(execute, tmp
 def test_a_command_that_is_too_short_to_be_seen(execute):
     result = execute("mine", "true")
     assert result.returncode == 0
-    assert "runner: mine: can't be checked: no Python process with torch ended in it" in result.stderr
+    assert "envkit: mine: can't be checked: no Python process with torch ended in it" in result.stderr
 
 
 def test_what_the_runner_says_may_have_no_reader(shared):

@@ -1,4 +1,4 @@
-"""What ``runner exec`` refuses, in one line and before anything runs."""
+"""What ``envkit exec`` refuses, in one line and before anything runs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.conftest import command_line
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["baseline"], "exec: the command comes after --, for example: runner exec baseline -- python train.py"),
-        (["baseline", "python", "x.py"], "for example: runner exec baseline -- python x.py"),
+        (["baseline"], "exec: the command comes after --, for example: envkit exec baseline -- python train.py"),
+        (["baseline", "python", "x.py"], "for example: envkit exec baseline -- python x.py"),
         (["baseline", "--"], "exec: there is no command after --"),
         (["basline", "--", "true"], "no profile 'basline'"),
         (["baseline", "--keep-env", "NOT_SET", "--", "true"], "--keep-env NOT_SET: it is not set in your environment"),
@@ -71,11 +71,11 @@ def test_a_command_that_cannot_be_started(started, tmp_path, name, mode, status,
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(mode)
     result = started(name)
-    assert (result.returncode, result.stdout, result.stderr) == (status, "", f"runner: {said}\n")
+    assert (result.returncode, result.stdout, result.stderr) == (status, "", f"envkit: {said}\n")
 
 
 def test_an_interpreter_that_is_not_there(started, tmp_path):
     (tmp_path / "script").write_text("#!/no/such/interpreter\n")
     (tmp_path / "script").chmod(0o755)
     result = started("./script")
-    assert (result.returncode, result.stderr) == (127, "runner: ./script: No such file or directory\n")
+    assert (result.returncode, result.stderr) == (127, "envkit: ./script: No such file or directory\n")

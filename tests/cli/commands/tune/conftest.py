@@ -1,4 +1,4 @@
-"""``runner tune`` with workers whose times are planted."""
+"""``envkit tune`` with workers whose times are planted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The profile that ``runner tune`` writes: where, when, and what it leaves alone."""
+"""The profile that ``envkit tune`` writes: where, when, and what it leaves alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runner.bench.plan import Arm, Plan, UserCommand
 from runner.common import atomic
 from runner.common.errors import InputError
 from runner.profiles import profile
-from runner.tuning import findings
+from runner.tuning import conclusion
 from runner.worker.modes import Options
 from tests.cli.commands.tune.conftest import written
 
@@ -36,7 +36,7 @@ def test_where_nothing_betters_the_shipped_profile_a_copy_of_it_is_written(tuned
     assert result.returncode == 0
     found = written(local)
     assert (found.preload, found.env) == (("jemalloc",), {})
-    assert found.reason.startswith("A copy of the shipped profile known, which runner tune could not better on ")
+    assert found.reason.startswith("A copy of the shipped profile known, which envkit tune could not better on ")
     assert "a copy of " in " ".join(result.stdout.split()).partition("written ")[2]
 
 
@@ -80,7 +80,7 @@ def test_an_earlier_tuned_profile_stays_where_nothing_betters_the_baseline(tuned
 def test_a_profile_that_no_tuning_wrote_is_never_replaced(refused, arguments, write_profile, tmp_path, simulation):
     path = write_profile("mine", folder=tmp_path)
     line = refused(*arguments("--profile", path))
-    assert line == f"runner: --profile {path}: it is there already, and no tuning wrote it; give another name"
+    assert line == f"envkit: --profile {path}: it is there already, and no tuning wrote it; give another name"
     assert simulation.starts(all=True) == []
 
 
@@ -125,15 +125,15 @@ def test_how_to_use_it_is_said_for_the_engine_and_the_command_that_it_was_tuned_
         margin=0.1, timeout_s=1.0, seed=1,
     )  # fmt: skip
     options = "--engine docker --image 'my image' --cpuset-cpus 0-3"
-    assert findings.usage(plan, "tuned") == (
-        f"runner exec tuned {options} -- python train.py, or bench it: runner bench tuned {options}"
+    assert conclusion.usage(plan, "tuned") == (
+        f"envkit exec tuned {options} -- python train.py, or bench it: envkit bench tuned {options}"
     )
     own = replace(plan, own=UserCommand(("python", "my train.py"), "/x"), engine_options={})
-    said = findings.usage(own, "the best.yaml")
-    assert said == "cd /x && runner exec 'the best.yaml' --engine docker -- python 'my train.py'"
+    said = conclusion.usage(own, "the best.yaml")
+    assert said == "cd /x && envkit exec 'the best.yaml' --engine docker -- python 'my train.py'"
     on_gpus = replace(own, options=Options(device="cuda"))
-    said = findings.usage(on_gpus, "tuned", kept=("CUDA_VISIBLE_DEVICES", "MY_KEY"))
-    assert said == "cd /x && runner exec tuned --engine docker --keep-env MY_KEY --gpus -- python 'my train.py'"
+    said = conclusion.usage(on_gpus, "tuned", kept=("CUDA_VISIBLE_DEVICES", "MY_KEY"))
+    assert said == "cd /x && envkit exec tuned --engine docker --keep-env MY_KEY --gpus -- python 'my train.py'"
 
 
 def test_the_profile_names_its_record_so_that_it_is_found_from_anywhere(tuned, local, tmp_path, monkeypatch):
@@ -150,7 +150,7 @@ def test_a_place_that_is_lost_meanwhile_can_be_given_anew(tuned, engine, local, 
     engine.misbehave = misbehave
     result = tuned()
     assert (result.returncode, "Traceback" in result.stderr) == (2, False)
-    assert result.stderr.splitlines()[-1].endswith(f"runner tune --resume {tmp_path / 'tuning'} --profile FILE.yaml")
+    assert result.stderr.splitlines()[-1].endswith(f"envkit tune --resume {tmp_path / 'tuning'} --profile FILE.yaml")
     assert cli("tune", "--resume", tmp_path / "tuning", "--profile", tmp_path / "mine.yaml").returncode == 0
     assert profile.load(str(tmp_path / "mine.yaml")).env == {"GOMP_SPINCOUNT": "1000"}
 
@@ -172,7 +172,7 @@ def test_what_could_not_be_written_is_written_when_it_goes_on(tuned, cli, engine
         patch.setattr(atomic, "write", full)
         result = tuned()
     assert result.returncode == 2
-    assert f"runner tune --resume {tmp_path / 'tuning'} --profile FILE.yaml" in result.stderr.splitlines()[-1]
+    assert f"envkit tune --resume {tmp_path / 'tuning'} --profile FILE.yaml" in result.stderr.splitlines()[-1]
     assert written(local) == older
     result = cli("tune", "--resume", tmp_path / "tuning")
     assert result.returncode == 0
@@ -195,7 +195,7 @@ def test_what_can_not_be_kept_of_the_search_is_told_with_the_way_on(tuned, tmp_p
     monkeypatch.setattr(atomic, "write", full)
     result = tuned()
     assert result.returncode == 2
-    said = f"No space left on device; then go on with: runner tune --resume {tmp_path / 'tuning'}"
+    said = f"No space left on device; then go on with: envkit tune --resume {tmp_path / 'tuning'}"
     assert result.stderr.splitlines()[-1].endswith(said)
 
 
@@ -203,7 +203,7 @@ def test_the_profile_can_be_written_elsewhere(tuned, local, tmp_path):
     result = tuned("--profile", tmp_path / "elsewhere/mine.yaml")
     assert profile.load(str(tmp_path / "elsewhere/mine.yaml")).name == "mine"
     assert not local.exists()
-    assert f"useitrunnerexec{tmp_path / 'elsewhere/mine.yaml'}--python" in "".join(result.stdout.split())
+    assert f"useitenvkitexec{tmp_path / 'elsewhere/mine.yaml'}--python" in "".join(result.stdout.split())
 
 
 def test_an_old_tuning_that_is_read_again_does_not_replace_a_newer_one(tuned, engine, cli, local, tmp_path):

@@ -1,4 +1,4 @@
-"""``runner tune`` of trainings on several ranks: how many of them, or the environment that each has."""
+"""``envkit tune`` of trainings on several ranks: how many of them, or the environment that each has."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_command_of_ones_own_starts_its_ranks_itself(refused, tmp_path, togeth
     line = refused("tune", *together, "--command", "python train.py", "--output", tmp_path / "tuning")
     assert "has 2 ranks, which a command of your own has to start by itself; leave one of them out" in line
     line = refused("tune", "--nproc", 2, "--command", "python train.py", "--output", tmp_path / "tuning")
-    assert line.startswith("runner: --nproc 2 means nothing to a command of your own")
+    assert line.startswith("envkit: --nproc 2 means nothing to a command of your own")
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def test_ranks_that_can_not_train_it_are_left_out(cli, simulation, together, arg
 
 def test_a_number_of_ranks_is_either_given_or_searched(refused, tmp_path, together, local):
     line = refused("tune", *together, "--nproc", 2, "--output", tmp_path / "tuning")
-    assert line == "runner: --nproc 2: the space 'together' chooses the number of ranks; leave --nproc out"
+    assert line == "envkit: --nproc 2: the space 'together' chooses the number of ranks; leave --nproc out"
 
 
 def test_ranks_that_were_given_must_share_the_batches(refused, tmp_path, local):
     line = refused("tune", "--nproc", 3, "--output", tmp_path / "tuning")
-    assert line.startswith("runner: --nproc 3: a batch of cnn has 64 images, which 3 ranks can't share evenly; g")
+    assert line.startswith("envkit: --nproc 3: a batch of cnn has 64 images, which 3 ranks can't share evenly; g")

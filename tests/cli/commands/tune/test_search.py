@@ -1,4 +1,4 @@
-"""``runner tune``: what it tries, measures and says."""
+"""``envkit tune``: what it tries, measures and says."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_it_finds_confirms_and_writes_the_best(tuned, local, tmp_path):
     assert "left out profile tc: preloads tcmalloc, which is not installed" in words
     assert "left out profile other: may change the results; --numerics any tries it too" in words
     assert "written the tuned profile was written" in words
-    assert "runner exec tuned -- python train.py" in words
+    assert "envkit exec tuned -- python train.py" in words
     assert "tuned 1.4" in words
     # the finds are told as they come
     assert "best so far 1.4" in result.stderr
@@ -51,8 +51,8 @@ def test_where_the_confirmation_fails_nothing_is_written_and_it_can_go_on(tuned,
     result = tuned()
     assert result.returncode == 1
     assert result.stderr.splitlines()[-1] == (
-        "runner: the confirmation ended: a worker failed; no profile was written; go on with: "
-        f"runner tune --resume {tmp_path / 'tuning'}"
+        "envkit: the confirmation ended: a worker failed; no profile was written; go on with: "
+        f"envkit tune --resume {tmp_path / 'tuning'}"
     )
     assert "FAILED" in result.stdout
     assert not local.exists()
@@ -66,7 +66,7 @@ def test_where_the_same_fails_again_in_the_confirmation_there_is_another_way_on(
         "was killed" if engine.trained >= 75 and variables.items() >= lacks.items() else None
     )
     assert "failed before" not in tuned().stderr
-    go_on = f"go on with: runner tune --resume {tmp_path / 'tuning'}"
+    go_on = f"go on with: envkit tune --resume {tmp_path / 'tuning'}"
     said = "tuned failed before, too: start a new tuning with what its workers lacked or without what it sets, or "
     for _ in range(2):
         result = cli("tune", "--resume", tmp_path / "tuning")
@@ -91,7 +91,7 @@ def test_the_confirmation_is_an_ordinary_run_of_fresh_samples(tuned, cli, tmp_pa
 def test_what_is_reported_and_listed_is_the_confirmation(tuned, cli, tmp_path, refused):
     tuned()
     line = refused("report", tmp_path / "tuning")
-    assert "is the record of a search by runner tune; what it found was measured in " in line
+    assert "is the record of a search by envkit tune; what it found was measured in " in line
     assert line.endswith("tuning/confirmation")
     listed = json.loads(cli("history", tmp_path, "--json").stdout)
     assert [run["folder"] for run in listed["runs"]] == [str(tmp_path / "tuning/confirmation")]
@@ -105,7 +105,7 @@ def test_it_tunes_for_another_workload_and_its_modes(tuned, local, tmp_path):
     assert (plan["workload"], plan["options"]["precision"]) == ("cnn-batch128", "bf16-autocast")
     assert "workload cnn-batch128 (bf16-autocast)" in written(local).reason
     said = " ".join(result.stdout.split())
-    assert "bench it: runner bench tuned --workload cnn-batch128 --precision bf16-autocast" in said
+    assert "bench it: envkit bench tuned --workload cnn-batch128 --precision bf16-autocast" in said
 
 
 def test_json_has_what_a_script_needs(tuned, local, tmp_path):
@@ -202,7 +202,7 @@ def test_a_baseline_that_fails_ends_it_in_one_line(tuned, engine, local, tmp_pat
     result = tuned()
     assert (result.returncode, result.stdout) == (1, "")
     (line,) = result.stderr.splitlines()
-    assert line.startswith("runner: the baseline's worker ended with exit status 3: simulated trouble; fix that and ")
+    assert line.startswith("envkit: the baseline's worker ended with exit status 3: simulated trouble; fix that and ")
     assert line.endswith(f"start again; the record is in {tmp_path / 'tuning'}")
     assert not local.exists()
 
@@ -211,7 +211,7 @@ def test_a_baseline_that_fails_later_can_be_gone_on_with(tuned, engine, tmp_path
     engine.misbehave = lambda variables: "ended with exit status 3" if engine.trained > 9 else None
     result = tuned()
     assert result.returncode == 1
-    assert result.stderr.splitlines()[-1].endswith(f"go on with: runner tune --resume {tmp_path / 'tuning'}")
+    assert result.stderr.splitlines()[-1].endswith(f"go on with: envkit tune --resume {tmp_path / 'tuning'}")
 
 
 def test_what_failed_when_the_baseline_failed_too_is_tried_again(tuned, cli, engine, local, tmp_path):
@@ -261,7 +261,7 @@ def test_ctrl_c_in_a_trial_loses_nothing(tuned, cli, engine, local, tmp_path, in
     result = tuned()
     assert (result.returncode, result.stdout) == (130, "")
     line = result.stderr.splitlines()[-1]
-    assert line == f"runner: interrupted; go on with: runner tune --resume {tmp_path / 'tuning'}"
+    assert line == f"envkit: interrupted; go on with: envkit tune --resume {tmp_path / 'tuning'}"
     result = cli("tune", "--resume", tmp_path / "tuning", "--json")
     assert result.returncode == 0, result
     # the interrupted worker alone was started once more; a run that goes on warms up its arms again
@@ -283,7 +283,7 @@ def test_a_tuning_that_is_complete_is_told_again_without_measuring(tuned, cli, e
 
 def test_settings_are_not_given_again_with_resume(refused, tmp_path):
     line = refused("tune", "--resume", tmp_path, "--budget", "3m")
-    assert line == "runner: --budget can't be given with --resume: a tuning keeps the settings it was started with"
+    assert line == "envkit: --budget can't be given with --resume: a tuning keeps the settings it was started with"
 
 
 def test_a_run_is_no_tuning_to_resume(bench, run_folder, refused):
@@ -339,7 +339,7 @@ constraints:
 """)
     line = refused(*arguments("--space", nothing, option, budget=None if option == "--exhaustive" else "100s"))
     why = "each choice comes to the baseline, sets a variable twice or can't have an effect"
-    assert line == f"runner: {nothing}: nothing of this space can be tried here: {why}; give another space"
+    assert line == f"envkit: {nothing}: nothing of this space can be tried here: {why}; give another space"
     assert engine.trained == 0
     assert not (tmp_path / "tuning").exists()
 
@@ -348,7 +348,7 @@ def test_a_bad_space_is_refused_before_anything_is_started(refused, arguments, t
     bad = tmp_path / "bad.yaml"
     bad.write_text("name: bad\ntitle: A test\nparameters:\n  a: {variable: OMP_DYNAMIK, values: [true]}\n")
     line = refused(*arguments("--space", bad))
-    assert line.startswith(f"runner: {bad}:4: 'OMP_DYNAMIK' is not in the catalogue of variables")
+    assert line.startswith(f"envkit: {bad}:4: 'OMP_DYNAMIK' is not in the catalogue of variables")
     assert simulation.starts(all=True) == []
     assert not (tmp_path / "tuning").exists()
 

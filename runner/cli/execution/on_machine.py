@@ -11,7 +11,7 @@ from runner.cli.execution.executables import find
 from runner.common.errors import InputError
 from runner.worker.performance_variables import asked_for
 
-TYPE_CHECKING = False  # see kept.py
+TYPE_CHECKING = False  # see environment_cache.py
 if TYPE_CHECKING:
     from typing import Any
 

@@ -8,12 +8,6 @@ from runner.worker import nvml
 TOOLKIT = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
 # What is refused: training on --device cuda, and a profile for it.
 FOR = "GPUs for a container"
-# The words in which each engine is asked for all GPUs of the machine.
-OPTIONS = {
-    "docker": ("--gpus", "all"),
-    "podman": ("--device", "nvidia.com/gpu=all"),  # as the toolkit names them (Container Device Interface)
-    "apptainer": ("--nv",),
-}
 # Words of the engines' messages where their way to NVIDIA's GPUs is missing.
 NO_WAY = (
     "could not select device driver",  # Docker, without the toolkit's runtime
@@ -21,7 +15,7 @@ NO_WAY = (
     "unresolvable CDI devices",  # Podman, without that description
     "stat nvidia.com/gpu",  # Podman before 4.1, which knows no such descriptions
 )
-MEND = (
+FIX = (
     f"was not started: NVIDIA's container toolkit is missing, or not set up for this engine ({TOOLKIT}); "
     "for Podman: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
 )
@@ -44,5 +38,5 @@ def require(library: nvml.Nvml | None = None) -> None:
 def explained(failure: str | None, printed: str = "") -> str | None:
     """A worker's failure, in other words where it is that an engine could give it no GPU."""
     if failure is not None and any(words in f"{failure}\n{printed}" for words in NO_WAY):
-        return MEND
+        return FIX
     return failure

@@ -8,7 +8,7 @@ import pytest
 
 from runner.analysis.summary import summarise
 from runner.bench.plan import Arm, Plan, WorkloadSpec
-from runner.report import html, loader_grid, markdown
+from runner.report import grid, html, markdown
 from runner.report.pictures import png
 from runner.worker.workloads.loader import Settings
 from tests.reports import events_of, printed
@@ -37,22 +37,22 @@ def events(cells=CELLS, blocks=3, **options):
 
 
 def test_a_grid_is_one_profile_with_several_settings():
-    assert loader_grid.is_grid(Plan.from_json(events()[0]["plan"]))
-    assert not loader_grid.is_grid(Plan.from_json(events_of()[0]["plan"]))
+    assert grid.is_grid(Plan.from_json(events()[0]["plan"]))
+    assert not grid.is_grid(Plan.from_json(events_of()[0]["plan"]))
     profiles = events_of(workloads={"baseline": "loader-w2-b32", "mine": "loader-w2-b32"})
-    assert not loader_grid.is_grid(Plan.from_json(profiles[0]["plan"]))
+    assert not grid.is_grid(Plan.from_json(profiles[0]["plan"]))
     plan = Plan.from_json(profiles[0]["plan"])
     assert plan.arms[0] == Arm("baseline", "baseline", "local", "loader-w2-b32")
 
 
 def test_cells_are_medians_with_what_was_least_and_most():
-    (first, *_) = loader_grid.cells(summarise(events()))
+    (first, *_) = grid.cells(summarise(events()))
     assert (first.settings, first.samples) == (Settings(0, 16, 0), 3)
     assert (first.seconds, first.least, first.most) == pytest.approx((10.0, 9.0, 11.0))
 
 
 def test_a_table_for_each_number_of_batches_made_ahead():
-    few, many = loader_grid.variants(loader_grid.cells(summarise(events())))
+    few, many = grid.variants(grid.cells(summarise(events())))
     assert (few.title, many.title) == ("prefetch_factor 2", "prefetch_factor 8")
     assert (few.workers, few.batches, many.workers) == ([0, 2, 4], [16, 64], [0, 2])
     # without workers nothing is made ahead: those cells are in both
@@ -76,13 +76,13 @@ def test_what_is_printed():
 
 
 def test_the_plot_has_a_marker_for_each_cell():
-    few, _ = loader_grid.variants(loader_grid.cells(summarise(events())))
-    lines = loader_grid.chart(few)
-    plotted = "".join(lines[: loader_grid.HEIGHT])
+    few, _ = grid.variants(grid.cells(summarise(events())))
+    lines = grid.chart(few)
+    plotted = "".join(lines[: grid.HEIGHT])
     assert [plotted.count(marker) for marker in "o+x"] == [2, 2, 2]
     assert "o" in lines[0]  # the slowest is at the top
     assert lines[0].startswith("  10.00 |")
-    assert lines[loader_grid.HEIGHT - 1].startswith("   0.00 |")
+    assert lines[grid.HEIGHT - 1].startswith("   0.00 |")
     assert lines[-2].split() == ["batch", "16", "64"]
     assert lines[-1].split("   ")[-3:] == ["o 0 workers", "+ 2 workers", "x 4 workers"]
 
@@ -98,7 +98,7 @@ def test_without_a_sample_nothing_is_drawn():
 
 
 def test_scripts_get_all_cells():
-    found = json.loads(json.dumps(loader_grid.to_json(summarise(events()))))
+    found = json.loads(json.dumps(grid.to_json(summarise(events()))))
     assert len(found) == len(CELLS)
     assert found[2] == {
         "workers": 2, "batch": 16, "prefetch_factor": 2, "pin_memory": False, "samples": 3,
@@ -108,14 +108,14 @@ def test_scripts_get_all_cells():
 
 def test_workers_alone_have_one_table():
     cells = {settings: seconds for settings, seconds in CELLS.items() if not settings.workers}
-    (only,) = loader_grid.variants(loader_grid.cells(summarise(events(cells))))
+    (only,) = grid.variants(grid.cells(summarise(events(cells))))
     assert only.title == "no workers"
 
 
 def test_other_reports_have_the_grid_too(tmp_path):
     found = events()
     (tmp_path / "record.jsonl").write_text("{}\n")
-    run = {**found[0], "command": ["runner", "loader-grid"], "runner_version": "1"}
+    run = {**found[0], "command": ["envkit", "loader-grid"], "runner_version": "1"}
     given = (tmp_path, [run, *found[1:]], summarise(found))
     text = markdown.document(*given)
     assert "s per 1,000 images, prefetch_factor 2:\n\n| batch | 0 workers | 2 workers | 4 workers |" in text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.analysis import history
+from runner.analysis import recorded_runs
 from runner.common.errors import InputError
 from tests.records import BEGUN, arm, run_events, write
 
@@ -14,31 +14,31 @@ def test_only_folders_with_a_record_are_runs(tmp_path):
     write(tmp_path / "a", run_events())
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("x")
-    assert history.folders(tmp_path) == [tmp_path / "a", tmp_path / "b"]
+    assert recorded_runs.folders(tmp_path) == [tmp_path / "a", tmp_path / "b"]
 
 
 def test_the_folder_of_a_run_is_that_run(tmp_path):
-    assert history.folders(write(tmp_path / "a", run_events())) == [tmp_path / "a"]
+    assert recorded_runs.folders(write(tmp_path / "a", run_events())) == [tmp_path / "a"]
 
 
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match="none: can't be read: No such file or directory; give a folder that holds"):
-        history.folders(tmp_path / "none")
+        recorded_runs.folders(tmp_path / "none")
 
 
 def test_the_latest_run_is_the_first_whatever_the_folders_are_called(tmp_path):
     found = [
         write(tmp_path / name, run_events(time=BEGUN + later)) for name, later in (("a", 5), ("b", 500), ("c", 50))
     ]
-    begun, unread = history.beginnings(found)
+    begun, unread = recorded_runs.beginnings(found)
     assert [one.folder.name for one in begun] == ["b", "c", "a"]
     assert unread == []
 
 
 def test_runs_are_read_only_when_they_are_asked_for(tmp_path):
     found = [write(tmp_path / name, run_events(time=BEGUN + ord(name))) for name in "ab"]
-    begun, unread = history.beginnings(found)
-    reading = history.runs(begun, unread, lambda run: True)
+    begun, unread = recorded_runs.beginnings(found)
+    reading = recorded_runs.runs(begun, unread, lambda run: True)
     assert next(reading).folder.name == "b"
     (tmp_path / "a/record.jsonl").write_text("gone bad meanwhile\n")
     assert list(reading) == []
@@ -49,8 +49,8 @@ def test_runs_are_read_only_when_they_are_asked_for(tmp_path):
 
 def test_blocks_that_lack_an_arm_do_not_count(tmp_path):
     events = [one for one in run_events() if (one.get("block"), one.get("arm")) != (6, "mine")]
-    begun, unread = history.beginnings([write(tmp_path, events)])
-    (run,) = history.runs(begun, unread, lambda run: True)
+    begun, unread = recorded_runs.beginnings([write(tmp_path, events)])
+    (run,) = recorded_runs.runs(begun, unread, lambda run: True)
     assert run.blocks == 6
 
 
@@ -61,5 +61,5 @@ def test_a_profile_is_what_is_compared_and_not_what_it_is_compared_with(tmp_path
         [arm("baseline"), arm("baseline-again", "baseline")],
     )
     for arms, expected in ((alone, ["baseline"]), (compared, ["mine"]), (calibration, ["baseline"])):
-        begun, _ = history.beginnings([write(tmp_path, run_events(*arms))])
+        begun, _ = recorded_runs.beginnings([write(tmp_path, run_events(*arms))])
         assert [one.profile for one in begun[0].plan.subjects] == expected

@@ -18,7 +18,7 @@ ESCAPED = re.compile(r'[\\"$]')
 
 
 def options(resolved: Resolved) -> str:
-    """One line of options, quoted for ``eval "docker run $(runner env PROFILE --format docker) IMAGE COMMAND"``.
+    """One line of options, quoted for ``eval "docker run $(envkit env PROFILE --format docker) IMAGE COMMAND"``.
 
     The limits that the profile was resolved under are among them, the machine's GPUs where it is for some, and what the
     command that you start with its prefix must be allowed.

@@ -67,17 +67,17 @@ def reason(verdict: Verdict, begun: float, machine: str, shipped: str | None, un
     when = f"{time.strftime('%Y-%m-%d', time.localtime(begun))} on {machine}"
     if verdict.best == BASELINE:
         nothing = f"nothing that is surely faster than the baseline{_refused(verdict)}"
-        return f"On {when}, runner tune found {nothing}, so this sets nothing."
+        return f"On {when}, envkit tune found {nothing}, so this sets nothing."
     one = verdict.tuned if verdict.best == TUNED else verdict.shipped
     assert one is not None, "only what was measured can win"
     assert one.speedup is not None, "only what has an interval can win"
     gain = f"{_interval(one.speedup)} times as fast as the baseline, in {one.speedup.blocks} blocks of fresh samples"
     if verdict.best == TUNED:
         other = f", and {_interval(verdict.versus)} times as fast as {shipped}" if verdict.versus else ""
-        return f"Found by runner tune on {when}: {gain}{other}{f', {_best_shipped(unseen)}' if other else ''}."
+        return f"Found by envkit tune on {when}: {gain}{other}{f', {_best_shipped(unseen)}' if other else ''}."
     found = f"; what the search found was {_interval(verdict.versus)} times as fast as it" if verdict.versus else ""
     kind = f"{_best_shipped(unseen)}, {shipped}" if unseen else f"the shipped profile {shipped}"
-    return f"A copy of {kind}, which runner tune could not better{_but_refused(verdict)} on {when}: {gain}{found}."
+    return f"A copy of {kind}, which envkit tune could not better{_but_refused(verdict)} on {when}: {gain}{found}."
 
 
 def _refused(verdict: Verdict) -> str:
@@ -221,11 +221,11 @@ def usage(plan: Plan, profile: str, ranks: int = 1, kept: Iterable[str] = ()) ->
     given = f"{shlex.quote(profile)}{with_them}"
     asking = gpus(plan, engine)
     if plan.own is not None:
-        return f"{from_folder(plan)}runner exec {given}{asking} -- {shlex.join(plan.own.argv)}"
+        return f"{from_folder(plan)}envkit exec {given}{asking} -- {shlex.join(plan.own.argv)}"
     workload = () if plan.workload == DEFAULT else ("--workload", plan.workload)
     trained = "".join(f" {word}" for word in (*workload, *plan.options.arguments()))
     python = f"torchrun --nproc-per-node {ranks}" if ranks > 1 else "python"
-    return f"runner exec {given}{asking} -- {python} train.py, or bench it: runner bench {given}{trained}"
+    return f"envkit exec {given}{asking} -- {python} train.py, or bench it: envkit bench {given}{trained}"
 
 
 def to_json(store: TrialStore, left_out: Sequence[LeftOut], found: Sequence[Importance]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _INSPECTED = (
     "facts", "fingerprint", "python", "packages", "unverified_packages", "libraries", "providers", "accelerator",
 )  # fmt: skip
-_RESTORE = "restore the file, or save it anew: runner baseline save NAME --from DIR --replace"
+_RESTORE = "restore the file, or save it anew: envkit baseline save NAME --from DIR --replace"
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def latest(results: Path, name: str) -> Baseline:
             return from_record(folder, name)
     there = f"none of the {len(begun)} runs" if begun else "there is no run"
     which = f"{there} in {results}{' can become a baseline' if begun else ''}"
-    raise InputError(f"{which}; name one with --from DIR, which says what it lacks, or measure: runner bench PROFILE")
+    raise InputError(f"{which}; name one with --from DIR, which says what it lacks, or measure: envkit bench PROFILE")
 
 
 def _from_record(folder: Path, name: str) -> Baseline:
@@ -123,7 +123,7 @@ def _from_record(folder: Path, name: str) -> Baseline:
     if summary.ended == measure.FAILED:
         raise InputError(f"{folder}: a worker failed in this run; measure again")
     if summary.not_in_effect:
-        raise InputError(f"{folder}: {summary.not_in_effect[0].arm} was not in effect in this run; see: runner report")
+        raise InputError(f"{folder}: {summary.not_in_effect[0].arm} was not in effect in this run; see: envkit report")
     arms = summary.plan.arms
     if summary.plan.compares_images:
         raise InputError(f"{folder}: compares images, and a baseline is of one; measure a profile in it")
@@ -197,7 +197,7 @@ def _complete_blocks(
         block[""] = reading[0]
     complete = [block for _, block in sorted(blocks.items()) if block.keys() == {"", *arms}]
     if len(complete) < MIN_BLOCKS:
-        go_on = f"go on with: runner bench --resume {shlex.quote(str(folder))}"
+        go_on = f"go on with: envkit bench --resume {shlex.quote(str(folder))}"
         go_on = "measure more --blocks" if ended in measure.ENDED else go_on
         raise InputError(f"{folder}: has {len(complete)} complete blocks, and {MIN_BLOCKS} are needed; {go_on}")
     return complete
@@ -246,7 +246,7 @@ def load(name: str, folder: Path) -> Baseline:
             there = f"there are: {', '.join(known)}" if known else "there are none"
             raise InputError(
                 f"no baseline '{name}' in {folder}{suggestion(name, known)}; {there}; "
-                f"save one with: runner baseline save {name} --from DIR"
+                f"save one with: envkit baseline save {name} --from DIR"
             )
     return read(path)
 
@@ -260,7 +260,7 @@ def read(path: Path) -> Baseline:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is not valid JSON ({error}); {_RESTORE}") from None
     if not isinstance(document, dict) or type(document.get("schema")) is not int:
-        raise InputError(f"{path}: is not a baseline (it has no 'schema'); give a file of runner baseline save")
+        raise InputError(f"{path}: is not a baseline (it has no 'schema'); give a file of envkit baseline save")
     least = document.get("readable_by", document["schema"])
     if document["schema"] > SCHEMA and not (isinstance(least, int) and least <= SCHEMA):
         raise InputError(

@@ -110,7 +110,7 @@ def test_a_workload_file_is_measured(own, run_folder, tmp_path):
 def test_a_workload_file_has_the_metric_itself(refused, tmp_path):
     (tmp_path / "job.yaml").write_text("command: python train.py\n")
     line = refused("bench", "baseline", "--workload", "job.yaml", "--metric", "step", cwd=tmp_path)
-    assert line == "runner: --metric is a key of job.yaml; write it there"
+    assert line == "envkit: --metric is a key of job.yaml; write it there"
 
 
 # --- what is measured ---
@@ -265,7 +265,7 @@ def test_another_python_on_the_path_is_not_resumed_with(own, cli, simulation, ru
 def test_resuming_takes_no_command(refused, own, run_folder):
     own(*OWN)
     line = refused("bench", "--resume", run_folder, *OWN)
-    assert line == "runner: --command can't be given with --resume: the run keeps the settings it was started with"
+    assert line == "envkit: --command can't be given with --resume: the run keeps the settings it was started with"
 
 
 def test_what_the_worker_says_of_its_failure_is_shown(own, simulation, run_folder, cli):
@@ -334,7 +334,7 @@ def test_the_command_to_use_starts_where_the_training_does(own, tmp_path):
     result = own("--workload", "my code/job.yaml", "--keep-env", "A_TOKEN", "--allow-unknown", A_TOKEN="x")
     line = next(line for line in result.stdout.splitlines() if line.startswith("next "))
     options = f"--python {tmp_path}/simulation/python --keep-env A_TOKEN --allow-unknown"
-    assert line.endswith(f"cd '{there}' && runner exec {tmp_path}/mine.yaml {options} -- python train.py")
+    assert line.endswith(f"cd '{there}' && envkit exec {tmp_path}/mine.yaml {options} -- python train.py")
     assert "cd " not in own(*OWN, "--output", tmp_path / "here").stdout
 
 
@@ -381,8 +381,8 @@ def test_after_the_first_run_of_each_it_is_said_how_many_fit(
 ):
     instant.takes_s = 10.0
     result = budgeted(cli, simulation, write_profile, run_folder, tmp_path)
-    said = [line for line in result.stderr.splitlines() if line.startswith("runner: ")]
-    assert said == ["runner: one run of each took 20 s in all: about 8 blocks fit into the budget"]
+    said = [line for line in result.stderr.splitlines() if line.startswith("envkit: ")]
+    assert said == ["envkit: one run of each took 20 s in all: about 8 blocks fit into the budget"]
     assert result.returncode == 0
 
 
@@ -392,7 +392,7 @@ def test_a_command_that_takes_longer_than_the_budget_is_refused_after_its_first_
     instant.takes_s = 30.0
     result = budgeted(cli, simulation, write_profile, run_folder, tmp_path, "--budget", "20s")
     assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
-    assert result.stderr.startswith("runner: --budget 20s is too short: an interval takes 6 blocks, and so about 7 min")
+    assert result.stderr.startswith("envkit: --budget 20s is too short: an interval takes 6 blocks, and so about 7 min")
     assert result.stderr.endswith("; give --budget 7m\n")
     warmed = [event["arm"] for event in record.read(run_folder) if event["event"] == "warmed"]
     assert warmed == ["baseline"]  # it was over the budget already

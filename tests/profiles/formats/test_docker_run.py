@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from runner.common.errors import InputError
-from runner.profiles.formats.docker import dockerfile, options
+from runner.profiles.formats.docker_run import dockerfile, options
 from tests.profiles.formats.resolving import VALUES, resolved
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runner.analysis import baseline
+from runner.analysis import baselines
 from runner.analysis.baseline_diff import changes, differences, machine_pairs, obstacles
 from runner.common.errors import InputError
 from tests.nvidia import accelerator
@@ -24,7 +24,7 @@ JSON = st.recursive(
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    return baseline.from_record(session(tmp_path_factory.mktemp("run")), "old")
+    return baselines.from_record(session(tmp_path_factory.mktemp("run")), "old")
 
 
 def places(value, path=()):
@@ -41,13 +41,13 @@ def planted(document, path, value):
     for key in way:
         inner = inner[key]
     inner[last] = value
-    return {**copy, "digest": baseline.digest(copy)}
+    return {**copy, "digest": baselines.digest(copy)}
 
 
 def compared(saved, file):
     """Compare a file with the baseline that it was made from; returns why it is refused, or None."""
     try:
-        read = baseline.read(file)
+        read = baselines.read(file)
         if not obstacles(saved, read):
             changes(saved, read, 0.05)
         differences(saved, read)
@@ -73,17 +73,17 @@ def test_any_content(tmp_path, content):
     file = tmp_path / "old.json"
     file.write_bytes(content)
     with pytest.raises(InputError, match=r"old\.json: "):
-        baseline.read(file)
+        baselines.read(file)
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(variables=st.dictionaries(st.text(), st.text(), max_size=4))
 def test_what_is_written_is_read_again(saved, tmp_path, variables):
     document = {**saved.document, "kept_variables": variables}
-    document["digest"] = baseline.digest(document)
+    document["digest"] = baselines.digest(document)
     file = tmp_path / "old.json"
-    baseline.write(baseline.Baseline(document, "here"), file, replace=True)
-    assert baseline.read(file).document == document
+    baselines.write(baselines.Baseline(document, "here"), file, replace=True)
+    assert baselines.read(file).document == document
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ MODES = (("--precision", "bf16-autocast"), ("--compile",), ("--channels-last",),
     ],
 )  # fmt: skip
 def test_options_that_are_refused(refused, tmp_path, options, line):
-    assert refused("bench", "baseline", *options, "--output", tmp_path / "run") == f"runner: {line}"
+    assert refused("bench", "baseline", *options, "--output", tmp_path / "run") == f"envkit: {line}"
     assert not (tmp_path / "run").exists()
 
 
@@ -63,7 +63,7 @@ def test_options_that_are_refused(refused, tmp_path, options, line):
 @pytest.mark.parametrize("command", [("bench", "baseline"), ("matrix", "jemalloc"), ("tune",)])
 def test_how_to_train_is_its_own_affair(refused, tmp_path, command, mode):
     line = refused(*command, *OWN, *mode, "--output", tmp_path / "run")
-    assert line.startswith(f"runner: {mode[0]} means nothing to a command of your own; leave it out, and give the ")
+    assert line.startswith(f"envkit: {mode[0]} means nothing to a command of your own; leave it out, and give the ")
     assert not (tmp_path / "run").exists()
 
 
@@ -87,7 +87,7 @@ def test_how_to_train_is_its_own_affair(refused, tmp_path, command, mode):
 def test_a_shells_syntax_is_refused(refused, tmp_path, command, what):
     why = f"'{what}' is for a shell, and none reads this; use bash -c '…', or quote it"
     line = refused("bench", "baseline", "--command", command, "--output", tmp_path / "run")
-    assert line == f"runner: --command {command}: {why}"
+    assert line == f"envkit: --command {command}: {why}"
     (tmp_path / "mine.yaml").write_text(f"command: {json.dumps(command)}\n")
     with pytest.raises(InputError) as error:
         load(tmp_path / "mine.yaml")
@@ -108,13 +108,13 @@ def test_a_shells_syntax_is_refused(refused, tmp_path, command, what):
 def test_what_a_shell_would_replace_is_refused(refused, tmp_path, command, what):
     why = f"'{what}' is for a shell, and none reads this; use bash -c '…', or single quotes"
     line = refused("bench", "baseline", "--command", command, "--output", tmp_path / "run")
-    assert line == f"runner: --command {command}: {why}"
+    assert line == f"envkit: --command {command}: {why}"
 
 
 def test_a_second_line_is_refused(refused, tmp_path):
     why = "a line break ends a command for a shell, and none reads this; use bash -c '…', or end the line with a '\\'"
     line = refused("bench", "baseline", "--command", "cd x\npython train.py", "--output", tmp_path / "run")
-    assert line == f"runner: --command cd x python train.py: {why}"
+    assert line == f"envkit: --command cd x python train.py: {why}"
     (tmp_path / "mine.yaml").write_text("command: |\n  cd x\n  python train.py\n")
     with pytest.raises(InputError) as error:
         load(tmp_path / "mine.yaml")

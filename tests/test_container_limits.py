@@ -7,7 +7,7 @@ import pytest
 from runner import engines
 from runner.common.errors import InputError
 from runner.engines.base import EngineOptions
-from runner.engines.limits import memory_bytes, require_in_force
+from runner.engines.container_limits import memory_bytes, require_in_force
 from tests.instant_images import InstantImages
 
 

@@ -78,8 +78,8 @@ class Unread:
 def folders(place: Path) -> list[Path]:
     """The folders of runs in ``place``, by name, or ``place`` itself if it is one. Raises InputError if it is none.
 
-    In the place of a search by ``runner tune`` comes the run that confirmed what it found, where it got that far, and
-    in that of ``runner submit`` the runs of its nodes.
+    In the place of a search by ``envkit tune`` comes the run that confirmed what it found, where it got that far, and
+    in that of ``envkit submit`` the runs of its nodes.
     """
     try:
         found = [place] if (place / FILE_NAME).exists() else [*place.iterdir()]

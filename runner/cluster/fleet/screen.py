@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from runner.cluster.fleet import wording
+from runner.cluster.fleet import sentences
 from runner.cluster.fleet.differences import Fact
 from runner.cluster.fleet.findings import NOT_JUDGED, SLOW, Fleet, Result
 from runner.report.terminal import STYLES, item, items
@@ -19,7 +19,7 @@ ALL = "all of them: --html FILE or --json"
 
 
 def show(fleet: Fleet, out: Console) -> None:
-    found = wording.headline(fleet)
+    found = sentences.headline(fleet)
     out.print(Text(found.text, STYLES[found.weight]))
     out.print()
     unjudged = fleet.of(NOT_JUDGED)
@@ -29,18 +29,18 @@ def show(fleet: Fleet, out: Console) -> None:
         _unusual(slow, out)
     for kind in fleet.kinds:
         _differences(kind.differences, kind.name if len(fleet.kinds) > 1 else "", bool(slow), out)
-    items(out, [*wording.summary(fleet), *wording.certainty(fleet)])
+    items(out, [*sentences.summary(fleet), *sentences.certainty(fleet)])
     _left_out(fleet, out)
-    items(out, wording.advice(fleet))
+    items(out, sentences.advice(fleet))
     out.print(Text(f"records  {fleet.place}"), soft_wrap=True)
 
 
 def _nodes(results: Sequence[Result], out: Console) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for number, column in enumerate(wording.SLOW_HEADER):
+    for number, column in enumerate(sentences.SLOW_HEADER):
         table.add_column(column, justify="right" if number else "left", overflow="fold")
     for one in results[:MOST_NODES]:
-        table.add_row(*map(Text, wording.slow_row(one)))
+        table.add_row(*map(Text, sentences.slow_row(one)))
     out.print(table)
     if len(results) > MOST_NODES:
         out.print(Text(f"and {len(results) - MOST_NODES:,} more; {ALL}"))
@@ -51,7 +51,7 @@ def _unusual(slow: Sequence[Result], out: Console) -> None:
     """In what the slowest of the slow nodes differ from most."""
     different = [one for one in slow if one.unusual]
     for one in different[:MOST_UNLIKE]:
-        item(out, "unlike", f"{one.node.name}: {wording.unusual(one)}")
+        item(out, "unlike", f"{one.node.name}: {sentences.unusual(one)}")
     if len(different) > MOST_UNLIKE:
         item(out, "", f"and {len(different) - MOST_UNLIKE:,} more; {ALL}")
     if different:
@@ -66,16 +66,16 @@ def _differences(facts: Sequence[Fact], kind: str, slow: bool, out: Console) -> 
         item(out, "differs", f"{f'{kind}: ' if kind else ''}{', '.join(fact.name for fact in facts)}")
         return
     table = Table(box=None, pad_edge=False, header_style="bold", title=kind or None, title_justify="left")
-    for number, column in enumerate(wording.DIFFERENCE_HEADER):
+    for number, column in enumerate(sentences.DIFFERENCE_HEADER):
         table.add_column(column, justify="right" if number > 1 else "left", overflow="fold")
     for fact in facts[:MOST_FACTS]:
-        for cells, marked in wording.difference_rows(fact, MOST_VALUES):
+        for cells, marked in sentences.difference_rows(fact, MOST_VALUES):
             table.add_row(*map(Text, cells), style=STYLES["bad"] if marked else "")
     out.print(table)
     if len(facts) > MOST_FACTS:
         names = ", ".join(fact.name for fact in facts[MOST_FACTS:])
         item(out, "also", f"nodes differ in {names}; {ALL}")
-    item(out, "note", wording.NO_CAUSE)
+    item(out, "note", sentences.NO_CAUSE)
     out.print()
 
 
@@ -83,7 +83,7 @@ def _left_out(fleet: Fleet, out: Console) -> None:
     if not fleet.left_out:
         return
     count = len(fleet.left_out)
-    item(out, "LEFT OUT", f"{wording.nodes(count)} can't be compared:", STYLES["bad"], width=10)
+    item(out, "LEFT OUT", f"{sentences.nodes(count)} can't be compared:", STYLES["bad"], width=10)
     for one in fleet.left_out[:MOST_LEFT_OUT]:
         item(out, "", f"{one.name}: {one.reason}")
     if count > MOST_LEFT_OUT:

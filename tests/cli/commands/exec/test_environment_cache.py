@@ -1,4 +1,4 @@
-"""The environment of ``runner exec`` is kept from one time to the next, and never a wrong one."""
+"""The environment of ``envkit exec`` is kept from one time to the next, and never a wrong one."""
 
 from __future__ import annotations
 
