@@ -64,7 +64,8 @@ def _asked(arguments: argparse.Namespace) -> Specification:
             arms, title = on_every_workload(arms), f"{title}-all"
             budget_s = BUDGET_EACH_S * len(arms)
         asked = measuring_options.specification(arguments, title, arms, budget_s)
-    rank_options.require_backend(arguments.backend, rank_options.most(arguments, arms, nodes))
+    if arguments.backend:
+        rank_options.require_backend(arguments.backend, rank_options.most(arguments, arms, nodes))
     return asked
 
 
