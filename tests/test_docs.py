@@ -16,8 +16,6 @@ GUIDES = sorted(PROJECT.glob("docs/*.md"))
 RESULTS = sorted(page for page in PROJECT.glob("docs/results/*.md") if page.name != "README.md")
 INDEX = PROJECT / "docs/results/README.md"
 PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", INDEX, *GUIDES, *RESULTS]
-# Pictures that the README already has a place for.
-TO_COME = {PROJECT / "docs/results/matrix-light.svg", PROJECT / "docs/results/matrix-dark.svg"}
 LINK = re.compile(r"\]\(([^)\s]+)\)|\bsrc(?:set)?=\"([^\"]+)\"")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"^(?: {4}|\t).*$", re.MULTILINE)
@@ -53,7 +51,7 @@ def test_links_lead_to_files(page):
     text = "".join(FENCED.split(page.read_text()))
     links = [(page.parent / (link or source).partition("#")[0]).resolve() for link, source in LINK.findall(text)
              if not (link or source).startswith(("http://", "https://", "#"))]  # fmt: skip
-    assert [str(path) for path in links if not path.exists() and path not in TO_COME] == []
+    assert [str(path) for path in links if not path.exists()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
