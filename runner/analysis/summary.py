@@ -128,7 +128,7 @@ class Summary:
     was steady, and ``skipped_steps`` how many timed steps of each sample are left out for that (``left_out``: by
     workload, with those before them that are not timed); ``reference_drift`` is how the reference's own time changed;
     ``seconds_per_block`` counts the starts of the workers too. ``command`` was typed in the folder ``begun_in``, which
-    the first records did not tell, and ``specification`` is what it asked for, which records tell since 2026-12.
+    the first records did not tell, and ``specification`` is what it asked for, which the first records do not tell either.
     ``not_measured`` says why a matrix left profiles out, ``calibration`` what the baseline against itself showed.
     """
 
