@@ -127,9 +127,9 @@ class Summary:
     in the others, where that is much (``runner.analysis.noise``); ``warm_up``, by arm, after how many steps training
     was steady, and ``skipped_steps`` how many timed steps of each sample are left out for that (``left_out``: by
     workload, with those before them that are not timed); ``reference_drift`` is how the reference's own time changed;
-    ``seconds_per_block`` counts the starts of the workers too. ``command`` was typed in the folder ``begun_in``, which
-    the first records did not tell, and ``specification`` is what it asked for, which the first records do not tell either.
-    ``not_measured`` says why a matrix left profiles out, ``calibration`` what the baseline against itself showed.
+    ``seconds_per_block`` counts the starts of the workers too. ``command`` was typed in the folder ``begun_in``, and
+    asked for ``specification``: earlier records lack both. ``not_measured`` says why a matrix left profiles out,
+    ``calibration`` what the baseline against itself showed.
     """
 
     plan: Plan
