@@ -12,7 +12,8 @@ from runner.bench import record
 from runner.profiles import profile
 
 HERE = Path(__file__).parent
-# A run of intel-omp against the baseline in 90 s, on two cores, 2026-11-24.
+# A run of intel-omp against the baseline in 90 s, on two cores, 2026-11-24; its folders are called otherwise here, and
+# the digests follow from that.
 RECORD = HERE / "2026-11"
 
 
