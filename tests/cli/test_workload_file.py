@@ -1,0 +1,73 @@
+"""Workload files: what is read from them, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner.bench.plan import UserCommand
+from runner.cli import workload_file
+from runner.cli.workload_file import load
+from runner.common.errors import InputError
+from runner.worker.metric import SECONDS
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "fix"),
+    [
+        ("", 1, "a workload file is a mapping", "for example 'name: mine'"),
+        ("metric: step", 1, "'command' is missing", "say what starts the training, as command: python train.py"),
+        ("command: python train.py\nmetrik: step", 2, "'metrik'", "(did you mean 'metric'?); there are: name, "),
+        ("command: 3", 1, "'command' must be a text or a list", "as command: python train.py"),
+        ("command:", 1, "'command' must be a text or a list", "as command: python train.py"),
+        ("command: [[python]]", 1, "'command.0'", "give one word"),
+        ("command: []", 1, "command: is empty", "as command: python train.py"),
+        ("command: ['']", 1, "command: is empty", "as command: python train.py"),
+        ("command: ' '", 1, "command: is empty", "as command: python train.py"),
+        ('command: [python, "a\\0b"]', 1, "'command.1' has a NUL character", "remove it"),
+        ('command: "python \\uD83D"', 1, "'command' has half of a character (\\ud83d)", "remove it"),
+        ("command: \"sh -c 'echo\"", 1, "command: no closing quotation", "close it"),
+        ("command: python\nname: [a]", 2, "'name' must be a text", "put a text in quotes"),
+        ("command: python\nname:", 2, "'name' must be a text", "put a text in quotes"),
+        ("command: python\nfolder: ' '", 2, "'folder' can't be ''", "put a text in quotes"),
+        ("command: python\nmetric: 3", 2, "'metric' must be a text, not 3", "put a text in quotes"),
+        ("command: python\nmetric: 'a('", 2, "metric: 'a(' is no regular expression", "unterminated subpattern at "),
+        ("command: python\nunit: ms", 2, "'unit' means nothing without 'metric'", "add that, or remove this"),
+        ("command: python\nwarmup_lines: 2", 2, "'warmup_lines' means nothing without", "add that, or remove this"),
+        ("command: python\nmetric: t=(.)\nunit: m", 3, "'unit'", "(did you mean 'ms'?); there are: s, ms, us, "),
+        ("command: python\nmetric: step\nunit: ms", 2, "metric: 'step' has no group", "or leave the unit out"),
+        ("command: python\nmetric: step\nwarmup_lines: few", 3, "'warmup_lines' must be a whole number", "readings"),
+        ("command: python\nmetric: step\nwarmup_lines: -1", 3, "'warmup_lines' must be 0 or more", "first readings"),
+        ("command: python\nmetric: step\nwarmup_lines: 1.0", 3, "'warmup_lines' must be a whole number", "readings"),
+        ("command: python\nfolder: gone", 2, "there is no folder FOLDER/gone", "it is taken from where this file is"),
+    ],
+)  # fmt: skip
+def test_workload_files_that_are_refused(tmp_path, text, line, key, fix):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError) as error:
+        load(file)
+    message = str(error.value)
+    assert message.startswith(f"{file}:{line}: ")
+    assert key.replace("FOLDER", str(tmp_path)) in message
+    assert fix in message
+
+
+def test_a_workload_file_s_schema_has_the_units_that_there_are():
+    known = json.loads(workload_file.SCHEMA.read_text())["properties"]["unit"]["enum"]
+    assert known == list(SECONDS)
+
+
+def test_a_workload_file(tmp_path):
+    (tmp_path / "code").mkdir()
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "name: my training\ncommand: [python, train.py, --lr, 1e-3]\nfolder: code\nmetric: 'time ([0-9.]+) ms'\n"
+        "unit: ms\nwarmup_lines: 10\n"
+    )
+    argv = ("python", "train.py", "--lr", "1e-3")
+    folder = str(tmp_path / "code")
+    assert load(file) == ("my training", UserCommand(argv, folder, "time ([0-9.]+) ms", "ms", 10))
+    file.write_text("command: python 'my train.py'\n")
+    assert load(file) == ("mine", UserCommand(("python", "my train.py"), str(tmp_path)))
