@@ -17,8 +17,9 @@ SIF := build/$(subst :,-,$(IMAGE)).sif
 IN_IMAGE := $(if $(VARIANT),$(if $(filter apptainer,$(ENGINE)),--sif $(SIF),--image $(IMAGE)))
 # What builds images, or has one that is to be converted.
 BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
-# Where the tests are that start engines, build images or train, and as many processes as there is work for in all others.
-REAL := tests/engines tests/images tests/faults tests/reliability tests/training
+# Where the tests are that start engines, build images or train, and as many processes as there is work for in all others. The
+# former begin in this order: files that can't be divided, and at last single tests, which fill up what is left of each process.
+REAL := tests/engines tests/images tests/training tests/faults tests/reliability
 PARALLEL := --numprocesses logical --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
@@ -67,7 +68,7 @@ dev: setup
 	@PYTHON="$(PYTHON)" images/setup $(VENV) --dev
 
 test: unit  ## run all tests (a missing engine skips its tests and says so)
-	@$(VENV)/bin/pytest --numprocesses 3 --dist loadgroup $(REAL)
+	@$(VENV)/bin/pytest --numprocesses 3 --dist loadgroup --no-loadscope-reorder $(REAL)
 
 unit: dev  ## run the tests that need no engine and no real training (2 to 3 minutes on 2 CPUs)
 	@$(VENV)/bin/pytest $(PARALLEL) $(addprefix --ignore ,$(REAL))

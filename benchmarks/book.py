@@ -106,10 +106,10 @@ def _check_same(arguments: argparse.Namespace, arms: Sequence[Arm], plan: Plan) 
     """Raises InputError if the run that is there was begun with other settings than these."""
     pairs = {
         "epochs": (plan.epochs, arguments.epochs),
-        "blocks": (plan.blocks, arguments.blocks),
+        "blocks": (plan.stopping.blocks, arguments.blocks),
         "arms": (", ".join(arm.name for arm in plan.arms), ", ".join(arm.name for arm in arms)),
         "engine": (plan.reference.engine, arms[0].engine),
-        "data": (plan.data, arguments.data or plan.data),
+        "data": (plan.training.data, arguments.data or plan.training.data),
     }
     for name, (before, now) in pairs.items():
         if before != now:
@@ -232,12 +232,13 @@ def _notes(summary: Summary, rows: Sequence[Row]) -> list[tuple[str, str]]:
         here = "here, by one training each," if plan.one_run_each else "here"
         notes.append(("order", f"{here} {', '.join(order)}; in the book "
                                f"{', '.join(one.arm.name for one in books)}, the fastest first"))  # fmt: skip
-    if summary.marked:
+    if summary.interference:
         blocks = len({sample.block for sample in summary.samples})
-        example = next(iter(summary.marked.values()))[0]
-        notes.append(("noise", f"{len(summary.marked)} of {blocks} block(s) disturbed from outside, as {example}"))
-    quiet = [f"{one.arm} {one.unmarked.ratio:.3f} ({one.unmarked.low:.3f} to {one.unmarked.high:.3f})"
-             for one in summary.comparisons if one.unmarked]  # fmt: skip
+        example = next(iter(summary.interference.values()))[0]
+        hit = f"{len(summary.interference)} of {blocks} block(s)"
+        notes.append(("noise", f"{hit} disturbed from outside, as {example}"))
+    quiet = [f"{one.arm} {rest.ratio:.3f} ({rest.low:.3f} to {rest.high:.3f})"
+             for one in summary.comparisons if (rest := one.without_interference)]  # fmt: skip
     return [*notes, ("quiet", f"by the other blocks alone: {', '.join(quiet)}")] if quiet else notes
 
 

@@ -61,7 +61,7 @@ class Training:
 
 def worker(arguments: list[str], work: float) -> int:
     """Answer as ``python -m runner.worker``."""
-    if arguments[0] == "yardstick":
+    if arguments[0] == "reference-kernel":
         # The real one takes a second, for samples of several; beside samples of 0.1 s its share is to be as small.
         begin = time.perf_counter()
         step(1.0)
@@ -69,7 +69,8 @@ def worker(arguments: list[str], work: float) -> int:
         return 0
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     from runner.worker import __main__ as real
-    from runner.worker import inspection, workloads
+    from runner.worker import workloads
+    from runner.worker.image import inspection
 
     workloads.WORKLOADS["cnn"] = replace(workloads.WORKLOADS["cnn"], prepare=lambda data, options: Training(work))
     inspect = inspection.inspect

@@ -21,7 +21,8 @@ from runner.common import yamlfile
 from runner.common.errors import FAILED, MEASURED, InputError
 from runner.common.yamlfile import YamlFile
 from runner.profiles import catalogue, profile
-from runner.stats.interval import FASTER, Speedup
+from runner.stats.interval import Speedup
+from runner.stats.verdict import Verdict
 
 BLOCKS = 16
 HERE = Path(__file__).resolve().parent
@@ -170,7 +171,7 @@ def _page(
         "\n".join(kept) or "Nothing.",
         "## All",
         _table(measured, found, verdicts),
-        *interleaved.disturbances(results, [(one.against, one.name) for one in measured], pairs),
+        *interleaved.interference(results, [(one.against, one.name) for one in measured], pairs),
         "## What was expected",
         *(_told(one, loaded[one.name], found[one.name], verdicts[one.name]) for one in measured),
         "## The profiles that are changed",
@@ -192,8 +193,8 @@ def _why_missing(results: Results, not_here: Mapping[str, str], one: Experiment)
 def _verdict(results: Results, one: Experiment, found: Speedup | None, loaded: profile.Profile) -> str:
     if found is None:
         return ""
-    if found.verdict != FASTER:
-        return f"dropped: {found.verdict}"
+    if found.verdict != Verdict.FASTER:
+        return f"dropped: {found.words}"
     difference = interleaved.loss_difference(results, one.against, one.name)
     if loaded.numerics == "same" and not interleaved.losses_agree(difference):
         return f"dropped: losses differ by {difference:.1%}" if difference is not None else "dropped: no losses"

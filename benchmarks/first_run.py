@@ -75,7 +75,7 @@ def _first_run(clone: Path) -> Line:
 
 def times(events: Sequence[record.Event], begin: float) -> Line:
     """When the first worker started, and how much later there was a first ratio (seconds); milliseconds of a step."""
-    first = next(event for event in events if event["event"] == "warmed")
+    first = next(event for event in events if event["event"] == "warm-up")
     started = first["time"] - first["worker_seconds"]
     samples = [event for event in events if event["event"] == "sample"]
     ratio = max(event["time"] for event in samples if event["block"] == 0)

@@ -24,7 +24,7 @@ from runner.bench import record
 from runner.bench.plan import MARGIN
 from runner.bench.record import FILE_NAME, Event
 from runner.cli.arguments import count
-from runner.cluster.fleet.findings import SLOW
+from runner.cluster.fleet.findings import NodeVerdict
 from runner.cluster.fleet.slow import ERROR_RATE
 from runner.common.errors import FAILED, InputError
 from runner.engines.base import PROJECT
@@ -215,7 +215,7 @@ def _found_text(fleet: Simulated) -> str:
 
 
 def called_slow(document: dict[str, Any]) -> set[str]:
-    return {one["node"] for kind in document["kinds"] for one in kind["nodes"] if one["verdict"] == SLOW}
+    return {one["node"] for kind in document["kinds"] for one in kind["nodes"] if one["verdict"] == NodeVerdict.SLOW}
 
 
 def _found(fleet: Simulated, document: dict[str, Any]) -> str:

@@ -90,7 +90,8 @@ def write(folder: Path, template: Sequence[Event], fleet: Simulated, seed: int) 
     steps = len(first["sample"]["step_s"])
     shapes = 1 + STEP_NOISE * random.normal(size=(64, steps))
     shapes /= shapes.mean(axis=1, keepdims=True)
-    lines = {kind: _Line(event) for kind, event in first.items() if kind in ("yardstick", "sample", "design", "end")}
+    taken_over = ("reference-kernel", "sample", "design", "end")
+    lines = {kind: _Line(event) for kind, event in first.items() if kind in taken_over}
     written = 0
     for number, name in enumerate(fleet.names):
         begun = template[0]["time"] + float(random.uniform(0, DAY_S))
@@ -98,9 +99,10 @@ def write(folder: Path, template: Sequence[Event], fleet: Simulated, seed: int) 
         for block, step_s in enumerate(fleet.step_s[number].tolist()):
             took = (step_s * shapes[random.integers(64)]).round(7).tolist()
             moment = round(begun + 10.0 * (block + 1), 3)
-            if "yardstick" in lines:
-                seconds = first["yardstick"]["seconds"] * float(numpy.exp(random.normal(0, 0.01)))
-                content.append(lines["yardstick"].with_values(time=moment, block=block, seconds=round(seconds, 7)))
+            if "reference-kernel" in lines:
+                seconds = first["reference-kernel"]["seconds"] * float(numpy.exp(random.normal(0, 0.01)))
+                line = lines["reference-kernel"]
+                content.append(line.with_values(time=moment, block=block, seconds=round(seconds, 7)))
             content.append(
                 lines["sample"].with_values(time=moment, block=block, seconds=round(sum(took), 6), step_s=took)
             )

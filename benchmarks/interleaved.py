@@ -161,7 +161,7 @@ def _sample(bench: Bench, results: Results, entry: Entry, block: int) -> None:
         entry=entry.name,
         seconds=document["seconds"],
         losses=document["losses"],
-        marks=noise.marks(document),
+        interference=noise.interference_in(document),
         system_share=round(usage["system_s"] / ((usage["system_s"] + usage["user_s"]) or 1), 4),
         faults_per_step=usage["minor_faults"] / len(document["step_s"]),
         seen={name: (document["evidence"].get(probe) or {}).get(key) for name, (probe, key) in SEEN.items()},
@@ -192,18 +192,18 @@ def _start(
 
 
 def compared(
-    results: Results, reference: str, other: str, comparisons: int, undisturbed: bool = False
+    results: Results, reference: str, other: str, comparisons: int, without_interference: bool = False
 ) -> Speedup | None:
     """How much faster ``other`` is than ``reference``; None where there are too few blocks with both.
 
-    All of so many ``comparisons`` hold together at 95% (Bonferroni). ``undisturbed``: by the blocks only in which
-    neither sample of the two is marked.
+    All of so many ``comparisons`` hold together at 95% (Bonferroni). ``without_interference``: by the blocks only
+    in which neither sample of the two was disturbed.
     """
     seconds = [
         {
             line["block"]: line["seconds"]
             for line in results.of("sample", entry=name)
-            if not (undisturbed and line["marks"])
+            if not (without_interference and line["interference"])
         }
         for name in (reference, other)
     ]
@@ -212,23 +212,24 @@ def compared(
     return speedup(ratios, ERROR_RATE / max(1, comparisons), MARGIN) if blocks else None
 
 
-def disturbances(results: Results, pairs: Sequence[tuple[str, str]], comparisons: int) -> list[str]:
+def interference(results: Results, pairs: Sequence[tuple[str, str]], comparisons: int) -> list[str]:
     """The parts of a page that say what disturbed its samples from outside, and what is left of each ratio without.
 
     ``pairs`` are references and what is compared with them.
     """
     samples = results.of("sample")
-    marked = [line for line in samples if line["marks"]]
+    disturbed = [line for line in samples if line["interference"]]
     blocks = {line["block"] for line in samples}
-    disturbed = {line["block"] for line in marked}
-    parts = ["## Disturbed from outside", f"By the rule of `envkit bench`, {_how_many(marked, disturbed, len(blocks))}"]
-    if 2 * len(disturbed) > len(blocks):
+    hit = {line["block"] for line in disturbed}
+    parts = ["## Disturbed from outside", f"By the rule of `envkit bench`, {_how_many(disturbed, hit, len(blocks))}"]
+    if 2 * len(hit) > len(blocks):
         parts.append("**Most blocks were disturbed: take these figures with care and measure again when it is quiet.**")
     rows = []
     for reference, other in pairs:
         found = compared(results, reference, other, comparisons)
-        if found and any(line["marks"] for name in (reference, other) for line in results.of("sample", entry=name)):
-            quiet = compared(results, reference, other, comparisons, undisturbed=True)
+        both = [line for name in (reference, other) for line in results.of("sample", entry=name)]
+        if found and any(line["interference"] for line in both):
+            quiet = compared(results, reference, other, comparisons, without_interference=True)
             rest = [f"{quiet.ratio:.3f}", interval(quiet), str(quiet.blocks)] if quiet else ["", interval(None), ""]
             rows.append([other, reference, f"{found.ratio:.3f}", interval(found), *rest])
     if rows:
@@ -237,20 +238,20 @@ def disturbances(results: Results, pairs: Sequence[tuple[str, str]], comparisons
     return parts
 
 
-def _how_many(marked: Sequence[Line], disturbed: set[int], blocks: int) -> str:
-    if not marked:
+def _how_many(disturbed: Sequence[Line], hit: set[int], blocks: int) -> str:
+    if not disturbed:
         return f"none of {blocks} blocks was disturbed from outside, as far as can be seen."
-    often = noise.commonest({block: _marks_of(marked, block) for block in disturbed})
-    plural = "s" if len(marked) > 1 else ""
-    were = "were" if len(disturbed) > 1 else "was"
+    often = noise.commonest({block: _reasons(disturbed, block) for block in hit})
+    plural = "s" if len(disturbed) > 1 else ""
+    were = "were" if len(hit) > 1 else "was"
     return (
-        f"{len(disturbed)} of {blocks} blocks {were} disturbed from outside (most often: {often}), "
-        f"in {len(marked)} sample{plural}. A ratio without them has the blocks in which neither of its samples was."
+        f"{len(hit)} of {blocks} blocks {were} disturbed from outside (most often: {often}), "
+        f"in {len(disturbed)} sample{plural}. A ratio without them has the blocks in which neither of its samples was."
     )
 
 
-def _marks_of(marked: Sequence[Line], block: int) -> list[str]:
-    return [mark for line in marked if line["block"] == block for mark in line["marks"]]
+def _reasons(disturbed: Sequence[Line], block: int) -> list[str]:
+    return [reason for line in disturbed if line["block"] == block for reason in line["interference"]]
 
 
 def loss_difference(results: Results, reference: str, other: str) -> float | None:

@@ -69,7 +69,7 @@ def _page(events: Sequence[Event], summary: Summary) -> list[str]:
         *wording.evidence(summary),
         *advice.rows(summary),
     ]
-    data = {SYNTHETIC: SYNTHETIC, GENERATED: summary.data_source}.get(summary.plan.data, "Fashion-MNIST")
+    data = {SYNTHETIC: SYNTHETIC, GENERATED: summary.data_source}.get(summary.plan.training.data, "Fashion-MNIST")
     return [
         page.heading("Which profile is the fastest here?", QUESTION, events, wording.machine(summary)),
         "**SYNTHETIC DATA: this is not Fashion-MNIST.**" if summary.synthetic else "",

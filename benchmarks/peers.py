@@ -145,7 +145,7 @@ def _page(results: Results, ours: Sequence[str], blocks: int) -> list[str]:
         _against_peers(results, ours, peers, pairs),
         "## The aims",
         "\n".join(f"- {line}" for line in _aims(results, ours[0], peers)) if ours else "",
-        *interleaved.disturbances(results, _pairs(ours, peers), pairs),
+        *interleaved.interference(results, _pairs(ours, peers), pairs),
         "## What the workers saw",
         _seen(results, [REFERENCE_PROFILE, *ours, *peers]),
         *interleaved.failures(results, [REFERENCE_PROFILE, *ours, *(peer.name for peer in PEERS)]),

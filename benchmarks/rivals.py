@@ -21,7 +21,7 @@ from pathlib import Path
 from benchmarks import burner, neighbour, page, script, tools
 from benchmarks.results import Line, Results
 from runner.cli.arguments import count, duration
-from runner.stats.interval import FASTER, SLOWER
+from runner.stats.verdict import Verdict
 
 BUDGET_S = 12.0
 TRIALS = 20
@@ -67,11 +67,11 @@ def outcome(verdict: str, truth: float) -> str:
     """
     excluded = verdict.startswith(NONE_LARGER)
     if truth == 0:
-        return WRONG if verdict in (FASTER, SLOWER) else EXCLUDED if excluded else QUIET
-    if verdict == SLOWER:
+        return WRONG if verdict in (Verdict.FASTER, Verdict.SLOWER) else EXCLUDED if excluded else QUIET
+    if verdict == Verdict.SLOWER:
         return FOUND
     margin = float(verdict.removeprefix(NONE_LARGER).rstrip("%")) if excluded else truth
-    return WRONG if verdict == FASTER or margin < truth else MISSED
+    return WRONG if verdict == Verdict.FASTER or margin < truth else MISSED
 
 
 def main() -> int:
@@ -241,8 +241,9 @@ How the answers are read:
 
 - **envkit**: its verdict. "No difference larger than 2%" where 3% are planted counts as wrong. It times the {steps}
   steps of the work without the first {warmup}; the others time the whole process. Each of its
-  samples takes 0.1 s longer to start, for the evidence, and each block has a yardstick, which is cut to one step here
-  (the real one takes a second, for samples of several). It may stop before its time is used up, once it is sure.
+  samples takes 0.1 s longer to start, for the evidence, and each block has a reference kernel, which is cut to one
+  step here (the real one takes a second, for samples of several). It may stop before its time is used up, once it is
+  sure.
 - **hyperfine** prints `1.05 ± 0.02 times faster` and leaves the verdict to the reader. "1 sigma" takes a difference
   for found where the ratio is further from 1 than that deviation, "2 sigma" where it is further than twice that. The
   deviation is that of single runs, so it does not shrink with more of them.

@@ -18,7 +18,7 @@ from benchmarks.results import Line, Results
 from runner.bench import dataset
 from runner.cli.arguments import count, duration
 from runner.profiles import profile
-from runner.stats.interval import FASTER
+from runner.stats.verdict import Verdict
 
 PROFILE = "glibc-retain"
 BUDGET_S = 60.0
@@ -99,7 +99,7 @@ def _page(results: Results, trials: int) -> list[str]:
     for row in rivals.rows(answered):
         readings = [one for line in answered for one in line["readings"] if one["name"] == row.name]
         middles = [(one["low"] * one["high"]) ** 0.5 for one in readings if None not in (one["low"], one["high"])]
-        faster = sum(one["verdict"] == FASTER for one in readings)
+        faster = sum(one["verdict"] == Verdict.FASTER for one in readings)
         rows.append([
             row.name, f"{faster} of {len(readings)}", f"{statistics.median(middles):.3f}" if middles else "-",
             f"{min(middles):.3f} to {max(middles):.3f}" if middles else "-", rivals.shown_width(row.width),

@@ -18,7 +18,7 @@ from benchmarks.results import Line, Results
 from runner.analysis.summary import summarise
 from runner.bench import record
 from runner.cli.arguments import count, duration
-from runner.stats.interval import FASTER, SLOWER
+from runner.stats.verdict import Verdict
 
 RUNS, BUDGET_S = 20, 240.0
 
@@ -61,7 +61,7 @@ def _calibrate(folder: Path, arguments: argparse.Namespace) -> Line:
     return {
         "verdict": comparison["verdict"],
         **{name: interval[name] for name in ("ratio", "low", "high", "blocks")},
-        "marked_blocks": len(document.get("marked_blocks") or {}),
+        "blocks_with_interference": len(document.get("interference") or {}),
         "ended": document["ended"],
     }
 
@@ -79,14 +79,14 @@ def _half_width(line: Line) -> float:
 
 def _page(runs: Sequence[Line], results: Results) -> list[str]:
     settings = results.lines[0]
-    header = ("run", "verdict", "speedup", "95% interval", "half-width", "blocks", "marked as noisy")
+    header = ("run", "verdict", "speedup", "95% interval", "half-width", "blocks", "with interference")
     rows = []
     for line in runs:
         figures = ["-"] * 4
         if line["ratio"] is not None:
             interval = f"{line['low']:.3f} to {line['high']:.3f}"
             figures = [f"{line['ratio']:.3f}", interval, f"±{_half_width(line):.1%}", str(line["blocks"])]
-        rows.append([str(line["run"] + 1), line["verdict"], *figures, str(line["marked_blocks"])])
+        rows.append([str(line["run"] + 1), line["verdict"], *figures, str(line["blocks_with_interference"])])
     return [
         page.heading("The baseline against itself", QUESTION, runs, settings["machine"]),
         HOW.format(budget=settings["budget_s"], steps=f" --steps {steps}" if (steps := settings["steps"]) else ""),
@@ -130,7 +130,7 @@ normal noise) is then ±{floor:.1%}. Where that deviation comes from, and why lo
 
 def _counts(runs: Sequence[Line]) -> list[tuple[str, str]]:
     known = [line for line in runs if line["ratio"] is not None]
-    wrong = sum(line["verdict"] in (FASTER, SLOWER) for line in runs)
+    wrong = sum(line["verdict"] in (Verdict.FASTER, Verdict.SLOWER) for line in runs)
     counts = [("wrong verdicts (95% interval by Clopper and Pearson 1934)", page.share(wrong, len(runs)))]
     if known:
         covered = sum(line["low"] <= 1 <= line["high"] for line in known)

@@ -23,20 +23,20 @@ import numpy
 from benchmarks import page, script
 from runner.bench.blocks import block_ratios
 from runner.bench.measure import precise_enough
-from runner.bench.plan import MARGIN, Arm, Plan
+from runner.bench.plan import MARGIN, Arm, Plan, StoppingRule, WorkloadSpec
 from runner.bench.record import Event
 from runner.cli.commands.plan import BLOCKS as PILOT_BLOCKS
 from runner.stats.bootstrap import bootstrap
-from runner.stats.interval import ERROR_RATE, FASTER, SLOWER, Speedup
+from runner.stats.interval import ERROR_RATE, Speedup
 from runner.stats.power import POWER, blocks_needed
 from runner.stats.sequential import at_end, design
+from runner.stats.verdict import Verdict
 
 RUNS = 2000
 PLANNED = (8, 13, 45)  # a short run, one on a slow machine, and about what the usual budget has room for
 EFFECTS = (0.0, 0.01, 0.02, 0.05, 0.20)
 STEPS = 40
 STEP_S = 0.025
-EXCLUDED = "no difference larger"
 COVERAGE = ("noise", "planted", "covers", "claimed", "wrongly excluded", "bootstrap covers", "blocks used")
 # Standard deviation of what differs between two processes.
 BETWEEN = 0.03
@@ -125,7 +125,9 @@ class Rates:
 
 def _plan(seed: int, margin: float = MARGIN) -> Plan:
     arms = (Arm("baseline", "baseline", "local"), Arm("profile", "profile", "local"))
-    return Plan(arms, {}, "cnn", 0, STEPS, 0, "synthetic", 240.0, 0, 0.04, margin, 300.0, seed)
+    training = {"cnn": WorkloadSpec(0, STEPS, "synthetic")}
+    stopping = StoppingRule(budget_s=240.0, blocks=0, precision=0.04, margin=margin, timeout_s=300.0)
+    return Plan(arms, "cnn", training, stopping, seed)
 
 
 def _slowdowns(noise: Noise, seed: int, blocks: int) -> Any:
@@ -165,7 +167,7 @@ def run(noise: Noise, effect: float, seed: int, planned: int, margin: float = MA
         stopped = number in fixed.looks[:-1] and precise_enough(events, plan, fixed)
         if stopped:
             break
-    found = at_end(fixed, block_ratios(events, plan, plan.compared[0]), plan.margin, stopped)
+    found = at_end(fixed, block_ratios(events, plan, plan.compared[0]), plan.stopping.margin, stopped)
     assert found is not None
     return found, events
 
@@ -179,8 +181,8 @@ def rates(noise: Noise, effect: float, runs: int, planned: int, with_bootstrap: 
     return Rates(
         runs,
         covered=statistics.fmean(one.low <= truth <= one.high for one in found),
-        claimed=statistics.fmean(one.verdict in (FASTER, SLOWER) for one in found),
-        excluded=statistics.fmean(effect > MARGIN and one.verdict.startswith(EXCLUDED) for one in found),
+        claimed=statistics.fmean(one.verdict in (Verdict.FASTER, Verdict.SLOWER) for one in found),
+        excluded=statistics.fmean(effect > MARGIN and one.verdict == Verdict.EQUIVALENT for one in found),
         blocks=statistics.fmean(one.blocks for one in found),
         bootstrap_covered=statistics.fmean(by_bootstrap) if by_bootstrap else None,
     )
@@ -204,7 +206,7 @@ def power(noise: Noise, difference: float, runs: int) -> tuple[float, float]:
         pilot = [event for block in _blocks(drawn, difference, plan) for event in block]
         deviation = statistics.stdev(block_ratios(pilot, plan, plan.compared[0]))
         named.append(blocks_needed(deviation, PILOT_BLOCKS, difference))
-        found.append(run(noise, difference, seed, named[-1], min(MARGIN, difference))[0].verdict == FASTER)
+        found.append(run(noise, difference, seed, named[-1], min(MARGIN, difference))[0].verdict == Verdict.FASTER)
     return sum(found) / runs, statistics.median(named)
 
 

@@ -30,7 +30,7 @@ from benchmarks import burner
 from runner.bench.record import FILE_NAME
 from runner.common.errors import InputError
 from runner.engines.base import PROJECT
-from runner.stats.interval import FASTER, NOT_FOUND, SLOWER
+from runner.stats.verdict import Verdict
 
 BURNER = Path(burner.__file__).resolve()
 # What the first command has in the variable WORK.
@@ -215,7 +215,7 @@ def hyperfine_reading(ratio: float, deviation: float, sigmas: int) -> Reading:
     hyperfine prints the ratio the way that it is above 1, so that is where its users put the error.
     """
     above, error = max(ratio, 1 / ratio), sigmas * deviation
-    verdict = NOT_FOUND if above * (1 - error) <= 1 else FASTER if ratio > 1 else SLOWER
+    verdict = Verdict.NOT_FOUND if above * (1 - error) <= 1 else Verdict.FASTER if ratio > 1 else Verdict.SLOWER
     ends = (above * (1 - error), above * (1 + error))
     if ends[0] <= 0:  # so uncertain that it is no bound
         return Reading(f"hyperfine, {sigmas} sigma", verdict, None, None)
@@ -233,14 +233,14 @@ def pyperf(question: Question) -> Answer:
     return Answer([Reading("pyperf", pyperf_verdict(said), *t_interval(*times))], times)
 
 
-def pyperf_verdict(said: str) -> str:
+def pyperf_verdict(said: str) -> Verdict:
     """What ``compare_to`` says of the second file."""
     if re.search(r"not significant|no change", said, re.IGNORECASE):
-        return NOT_FOUND
+        return Verdict.NOT_FOUND
     match = re.search(r"\d+\.\d+x (faster|slower)", said)
     if match is None:
         raise ToolFailed(f"pyperf compare_to printed {said.strip()!r}")
-    return FASTER if match.group(1) == "faster" else SLOWER
+    return Verdict(match.group(1))
 
 
 def t_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float | None]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks import page, script
 from benchmarks.results import Line, Results
-from runner.analysis.noise import marked_blocks
+from runner.analysis.noise import interference_by_block
 from runner.bench import dataset, record
 from runner.bench.blocks import block_ratios, recorded_design
 from runner.bench.plan import MARGIN, Plan
@@ -166,8 +166,9 @@ def _side_by_side(folder: Path, top: Sequence[Line], arguments: argparse.Namespa
     against = {name: _compared(events, plan, optimum, name, comparisons) for name in searches}
     for name, found in against.items():
         _told(f"{name}: {_interval(found)} of {optimum}: {_verdict(found)}")
-    marked, blocks = len(marked_blocks(events)), max(one["blocks"] for one in of_grid.values())
-    return {"optimum": optimum, "grid": of_grid, "searches": against, "disturbed": marked, "of": blocks}
+    hit, blocks = len(interference_by_block(events)), max(one["blocks"] for one in of_grid.values())
+    found = {"optimum": optimum, "grid": of_grid, "searches": against}
+    return {**found, "blocks_with_interference": hit, "of": blocks}
 
 
 def _write(folder: Path, choice: dict[str, str], path: Path) -> None:
@@ -181,7 +182,7 @@ def _compared(events: list[record.Event], plan: Plan, reference: str, name: str,
     of = {arm.name: arm for arm in plan.arms}
     ratios = block_ratios(events, replace(plan, arms=(of[reference], of[name])), of[name])
     fixed = recorded_design(events, plan) or design(len(ratios), comparisons)
-    found = at_end(replace(fixed, comparisons=comparisons), ratios, plan.margin, stopped_early=False)
+    found = at_end(replace(fixed, comparisons=comparisons), ratios, plan.stopping.margin, stopped_early=False)
     assert found is not None, "there are enough blocks, as was seen at the start"
     return {"ratio": found.ratio, "low": found.low, "high": found.high, "blocks": found.blocks}
 
@@ -222,7 +223,7 @@ def _page(results: Results) -> list[str]:
         f"- share of the grid's time that each search took, against the quarter: {_shares(searches, grid)}",
         _found(searches, grid, side["searches"], titles[optimum]),
         "## The best of the grid, measured again",
-        f"{side['disturbed']} of the {side['of']} blocks of this run were disturbed from outside.",
+        f"{side['blocks_with_interference']} of the {side['of']} blocks of this run were disturbed from outside.",
         page.table(
             ("candidate", "times the baseline's speed"),
             [[titles[name], _interval(found)] for name, found in side["grid"].items()],

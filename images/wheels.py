@@ -82,8 +82,10 @@ def sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-def verified(folder: Path, packages: list[Locked]) -> dict[Locked, Path]:
-    """The wheel of each package that ``folder`` has. Raises WheelhouseError if one is not the file that was locked.
+def verified(folder: Path, packages: list[Locked]) -> dict[Locked, tuple[str, str]]:
+    """Name and SHA-256 of the wheel of each package that ``folder`` has.
+
+    Raises WheelhouseError if one is not the file that was locked.
 
     Wheels of other packages and versions are left from an earlier lock and do no harm.
     """
@@ -100,7 +102,7 @@ def verified(folder: Path, packages: list[Locked]) -> dict[Locked, Path]:
         actual = sha256(path)
         if actual not in package.hashes:
             raise WheelhouseError(f"{path}: its SHA-256 {actual} is not in {package.lock}: remove it and try again")
-        found[package] = path
+        found[package] = (path.name, actual)
     return found
 
 
@@ -123,7 +125,7 @@ def main() -> int:
                 f"run images/wheelhouse {arguments.folder}"
             )
         else:
-            lines = [f"{sha256(path)}  {path.name}" for path in sorted(found.values(), key=lambda path: path.name)]
+            lines = [f"{digest}  {name}" for name, digest in sorted(found.values())]
     except WheelhouseError as error:
         print(f"images/wheels.py: {error}", file=sys.stderr)
         return 2

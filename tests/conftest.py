@@ -35,6 +35,8 @@ settings.register_profile("project", derandomize=True, deadline=None, database=N
 settings.load_profile("project")
 # Under nohup this signal is ignored, and would be by all processes that tests start.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+# Where it is set, each of the many processes that tests start would compile all of the runner anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -45,6 +47,9 @@ COUNTER = itertools.count()
 CLUSTER = ("tests/engines/slurm/", "tests/engines/test_env_formats.py::test_a_batch_script_")
 # Whose tests share what takes long to make, or look for what others of their file would start.
 FILES = ("tests/engines/", "tests/images/", "tests/training/")
+# What begins first, in this order: what takes longest in one process (all of the cluster comes with the first of its
+# tests), what makes the images that other tests would wait for, and what needs no image meanwhile.
+FIRST = ("tests/engines/slurm/test_jobs.py", "tests/engines/test_image_build.py", "tests/engines/test_local.py")
 
 
 class ByGroup(LoadScopeScheduling):
@@ -63,6 +68,16 @@ class ByGroup(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """``pytest --dist loadgroup`` goes by group."""
     return ByGroup(config, log) if config.getvalue("dist") == "loadgroup" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Groups begin in the order of their first tests, with ``--no-loadscope-reorder``."""
+
+    def place(item: pytest.Item) -> int:
+        path = item.nodeid.partition("::")[0]
+        return FIRST.index(path) if path in FIRST else len(FIRST)
+
+    items.sort(key=place)
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from runner.bench import record_schema
 from runner.bench.record import FILE_NAME
 from tests.simulated_worker import inspection, sample
 from tests.simulation import STEADY, times
@@ -66,6 +67,11 @@ def run_events(
                 **sample(["train", "--steps", "3"], behaves, block, {}), "stderr": "",
             })  # fmt: skip
     return [*events, *([{"event": "end", "time": time + 1, "reason": ended}] if ended else [])]
+
+
+def read_events(*arms: dict[str, str], **options: Any) -> list[dict[str, Any]]:
+    """The same as ``run_events``, as they are read from a record."""
+    return [record_schema.event(event) for event in run_events(*arms, **options)]
 
 
 def write(folder: Path, events: list[dict[str, Any]]) -> Path:

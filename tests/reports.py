@@ -9,16 +9,17 @@ from typing import Any
 from rich.console import Console
 
 from runner.analysis.summary import summarise
-from runner.bench.plan import MARGIN, Arm, Plan
-from runner.bench.record import Event
+from runner.bench.plan import Arm
+from runner.bench.record import SCHEMA, Event
 from runner.profiles.environment import Environment
 from runner.report import details as long_report
 from runner.report import terminal
+from tests.plans import plan_of
 from tests.simulated_worker import inspection, sample
 from tests.simulation import STEADY, times
 
 BEGUN = 1_793_000_000.0  # seconds since 1970
-WORKER_S, YARDSTICK_S = 2.0, 0.5
+WORKER_S, REFERENCE_KERNEL_S = 2.0, 0.5
 
 
 def events_of(
@@ -44,12 +45,8 @@ def events_of(
     behaviours = {"baseline": {"seconds": STEADY, **(baseline or {})}, "mine": {"seconds": times(0.5), **(mine or {})}}
     behaviours |= {name: {"seconds": times(1), **behaviour} for name, behaviour in (others or {}).items()}
     profiles = {name: profile if name == "mine" else (profiles or {}).get(name, name) for name in behaviours}
-    arms = tuple(Arm(name, profiles[name], "local", (workloads or {}).get(name, "")) for name in behaviours)
-    settings: dict[str, Any] = {
-        "engine_options": {}, "workload": "cnn", "warmup_steps": 1, "steps": 3, "epochs": 0, "data": "/data",
-        "budget_s": 240.0, "blocks": 0, "precision": 0.04, "margin": MARGIN, "timeout_s": 60.0, "seed": 1,
-    }  # fmt: skip
-    fixed = Plan(arms, **{**settings, **(plan or {})})
+    arms = tuple(Arm(name, profiles[name], "local", (workloads or {}).get(name)) for name in behaviours)
+    fixed = plan_of(arms, **(plan or {}))
     environments = {
         arm.name: Environment(arm.profile, "A test", {}, {}, (), {"openmp.runtime": "gnu"}, numerics) for arm in arms
     }
@@ -62,7 +59,10 @@ def events_of(
 
     engine = {"name": "local", "version": "6.1", "image": "/sim/bin/python"}
     first = {
-        "schema": 2,
+        "schema": SCHEMA,
+        "command": [],
+        "cwd": None,
+        "specification": None,
         "plan": fixed.to_json(),
         "engines": {"local": {"engine": engine, "inspection": inspection([], {})}},
         "data_source": "folder /data",
@@ -71,16 +71,16 @@ def events_of(
         "findings": [],
         "calibration": None,
         "removed_variables": {},
-        "kept_variables": {},
+        "allowed_variables": {},
     }
     add("run", **{**first, **run})
     for arm in arms:
-        add("warmed", WORKER_S, arm=arm.name)
+        add("warm-up", WORKER_S, arm=arm.name)
     for block in range(blocks):
         if block == 2:
             looks = looks or (blocks,)
             add("design", planned_blocks=looks[-1], looks=list(looks), warm_up={}, skipped_steps=0)
-        add("yardstick", YARDSTICK_S, block=block, seconds=0.1, digest="f" * 64)
+        add("reference-kernel", REFERENCE_KERNEL_S, block=block, seconds=0.1, digest="f" * 64)
         for arm in fixed.order(block):
             document = sample(list(fixed.worker_arguments(arm, block)), behaviours[arm.name], block, {})
             where = {"block": block, "arm": arm.name, "padding_bytes": fixed.padding(block, arm)}

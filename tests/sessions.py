@@ -14,41 +14,43 @@ from runner.bench import record
 from tests import records
 
 BLOCKS = 10
-YARDSTICK_S = 0.11
-YARDSTICK = "f" * 64
+REFERENCE_KERNEL_S = 0.11
+REFERENCE_KERNEL = "f" * 64
 
 
 def session(
     folder: Path,
     slower: dict[str, float] | None = None,
     machine: float = 1.0,
-    yardstick: str | None = YARDSTICK,
+    reference_kernel: str | None = REFERENCE_KERNEL,
     blocks: int = BLOCKS,
     seed: int = 1,
     noise: float = 0.01,
-    yardstick_s: float = YARDSTICK_S,
-    no_yardstick_in: Container[int] = (),
+    reference_kernel_s: float = REFERENCE_KERNEL_S,
+    no_reference_kernel_in: Container[int] = (),
     skipped_steps: int = 0,
     **options: Any,
 ) -> Path:
     """Write the record of a run of ``baseline`` and ``mine``; returns its folder.
 
-    ``slower`` is by how much longer an arm takes than usual; ``machine`` by how much longer all takes, the yardstick
-    too, which otherwise takes ``yardstick_s``. Each time has its own noise. Without ``yardstick`` it is a record of the
-    first version, which had none; in the blocks of ``no_yardstick_in`` it could not run.
+    ``slower`` is by how much longer an arm takes than usual; ``machine`` by how much longer all takes, the reference
+    kernel too, which otherwise takes ``reference_kernel_s``. Each time has its own noise. Without ``reference_kernel``
+    it is a record of the first version, which had none; in the blocks of ``no_reference_kernel_in`` it could not run.
     """
     generator = random.Random(seed)
     events: list[dict[str, Any]] = []
     arms = options.pop("arms", (records.arm("baseline"), records.arm("mine")))
     for event in records.run_events(*arms, blocks=blocks, **options):
         if event["event"] == "sample":
-            if yardstick and event["arm"] == arms[0]["name"]:
-                seconds = yardstick_s * machine * generator.lognormvariate(0, noise)
+            if reference_kernel and event["arm"] == arms[0]["name"]:
+                seconds = reference_kernel_s * machine * generator.lognormvariate(0, noise)
                 where = {"time": event["time"], "block": event["block"], "worker_seconds": 1.2}
-                if event["block"] in no_yardstick_in:
-                    events.append({"event": "yardstick-failure", **where, "problem": "exit status 1", "stderr": ""})
+                if event["block"] in no_reference_kernel_in:
+                    failure = {"problem": "exit status 1", "stderr": ""}
+                    events.append({"event": "reference-kernel-failure", **where, **failure})
                 else:
-                    events.append({"event": "yardstick", **where, "seconds": seconds, "digest": yardstick})
+                    reading = {"seconds": seconds, "digest": reference_kernel}
+                    events.append({"event": "reference-kernel", **where, **reading})
             usual = 1.0 if event["arm"] == arms[0]["name"] else 0.5
             step_s = usual * machine * (slower or {}).get(event["arm"], 1.0) * generator.lognormvariate(0, noise)
             event |= {"seconds": 3 * step_s, "step_s": [step_s] * 3}

@@ -1,11 +1,11 @@
 """Answers like ``python -m runner.worker``, at once and as a JSON file tells it to.
 
-``main`` is started with the arguments CONFIG -m runner.worker inspect|train|ranks|yardstick …
+``main`` is started with the arguments CONFIG -m runner.worker inspect|train|ranks|reference-kernel …
 
 CONFIG has, for each value that a profile gives to the variable SIMULATED (``baseline`` where it gives none), what that
 profile's workers do, for that value with `` warming`` behind it what those do that are started unmeasured, and for
-``yardstick`` what that worker does; on ranks, or on a part of the CPUs, the value has that behind it (`` on 2 ranks``,
-`` on 1/2``). See ``Simulation`` in simulation.py. Each start is logged beside it in ``starts.jsonl``.
+``reference-kernel`` what that worker does; on ranks, or on a part of the CPUs, the value has that behind it
+(`` on 2 ranks``, `` on 1/2``). See ``Simulation`` in simulation.py. Each start is logged beside it in ``starts.jsonl``.
 
 Tests start thousands of these: what takes long to be imported, and is not always needed, is imported where it is.
 """
@@ -181,7 +181,7 @@ def answer(name: str, arguments: list[str], config: dict, nth: int, environment:
     behaviour = config["workers"].get(name, {})
     if name == "inspect":
         return inspection(arguments[2::2], config.get("inspect", {}))
-    if name == "yardstick":
+    if name == "reference-kernel":
         seconds = behaviour.get("seconds", [0.1])
         return {"seconds": seconds[nth % len(seconds)], "digest": behaviour.get("digest", "f" * 64)}
     answers = profiled if arguments[0] == "operators" else sample
@@ -207,7 +207,7 @@ def main() -> None:
     arguments = sys.argv[4:]  # after -m runner.worker
     if "--turn" in arguments:
         from runner.worker.child import die_with
-        from runner.worker.turn import wait
+        from runner.worker.measure.turn import wait
 
         parents = [word.partition("=")[2] for word in arguments if word.startswith("--die-with-parent=")]
         if parents and not die_with(int(parents[0]), signal.SIGKILL):  # or it would wait on

@@ -39,7 +39,7 @@ class Simulation:
     def worker(self, name: str, **behaviour: Any) -> None:
         """Workers that a profile starts with SIMULATED=``name`` behave so.
 
-        ``name`` may also be "yardstick", or "mine warming": the unmeasured starts of that profile.
+        ``name`` may also be "reference-kernel", or "mine warming": the unmeasured starts of that profile.
 
         ``seconds``: what they measure, in turn; ``delay``: how long they really take. ``does`` (hang, signal with
         ``signal``, exit with ``status``, print with ``text``) counts ``from`` the nth start, the first being 0.
@@ -59,7 +59,7 @@ class Simulation:
     def starts(self, all: bool = False) -> list[dict[str, Any]]:
         """The workers that were started to be measured, in order: name, pid, arguments and environment.
 
-        With ``all`` also those that inspect, warm up ("mine warming") or are the yardstick ("yardstick").
+        With ``all`` also those that inspect, warm up ("mine warming") or are the reference kernel ("reference-kernel").
         """
         log = self.folder / "starts.jsonl"
         lines = log.read_text().splitlines(keepends=True) if log.exists() else []

@@ -1,10 +1,10 @@
 """Two sessions side by side: what can't be compared, how speed changed, and what else is different.
 
 Speed is compared per step. What slows the whole machine (neighbours on its hypervisor, heat, another clock) slows the
-yardstick too, which ran in each block outside of any profile; the normalised speed of a block is therefore its
-yardstick's time over its time per step, and the shift of its logarithm from session to session is estimated. This
-takes training to be slowed as much as the yardstick is. The ratio of a profile to the reference was measured within
-each session and needs no yardstick.
+reference kernel too, which ran in each block outside of any profile; the normalised speed of a block is therefore the
+kernel's time over its time per step, and the shift of its logarithm from session to session is estimated. This takes
+training to be slowed as much as the kernel is. The ratio of a profile to the reference was measured within each session
+and needs no such kernel.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 from runner.analysis.baselines import Baseline
 from runner.analysis.engine_facts import SHOWN_OF_DIGEST, cpu_name, engine_facts, gpu_names, shortened
 from runner.bench.blocks import INITIAL_WEIGHTS
 from runner.common.errors import InputError
+from runner.common.text_enum import TextEnum
 from runner.stats.interval import ERROR_RATE
 from runner.stats.two_sample import autocorrelation, shift, widened
 from runner.worker.modes import Options
@@ -26,7 +27,16 @@ from runner.worker.modes import Options
 # Samples are as long as a machine's pace makes worthwhile, which is not the same on all days: those are compared that
 # differ in length by no more than so many times.
 ALIKE = 2
-Verdict = Literal["regression", "faster", "no regression", "not certain", "not compared"]
+
+
+class BaselineVerdict(TextEnum):
+    """What became of an arm's speed from the old session to the new one."""
+
+    REGRESSION = "regression"  # the whole interval is below the threshold
+    FASTER = "faster"  # the whole interval is as far above 1
+    NO_REGRESSION = "no regression"  # none of the interval is below the threshold
+    NOT_CERTAIN = "not certain"  # the threshold is inside the interval
+    NOT_COMPARED = "not compared"  # another reference kernel, and no ratio to the reference in both sessions
 
 
 @dataclass(frozen=True)
@@ -46,13 +56,12 @@ class Factor:
 class Change:
     """One arm, then and now. Times are medians over blocks, in seconds per step.
 
-    ``measured`` is the change of speed as it is, ``normalised`` at an equal yardstick (None where the yardsticks were
-    different work), ``relative`` that of the ratio of its speed to the reference's (None for the reference itself).
+    ``measured`` is the change of speed as it is, ``normalised`` at an equal reference kernel (None where that was
+    other work), ``relative`` that of the ratio of its speed to the reference's (None for the reference itself).
 
-    ``verdict`` is by ``normalised``, or where there is none by ``relative``: ``regression`` when the whole interval is
-    below the threshold, ``no regression`` when none of it is, ``not certain`` between; ``faster`` when all of it is as
-    far above 1. A change of ``normalised`` counts only where ``measured`` went the same way by half the threshold:
-    else ``yardstick_only`` is set, because only the yardstick's speed was seen to change.
+    ``verdict`` is by ``normalised``, or where there is none by ``relative``. A change of ``normalised`` counts only
+    where ``measured`` went the same way by half the threshold: else ``reference_kernel_only`` is set, because only the
+    speed of that was seen to change.
     """
 
     arm: str
@@ -61,13 +70,13 @@ class Change:
     measured: Factor
     normalised: Factor | None
     relative: Factor | None
-    verdict: Verdict
-    yardstick_only: bool
+    verdict: BaselineVerdict
+    reference_kernel_only: bool
 
 
 @dataclass(frozen=True)
 class Changes:
-    """``machine`` is the change of the machine's own speed by the yardstick, None where that was different work.
+    """``machine`` is the change of the machine's own speed by the reference kernel, None where that was different work.
 
     ``confidence`` is that of each interval: by Bonferroni's correction the verdicts then hold together at 95%.
     """
@@ -78,7 +87,7 @@ class Changes:
 
     @property
     def regressions(self) -> list[Change]:
-        return [one for one in self.arms if one.verdict == "regression"]
+        return [one for one in self.arms if one.verdict == BaselineVerdict.REGRESSION]
 
 
 @dataclass(frozen=True)
@@ -146,10 +155,10 @@ def unequal(pair: tuple[str, Any, Any]) -> str:
 def changes(old: Baseline, new: Baseline, threshold: float) -> Changes | None:
     """How the speed of each arm that both have changed; a loss of more than ``threshold`` (a share) is a regression.
 
-    None where nothing can decide: the yardsticks are different work, and nothing was measured beside the reference.
+    None where nothing can decide: the kernels are different work, and nothing was measured beside the reference.
     """
     arms = _common(old, new)
-    normalise = old.document["yardstick"]["digest"] == new.document["yardstick"]["digest"]
+    normalise = old.document["reference_kernel"]["digest"] == new.document["reference_kernel"]["digest"]
     beside = [arm for arm in arms if arm != old.reference and old.reference == new.reference]
     decided = arms if normalise else beside
     if not decided:
@@ -160,17 +169,18 @@ def changes(old: Baseline, new: Baseline, threshold: float) -> Changes | None:
         measured = _factor([_ratios([1.0] * one.blocks, one.step_s(arm)) for one in (old, new)], confidence)
         normalised = relative = None
         if normalise:
-            normalised = _factor([_ratios(one.yardstick_s, one.step_s(arm)) for one in (old, new)], confidence)
+            normalised = _factor([_ratios(one.reference_kernel_s, one.step_s(arm)) for one in (old, new)], confidence)
         if arm in beside:
             ratios = [_ratios(one.step_s(one.reference), one.step_s(arm)) for one in (old, new)]
             relative = _factor(ratios, confidence)
         then, now = (statistics.median(one.step_s(arm)) for one in (old, new))
         verdict = _verdict(normalised if normalise else relative, threshold)
-        unseen = normalise and not _seen(verdict, measured, threshold)
-        if unseen:
-            verdict = "not certain" if verdict == "regression" else "no regression"
-        compared.append(Change(arm, then, now, measured, normalised, relative, verdict, unseen))
-    speeds = [_ratios([1.0] * one.blocks, one.yardstick_s) for one in (old, new)]
+        kernel_only = normalise and not _seen(verdict, measured, threshold)
+        if kernel_only:
+            lost = verdict == BaselineVerdict.REGRESSION
+            verdict = BaselineVerdict.NOT_CERTAIN if lost else BaselineVerdict.NO_REGRESSION
+        compared.append(Change(arm, then, now, measured, normalised, relative, verdict, kernel_only))
+    speeds = [_ratios([1.0] * one.blocks, one.reference_kernel_s) for one in (old, new)]
     return Changes(compared, _factor(speeds, confidence) if normalise else None, confidence)
 
 
@@ -199,21 +209,21 @@ def _factor(speeds: Sequence[Sequence[float]], confidence: float) -> Factor:
     return Factor(estimate, low, high, correlation)
 
 
-def _seen(verdict: Verdict, measured: Factor, threshold: float) -> bool:
-    """Whether the speed itself changed in the verdict's direction, and not the yardstick's alone."""
-    if verdict == "regression":
+def _seen(verdict: BaselineVerdict, measured: Factor, threshold: float) -> bool:
+    """Whether the speed itself changed in the verdict's direction, and not the reference kernel's alone."""
+    if verdict == BaselineVerdict.REGRESSION:
         return measured.ratio < 1 - threshold / 2
-    return verdict != "faster" or measured.ratio > 1 + threshold / 2
+    return verdict != BaselineVerdict.FASTER or measured.ratio > 1 + threshold / 2
 
 
-def _verdict(factor: Factor | None, threshold: float) -> Verdict:
+def _verdict(factor: Factor | None, threshold: float) -> BaselineVerdict:
     if factor is None:
-        return "not compared"
+        return BaselineVerdict.NOT_COMPARED
     if factor.high < 1 - threshold:
-        return "regression"
+        return BaselineVerdict.REGRESSION
     if factor.low > 1 + threshold:
-        return "faster"
-    return "no regression" if factor.low >= 1 - threshold else "not certain"
+        return BaselineVerdict.FASTER
+    return BaselineVerdict.NO_REGRESSION if factor.low >= 1 - threshold else BaselineVerdict.NOT_CERTAIN
 
 
 def differences(old: Baseline, new: Baseline) -> list[Difference]:
@@ -237,7 +247,7 @@ def _facts(one: Baseline) -> dict[str, str]:
         # one engine each: whatever it is called, it is compared with the other session's
         prefix = f"{name}: " if len(document["engines"]) > 1 else ""
         found |= {f"{prefix}{what}": value for what, value in engine_facts(seen).items()}
-    found |= {f"kept {name}": value for name, value in document["kept_variables"].items()}
+    found |= {f"kept {name}": value for name, value in document["allowed_variables"].items()}
     for name, arm in document["arms"].items():
         environment = arm["environment"]
         found |= {f"{name}: {variable}": value for variable, value in environment["variables"].items()}
@@ -246,5 +256,5 @@ def _facts(one: Baseline) -> dict[str, str]:
         found |= {f"{name}: expects {key}": str(value) for key, value in environment["expect"].items()}
         found |= {f"{name}: final loss": str(arm["final_loss"])}
     found |= {f"digest of {what.replace('_', ' ')}": shortened(value) for what, value in document["digests"].items()}
-    found["digest of the yardstick"] = shortened(document["yardstick"]["digest"])
+    found["digest of the reference kernel"] = shortened(document["reference_kernel"]["digest"])
     return {what: value for what, value in found.items() if value is not None}

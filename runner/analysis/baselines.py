@@ -14,7 +14,7 @@ import re
 import shlex
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -22,8 +22,9 @@ from typing import Any, NoReturn
 
 from runner import __version__
 from runner.analysis.summary import summarise
-from runner.bench import measure, record
+from runner.bench import measure, record, record_schema
 from runner.bench.blocks import skipped_steps
+from runner.bench.plan import Plan, UserCommand
 from runner.bench.record import FILE_NAME, Event
 from runner.common import atomic
 from runner.common.errors import InputError
@@ -31,9 +32,9 @@ from runner.common.suggestion import suggestion
 from runner.stats.interval import MIN_BLOCKS
 
 FOLDER = Path("baselines")
-SCHEMA = 1
+SCHEMA = 2
 # The oldest format whose readers understand what is written here.
-READABLE_BY = 1
+READABLE_BY = 2
 _SCHEMA_FILE = Path(__file__).resolve().parent / "schemas/baseline.schema.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _INSPECTED = (
@@ -58,8 +59,14 @@ class Baseline:
         return dict(self.document["plan"])
 
     @property
+    def user_command(self) -> UserCommand | None:
+        """The user's command that was measured, if it was one."""
+        given = self.plan.get("user_command")
+        return given and UserCommand(**{**given, "argv": tuple(given["argv"])})
+
+    @property
     def blocks(self) -> int:
-        return len(self.yardstick_s)
+        return len(self.reference_kernel_s)
 
     @property
     def skipped_steps(self) -> int:
@@ -67,9 +74,9 @@ class Baseline:
         return int(self.document.get("skipped_steps", 0))
 
     @property
-    def yardstick_s(self) -> list[float]:
+    def reference_kernel_s(self) -> list[float]:
         """One time per block, in seconds."""
-        return list(self.document["yardstick"]["seconds"])
+        return list(self.document["reference_kernel"]["seconds"])
 
     def step_s(self, arm: str) -> list[float]:
         """The mean time per step in each block, in seconds."""
@@ -91,10 +98,10 @@ class Baseline:
 
 
 def from_record(folder: Path, name: str) -> Baseline:
-    """The baseline that the record in ``folder`` makes: its blocks that have a sample of each arm and a yardstick.
+    """The baseline that the record in ``folder`` makes, of its blocks with a sample of each arm.
 
-    Raises InputError for a run that failed or was not in effect, with too few blocks, or without yardsticks, and for a
-    record that lacks what every run records.
+    Raises InputError for a run that failed or was not in effect, with too few blocks, or without the reference
+    kernel, and for a record that lacks what every run records.
     """
     with record.understood(folder):
         return _from_record(folder, name)
@@ -127,7 +134,7 @@ def _from_record(folder: Path, name: str) -> Baseline:
     arms = summary.plan.arms
     if summary.plan.compares_images:
         raise InputError(f"{folder}: compares images, and a baseline is of one; measure a profile in it")
-    if summary.plan.each:
+    if len(summary.plan.workloads) > 1:
         raise InputError(f"{folder}: measured several workloads; measure the one to save a baseline of, by --workload")
     if summary.plan.epochs:
         raise InputError(f"{folder}: is a full training (--full), one sample each; measure without --full")
@@ -135,7 +142,7 @@ def _from_record(folder: Path, name: str) -> Baseline:
         raise InputError(f"{folder}: was trained on several ranks (--nproc); measure one process to save a baseline of")
     blocks = _complete_blocks(folder, events, [arm.name for arm in arms], summary.ended)
     samples = {arm.name: [block[arm.name] for block in blocks] for arm in arms}
-    yardsticks = [block[""] for block in blocks]
+    readings = [block[""] for block in blocks]
     first = samples[summary.plan.reference.name][0]
     skipped = skipped_steps(events)
     run = events[0]
@@ -147,7 +154,7 @@ def _from_record(folder: Path, name: str) -> Baseline:
         "measured": _utc(run["time"]),
         "record_sha256": hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest(),
         "runner_version": __version__,
-        "plan": {**run["plan"], "steps": summary.plan.steps, "warmup_steps": summary.plan.warmup_steps},
+        "plan": _planned(summary.plan),
         "engines": {
             engine: {
                 "engine": seen["engine"],
@@ -155,11 +162,11 @@ def _from_record(folder: Path, name: str) -> Baseline:
             }
             for engine, seen in run["engines"].items()
         },
-        "kept_variables": run["kept_variables"],
+        "allowed_variables": run["allowed_variables"],
         "skipped_steps": skipped,
-        "disturbed_blocks": len(summary.marked.keys() & {one["block"] for one in samples[arms[0].name]}),
+        "blocks_with_interference": len(summary.interference.keys() & {one["block"] for one in samples[arms[0].name]}),
         "digests": first["digests"],
-        "yardstick": {"digest": yardsticks[0]["digest"], "seconds": [one["seconds"] for one in yardsticks]},
+        "reference_kernel": {"digest": readings[0]["digest"], "seconds": [one["seconds"] for one in readings]},
         "arms": {
             arm.name: {
                 "environment": run["environments"][arm.name],
@@ -175,23 +182,24 @@ def _from_record(folder: Path, name: str) -> Baseline:
 def _complete_blocks(
     folder: Path, events: Sequence[Event], arms: Sequence[str], ended: str | None
 ) -> list[dict[str, Event]]:
-    """For each complete block its samples by arm, and its yardstick under ``""``."""
+    """For each complete block its samples by arm, and its reference kernel under ``""``."""
     blocks: dict[int, dict[str, Event]] = {}
     for event in events:
-        if event["event"] in ("sample", "yardstick"):
+        if event["event"] in ("sample", "reference-kernel"):
             blocks.setdefault(event["block"], {})[event.get("arm", "")] = event
-    yardsticks = [block[""] for block in blocks.values() if "" in block]
-    failure = next((event for event in events if event["event"] == "yardstick-failure"), None)
+    readings = [block[""] for block in blocks.values() if "" in block]
+    failure = next((event for event in events if event["event"] == "reference-kernel-failure"), None)
     if failure is not None and not all("" in block for block in blocks.values()):
         raise InputError(
-            f"{folder}: {len(blocks) - len(yardsticks)} of {len(blocks)} blocks have no yardstick, because it could "
-            f"not run ({_short(str(failure['problem']))}); nothing could be held against it: measure again"
+            f"{folder}: {len(blocks) - len(readings)} of {len(blocks)} blocks have no reference kernel, because it "
+            f"could not run ({_short(str(failure['problem']))}); nothing could be held against it: measure again"
         )
-    if blocks and not yardsticks:
-        raise InputError(f"{folder}: has no yardsticks (an older version recorded it); measure again")
-    if len({one["digest"] for one in yardsticks}) > 1:
-        raise InputError(f"{folder}: was resumed with another yardstick (Python or this kit changed); measure again")
-    reading = yardsticks[:1]  # it is not read in every block: the latest holds
+    if blocks and not readings:
+        raise InputError(f"{folder}: has no reference kernel (an older version recorded it); measure again")
+    if len({one["digest"] for one in readings}) > 1:
+        why = "was resumed with another reference kernel (Python or this kit changed)"
+        raise InputError(f"{folder}: {why}; measure again")
+    reading = readings[:1]  # it is not read in every block: the latest holds
     for _, block in sorted(blocks.items()):
         reading = [block[""]] if "" in block else reading
         block[""] = reading[0]
@@ -206,6 +214,19 @@ def _complete_blocks(
 def _number(value: float) -> float | None:
     """None for what JSON does not have."""
     return value if math.isfinite(value) else None
+
+
+def _planned(plan: Plan) -> dict[str, Any]:
+    """What was measured, as the file has it."""
+    return {
+        "arms": [{"name": arm.name, "profile": arm.profile, "engine": arm.engine} for arm in plan.arms],
+        "engine_options": plan.engine_options,
+        "workload": plan.workload,
+        **asdict(plan.training),
+        "timeout_s": plan.stopping.timeout_s,
+        "options": asdict(plan.options),
+        "user_command": plan.user_command and asdict(plan.user_command),
+    }
 
 
 def _utc(seconds: float) -> str:
@@ -266,10 +287,11 @@ def read(path: Path) -> Baseline:
         raise InputError(
             f"{path}: was written by a later version (schema {document['schema']}, this reads up to {SCHEMA}); update"
         )
-    _validate(path, document)
-    if document["digest"] != digest(document):
+    today = record_schema.baseline(document)
+    _validate(path, today)
+    if document["digest"] != digest(document):  # as the file has it, under its own names
         raise InputError(f"{path}: was edited: its digest is that of another content; {_RESTORE}")
-    return Baseline(document, str(path))
+    return Baseline(today, str(path))
 
 
 def _no_number(text: str) -> NoReturn:
@@ -281,14 +303,14 @@ def _validate(path: Path, document: dict[str, Any]) -> None:
     error = next(iter(sorted(_validator().iter_errors(document), key=lambda error: list(map(str, error.path)))), None)
     if error is not None:
         raise InputError(f"{path}: {_short(_key(error.absolute_path))}: {_short(error.message)}; {_RESTORE}")
-    blocks = len(document["yardstick"]["seconds"])
+    blocks = len(document["reference_kernel"]["seconds"])
     for index, arm in enumerate(document["plan"]["arms"]):
         for key, known in (("name", document["arms"]), ("engine", document["engines"])):
             if arm[key] not in known:
                 raise InputError(f"{path}: plan.arms[{index}].{key}: there is no {arm[key]!r} further on; {_RESTORE}")
         if len(document["arms"][arm["name"]]["step_s"]) != blocks:
             raise InputError(
-                f"{path}: arms.{_short(arm['name'])}.step_s: must hold {blocks}, one per yardstick; {_RESTORE}"
+                f"{path}: arms.{_short(arm['name'])}.step_s: must hold {blocks}, one per reference kernel; {_RESTORE}"
             )
 
 

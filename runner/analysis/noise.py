@@ -1,10 +1,10 @@
-"""Which samples were disturbed from outside, by a rule that looks at no timing of theirs.
+"""Interference: which samples were disturbed from outside, by a rule that looks at no timing of theirs.
 
 Only that counts which a profile can hardly cause itself: CPU time that others used, CPU time that the hypervisor
 withheld, swapping, and throttling of hot cores. Involuntary switches, page faults, pressure, a quota's throttling and
 the CPUs' frequency are in each sample as well, but threads that spin or wide vector instructions cause them too: a
-profile must not get rid of its slow samples by what it does itself. So they mark nothing. A virtual machine's
-neighbours on the same cores show in no counter, but in the times of the yardstick, which no profile touches.
+profile must not get rid of its slow samples by what it does itself. So they count for nothing. A virtual machine's
+neighbours on the same cores show in no counter, but in the times of the reference kernel, which no profile touches.
 
 The limits were set from such counters alone. In the 26 samples, of 4 to 6 s, of one run on a virtual machine with 2
 CPUs and no other work known of, "others" (the kernel's own threads, interrupts and errors of the count) used -0.023 to
@@ -27,10 +27,11 @@ OTHERS_SHARE, OTHERS_CPUS = 0.025, 0.05
 STEAL_SHARE, STEAL_CPUS = 0.01, 0.02
 # A page that was swapped out takes from 0.1 ms on to come back: so much takes 25 ms or more of a sample's seconds.
 SWAPPED_BYTES = 2**20
-# The yardstick's times are called uneven from here on, and with at least so many. On a shared host, of whose neighbours
-# nothing showed in any counter, it took 1.29 to 1.58 times as long in its slowest of 4 to 17 blocks as in its fastest.
-UNEVEN, PACES = 1.25, 4
-# What each kind of mark says, by the words in it.
+# The reference kernel's times are called uneven from here on, and with at least so many. On a shared host, of whose
+# neighbours nothing showed in any counter, it took 1.29 to 1.58 times as long in its slowest of 4 to 17 blocks as in
+# its fastest.
+UNEVEN, FEWEST_TIMES = 1.25, 4
+# What each kind of interference is, by the words in its reason.
 KINDS = {
     "others used": "other programs used its CPUs",
     "stolen": "the hypervisor withheld CPU time",
@@ -41,10 +42,10 @@ KINDS = {
 TICK_S = 0.01
 
 
-def marks(sample: Event) -> list[str]:
+def interference_in(sample: Event) -> list[str]:
     """Why a sample counts as disturbed, in short texts; nothing for one that is not.
 
-    What a sample does not tell (of a kernel that does not count it, or recorded before it was looked at) is no mark.
+    What a sample does not tell (of a kernel that does not count it, or recorded before it was looked at) is none.
     """
     usage, seconds = sample["usage"], sample["seconds"]
     cpus = usage.get("worker_cpus")
@@ -77,42 +78,44 @@ def _others_cpus(usage: dict[str, Any], seconds: float) -> float | None:
     return None if busy is None else max(0.0, (busy - own) / seconds)
 
 
-def marked_blocks(events: Sequence[Event]) -> dict[int, list[str]]:
+def interference_by_block(events: Sequence[Event]) -> dict[int, list[str]]:
     """For each block with a disturbed sample, which arms it hit and why: ``baseline: others used 0.43 CPUs``."""
     found: dict[int, list[str]] = {}
     for event in events:
-        if event["event"] == "sample" and (reasons := marks(event)):
+        if event["event"] == "sample" and (reasons := interference_in(event)):
             found.setdefault(event["block"], []).extend(f"{event['arm']}: {reason}" for reason in reasons)
     return found
 
 
-def disturbed(both: Sequence[Arm], marked: dict[int, list[str]]) -> dict[int, list[str]]:
+def interference_with(both: Sequence[Arm], interference: dict[int, list[str]]) -> dict[int, list[str]]:
     """The blocks in which one of the two arms was hit, and by what: these do not count without noise.
 
     Of many arms nearly every block has one that was.
     """
     arms = tuple(f"{one.name}: " for one in both)
-    hit = {block: [text for text in texts if text.startswith(arms)] for block, texts in marked.items()}
+    hit = {block: [text for text in texts if text.startswith(arms)] for block, texts in interference.items()}
     return {block: texts for block, texts in hit.items() if texts}
 
 
-def uneven_pace(events: Sequence[Event], marked: Mapping[int, Sequence[str]]) -> tuple[float, float] | None:
-    """The yardstick's shortest and longest time in seconds, where others slow this machine and no counter shows it.
+def reference_kernel_range(
+    events: Sequence[Event], interference: Mapping[int, Sequence[str]]
+) -> tuple[float, float] | None:
+    """The reference kernel's shortest and longest time in seconds, where others slow this machine and no counter tells.
 
     It is the same work in each block (None where it was not, by its digest), and each time the median of its passes.
-    Only blocks without a mark are looked at, and never how long training took. Of ten blocks the longest and the
-    shortest are left out, of twenty two each, and so on: nothing counts what disturbs the yardstick alone.
+    Only blocks without interference are looked at, and never how long training took. Of ten blocks the longest and the
+    shortest are left out, of twenty two each, and so on: nothing counts what disturbs the reference kernel alone.
     """
-    found = [one for one in events if one["event"] == "yardstick" and one["block"] not in marked]
+    found = [one for one in events if one["event"] == "reference-kernel" and one["block"] not in interference]
     times = sorted(one["seconds"] for one in found)
-    if len(times) < PACES or len({one["digest"] for one in found}) > 1:
+    if len(times) < FEWEST_TIMES or len({one["digest"] for one in found}) > 1:
         return None
     left_out = len(times) // 10
     least, most = times[left_out], times[-1 - left_out]
     return (least, most) if most >= UNEVEN * least else None
 
 
-def commonest(marked: Mapping[int, Sequence[str]]) -> str:
-    """What disturbed most of the marked blocks (at least one), as a clause with the machine as "it"."""
-    kinds = Counter(kind for texts in marked.values() for kind in KINDS if any(kind in text for text in texts))
+def commonest(interference: Mapping[int, Sequence[str]]) -> str:
+    """What disturbed most of these blocks (at least one), as a clause with the machine as "it"."""
+    kinds = Counter(kind for texts in interference.values() for kind in KINDS if any(kind in text for text in texts))
     return KINDS[kinds.most_common(1)[0][0]]

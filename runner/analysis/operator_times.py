@@ -1,6 +1,6 @@
 """What the profiled processes of one profile, or of two, say: time per operator, and where a difference comes from.
 
-Documents are those of ``runner.worker.operators``. A number per step is the median over a profile's processes.
+Documents are those of ``runner.worker.measure.operators``. A number per step is the median over a profile's processes.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from runner.analysis.summary import Comparison, Summary
-from runner.stats.interval import FASTER, NOT_FOUND, SLOWER
+from runner.stats.verdict import Verdict
 
 # Up to so many are told one by one, in the order in which they were named.
 FEW = 3
@@ -71,18 +71,20 @@ def found_cells(comparison: Comparison) -> list[str]:
     """Ratio, interval and a verdict that is short enough for a table."""
     found, ratio = comparison.speedup, ratio_of(comparison)
     if found is None:
-        return ["-" if ratio is None else f"{ratio:.3f}", "", comparison.verdict]
-    if found.verdict in (FASTER, SLOWER):
-        verdict = found.verdict.upper()
+        return ["-" if ratio is None else f"{ratio:.3f}", "", comparison.words]
+    if found.verdict in (Verdict.FASTER, Verdict.SLOWER):
+        verdict = found.words.upper()
+    elif found.verdict == Verdict.EQUIVALENT:
+        verdict = f"no difference > {found.margin * 100:g}%"
     else:
-        verdict = found.verdict if found.verdict == NOT_FOUND else f"no difference > {found.margin * 100:g}%"
+        verdict = found.words
     return [f"{found.ratio:.3f}", f"{found.low:.3f} to {found.high:.3f}", verdict]
 
 
 def weight(summary: Summary, name: str) -> str:
     """``good``, ``bad`` or ``plain``, for the row of the arm ``name``."""
-    verdicts = {one.arm: one.speedup.verdict if one.speedup else "" for one in summary.comparisons}
-    return {FASTER: "good", SLOWER: "bad"}.get(verdicts.get(name, ""), "plain")
+    weights = {Verdict.FASTER: "good", Verdict.SLOWER: "bad"}
+    return next((weights.get(one.verdict, "plain") for one in summary.comparisons if one.arm == name), "plain")
 
 
 def findings(summary: Summary) -> list[dict[str, str]]:

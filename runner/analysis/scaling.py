@@ -63,8 +63,9 @@ class Scaled:
 def scaled(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_early: bool) -> Scaled:
     """What the samples of ``arm``, of which there are some, say; ratios only of a run that has ``ended``."""
     ranks = plan.ranks_of(arm)
-    whole = next((one for one in plan.alone if one.of == 1), None)
-    part = next((one for one in plan.alone if one.of == plan.ranks and one.profile == arm.profile), None)
+    whole = next((one for one in plan.single_processes if one.cpu_shares == 1), None)
+    parts = (one for one in plan.single_processes if one.cpu_shares == plan.ranks)
+    part = next((one for one in parts if one.profile == arm.profile), None)
     told = [event["communication"] for event in samples(events, arm)]
     by_rank = [_shares(event) for event in samples(events, arm)]
     return Scaled(
@@ -104,5 +105,5 @@ def _estimate(
     if one is None or design is None:
         return None
     ratios = block_ratios(events, plan, arm, reference=one)
-    found = at_end(design, ratios, plan.margin, stopped_early)
+    found = at_end(design, ratios, plan.stopping.margin, stopped_early)
     return None if found is None else Estimate(*(one / divisor for one in (found.ratio, found.low, found.high)))

@@ -11,7 +11,8 @@ from typing import Any
 from runner.analysis.gpu_readings import GpuReadings, readings
 from runner.analysis.image_differences import Difference, of_run
 from runner.analysis.losses import Losses, compared
-from runner.analysis.noise import disturbed, marked_blocks, marks, uneven_pace
+from runner.analysis.noise import interference_by_block, interference_with, reference_kernel_range
+from runner.analysis.sample_times import Sample, sample_times
 from runner.analysis.scaling import Scaled, scaled
 from runner.bench.blocks import (
     block_ratios,
@@ -38,6 +39,7 @@ from runner.stats.bootstrap import Bootstrap, bootstrap
 from runner.stats.drift import Drift, drift
 from runner.stats.interval import Speedup
 from runner.stats.sequential import Design, at_end, design
+from runner.stats.verdict import Verdict
 from runner.worker.fashion_mnist import SYNTHETIC
 
 
@@ -47,7 +49,7 @@ class Measured:
 
     ``unit`` is what ``images_per_s`` counts; ``quality`` has the figures of a test where one was made, and
     ``final_loss`` is that of the last step. Of a user's command none of these are known, and page faults are a run's.
-    ``unseen`` says what could not be seen of it; ``set_by_itself`` are performance variables that it set itself.
+    ``not_observed`` says what could not be seen of it; ``set_by_itself`` are performance variables that it set itself.
     """
 
     arm: str
@@ -62,7 +64,7 @@ class Measured:
     quality: dict[str, float]
     final_loss: float | None
     checks: list[Check]
-    unseen: str = ""
+    not_observed: str = ""
     set_by_itself: dict[str, str] = field(default_factory=dict)
     unit: str = "images"
 
@@ -84,52 +86,47 @@ class Measured:
 class Comparison:
     """One arm against its reference.
 
-    ``verdict`` is one of: faster, slower, no difference larger than the margin, no difference found, NOT IN EFFECT,
-    failed, not ended, too few samples, one run each (then there is ``single_ratio``, and no ``speedup``). ``unmarked``
-    is the speedup without the blocks in which either was disturbed, where there are such and enough others.
-    ``deviation`` is the standard deviation of a block's log ratio; ``drift`` how that ratio changed in the run.
+    Of one run each there is ``single_ratio``, and no ``speedup``. ``without_interference`` is the speedup without the
+    blocks in which either was disturbed, where there are such and enough others. ``deviation`` is the standard
+    deviation of a block's log ratio; ``drift`` how that ratio changed in the run.
     """
 
     arm: str
-    verdict: str
+    verdict: Verdict
     speedup: Speedup | None = None
     single_ratio: float | None = None
     losses: Losses | None = None
-    unmarked: Speedup | None = None
+    without_interference: Speedup | None = None
     bootstrap: Bootstrap | None = None
     deviation: float | None = None
     drift: Drift | None = None
 
-
-@dataclass(frozen=True)
-class Sample:
-    """One sample for pictures and tables, with the seconds of each timed step.
-
-    ``began_s`` is when it began, in seconds of all workers before it; ``marks`` say what disturbed it from outside.
-    """
-
-    arm: str
-    block: int
-    began_s: float
-    step_s: list[float]
-    marks: list[str]
-
     @property
-    def mean_step_s(self) -> float:
-        return sum(self.step_s) / len(self.step_s)
+    def words(self) -> str:
+        """The verdict in words, with the margin where that is a part of it."""
+        return self.speedup.words if self.speedup else str(self.verdict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, with verdicts in words."""
+        return {
+            **asdict(self),
+            "verdict": self.words,
+            "speedup": self.speedup and self.speedup.to_json(),
+            "without_interference": self.without_interference and self.without_interference.to_json(),
+        }
 
 
 @dataclass(frozen=True)
 class Summary:
     """``engines`` has, by ``Arm.target``, what each engine said of itself (``engine``) and its image (``inspection``).
 
-    ``marked`` has, by block, what disturbed it from outside; ``uneven_pace_s`` how far the yardstick's times were apart
-    in the others, where that is much (``runner.analysis.noise``); ``warm_up``, by arm, after how many steps training
-    was steady, and ``skipped_steps`` how many timed steps of each sample are left out for that (``left_out``: by
-    workload, with those before them that are not timed); ``reference_drift`` is how the reference's own time changed;
-    ``seconds_per_block`` counts the starts of the workers too. ``command`` was typed in the folder ``begun_in``, and
-    asked for ``specification``: earlier records lack both. ``not_measured`` says why a matrix left profiles out,
-    ``calibration`` what the baseline against itself showed.
+    ``interference`` has, by block, what disturbed it from outside; ``reference_kernel_range_s`` how far the reference
+    kernel's times were apart in the others, where that is much (``runner.analysis.noise``); ``warm_up``, by arm, after
+    how many steps training was steady, and ``skipped_steps`` how many timed steps of each sample are left out for that
+    (``left_out``: by workload, with those before them that are not timed); ``reference_drift`` is how the reference's
+    own time changed; ``seconds_per_block`` counts the starts of the workers too. ``command`` was typed in the folder
+    ``cwd``, and asked for ``specification``: earlier records lack both. ``not_measured`` says why a matrix left
+    profiles out, ``calibration`` what the baseline against itself showed.
     """
 
     plan: Plan
@@ -137,14 +134,14 @@ class Summary:
     data_source: str
     environments: dict[str, Environment]
     command: list[str]
-    begun_in: str | None
+    cwd: str | None
     specification: dict[str, Any] | None
     commands: dict[str, str]
     measured: list[Measured]
     comparisons: list[Comparison]
     samples: list[Sample]
-    marked: dict[int, list[str]]
-    uneven_pace_s: tuple[float, float] | None
+    interference: dict[int, list[str]]
+    reference_kernel_range_s: tuple[float, float] | None
     noise_known: bool
     design: Design | None
     warm_up: dict[str, int]
@@ -157,7 +154,7 @@ class Summary:
     findings: list[dict[str, str]]
     failures: list[Event]
     removed_variables: dict[str, str]
-    kept_variables: dict[str, str]
+    allowed_variables: dict[str, str]
     not_measured: dict[str, str]
     ended: str | None
     image_differences: dict[str, list[Difference]]
@@ -166,7 +163,7 @@ class Summary:
 
     @property
     def synthetic(self) -> bool:
-        return self.plan.data == SYNTHETIC
+        return self.plan.training.data == SYNTHETIC
 
     @property
     def not_in_effect(self) -> list[Measured]:
@@ -181,9 +178,9 @@ class Summary:
         return {
             "reference": self.plan.reference.name,
             "references": {arm.name: self.plan.reference_of(arm).name for arm in self.plan.compared},
-            "comparisons": [_finite(asdict(one)) for one in self.comparisons],
-            "marked_blocks": self.marked,
-            "uneven_pace_s": self.uneven_pace_s,
+            "comparisons": [_finite(one.to_json()) for one in self.comparisons],
+            "interference": self.interference,
+            "reference_kernel_range_s": self.reference_kernel_range_s,
             "design": self.design and asdict(self.design),
             "warm_up_steps": self.warm_up,
             "unsteady": self.unsteady,
@@ -221,7 +218,7 @@ def summarise(events: Sequence[Event]) -> Summary:
         by_kind.setdefault(event["event"], []).append(event)
     run = by_kind["run"][0]
     plan = recorded_plan(events)
-    kept = run["kept_variables"]
+    kept = run["allowed_variables"]
     environments = {name: Environment.from_json(document) for name, document in run["environments"].items()}
     measured = {
         arm.name: _measured(arm, environments[arm.name], kept, own, skipped_steps(events, arm))
@@ -230,22 +227,22 @@ def summarise(events: Sequence[Event]) -> Summary:
     }
     last = next((event for event in reversed(events) if event["event"] in ("end", "resume")), {"event": "run"})
     ended = last["reason"] if last["event"] == "end" else None  # else it still runs, or was killed
-    marked = marked_blocks(events)
+    interference = interference_by_block(events)
     fixed = recorded_lengths(events) or next(iter(by_kind.get("design", [])), {})
     return Summary(
         plan=plan,
         engines=run["engines"],
         data_source=run["data_source"],
         environments=environments,
-        command=run.get("command", []),
-        begun_in=run.get("begun_in"),
-        specification=run.get("specification"),
+        command=run["command"],
+        cwd=run["cwd"],
+        specification=run["specification"],
         commands=fixed.get("commands") or run["commands"],
         measured=list(measured.values()),
-        comparisons=[_comparison(events, plan, arm, measured, marked, ended) for arm in plan.compared],
-        samples=_samples(events, plan),
-        marked=marked,
-        uneven_pace_s=uneven_pace(events, marked),
+        comparisons=[_comparison(events, plan, arm, measured, interference, ended) for arm in plan.compared],
+        samples=sample_times(events, plan),
+        interference=interference,
+        reference_kernel_range_s=reference_kernel_range(events, interference),
         noise_known=all("worker_cpus" in event["usage"] for event in samples(events)),
         design=recorded_design(events, plan),
         warm_up=fixed.get("warm_up", {}),
@@ -257,11 +254,11 @@ def summarise(events: Sequence[Event]) -> Summary:
         },
         reference_drift=drift([basic.fmean(steps) for steps in timed_steps(events, plan.reference)]),
         seconds_per_block=_seconds_per_block(events),
-        calibration=run.get("calibration"),
-        findings=[*map(_finding, run["findings"]), *_findings(events, plan, run["engines"], environments)],
+        calibration=run["calibration"],
+        findings=[*run["findings"], *_findings(events, plan, run["engines"], environments)],
         failures=by_kind.get("failure", []),
         removed_variables=run["removed_variables"],
-        kept_variables=kept,
+        allowed_variables=kept,
         not_measured=next((event["profiles"] for event in by_kind.get("left-out", [])), {}),
         ended=ended,
         image_differences=of_run(events, plan),
@@ -272,7 +269,7 @@ def summarise(events: Sequence[Event]) -> Summary:
 
 def _scaling(events: Sequence[Event], plan: Plan, measured: dict[str, Measured], ended: str | None) -> list[Scaled]:
     """Of each arm with several ranks that is in effect, beside one process that is."""
-    if not all(measured[arm.name].in_effect for arm in plan.alone if arm.name in measured):
+    if not all(measured[arm.name].in_effect for arm in plan.single_processes if arm.name in measured):
         return []
     in_effect = [arm for arm in plan.distributed if arm.name in measured and measured[arm.name].in_effect]
     return [scaled(events, plan, arm, ended in ENDED, ended == PRECISE) for arm in in_effect]
@@ -280,14 +277,9 @@ def _scaling(events: Sequence[Event], plan: Plan, measured: dict[str, Measured],
 
 def _seconds_per_block(events: Sequence[Event]) -> float:
     """How long a block takes, with the starts of its workers; 0 where none is complete."""
-    in_blocks = [event for event in events if event["event"] in ("sample", "yardstick")]
+    in_blocks = [event for event in events if event["event"] in ("sample", "reference-kernel")]
     blocks = len({event["block"] for event in in_blocks})
     return sum(event["worker_seconds"] for event in in_blocks) / blocks if blocks else 0.0
-
-
-def _finding(recorded: dict[str, str]) -> dict[str, str]:
-    """A finding as it is written today: earlier records call its fix `mend`."""
-    return {("fix" if key == "mend" else key): text for key, text in recorded.items()}
 
 
 def _findings(
@@ -309,55 +301,38 @@ def _comparison(
     plan: Plan,
     arm: Arm,
     measured: dict[str, Measured],
-    marked: dict[int, list[str]],
+    interference: dict[int, list[str]],
     ended: str | None,
 ) -> Comparison:
     reference = plan.reference_of(arm)
     both = [measured[name] for name in (reference.name, arm.name) if name in measured]
     if not all(one.in_effect for one in both):
-        return Comparison(arm.name, "NOT IN EFFECT")
+        return Comparison(arm.name, Verdict.NOT_IN_EFFECT)
     losses = compared(events, plan, arm, reference) if len(both) == 2 and same_training(events, plan, arm) else None
     ratios = block_ratios(events, plan, arm)
     if ended == FAILED:
-        return Comparison(arm.name, "failed", losses=losses)
+        return Comparison(arm.name, Verdict.FAILED, losses=losses)
     if plan.one_run_each and ratios:
-        return Comparison(arm.name, "one run each", single_ratio=math.exp(ratios[0]), losses=losses)
+        return Comparison(arm.name, Verdict.ONE_RUN_EACH, single_ratio=math.exp(ratios[0]), losses=losses)
     planned = recorded_design(events, plan) or design(len(ratios), len(plan.compared))
     if ended not in ENDED:
-        return Comparison(arm.name, "not ended", losses=losses)
-    found = at_end(planned, ratios, plan.margin, stopped_early=ended == PRECISE)
-    hit = disturbed((reference, arm), marked)
+        return Comparison(arm.name, Verdict.NOT_ENDED, losses=losses)
+    found = at_end(planned, ratios, plan.stopping.margin, stopped_early=ended == PRECISE)
+    hit = interference_with((reference, arm), interference)
     quiet = block_ratios(events, plan, arm, without=set(hit))
     blocks = set(complete_blocks(events, plan, arm))
     return Comparison(
         arm.name,
-        verdict=found.verdict if found else "too few samples",
+        verdict=found.verdict if found else Verdict.TOO_FEW_SAMPLES,
         speedup=found,
         losses=losses,
-        unmarked=at_end(planned, quiet, plan.margin, stopped_early=False) if blocks & hit.keys() else None,
+        without_interference=(
+            at_end(planned, quiet, plan.stopping.margin, stopped_early=False) if blocks & hit.keys() else None
+        ),
         bootstrap=bootstrap(*(comparable_steps(events, plan, one, blocks) for one in (reference, arm))),
         deviation=basic.stdev(ratios) if len(ratios) > 1 else None,
         drift=drift([math.exp(ratio) for ratio in ratios]),
     )
-
-
-def _samples(events: Sequence[Event], plan: Plan) -> list[Sample]:
-    found = []
-    skipped = {arm.name: skipped_steps(events, arm) for arm in plan.arms}
-    passed = 0.0  # the sum of what workers took, because clocks jump
-    for event in events:
-        if event["event"] == "sample":
-            found.append(
-                Sample(
-                    arm=event["arm"],
-                    block=event["block"],
-                    began_s=passed,
-                    step_s=event["step_s"][skipped[event["arm"]] :],
-                    marks=marks(event),
-                )
-            )
-        passed += event.get("worker_seconds", 0.0)
-    return found
 
 
 def _lacking(checks: Sequence[Check]) -> tuple[int, int]:
@@ -387,14 +362,13 @@ def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Seq
         quality=_quality(own),
         final_loss=basic.median(losses) if losses else None,
         checks=worst,
-        unseen=next((event["evidence"]["unseen"] for event in own if "unseen" in event["evidence"]), ""),
+        not_observed=next((found for event in own if (found := event["evidence"].get("not_observed"))), ""),
         set_by_itself=dict(pair for one in own for pair in set_by_the_command(environment, one, kept).items()),
         unit=own[0].get("unit") or "images",
     )
 
 
 def _quality(own: Sequence[Event]) -> dict[str, float]:
-    """The medians of the figures of those samples that were tested; the first records have an accuracy alone."""
+    """The medians of the figures of those samples that were tested."""
     tested = [found for event in own if (found := event.get("quality"))]
-    tested += [{"accuracy": event["accuracy"]} for event in own if event.get("accuracy") is not None]
     return {name: basic.median(one[name] for one in tested) for name in (tested[0] if tested else ())}

@@ -25,7 +25,7 @@ def same_training(events: Sequence[Event], plan: Plan, arm: Arm) -> bool:
     reference = plan.reference_of(arm)
     first = (samples(events, one)[:1] for one in (reference, arm))
     weights = {event["digests"].get(INITIAL_WEIGHTS) for found in first for event in found}
-    return plan.own is None and plan.workload_of(arm) == plan.workload_of(reference) and len(weights) <= 1
+    return plan.user_command is None and plan.workload_of(arm) == plan.workload_of(reference) and len(weights) <= 1
 
 
 def recorded_plan(events: Sequence[Event]) -> Plan:

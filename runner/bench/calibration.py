@@ -30,7 +30,7 @@ def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str
     and length of samples, with the same variables ``kept`` of the caller's, and have ended. Returns ``sd`` (standard
     deviation of a block's log ratio), ``blocks``, ``folder`` and ``time`` (seconds since 1970).
     """
-    if plan.each or plan.distributed:
+    if len(plan.workloads) > 1 or plan.distributed:
         return None  # one of a single workload says nothing of several, nor one process of ranks
     found = []
     for path in results.glob(f"*/{record.FILE_NAME}"):
@@ -38,7 +38,7 @@ def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str
             with record.understood(path.parent):
                 first = record.first(path.parent)
                 of = Plan.from_json(first["plan"])
-                conditions = _conditions(of, first["engines"], first["kept_variables"])
+                conditions = _conditions(of, first["engines"], first["allowed_variables"])
                 if not is_calibration(of) or conditions != _conditions(plan, engines, kept):
                     continue
                 events = record.read(path.parent)
@@ -59,13 +59,13 @@ def same_gpus(inspection: dict[str, Any]) -> dict[str, Any]:
     Network interfaces come and go with containers, and why there is no GPU is told in other words by other versions.
     """
     seen = inspection.get("accelerator") or {}
-    return {key: value for key, value in seen.items() if key not in ("interfaces", "problem", "fix", "mend")}
+    return {key: value for key, value in seen.items() if key not in ("interfaces", "problem", "fix")}
 
 
 def _conditions(plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> Any:
     seen = engines[plan.reference.target]
     inside = seen["inspection"]
-    length = (plan.workload_of(plan.reference), plan.options, plan.own, plan.steps, plan.warmup_steps, plan.epochs)
+    length = (plan.workload_of(plan.reference), plan.options, plan.user_command, plan.training, plan.epochs)
     limits = {name: value for name, value in plan.engine_options.items() if name not in IMAGES}
     image = (seen["engine"], inside["packages"], limits)
     # earlier versions did not record these numbers, and the rest tells kinds of processors apart, too

@@ -63,9 +63,9 @@ def execution_context(asked: Specification, commands: Sequence[str] = ()) -> Exe
 def recorded_context(folder: Path, first: Event, plan: Plan) -> ExecutionContext:
     """That of the record in ``folder``, which ``first`` begins. Raises InputError if it is not what it was."""
     with record.understood(folder):
-        kept: dict[str, str] = first["kept_variables"]
+        kept: dict[str, str] = first["allowed_variables"]
         options = EngineOptions(**plan.engine_options)
-    own = plan.own is not None
+    own = plan.user_command is not None
     inherited, removed = clean(os.environ, [*kept, *_where_to_run(own)])
     inherited |= kept
     used = engines_of(plan.arms, options)

@@ -23,8 +23,8 @@ def standing(events: Sequence[Event], plan: Plan) -> str:
     found = [(arm.name, ratios) for arm in plan.compared if (ratios := block_ratios(events, plan, arm))]
     if len(found) > MOST_PROFILES:
         best = max(found, key=lambda one: statistics.median(one[1]))
-        return f"best of {len(found)}: {_told(*best, plan.margin)}"
-    return "; ".join(_told(name, ratios, plan.margin) for name, ratios in found)
+        return f"best of {len(found)}: {_told(*best, plan.stopping.margin)}"
+    return "; ".join(_told(name, ratios, plan.stopping.margin) for name, ratios in found)
 
 
 def _told(name: str, ratios: Sequence[float], margin: float) -> str:

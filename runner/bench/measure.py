@@ -19,7 +19,7 @@ from runner.bench import pace, quality
 from runner.bench.blocks import block_ratios, recorded_design, recorded_lengths, samples, skipped_steps
 from runner.bench.costs import DESIGN_BLOCKS, LATEST, READINGS, block_s, reading_s, readings_s
 from runner.bench.interim import standing
-from runner.bench.parse_sample import YARDSTICK_KEYS, held_against, other_ranks, parsed, told, understood, unlike_parts
+from runner.bench.parse_sample import KERNEL_KEYS, held_against, other_ranks, parsed, told, understood, unlike_parts
 from runner.bench.plan import Arm, Plan
 from runner.bench.record import Event, Record
 from runner.checks.sample_effect import check_sample
@@ -38,7 +38,7 @@ PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", "budget used up", "planne
 ENDED = (PRECISE, BUDGET, PLANNED, COMPLETE)
 FAILED, NOT_IN_EFFECT, INTERRUPTED = "a worker failed", "not in effect", "interrupted"
 TOO_SHORT = "the budget is too short"
-YARDSTICK_TIMEOUT_S = 60.0
+KERNEL_TIMEOUT_S = 60.0
 # By so much a run may go beyond its budget to complete the blocks that were planned.
 OVERSHOOT = 0.15
 # What is known of a block's time before the first: files were not in memory yet, and workers start one after the other.
@@ -67,17 +67,17 @@ class Job:
         """The start of one worker of ``arm``, its environment made larger by ``padding`` bytes."""
         environment, data = self.environments[arm.name], self.plan.workload_spec(arm).data
         settings = {name: value for name, value in self.kept.items() if is_performance_variable(name)}
-        told = asked_for(environment.variables) if self.plan.own else {}  # the command may replace them
+        told = asked_for(environment.variables) if self.plan.user_command else {}  # the command may replace them
         return Task(
             arguments=arguments,
             variables={**settings, **environment.variables, **told, **({PADDING: "x" * padding} if padding else {})},
             inherited=self.inherited,
             prefix=environment.prefix,
-            data=None if self.plan.own or data in NO_FOLDER else data,
-            folder=self.plan.own.folder if self.plan.own else None,
-            timeout_s=self.plan.timeout_s,
+            data=None if self.plan.user_command or data in NO_FOLDER else data,
+            folder=self.plan.user_command.folder if self.plan.user_command else None,
+            timeout_s=self.plan.stopping.timeout_s,
             passed_on={name: value for name, value in self.kept.items() if name not in settings},
-            nodes=1 if arm.ranks else self.plan.nodes,
+            nodes=1 if arm.ranks is not None else self.plan.nodes,
             gpus=self.plan.options.on_gpus,
         )
 
@@ -153,31 +153,32 @@ class _Run:
         if document is None:
             raise _Failure(arm.name, f"{problem}{stage}", outcome)
         told = {"step_s": document["step_s"], "peak_memory_bytes": document["peak_memory_bytes"]}
-        self.append("warmed", arm=arm.name, worker_seconds=round(outcome.seconds, 3), **told)
+        self.append("warm-up", arm=arm.name, worker_seconds=round(outcome.seconds, 3), **told)
 
-    def wants_yardstick(self, block: int) -> bool:
-        """Whether it is time for the yardstick again."""
-        if self.plan.epochs or self.has("yardstick-failure") or self.has("yardstick", block=block):
+    def wants_reference_kernel(self, block: int) -> bool:
+        """Whether it is time for the reference kernel again."""
+        if self.plan.epochs or self.has("reference-kernel-failure") or self.has("reference-kernel", block=block):
             return False
-        last = max((at for at, one in enumerate(self.events) if one["event"] == "yardstick"), default=None)
-        if last is None or self.plan.blocks:
+        last = max((at for at, one in enumerate(self.events) if one["event"] == "reference-kernel"), default=None)
+        if last is None or self.plan.stopping.blocks:
             return True
         since = self.events[last:]
         resumed = any(event["event"] == "resume" for event in since)  # which may be hours later
-        return resumed or sum(event.get("worker_seconds", 0) for event in since) > self.plan.budget_s / READINGS
+        spent_s = sum(event.get("worker_seconds", 0) for event in since)
+        return resumed or spent_s > self.plan.stopping.budget_s / READINGS
 
-    def yardstick(self, block: int) -> None:
+    def reference_kernel(self, block: int) -> None:
         """Time the fixed piece of work that other days' runs are held against, outside of any profile."""
         arm = self.plan.reference
-        task = Task(("yardstick",), inherited=self.job.inherited, timeout_s=YARDSTICK_TIMEOUT_S)
-        self._progress.start(f"block {block + 1}", "yardstick", self.goes_on_s(block))
+        task = Task(("reference-kernel",), inherited=self.job.inherited, timeout_s=KERNEL_TIMEOUT_S)
+        self._progress.start(f"block {block + 1}", "reference kernel", self.goes_on_s(block))
         outcome = self.job.engines[arm.target].run(task)
-        document, problem = parsed(outcome, YARDSTICK_KEYS)
+        document, problem = parsed(outcome, KERNEL_KEYS)
         where = {"block": block, "worker_seconds": round(outcome.seconds, 3)}
         if document is None:  # speedups do without it
-            self.append("yardstick-failure", **where, problem=problem, stderr=outcome.stderr_tail)
+            self.append("reference-kernel-failure", **where, problem=problem, stderr=outcome.stderr_tail)
         else:
-            self.append("yardstick", **where, **document)
+            self.append("reference-kernel", **where, **document)
 
     def block(self, block: int, arms: Sequence[Arm]) -> bool:
         """Measure one sample of each of ``arms``; returns whether all profiles were in effect."""
@@ -197,7 +198,7 @@ class _Run:
         """Say how things stand after a block."""
         if self.plan.one_run_each:
             return
-        planned = self.design.planned if self.design else self.plan.blocks
+        planned = self.design.planned if self.design else self.plan.stopping.blocks
         of = f" of {planned}" if planned else ""
         self._progress.block(f"block {block + 1}{of}", standing(self.events, self.plan), self.goes_on_s(block + 1))
 
@@ -245,7 +246,7 @@ class _Run:
         self.append(
             "sample", **where, padding_bytes=self.plan.padding(block, arm), **document, checks=[*map(asdict, checks)]
         )
-        if self.plan.own or self.plan.epochs:  # which may take minutes
+        if self.plan.user_command or self.plan.epochs:  # which may take minutes
             self._progress.finish(f"block {block + 1}", arm.name, fmean(document["step_s"]), self.plan.step_name)
         return all(one.holds for one in checks)
 
@@ -256,11 +257,11 @@ class _Run:
         self.append("failure", **where, problem=failure.problem, stderr=outcome.stderr_tail)
 
     def left_s(self) -> float:
-        return max(0.0, self.plan.budget_s - self.spent_s)
+        return max(0.0, self.plan.stopping.budget_s - self.spent_s)
 
     def goes_on_s(self, blocks: int) -> float:
         """About how long the run goes on after ``blocks`` blocks: beyond the budget where the plan does."""
-        planned = self.design.planned if self.design else self.plan.blocks
+        planned = self.design.planned if self.design else self.plan.stopping.blocks
         if not planned or not blocks:
             return self.left_s()
         return (planned - blocks) * block_s(self.events, blocks) + readings_s(self.events, self.plan, blocks)
@@ -287,8 +288,8 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
             if not prepared:
                 _prepare(run)
                 prepared = True
-            if run.wants_yardstick(block):
-                run.yardstick(block)
+            if run.wants_reference_kernel(block):
+                run.reference_kernel(block)
             if not run.block(block, missing):
                 return NOT_IN_EFFECT
         except _Failure as failure:
@@ -302,19 +303,19 @@ def _prepare(run: _Run) -> None:
     unknown = recorded_lengths(run.events) is None and not run.has("design")  # earlier versions fixed them otherwise
     for done, arm in enumerate(run.plan.arms, start=1):
         run.first(arm)
-        if unknown and not run.plan.open_ended and run.spent_s > (1 + OVERSHOOT) * run.plan.budget_s:
+        if unknown and not run.plan.stopping.open_ended and run.spent_s > (1 + OVERSHOOT) * run.plan.stopping.budget_s:
             one_s = run.spent_s / done
             _require_room(run, 0, one_s * len(run.plan.arms), before_s=one_s * (len(run.plan.arms) - done))
     if unknown:
-        warmed = [event for event in run.events if event["event"] == "warmed" and "step_s" in event]
-        first = {event["arm"]: pace.seen(event) for event in warmed}
+        warm_ups = [event for event in run.events if event["event"] == "warm-up" and "step_s" in event]
+        first = {event["arm"]: pace.seen(event) for event in warm_ups}
         found = pace.lengths(run.plan, first, run.usable_cpus, pace.free_bytes())
         run.job = replace(run.job, plan=pace.sized(run.plan, found))
         run.append("lengths", **found, commands={arm.name: run.job.typed(arm) for arm in run.plan.arms})
         first_s = pace.block_s(run.plan, first)
         _require_room(run, 0, first_s, UNSURE)
         fit = int(run.left_s() / first_s)
-        if run.plan.own and not run.plan.blocks and fit >= fewest_blocks(run.plan.sharing):
+        if run.plan.user_command and not run.plan.stopping.blocks and fit >= fewest_blocks(run.plan.sharing):
             run.say(f"one run of each took {first_s:.0f} s in all: about {fit} blocks fit into the budget")
     run.job = replace(run.job, plan=pace.sized(run.job.plan, recorded_lengths(run.events)))
 
@@ -322,7 +323,7 @@ def _prepare(run: _Run) -> None:
 def precise_enough(events: Sequence[Event], plan: Plan, fixed: Design) -> bool:
     """Whether all comparisons are decided, each by an interval that is narrow enough."""
     ratios = [block_ratios(events, plan, arm, reference=other) for arm, other in plan.contrasts]
-    return all(may_stop(at_look(fixed, of_arm, plan.margin), plan.precision) for of_arm in ratios)
+    return all(may_stop(at_look(fixed, of_arm, plan.stopping.margin), plan.stopping.precision) for of_arm in ratios)
 
 
 def _reason_to_end(run: _Run, blocks: int) -> str | None:
@@ -333,15 +334,15 @@ def _reason_to_end(run: _Run, blocks: int) -> str | None:
     if plan.one_run_each:
         return COMPLETE
     if not run.has("design"):
-        if blocks >= (LATEST if plan.blocks else DESIGN_BLOCKS):
+        if blocks >= (LATEST if plan.stopping.blocks else DESIGN_BLOCKS):
             _fix_design(run, blocks)
         else:
             _require_room(run, blocks, block_s(run.events, blocks), UNSURE)
     fixed = run.design
     if fixed is not None and blocks in fixed.looks[:-1] and precise_enough(run.events, plan, fixed):
         return PRECISE
-    if plan.blocks:
-        return COMPLETE if blocks >= plan.blocks else None
+    if plan.stopping.blocks:
+        return COMPLETE if blocks >= plan.stopping.blocks else None
     return PLANNED if fixed is not None and blocks >= fixed.planned else _over_budget(run, blocks)
 
 
@@ -350,15 +351,15 @@ def _over_budget(run: _Run, blocks: int) -> str | None:
     plan = run.plan
     if plan.contrasts and blocks < fewest_blocks(plan.sharing):
         return None  # a budget that had no room for so many was refused, or nobody gave it
-    next_s = block_s(run.events, blocks, 1) + (reading_s(run.events) if run.wants_yardstick(blocks) else 0.0)
-    return BUDGET if run.spent_s + next_s > (1 + OVERSHOOT) * plan.budget_s else None
+    next_s = block_s(run.events, blocks, 1) + (reading_s(run.events) if run.wants_reference_kernel(blocks) else 0.0)
+    return BUDGET if run.spent_s + next_s > (1 + OVERSHOOT) * plan.stopping.budget_s else None
 
 
 def _fix_design(run: _Run, blocks: int) -> None:
     """Record, before any look, how many blocks there will be: as many as the budget has room for."""
     plan = run.plan
-    if plan.blocks:
-        fixed = Design(plan.blocks, (plan.blocks,), plan.sharing)
+    if plan.stopping.blocks:
+        fixed = Design(plan.stopping.blocks, (plan.stopping.blocks,), plan.sharing)
     else:
         one_s = block_s(run.events, blocks, DESIGN_BLOCKS)
         _require_room(run, blocks, one_s)
@@ -375,13 +376,14 @@ def _require_room(run: _Run, blocks: int, block_s: float, share: float = 1.0, be
     """
     plan, fewest = run.plan, fewest_blocks(run.plan.sharing)
     least_s = run.spent_s + before_s + (fewest - blocks) * share * block_s
-    if plan.blocks or plan.one_run_each or not plan.contrasts or least_s <= (1 + OVERSHOOT) * plan.budget_s:
+    stopping = plan.stopping
+    if stopping.blocks or plan.one_run_each or not plan.contrasts or least_s <= (1 + OVERSHOOT) * stopping.budget_s:
         return
     takes_s = run.spent_s + before_s + (fewest - blocks) * block_s
     minutes = math.ceil(takes_s / 30) / 2
     about = f"{minutes:g} minute{'' if minutes == 1 else 's'}"
     needs = f"an interval takes {fewest} blocks, and so about {about} on this machine"
-    if not plan.open_ended:
-        raise TooShort(f"--budget {plan.budget_s:g}s is too short: {needs}; give --budget {minutes:g}m")
+    if not plan.stopping.open_ended:
+        raise TooShort(f"--budget {plan.stopping.budget_s:g}s is too short: {needs}; give --budget {minutes:g}m")
     if blocks == 0:  # later the number of blocks is on the screen
         run.say(f"{needs}; the run goes on until then")

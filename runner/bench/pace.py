@@ -49,14 +49,14 @@ class Seen:
     memory_bytes: float
 
 
-def seen(warmed: Event) -> Seen:
+def seen(warm_up: Event) -> Seen:
     """By the event of an arm's first worker, with the time of each of its steps from the very first."""
-    curve = warmed["step_s"]
+    curve = warm_up["step_s"]
     found = steady([curve]) if len(curve) >= MIN_STEPS else None
     slow, reached = (found.steps, found.reached) if found else _leading(curve)
-    other = max(0.0, warmed["worker_seconds"] - sum(curve))
-    memory = warmed["peak_memory_bytes"]
-    return Seen(statistics.median(curve[slow:]), warmed["worker_seconds"], other, len(curve), slow, reached, memory)
+    other = max(0.0, warm_up["worker_seconds"] - sum(curve))
+    memory = warm_up["peak_memory_bytes"]
+    return Seen(statistics.median(curve[slow:]), warm_up["worker_seconds"], other, len(curve), slow, reached, memory)
 
 
 def _leading(curve: Sequence[float]) -> tuple[int, bool]:
@@ -73,7 +73,7 @@ def lengths(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float)
     ``first`` has what was seen, by the arm's name. Lengths that the user gave stay as they are. Of a user's own command
     only the readings to leave out can be chosen: ``skipped_steps``.
     """
-    looked_at = {} if plan.own is not None and not _alike(first) else first
+    looked_at = {} if plan.user_command is not None and not _alike(first) else first
     warm_up = {name: one.warm_up for name, one in looked_at.items()}
     found: dict[str, Any] = {
         "warm_up": warm_up,
@@ -81,13 +81,12 @@ def lengths(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float)
         "together": 1,
         "skipped_steps": 0,
     }
-    if plan.own is not None:
+    if plan.user_command is not None:
         return {**found, "skipped_steps": max(warm_up.values(), default=0)}
     found["steps"], found["warmup_steps"] = {}, {}
     longest_s = 0.0
-    for workload in plan.workloads:
+    for workload, given in plan.workloads.items():
         alike = [first[arm.name] for arm in plan.arms if plan.workload_of(arm) == workload]
-        given = plan.each.get(workload, plan)
         known = get(workload)
         before = given.warmup_steps or max(known.warmup_steps, *(one.warm_up for one in alike))
         step_s = statistics.fmean(one.step_s for one in alike)
@@ -124,8 +123,8 @@ def free_bytes() -> float:
 
 def starts_ahead(plan: Plan, arm: Arm) -> bool:
     """Whether a worker of ``arm`` can wait for its turn: one process of a workload of the kit's, on CPUs."""
-    alone = plan.ranks_of(arm) == 1 and arm.of < 2
-    return alone and plan.own is None and not plan.epochs and plan.nodes == 1 and not plan.options.on_gpus
+    alone = plan.ranks_of(arm) == 1 and (arm.cpu_shares or 1) == 1
+    return alone and plan.user_command is None and not plan.epochs and plan.nodes == 1 and not plan.options.on_gpus
 
 
 def sized(plan: Plan, lengths: Mapping[str, Any] | None) -> Plan:
@@ -138,5 +137,5 @@ def block_s(plan: Plan, first: Mapping[str, Seen]) -> float:
     total = 0.0
     for arm in plan.arms:
         trained, one = plan.workload_spec(arm), first[arm.name]
-        total += one.all_s if plan.own else one.other_s + (trained.warmup_steps + trained.steps) * one.step_s
+        total += one.all_s if plan.user_command else one.other_s + (trained.warmup_steps + trained.steps) * one.step_s
     return total

@@ -15,9 +15,9 @@ from runner.bench.record import Event
 from runner.engines.base import Outcome
 from runner.worker.modes import Options
 
-# What a worker's document must have to be a sample, or a reading of the yardstick.
+# What a worker's document must have to be a sample, or a reading of the reference kernel.
 SAMPLE_KEYS = {"seconds", "step_s", "losses", "digests", "usage", "evidence"}
-YARDSTICK_KEYS = {"seconds", "digest"}
+KERNEL_KEYS = {"seconds", "digest"}
 # What an engine says of a worker of which it knows no more than the exit status.
 STATUS = re.compile(r"ended with exit status \d+|was killed by signal \w+")
 
@@ -113,7 +113,8 @@ def unlike_parts(plan: Plan, arm: Arm, sample: Mapping[str, Any], earlier: Seque
 
     ``sample`` is a new one of ``arm``, ``earlier`` are those before it; None where nothing is wrong, or not known yet.
     """
-    part, several = {one.name for one in plan.alone if one.of > 1}, {one.name for one in plan.distributed}
+    part = {one.name for one in plan.single_processes if one.cpu_shares != 1}
+    several = {one.name for one in plan.distributed}
     others = several if arm.name in part else part if arm.name in several else set()
     for event in earlier:
         if event["arm"] in others and (there := _cpus(event)) != (here := _cpus(sample)):

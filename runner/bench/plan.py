@@ -22,20 +22,15 @@ MOST_PADDING = 4096
 
 @dataclass(frozen=True)
 class Arm:
-    """One side of a comparison: a profile under an engine. ``name`` is what records and reports call it.
+    """One side of a comparison: a profile under an engine. What is None is as the specification and the plan say."""
 
-    ``workload`` is the arm's own, where arms differ in what they train; empty for the plan's. So is ``ranks``; 0 for
-    the plan's. ``of`` above 0 is one process that ranks are held against, on the first of so many parts of the CPUs.
-    ``image`` is the arm's own where images are compared: the name of an OCI image, or a SIF; empty for the engine's.
-    """
-
-    name: str
+    name: str  # what records and reports call it
     profile: str
     engine: str
-    workload: str = ""
-    ranks: int = 0
-    of: int = 0
-    image: str = ""
+    workload: str | None = None
+    ranks: int | None = None  # processes that train together, on one node
+    image: str | None = None  # the name of an OCI image, or a SIF
+    cpu_shares: int | None = None  # one process that ranks are held against: on the first of so many shares of the CPUs
 
     @property
     def target(self) -> str:
@@ -48,8 +43,8 @@ class UserCommand:
     """A user's training command, which is measured in the place of a workload.
 
     It runs in ``folder``. ``metric`` says which lines of its output end a step, or hold a step's time or rate in
-    ``unit`` (see ``runner.worker.metric``); without one the whole command is one step. The first ``warmup_lines``
-    readings don't count.
+    ``unit`` (see ``runner.worker.user_command.metric``); without one the whole command is one step. The first
+    ``warmup_lines`` readings don't count.
     """
 
     argv: tuple[str, ...]
@@ -66,52 +61,43 @@ class UserCommand:
 
 @dataclass(frozen=True)
 class WorkloadSpec:
-    """How one workload is trained in a run of several: its steps, and its data (a folder, or what stands for one)."""
+    """How a workload is trained. Steps of 0 follow from the machine's pace (``Plan.sized``)."""
 
     warmup_steps: int
     steps: int
-    data: str
+    data: str  # a folder, or what stands for one
+
+
+@dataclass(frozen=True)
+class StoppingRule:
+    """When a run ends. Times are in seconds."""
+
+    budget_s: float
+    blocks: int  # above 0: so many, however long they take
+    precision: float  # precise enough: half of the interval's width, as a share of the ratio
+    margin: float  # the smallest difference that matters, as a share
+    timeout_s: float  # of one worker
+    open_ended: bool = False  # nobody gave the budget: take longer where an interval does
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Times are in seconds; ``precision`` is the wanted half-width of the interval as a share of the ratio, ``margin``
-    the smallest difference that matters as a share. ``blocks`` above 0 is how many blocks to measure, however long
-    they take; else it is until the budget is used up or the answer precise enough. ``open_ended`` is one whose budget
-    nobody gave: it takes longer than that where an interval does. ``steps`` and ``warmup_steps`` of 0 follow from the
-    machine's pace (``sized``).
-
-    The first of ``arms`` is the reference that the others are compared with. ``epochs`` above 0 is the full training:
-    one block unless ``blocks`` says more, no time limit but each worker's own. ``engine_options`` are those of
-    EngineOptions that were given. With ``own`` a user's command is measured; ``workload`` is then its name, and
-    ``steps`` and ``data`` mean nothing. ``more_comparisons`` are made between other arms than the reference, and share
-    the error rate too. ``options`` are the modes in which everything is trained. ``each`` is, by a workload's name, how
-    it is trained, where arms train several that differ in that. ``more_references`` are the names of further arms to
-    compare with: an arm is compared with the one of all references that trains the same. ``ranks`` processes of each of
-    ``nodes`` train together.
-    """
+    """What a run measures. The first arm is the reference that the others are compared with."""
 
     arms: tuple[Arm, ...]
-    engine_options: dict[str, str]
-    workload: str
-    warmup_steps: int
-    steps: int
-    epochs: int
-    data: str
-    budget_s: float
-    blocks: int
-    precision: float
-    margin: float
-    timeout_s: float
+    workload: str  # of the arms that have none of their own; the name of a user's command
+    workloads: dict[str, WorkloadSpec]  # by name, all that are trained
+    stopping: StoppingRule
     seed: int
-    own: UserCommand | None = None
-    more_comparisons: int = 0
-    options: Options = USUAL
-    each: dict[str, WorkloadSpec] = field(default_factory=dict)
-    more_references: tuple[str, ...] = ()
-    ranks: int = 1
+    engine_options: dict[str, str] = field(default_factory=dict)  # those of EngineOptions that were given
+    user_command: UserCommand | None = None
+    options: Options = USUAL  # the modes in which everything is trained
+    epochs: int = 0  # above 0: the full training, in one block unless the stopping rule has more
+    ranks: int = 1  # processes that train together on each node
     nodes: int = 1
-    open_ended: bool = False
+    # Names of further arms to compare with: an arm is compared with the one of all references that trains the same.
+    more_references: tuple[str, ...] = ()
+    more_comparisons: int = 0  # between other arms than the reference: they share the error rate too
 
     @property
     def reference(self) -> Arm:
@@ -140,12 +126,13 @@ class Plan:
     @property
     def compared(self) -> tuple[Arm, ...]:
         """The arms that are compared with a reference."""
-        return tuple(arm for arm in self.arms[1:] if arm.name not in self.more_references and not arm.of)
+        more = (*self.more_references, *(arm.name for arm in self.single_processes))
+        return tuple(arm for arm in self.arms[1:] if arm.name not in more)
 
     @property
     def subjects(self) -> tuple[Arm, ...]:
         """The arms that a run is about: those that are compared, or the reference where nothing is compared with it."""
-        return self.compared or tuple(arm for arm in self.arms if not arm.of)
+        return self.compared or tuple(arm for arm in self.arms if arm.cpu_shares is None)
 
     @property
     def distributed(self) -> tuple[Arm, ...]:
@@ -153,15 +140,15 @@ class Plan:
         return tuple(arm for arm in self.arms if self.ranks_of(arm) > 1)
 
     @property
-    def alone(self) -> tuple[Arm, ...]:
+    def single_processes(self) -> tuple[Arm, ...]:
         """The arms of one process that those are held against: on all CPUs, and on as many as a rank has."""
-        return tuple(arm for arm in self.arms if arm.of)
+        return tuple(arm for arm in self.arms if arm.cpu_shares is not None)
 
     @property
     def contrasts(self) -> tuple[tuple[Arm, Arm], ...]:
         """All that share the error rate: an arm, and what it is compared with."""
-        alike = ((arm, one) for arm in self.distributed for one in self.alone)
-        scaling = ((arm, one) for arm, one in alike if one.of == 1 or one.profile == arm.profile)
+        pairs = ((arm, one) for arm in self.distributed for one in self.single_processes)
+        scaling = ((arm, one) for arm, one in pairs if one.cpu_shares == 1 or one.profile == arm.profile)
         return (*((arm, self.reference_of(arm)) for arm in self.compared), *scaling)
 
     @property
@@ -172,12 +159,12 @@ class Plan:
     @property
     def one_run_each(self) -> bool:
         """Whether it is one full training per arm, which gives a ratio and no interval."""
-        return self.epochs > 0 and self.blocks <= 1
+        return self.epochs > 0 and self.stopping.blocks <= 1
 
     @property
     def step_name(self) -> str:
         """What reports call a step: the whole command is one where no metric tells its steps."""
-        return "run" if self.own is not None and self.own.metric is None else "step"
+        return "run" if self.user_command is not None and self.user_command.metric is None else "step"
 
     def order(self, block: int) -> list[Arm]:
         """The arms in the order in which block ``block`` (from 0) runs them: random, and the same for one seed.
@@ -218,27 +205,24 @@ class Plan:
 
     def parts_of(self, arm: Arm) -> int:
         """How many processes a node's CPUs are divided among."""
-        return arm.of or arm.ranks or self.ranks
-
-    @property
-    def workloads(self) -> tuple[str, ...]:
-        """What is trained: one name, or those of all arms where they differ."""
-        return tuple(dict.fromkeys(map(self.workload_of, self.arms)))
+        return arm.cpu_shares or arm.ranks or self.ranks
 
     def workload_spec(self, arm: Arm) -> WorkloadSpec:
         """How what ``arm`` trains is trained."""
-        return self.each.get(self.workload_of(arm)) or WorkloadSpec(self.warmup_steps, self.steps, self.data)
+        return self.workloads[self.workload_of(arm)]
+
+    @property
+    def training(self) -> WorkloadSpec:
+        """How what the reference trains is trained."""
+        return self.workload_spec(self.reference)
 
     def sized(self, steps: Mapping[str, int], warmup_steps: Mapping[str, int]) -> Plan:
         """The plan with the lengths of samples as they were fixed, by the workload's name."""
-        if self.each:
-            each = {
-                name: replace(one, steps=steps[name], warmup_steps=warmup_steps[name])
-                for name, one in self.each.items()
-            }
-            return replace(self, each=each)
-        name = self.workload_of(self.reference)
-        return replace(self, steps=steps[name], warmup_steps=warmup_steps[name])
+        sized = {
+            name: replace(one, steps=steps[name], warmup_steps=warmup_steps[name])
+            for name, one in self.workloads.items()
+        }
+        return replace(self, workloads=sized)
 
     def worker_arguments(self, arm: Arm, block: int | None = None) -> tuple[str, ...]:
         """What follows ``python -m runner.worker`` in a sample of ``arm``.
@@ -246,8 +230,8 @@ class Plan:
         In one block of the references what was learnt is tested too, if it is something: it is the same in all others,
         where losses are.
         """
-        if self.own is not None:
-            return self.own.worker_arguments()
+        if self.user_command is not None:
+            return self.user_command.worker_arguments()
         trained = self.workload_spec(arm)
         length = ("--epochs", str(self.epochs)) if self.epochs else ("--steps", str(trained.steps))
         tested = block == LEARNT_BLOCK and arm in self.references and trained.steps >= LEARNT_STEPS
@@ -261,8 +245,8 @@ class Plan:
 
         Several ranks take just so many steps: by clocks of their own they could take different numbers.
         """
-        if self.own is not None:
-            return self.own.worker_arguments()
+        if self.user_command is not None:
+            return self.user_command.worker_arguments()
         ranked = self.ranks_of(arm) > 1
         longer = ("--unprofiled",) if ranked else ("--seconds", f"{seconds:g}") if seconds else ()
         return self._launched(arm, (*self._training(arm), "--steps", str(steps), *longer))
@@ -273,10 +257,11 @@ class Plan:
 
     def _launched(self, arm: Arm, training: tuple[str, ...]) -> tuple[str, ...]:
         """The same on the ranks, or the part of the CPUs, that ``arm`` has."""
-        if self.ranks_of(arm) == 1 and arm.of < 2:
+        shares = arm.cpu_shares or 1
+        if self.ranks_of(arm) == 1 and shares == 1:
             return training
-        part = ("--of", str(arm.of)) if arm.of > 1 else ()
-        nodes = ("--nodes", str(self.nodes)) if self.nodes > 1 and not arm.ranks else ()
+        part = ("--of", str(shares)) if shares > 1 else ()
+        nodes = ("--nodes", str(self.nodes)) if self.nodes > 1 and arm.ranks is None else ()
         return ("ranks", "--nproc", str(arm.ranks or self.ranks), *part, *nodes, "--", *training)
 
     def to_json(self) -> dict[str, Any]:
@@ -284,13 +269,13 @@ class Plan:
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Plan:
-        document = {"margin": MARGIN, "blocks": 0, **document}  # the first records had neither
-        own = document.get("own")
-        arms = tuple(Arm(**arm) for arm in document["arms"])
-        own = UserCommand(**{**own, "argv": tuple(own["argv"])}) if own else None
-        later = {  # what earlier records do not have
-            "options": Options(**document.get("options", {})),
-            "each": {name: WorkloadSpec(**one) for name, one in document.get("each", {}).items()},
-            "more_references": tuple(document.get("more_references", ())),
+        arms, command = document["arms"], document["user_command"]
+        found = {
+            "arms": tuple(Arm(**arm) for arm in arms),
+            "workloads": {name: WorkloadSpec(**one) for name, one in document["workloads"].items()},
+            "stopping": StoppingRule(**document["stopping"]),
+            "user_command": command and UserCommand(**{**command, "argv": tuple(command["argv"])}),
+            "options": Options(**document["options"]),
+            "more_references": tuple(document["more_references"]),
         }
-        return Plan(**{**document, "arms": arms, "own": own, **later})
+        return Plan(**{**document, **found})

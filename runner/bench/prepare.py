@@ -14,7 +14,7 @@ from runner import __version__
 from runner.bench import calibration, record, requirements
 from runner.bench.context import ExecutionContext, execution_context
 from runner.bench.measure import Job
-from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan, WorkloadSpec
+from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan, StoppingRule, WorkloadSpec
 from runner.bench.record import Event, Record
 from runner.bench.specification import EVERY, Specification
 from runner.checks.preflight import preflight
@@ -53,9 +53,9 @@ def prepare(asked: Specification) -> Prepared:
     environments, inside = {}, {}
     for arm in asked.arms:
         inspection = seen[arm.target]["inspection"]
-        inside[arm.name] = of_rank(inspection, arm.of or arm.ranks or asked.nproc)
+        inside[arm.name] = of_rank(inspection, arm.cpu_shares or arm.ranks or asked.nproc)
         with _naming_image(arm):
-            environments[arm.name] = resolve(profiles[arm.profile], of_rank(inspection, arm.of or asked.nproc))
+            environments[arm.name] = resolve(profiles[arm.profile], of_rank(inspection, arm.cpu_shares or asked.nproc))
             catalogue.require(environments[arm.name], inside[arm.name], asked.allow_unknown)
     findings = preflight([(environments[arm.name], inside[arm.name]) for arm in asked.arms], asked.force)
     data = requirements.data(asked)
@@ -75,34 +75,38 @@ def _naming_image(arm: Arm) -> Iterator[None]:
 
 def plan_of(asked: Specification, data: str) -> Plan:
     """The plan of a run whose arms have the ranks of their profiles; ``data`` is where it was found."""
-    own, several = asked.user_command, len(asked.workloads) > 1 and not asked.epochs
+    command = asked.user_command
     return Plan(
         arms=asked.arms,
-        engine_options=asked.engine_options.to_json(),
         workload=asked.workload,
-        warmup_steps=own.warmup_lines if own else asked.warmup_steps,
-        steps=1 if own else asked.steps,
-        epochs=asked.epochs,
-        data=data,
-        budget_s=asked.budget_s,
-        blocks=asked.blocks,
-        precision=asked.precision,
-        margin=asked.margin,
-        timeout_s=asked.timeout_s,
+        workloads=_workload_specs(asked, data),
+        stopping=StoppingRule(
+            budget_s=asked.budget_s,
+            blocks=asked.blocks,
+            precision=asked.precision,
+            margin=asked.margin,
+            timeout_s=asked.timeout_s,
+            open_ended=asked.open_ended,
+        ),
         seed=secrets.randbelow(2**31) if asked.seed is None else asked.seed,
-        own=own,
+        engine_options=asked.engine_options.to_json(),
+        user_command=command,
         options=asked.options,
-        each={name: _workload_spec(asked, name, data) for name in asked.workloads} if several else {},
-        more_references=_more_references(asked.arms) if asked.workload == EVERY and own is None else (),
+        epochs=asked.epochs,
         ranks=asked.nproc,
         nodes=asked.nodes,
-        open_ended=asked.open_ended,
+        more_references=_more_references(asked.arms) if asked.workload == EVERY and command is None else (),
     )
 
 
-def _workload_spec(asked: Specification, name: str, data: str) -> WorkloadSpec:
-    """How one of several workloads is trained; ``data`` is what those are given that don't make their own."""
-    return WorkloadSpec(asked.warmup_steps, asked.steps, GENERATED if get(name).generated else data)
+def _workload_specs(asked: Specification, data: str) -> dict[str, WorkloadSpec]:
+    """How each workload is trained; ``data`` is for those that don't make their own."""
+    if asked.user_command:
+        return {asked.workload: WorkloadSpec(asked.user_command.warmup_lines, 1, data)}
+    return {
+        name: WorkloadSpec(asked.warmup_steps, asked.steps, GENERATED if get(name).generated else data)
+        for name in asked.workloads
+    }
 
 
 def _more_references(arms: Sequence[Arm]) -> tuple[str, ...]:
@@ -119,7 +123,7 @@ def begin(opened: Record, prepared: Prepared, results: Path) -> Event:
         schema=record.SCHEMA,
         runner_version=__version__,
         command=sys.argv,
-        begun_in=str(Path.cwd()),
+        cwd=str(Path.cwd()),
         specification=prepared.asked and prepared.asked.to_json(),
         plan=plan.to_json(),
         engines=context.seen,
@@ -129,5 +133,5 @@ def begin(opened: Record, prepared: Prepared, results: Path) -> Event:
         findings=prepared.findings,
         calibration=calibration.find(results, plan, context.seen, job.kept),
         removed_variables=context.removed,
-        kept_variables=job.kept,
+        allowed_variables=job.kept,
     )

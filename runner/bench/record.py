@@ -13,12 +13,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from runner.bench import record_schema
 from runner.common.errors import InputError
 
 FILE_NAME = "record.jsonl"
 # In the folder of a search by `envkit tune`: the folder of the run that measured what it found.
 CONFIRMATION = "confirmation"
-SCHEMA = 2
+SCHEMA = 3
+# Since this one only names have changed (``record_schema``): what began with it can be gone on with.
+RESUMABLE = 2
 Event = dict[str, Any]
 
 
@@ -127,8 +130,8 @@ def read(folder: Path, kind: str = "run", parse: Callable[[bytes], Any] = json.l
 
     ``kind`` is the event that it must begin with: ``run``, ``tune`` or ``submit``. ``parse`` makes an event of a line,
     and raises ValueError for a damaged one. Raises InputError for a folder without such a record, a damaged line,
-    or a record of a later version. Events of a kind that is not known are among those returned: readers pick the kinds
-    that they know.
+    or a record of a later version. What an earlier version wrote has today's names. Events of a kind that is not known
+    are among those returned: readers pick the kinds that they know.
     """
     return _read(folder, kind, True, parse)
 
@@ -198,7 +201,8 @@ def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], Any]) -
         raise InputError(
             f"{path}: was written by a later version (schema {events[0]['schema']}, this reads up to {SCHEMA}); update"
         )
-    return events
+    with understood(folder):
+        return [record_schema.event(event) for event in events]
 
 
 @contextlib.contextmanager

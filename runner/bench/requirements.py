@@ -32,7 +32,7 @@ NO_DATA = DataSet("none", "the command's own")
 
 def arm_of(arm: Arm, loaded: Profile) -> Arm:
     """The arm with its profile's own name, and on as many ranks as that says."""
-    return replace(arm, profile=loaded.name, ranks=arm.ranks or (loaded.ranks if loaded.ranks > 1 else 0))
+    return replace(arm, profile=loaded.name, ranks=arm.ranks or (loaded.ranks if loaded.ranks > 1 else None))
 
 
 def require(asked: Specification) -> int:
@@ -87,14 +87,15 @@ def require_shares(arms: Iterable[Arm], trained: str | None, how: Options, ranks
     many there are on each of ``nodes`` where an arm does not say it.
     """
     for arm in arms:
-        if nodes > 1 and arm.ranks > 1:
+        own_ranks = arm.ranks or 1
+        if nodes > 1 and own_ranks > 1:
             own = f"profile '{arm.profile}' has {arm.ranks} ranks of its own"
             raise InputError(f"{own}, on one node; leave --nodes out")
         if trained is not None:
             given = f"--nproc {ranks}" if nodes == 1 else f"--nodes {nodes} --nproc {ranks}"
             what = f"profile '{arm.profile}', ranks: {arm.ranks}" if arm.ranks else given
             require_batch(arm.workload or trained, how, *((arm.ranks, 1) if arm.ranks else (ranks, nodes)), what)
-        elif arm.ranks > 1:
+        elif own_ranks > 1:
             raise InputError(
                 f"profile '{arm.profile}' has {arm.ranks} ranks, which a command of your own has to start by itself; "
                 "leave one of them out"

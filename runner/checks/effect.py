@@ -69,7 +69,7 @@ def check(
         for library, path in environment.preload.items()
     ]
     # a user's own command that left no evidence was seen from outside only
-    missing = NOT_SEEN if "unseen" in evidence else None
+    missing = NOT_SEEN if "not_observed" in evidence else None
     checks += [_expectation(key, expected, evidence, missing) for key, expected in environment.expect.items()]
     wanted = {name: value for name, value in {**kept, **environment.variables}.items() if is_performance_variable(name)}
     given = evidence["variables"].get("sensitive", {})

@@ -20,6 +20,7 @@ from runner.bench.prepare import begin, prepare
 from runner.bench.record import Event, Record
 from runner.bench.requirements import require_nodes
 from runner.bench.specification import Specification
+from runner.cli.arguments import refuse_others
 from runner.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from runner.common.folders import quoted, short
 from runner.common.machine_lock import machine_lock
@@ -85,6 +86,13 @@ def resume(folder: Path, how: Invocation, then: Then | None = None) -> int:
             raise _no_room(error, how) from None
 
 
+def resume_given(arguments: argparse.Namespace, how: Invocation, then: Then | None = None) -> int:
+    """Go on with the run that ``--resume`` names. Raises InputError for options beside it."""
+    why = "can't be given with --resume: the run keeps the settings it was started with"
+    refuse_others(arguments, ("command", "resume", "json"), why)
+    return resume(arguments.resume, how, then)
+
+
 def _no_room(error: record.RecordFull, how: Invocation) -> InputError:
     if how.resumed_by is None:
         return InputError(f"{error}; make room, then start it again")
@@ -93,7 +101,7 @@ def _no_room(error: record.RecordFull, how: Invocation) -> InputError:
 
 def _resume(folder: Path, how: Invocation, then: Then | None) -> int:
     first = record.read(folder)[0]
-    if first["schema"] != record.SCHEMA:
+    if first["schema"] < record.RESUMABLE:
         began = "an earlier version began this run, by other rules"
         raise InputError(f"--resume {folder}: {began}; start a new run")
     with record.understood(folder):
@@ -112,7 +120,8 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
     """Measure, record how it ended, report, and return the exit status."""
     folder = opened.path.parent
     try:
-        with Progress(0.0 if job.plan.epochs or job.plan.blocks else job.plan.budget_s, quiet=how.json) as progress:
+        stopping = job.plan.stopping
+        with Progress(0.0 if job.plan.epochs or stopping.blocks else stopping.budget_s, quiet=how.json) as progress:
             reason = measure.measure(job, opened, events, progress)
     except KeyboardInterrupt:
         reason = measure.INTERRUPTED

@@ -10,7 +10,7 @@ from pathlib import Path
 from runner.bench.plan import MARGIN, Arm
 from runner.bench.specification import FULL_TIMEOUT_S, PRECISION, TIMEOUT_S, Specification
 from runner.cli import engine_options, training_options, user_command
-from runner.cli.arguments import count, duration, refuse_others, share
+from runner.cli.arguments import count, duration, share
 from runner.common.errors import InputError
 from runner.worker.workloads import DEFAULT, WORKLOADS, get
 
@@ -119,12 +119,6 @@ def specification(
         return asked
     first = asked.workloads[0] if asked.workloads else DEFAULT
     return replace(asked, epochs=arguments.epochs or get(first).epochs)
-
-
-def require_resumed_alone(arguments: argparse.Namespace) -> None:
-    """Raise InputError for options beside ``--resume``."""
-    why = "can't be given with --resume: the run keeps the settings it was started with"
-    refuse_others(arguments, ("command", "resume", "json"), why)
 
 
 def require(arguments: argparse.Namespace) -> None:

@@ -74,8 +74,9 @@ def arms(arguments: argparse.Namespace, given: Sequence[Arm], nodes: int = 1) ->
     ranks = arguments.nproc or 1
     if ranks * nodes == 1 or exchanges(arguments.workload or DEFAULT):  # one process exchanges nothing
         return [*given]
-    one = Arm(ONE_PROCESS, REFERENCE_PROFILE, given[0].engine, ranks=1, of=1)
-    return [*given, *([one] if ranks == 1 else [one, replace(one, name=f"{ONE_PROCESS} on 1/{ranks}", of=ranks)])]
+    one = Arm(ONE_PROCESS, REFERENCE_PROFILE, given[0].engine, ranks=1, cpu_shares=1)
+    share = replace(one, name=f"{ONE_PROCESS} on 1/{ranks}", cpu_shares=ranks)
+    return [*given, one] if ranks == 1 else [*given, one, share]
 
 
 def budget_s(arguments: argparse.Namespace, arms: Sequence[Arm], nodes: int = 1) -> float | None:

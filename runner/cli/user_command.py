@@ -12,7 +12,7 @@ from runner.cli.arguments import count
 from runner.cli.workload_file import load, require_metric, words
 from runner.common.errors import InputError
 from runner.common.suggestion import suggestion
-from runner.worker.metric import SECONDS, MetricError
+from runner.worker.user_command.metric import SECONDS, MetricError
 from runner.worker.workloads import WORKLOADS, find
 
 SUFFIXES = (".yaml", ".yml")

@@ -9,7 +9,7 @@ from pathlib import Path
 from runner.bench.plan import UserCommand
 from runner.common import schema, yamlfile
 from runner.common.yamlfile import YamlFile
-from runner.worker.metric import PER_SECOND, MetricError, parse
+from runner.worker.user_command.metric import PER_SECOND, MetricError, parse
 
 SCHEMA = Path(__file__).resolve().parent / "schemas/workload.schema.json"
 # What a shell takes as it stands (POSIX.1-2017, Shell Command Language, 2.2), and what it acts upon: variables before a

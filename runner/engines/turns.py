@@ -1,7 +1,7 @@
 """Workers that are started at the same time and train one after the other.
 
 To start one takes longer than a short sample: most of it is importing torch, which several can do at once on several
-CPUs. Each then waits (``runner.worker.turn``) until it alone may train.
+CPUs. Each then waits (``runner.worker.measure.turn``) until it alone may train.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from runner.engines.base import Engine, Outcome, Task, Worker
 from runner.engines.process import failure_of, timed_out
 from runner.worker import scratch
-from runner.worker.turn import NOT_THERE
+from runner.worker.measure.turn import NOT_THERE
 
 POLL_S = 0.05
 PREFIX = "envkit-turns"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from runner.analysis import ranking
-from runner.analysis.noise import commonest, disturbed
+from runner.analysis.noise import commonest, interference_with
 from runner.analysis.summary import Comparison, Summary
 from runner.bench.calibration import is_calibration
 from runner.bench.plan import Arm, Plan
@@ -18,8 +18,9 @@ from runner.profiles import profile
 from runner.report import grid, multi_workload
 from runner.report.parts import Row
 from runner.report.wording import learns_otherwise, other_workload
-from runner.stats.interval import ERROR_RATE, FASTER, NOT_FOUND, SLOWER, Speedup
+from runner.stats.interval import ERROR_RATE, Speedup
 from runner.stats.power import blocks_needed
+from runner.stats.verdict import Verdict
 from runner.worker.gpus import CHOOSING
 from runner.worker.modes import CUDA
 
@@ -51,7 +52,7 @@ def _per_profile(summary: Summary) -> list[str]:
         ranked = sorted(ranked, key=lambda one: not is_worth_it(one))
     for one in ranked:
         arm = arms[one.arm]
-        wrong = one.verdict == "NOT IN EFFECT" or learns_otherwise(summary, one)
+        wrong = one.verdict == Verdict.NOT_IN_EFFECT or learns_otherwise(summary, one)
         if ranking.many(summary) and best_told and not wrong:
             continue
         if is_calibration(summary.plan):
@@ -61,7 +62,7 @@ def _per_profile(summary: Summary) -> list[str]:
         elif learns_otherwise(summary, one):
             text = _find_out(arm)
         else:
-            text = too_disturbed(summary, one, arm) or _next(summary, one, arm)
+            text = too_much_interference(summary, one, arm) or _next(summary, one, arm)
         if text:
             texts.append(text)
             best_told = best_told or not wrong
@@ -74,7 +75,9 @@ def _of_a_search(summary: Summary, arms: Mapping[str, Arm]) -> str | None:
     The search compared these two; a report compares both with the baseline alone.
     """
     if not summary.plan.more_comparisons or not all(
-        is_worth_it(one) and not learns_otherwise(summary, one) and not too_disturbed(summary, one, arms[one.arm])
+        is_worth_it(one)
+        and not learns_otherwise(summary, one)
+        and not too_much_interference(summary, one, arms[one.arm])
         for one in summary.comparisons
     ):
         return None
@@ -84,7 +87,7 @@ def _of_a_search(summary: Summary, arms: Mapping[str, Arm]) -> str | None:
 
 
 def is_worth_it(one: Comparison) -> bool:
-    return one.verdict == FASTER and one.speedup is not None and not one.speedup.within_margin
+    return one.verdict == Verdict.FASTER and one.speedup is not None and not one.speedup.within_margin
 
 
 def _per_image(summary: Summary) -> list[str]:
@@ -96,15 +99,15 @@ def _per_image(summary: Summary) -> list[str]:
 def _of_image(summary: Summary, one: Comparison, arm: Arm) -> str | None:
     reference = summary.plan.reference_of(arm)
     there = _there(summary, arm)
-    if one.verdict == "NOT IN EFFECT":
+    if one.verdict == Verdict.NOT_IN_EFFECT:
         return f"find out why: envkit doctor {there}, and the same in {reference.image}"
     if learns_otherwise(summary, one):
         return f"find out why the losses in {arm.name} differ, before you use it"
-    if disturbed_text := too_disturbed(summary, one, arm):
-        return disturbed_text
+    if quieter := too_much_interference(summary, one, arm):
+        return quieter
     if is_worth_it(one):
         return f"use {arm.name}: {_exec(summary, arm)}"
-    if one.verdict == SLOWER and one.speedup is not None and not one.speedup.within_margin:
+    if one.verdict == Verdict.SLOWER and one.speedup is not None and not one.speedup.within_margin:
         return f"stay with {reference.name}: {arm.name} is slower here"
     return _next(summary, one, arm)
 
@@ -126,7 +129,7 @@ def _on_several_workloads(summary: Summary) -> list[str]:
     of_profile = {arm.profile: arm for arm in summary.plan.compared}
     texts = []
     for one in summary.comparisons:
-        if one.verdict == "NOT IN EFFECT":
+        if one.verdict == Verdict.NOT_IN_EFFECT:
             texts.append(f"find out why {one.arm} was not in effect: envkit doctor {_there(summary, arms[one.arm])}")
         elif learns_otherwise(summary, one):
             texts.append(_find_out(arms[one.arm]))
@@ -146,7 +149,7 @@ def _on_several_workloads(summary: Summary) -> list[str]:
     unknown = [
         (one.arm, one.speedup, one.deviation)
         for one in summary.comparisons
-        if one.verdict == NOT_FOUND and one.deviation and one.speedup
+        if one.verdict == Verdict.NOT_FOUND and one.deviation and one.speedup
     ]
     if unknown:  # the noisiest decides
         name, found, deviation = max(unknown, key=lambda one: _needed(summary, one[2], one[1].blocks))
@@ -158,19 +161,19 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
     there, reference = _there(summary, arm), summary.plan.reference_of(arm).name
     if comparison.speedup and comparison.speedup.within_margin:
         return f"choose {reference} or {arm.name} for other reasons than speed"
-    if comparison.verdict == FASTER:
+    if comparison.verdict == Verdict.FASTER:
         use, runs = arm.profile, arm
-        if summary.plan.ranks_of(arm) > 1 and not arm.ranks:  # they were asked for, and are not the profile's own
+        if summary.plan.ranks_of(arm) > 1 and arm.ranks is None:  # they were asked for, and are not the profile's own
             each = summary.plan.parts_of(arm)
             name = f"{arm.profile}-{each}"
             runs = replace(arm, profile=name)
             use += f", copied to {name}.yaml with 'name: {name}' and 'ranks: {each}'"
         return f"use {use}: {_exec(summary, runs, _torchrun(summary, arm))}"
-    if comparison.verdict == SLOWER:
+    if comparison.verdict == Verdict.SLOWER:
         return f"leave {arm.name} alone here: {reference} is faster"
-    if comparison.verdict == NOT_FOUND and comparison.deviation and comparison.speedup:
+    if comparison.verdict == Verdict.NOT_FOUND and comparison.deviation and comparison.speedup:
         return _longer(summary, comparison.speedup, comparison.deviation)
-    if comparison.verdict == "NOT IN EFFECT":
+    if comparison.verdict == Verdict.NOT_IN_EFFECT:
         return f"find out why: envkit doctor {there}"
     return None
 
@@ -191,8 +194,8 @@ def _named(summary: Summary, name: str) -> str:
     if not given and name in (*profile.names(), *profile.local_names()):  # a file may be called like one of these
         return name
     file, here = next(iter(given), f"{name}.yaml"), str(Path.cwd())
-    begun_in = summary.begun_in or here
-    return str(Path(begun_in) / file) if from_folder(summary.plan) or begun_in != here else file
+    cwd = summary.cwd or here
+    return str(Path(cwd) / file) if from_folder(summary.plan) or cwd != here else file
 
 
 def _there(summary: Summary, arm: Arm) -> str:
@@ -208,20 +211,20 @@ def _there(summary: Summary, arm: Arm) -> str:
 def _exec(summary: Summary, arm: Arm, command: str | None = None) -> str:
     """What runs the training that was measured, or another ``command``, under the arm's profile."""
     plan = summary.plan
-    options = [word for name in summary.kept_variables if name not in CHOOSING for word in ("--keep-env", name)]
+    options = [word for name in summary.allowed_variables if name not in CHOOSING for word in ("--keep-env", name)]
     allowed = "--allow-unknown" in summary.command or (summary.specification or {}).get("allow_unknown")
     options += ["--allow-unknown"] if allowed else []
     given = "".join(f" {word}" for word in map(shlex.quote, options))
-    own = shlex.join(plan.own.argv) if plan.own else "your command"
+    own = shlex.join(plan.user_command.argv) if plan.user_command else "your command"
     there = f"{_there(summary, arm)}{given}{gpus(plan, arm.engine)}"
     return f"{from_folder(plan)}envkit exec {there} -- {command or own}"
 
 
 def from_folder(plan: Plan) -> str:
     """What comes before a command of the user's own that starts in another folder than the current one."""
-    if plan.own is None or Path(plan.own.folder).resolve() == Path.cwd():
+    if plan.user_command is None or Path(plan.user_command.folder).resolve() == Path.cwd():
         return ""
-    return f"cd {shlex.quote(plan.own.folder)} && "
+    return f"cd {shlex.quote(plan.user_command.folder)} && "
 
 
 def gpus(plan: Plan, engine: str) -> str:
@@ -233,17 +236,17 @@ def _find_out(arm: Arm) -> str:
     return f"find out why the losses of {arm.name} differ, before you use it"
 
 
-def too_disturbed(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
+def too_much_interference(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
     """What to do where nearly all of its blocks were disturbed from outside, and too few others are left."""
-    marked = disturbed((summary.plan.reference_of(arm), arm), summary.marked)
+    hit = interference_with((summary.plan.reference_of(arm), arm), summary.interference)
     total = len({sample.block for sample in summary.samples})
-    if not comparison.speedup or comparison.unmarked or not marked or len(marked) < NEARLY_ALL * total:
+    if not comparison.speedup or comparison.without_interference or not hit or len(hit) < NEARLY_ALL * total:
         return None
-    return f"measure again on a quieter machine: {len(marked)} of {total} blocks were disturbed, {commonest(marked)}"
+    return f"measure again on a quieter machine: {len(hit)} of {total} blocks were disturbed, {commonest(hit)}"
 
 
 def _after_calibration(comparison: Comparison) -> str | None:
-    if comparison.verdict in (FASTER, SLOWER):
+    if comparison.verdict in (Verdict.FASTER, Verdict.SLOWER):
         chance = f"there is no such difference, but {ERROR_RATE:.0%} of such runs show one by chance"
         return f"calibrate again: {chance}; if it stays, something else favours a side"
     return "measure a profile: envkit bench PROFILE" if comparison.speedup else None
@@ -254,16 +257,16 @@ def _longer(summary: Summary, found: Speedup, deviation: float) -> str:
 
     Where so many blocks were measured already, it is about a smaller difference.
     """
-    margin, blocks = summary.plan.margin, found.blocks
+    margin, blocks = summary.plan.stopping.margin, found.blocks
     excluded = max(found.high, 1 / found.low) - 1
     while (needed := _needed(summary, deviation, blocks, margin)) <= blocks:
         margin /= 2
     minutes = math.ceil(needed * summary.seconds_per_block / 60) + 1
-    option = f"--blocks {needed}" if summary.plan.epochs or summary.plan.blocks else f"--budget {minutes}m"
-    option += "" if margin == summary.plan.margin else f" --margin {margin * 100:g}%"
+    option = f"--blocks {needed}" if summary.plan.epochs or summary.plan.stopping.blocks else f"--budget {minutes}m"
+    option += "" if margin == summary.plan.stopping.margin else f" --margin {margin * 100:g}%"
     sharper = f"to find a difference of {margin * 100:g}% takes about {needed:,} blocks: {option}"
     return f"a difference of more than {excluded:.1%} is excluded; {sharper}"
 
 
 def _needed(summary: Summary, deviation: float, blocks: int, margin: float | None = None) -> int:
-    return blocks_needed(deviation, blocks, margin or summary.plan.margin, summary.plan.sharing)
+    return blocks_needed(deviation, blocks, margin or summary.plan.stopping.margin, summary.plan.sharing)

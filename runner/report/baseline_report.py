@@ -8,14 +8,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from runner.analysis.baseline_diff import Change, Changes, Difference, Factor
+from runner.analysis.baseline_diff import BaselineVerdict, Change, Changes, Difference, Factor
 from runner.analysis.baselines import Baseline
 from runner.report.terminal import item
 
-STYLES = {"regression": "bold red", "faster": "bold green", "no regression": "bold green"}
-OTHER_YARDSTICK = (
-    "the yardstick is other work now (Python, the C library or the kit changed), so speeds can't be normalised: only "
-    "ratios to the reference, measured within each session, decide, and what slows all profiles alike goes unseen"
+STYLES = {
+    BaselineVerdict.REGRESSION: "bold red",
+    BaselineVerdict.FASTER: "bold green",
+    BaselineVerdict.NO_REGRESSION: "bold green",
+}
+OTHER_KERNEL = (
+    "the reference kernel is other work now (Python, the C library or the kit changed), so speeds can't be normalised: "
+    "only ratios to the reference, measured within each session, decide, and what slows all profiles alike goes unseen"
 )
 ONE_SESSION = (
     "each side is one session. What changes from one to the next (where memory lies, neighbours, heat) is in no "
@@ -33,8 +37,8 @@ def heading(old: Baseline, new: Baseline, out: Console) -> None:
 
 
 def _blocks(one: Baseline) -> str:
-    disturbed = one.document.get("disturbed_blocks", 0)
-    return f"{one.blocks} blocks{f', {disturbed} of them disturbed from outside' if disturbed else ''}"
+    hit = one.document.get("blocks_with_interference", 0)
+    return f"{one.blocks} blocks{f', {hit} of them disturbed from outside' if hit else ''}"
 
 
 def when(one: Baseline) -> str:
@@ -66,10 +70,10 @@ def speeds(found: Changes, reference: str, threshold: float, out: Console) -> No
                 text = f"{change.arm} to {reference}, within each session: {_percent(change.relative.ratio)}"
                 item(out, "ratio", f"{text} ({_interval(change.relative)})")
     if found.machine is not None:
-        text = f"its own speed, by the yardstick: {_percent(found.machine.ratio)} ({_interval(found.machine)})"
+        text = f"its own speed, by the reference kernel: {_percent(found.machine.ratio)} ({_interval(found.machine)})"
         item(out, "machine", f"{text}; what is normalised leaves this out")
     else:
-        item(out, "note", OTHER_YARDSTICK, "bold yellow")
+        item(out, "note", OTHER_KERNEL, "bold yellow")
     item(out, "note", ONE_SESSION)
     if found.confidence > 0.95:
         item(out, "note", f"with several profiles each interval is at {_share(found.confidence)}, all together at 95%")
@@ -91,20 +95,22 @@ def environments(different: Sequence[Difference], out: Console) -> None:
 def _verdict(change: Change, normalised: bool, threshold: float) -> str:
     factor = change.normalised if normalised else change.relative
     if factor is None:
-        return "not compared"
-    what = "its speed relative to the yardstick" if normalised else "its lead"
-    relative = " relative to the yardstick" if normalised else ""
+        return str(change.verdict)
+    what = "its speed relative to the reference kernel" if normalised else "its lead"
+    relative = " relative to the reference kernel" if normalised else ""
     texts = {
-        "regression": f"REGRESSION: it has lost {1 - factor.high:.1%} of {what} at least",
-        "faster": f"faster by {factor.low - 1:.1%} at least{relative}; save a new baseline to hold that",
-        "no regression": f"no regression: a loss of more than {_share(threshold)}{relative} is ruled out",
-        "not certain": f"not certain: it may have lost up to {1 - factor.low:.1%} of {what}; measure more blocks",
+        BaselineVerdict.REGRESSION: f"REGRESSION: it has lost {1 - factor.high:.1%} of {what} at least",
+        BaselineVerdict.FASTER: f"faster by {factor.low - 1:.1%} at least{relative}; save a new baseline to hold that",
+        BaselineVerdict.NO_REGRESSION: f"no regression: a loss of more than {_share(threshold)}{relative} is ruled out",
+        BaselineVerdict.NOT_CERTAIN: (
+            f"not certain: it may have lost up to {1 - factor.low:.1%} of {what}; measure more blocks"
+        ),
     }
-    if not change.yardstick_only:
+    if not change.reference_kernel_only:
         return texts[change.verdict]
-    only = f"only the yardstick changed; as measured, its speed changed by {_percent(change.measured.ratio)}"
-    if change.verdict == "not certain":
-        return f"not certain: relative to the yardstick it has lost {1 - factor.high:.1%} at least, but {only}"
+    only = f"only the reference kernel changed; as measured, its speed changed by {_percent(change.measured.ratio)}"
+    if change.verdict == BaselineVerdict.NOT_CERTAIN:
+        return f"not certain: relative to the reference kernel it has lost {1 - factor.high:.1%} at least, but {only}"
     return f"{texts[change.verdict]}; relative to it this is faster, but {only}"
 
 

@@ -9,7 +9,7 @@ from runner.analysis.summary import Summary
 from runner.bench.plan import Arm, Plan, UserCommand
 from runner.report import image_wording, wording
 from runner.report.parts import Row
-from runner.worker.metric import parse
+from runner.worker.user_command.metric import parse
 
 ABSENT = "-"
 
@@ -20,10 +20,10 @@ def rows(summary: Summary) -> list[Row]:
     profiles = {arm.profile: summary.environments[arm.name].title for arm in plan.subjects}
     found = [Row("profile", f"{name}: {title}") for name, title in profiles.items()]
     found += [*_machine(summary), *_engines(summary)]
-    if plan.own is not None:
+    if plan.user_command is not None:
         command = wording.what_was_run(summary).removeprefix("command ")
-        found.append(Row("command", f"{command}, in {plan.own.folder}"))
-        found.append(Row("metric", f"{_metric(plan.own)}; each sample a fresh process"))
+        found.append(Row("command", f"{command}, in {plan.user_command.folder}"))
+        found.append(Row("metric", f"{_metric(plan.user_command)}; each sample a fresh process"))
     else:
         found += [Row("workload", f"{name}, {length}, each sample a fresh process") for name, length in _lengths(plan)]
         found.append(Row("modes", plan.options.text() or "fp32, not compiled, usual memory layout"))
@@ -60,10 +60,10 @@ def _engines(summary: Summary) -> list[Row]:
 
 def _lengths(plan: Plan) -> list[tuple[str, str]]:
     """What is trained, and for how long: one line, or one for each workload where they differ in that."""
-    if plan.epochs or not plan.each:
-        steps = f"{plan.steps} steps after {plan.warmup_steps} to warm up"
+    if plan.epochs or len(plan.workloads) == 1:
+        steps = f"{plan.training.steps} steps after {plan.training.warmup_steps} to warm up"
         return [(", ".join(plan.workloads), f"{plan.epochs} epochs" if plan.epochs else steps)]
-    return [(name, f"{one.steps} steps after {one.warmup_steps} to warm up") for name, one in plan.each.items()]
+    return [(name, f"{one.steps} steps after {one.warmup_steps} to warm up") for name, one in plan.workloads.items()]
 
 
 def _metric(own: UserCommand) -> str:

@@ -15,9 +15,9 @@ from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan
 from runner.report import advice, grid, tables, wording
 from runner.report.parts import Row
 from runner.report.wording import CONFIDENCE
-from runner.stats.interval import FASTER, NOT_FOUND, SLOWER
+from runner.stats.verdict import Verdict
 
-WEIGHTS = {FASTER: "good", SLOWER: "bad"}
+WEIGHTS = {Verdict.FASTER: "good", Verdict.SLOWER: "bad"}
 NOTHING_MEASURED = "no result: no sample was measured"
 
 
@@ -40,7 +40,7 @@ def headline(summary: Summary) -> Row:
 def how_to_read(summary: Summary) -> list[Row]:
     """What the percentages of the first line mean, where it has any."""
     text = headline(summary).text
-    if f"% {FASTER}" not in text and f"% {SLOWER}" not in text:
+    if not any(f"% {verdict}" in text for verdict in WEIGHTS):
         return []
     step = summary.plan.step_name
     return [Row("read", f"25% faster: 25% more {step}s per second; 25% slower: 25% more time a {step}")]
@@ -75,14 +75,14 @@ def _said(summary: Summary, one: Comparison) -> str | None:
         return f"{who} is {changed(found.ratio, found.low, found.high, other)}{small}"
     most = f"at most {share(max(found.high, 1 / found.low) - 1)} either way"
     interval = f"({CONFIDENCE} interval {change(found.low)} to {change(found.high)})"
-    return f"{found.verdict} between {who} and {other}: {most} {interval}"
+    return f"{found.words} between {who} and {other}: {most} {interval}"
 
 
 def _doubts(summary: Summary, one: Comparison) -> str:
     """What speaks against a result, in the same line."""
     if wording.learns_otherwise(summary, one):
         return ", but its losses differ: it changes what is learnt"
-    if advice.too_disturbed(summary, one, _arm(summary, one)):
+    if advice.too_much_interference(summary, one, _arm(summary, one)):
         return ", but nearly all blocks were disturbed from outside"
     unverified = any(measured.unverified for measured in summary.measured if measured.arm == one.arm)
     return ", though it could not be verified that it was in effect" if unverified else ""
@@ -91,12 +91,12 @@ def _doubts(summary: Summary, one: Comparison) -> str:
 def _why(summary: Summary, one: Comparison) -> str:
     """Why a comparison has no result: who was not in effect, or whose worker failed and how."""
     pair = (one.arm, summary.plan.reference_of(_arm(summary, one)).name)
-    for measured in summary.not_in_effect if one.verdict == "NOT IN EFFECT" else ():
+    for measured in summary.not_in_effect if one.verdict == Verdict.NOT_IN_EFFECT else ():
         if measured.arm in pair:
             missed = next(check for check in measured.checks if not check.holds)
             seen = f"expected {wording.shown(missed.expected)}, {wording.seen(missed.seen)}"
             return f": {measured.arm} is NOT IN EFFECT ({missed.key}: {seen})"
-    if one.verdict == "failed" and summary.failures:
+    if one.verdict == Verdict.FAILED and summary.failures:
         return f": the worker of {summary.failures[-1]['arm']} {summary.failures[-1]['problem']}"
     return wording.no_result(summary, one)
 
@@ -107,7 +107,7 @@ def _of_many(summary: Summary) -> Row:
     things = f"{len(found)} {_things(summary)}"
     sound = [one for one in found if ranking.ratio_of(one) and not wording.learns_otherwise(summary, one)]
     sound.sort(key=lambda one: ranking.ratio_of(one) or 0, reverse=True)
-    counted = Counter({FASTER: 0, SLOWER: 0})  # these come first
+    counted = Counter({str(verdict): 0 for verdict in WEIGHTS})  # these come first
     counted.update(_kind(summary, one) for one in found)
     counts = ", ".join(f"{number} {kind}" for kind, number in counted.items() if number)
     if not any(map(ranking.ratio_of, found)):
@@ -115,7 +115,7 @@ def _of_many(summary: Summary) -> Row:
         return Row("", f"no result for any of {things}{reasons.pop() if len(reasons) == 1 else f': {counts}'}", "bad")
     if summary.plan.one_run_each:
         return Row("", f"best of {things}: {_said(summary, [*sound, *found][0])}")
-    worth = sorted((one for one in sound if one.verdict == FASTER), key=lambda one: not advice.is_worth_it(one))
+    worth = sorted((one for one in sound if one.verdict == Verdict.FASTER), key=lambda one: not advice.is_worth_it(one))
     if worth:
         best = f"{_said(summary, worth[0])}{_doubts(summary, worth[0])}"
         return Row("", f"best of {things}: {best}; {counts}", "good")
@@ -124,11 +124,12 @@ def _of_many(summary: Summary) -> Row:
 
 def _kind(summary: Summary, one: Comparison) -> str:
     if one.speedup is None:
-        return "NOT IN EFFECT" if one.verdict == "NOT IN EFFECT" else "without a result"
+        return str(one.verdict) if one.verdict == Verdict.NOT_IN_EFFECT else "without a result"
     if wording.learns_otherwise(summary, one):
         return "with other losses"
-    known = {FASTER: FASTER, SLOWER: SLOWER, NOT_FOUND: "undecided"}
-    return known.get(one.verdict, f"equal within {one.speedup.margin * 100:g}%")
+    if one.verdict == Verdict.EQUIVALENT:
+        return f"equal within {one.speedup.margin * 100:g}%"
+    return "undecided" if one.verdict == Verdict.NOT_FOUND else str(one.verdict)
 
 
 def _things(summary: Summary) -> str:
@@ -142,7 +143,7 @@ def _things(summary: Summary) -> str:
 def _of_reference(summary: Summary) -> str:
     """Of one profile alone: beside one process, where it was measured on several ranks."""
     plan = summary.plan
-    for one in summary.scaling if plan.alone else ():
+    for one in summary.scaling if plan.single_processes else ():
         if (found := one.speedup) is not None:
             who = _named(plan, plan.reference)
             return f"{who} is {changed(found.ratio, found.low, found.high, '1 process of it here')}"

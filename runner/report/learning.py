@@ -13,6 +13,6 @@ def learnt(summary: Summary) -> list[Row]:
     one = next((one for one in summary.measured if one.arm == plan.reference.name), None)
     if one is None or not one.quality or one.final_loss is None or plan.epochs or len(plan.workloads) > 1:
         return []
-    steps = plan.warmup_steps + plan.steps
+    steps = plan.training.warmup_steps + plan.training.steps
     text = f"after {steps} steps {one.arm} has a loss of {one.final_loss:.3f}, {quality.shown(one.quality)}"
     return [Row("learnt", text)]

@@ -242,11 +242,11 @@ def _step_times(run: Run) -> Section | None:
 
 def _course(run: Run) -> Section | None:
     """The course of the run, with what disturbed it."""
-    marked = sorted(run.summary.marked.items()) if run.page else []
-    table = Table(("block", "sample and reason"), [[str(block + 1), "; ".join(what)] for block, what in marked])
+    interference = sorted(run.summary.interference.items()) if run.page else []
+    table = Table(("block", "sample and reason"), [[str(block + 1), "; ".join(what)] for block, what in interference])
     title = "What was disturbed from outside, and by what"
-    disturbed = Fold(title, [table], open=len(marked) <= UNFOLDED_BLOCKS) if marked else None
-    return _section("course", "Course of the run", _drawing(run, "time-course"), disturbed)
+    listed = Fold(title, [table], open=len(interference) <= UNFOLDED_BLOCKS) if interference else None
+    return _section("course", "Course of the run", _drawing(run, "time-course"), listed)
 
 
 def _evidence(run: Run) -> Section | None:

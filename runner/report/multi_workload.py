@@ -8,7 +8,7 @@ from runner.analysis.summary import Comparison, Summary
 from runner.bench import quality
 from runner.bench.plan import Arm
 from runner.report.parts import Row
-from runner.stats.interval import FASTER
+from runner.stats.verdict import Verdict
 
 HEADER = ("workload", "profile", "speedup", "95% interval", "verdict", "losses")
 TRAINED = ("workload", "a step", "ms", "/s", "loss", "what was learnt")
@@ -46,7 +46,7 @@ def winners(summary: Summary) -> dict[str, list[str]]:
     """
     found: dict[str, list[str]] = {summary.plan.workload_of(arm): [] for arm in summary.plan.references}
     for arm, one in compared(summary):
-        if one.verdict == FASTER:
+        if one.verdict == Verdict.FASTER:
             found[summary.plan.workload_of(arm)].append(arm.profile)
     return found
 
@@ -80,7 +80,7 @@ def everywhere(summary: Summary) -> list[str]:
 def compared(summary: Summary) -> list[tuple[Arm, Comparison]]:
     """In the order of the table: workload by workload, and of each the fastest first."""
     arms = {arm.name: arm for arm in summary.plan.compared}
-    order = summary.plan.workloads
+    order = list(summary.plan.workloads)
     pairs = [(arms[one.arm], one) for one in summary.comparisons]
     return sorted(pairs, key=lambda pair: (order.index(summary.plan.workload_of(pair[0])), -_ratio(pair[1])))
 

@@ -57,7 +57,7 @@ def _time(seconds: float) -> str:
 
 def _ratios(summary: Summary, one: Scaled) -> str:
     """Nothing where no arm of one process is there to hold the ranks against."""
-    if not summary.plan.alone:
+    if not summary.plan.single_processes:
         return ""
     if one.speedup is None:
         return ": not worked out, from too few blocks or before the run has ended"

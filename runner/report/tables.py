@@ -17,7 +17,7 @@ BOOK = {"baseline": (148, 0.8399), "intel-omp": (106, 0.8325)}
 def header(summary: Summary) -> list[str]:
     """The columns; the first holds names, the others numbers."""
     first = "image" if summary.plan.compares_images else "profile" if len(summary.engines) == 1 else "engine"
-    if summary.plan.own is not None:
+    if summary.plan.user_command is not None:
         step = f"ms/{summary.plan.step_name}"
         return [first, "samples", step, "system time", "faults/run", "peak memory"]
     if summary.plan.epochs:
@@ -65,7 +65,7 @@ def all_arms(summary: Summary) -> list[list[str]]:
     """A row for each arm of the plan, of many the fastest first; one that has no sample has dashes."""
     measured = {one.arm: cells(summary, one) for one in summary.measured}
     dashes = ["-"] * (len(header(summary)) - 2)
-    names = dict.fromkeys([*ranking.order(summary), *(arm.name for arm in summary.plan.alone)])
+    names = dict.fromkeys([*ranking.order(summary), *(arm.name for arm in summary.plan.single_processes)])
     return [measured.get(name, [name, "0", *dashes]) for name in names]
 
 
@@ -82,7 +82,7 @@ def wide_rows(summary: Summary) -> list[list[str]]:
     for row in all_arms(summary):
         one = found.get(row[0])
         ratio, speedup = (ranking.ratio_of(one), one.speedup) if one else (None, None)
-        verdict = one.verdict if one else "reference" if row[0] in references else ""
+        verdict = one.words if one else "reference" if row[0] in references else ""
         interval = f"{speedup.low:.3f} to {speedup.high:.3f}" if speedup else ""
         rows.append([*row, "" if ratio is None else f"{ratio:.3f}", interval, verdict])
     return rows

@@ -9,15 +9,16 @@ from collections.abc import Iterable, Mapping
 
 from runner.analysis import ranking
 from runner.analysis.gpu_readings import trained_on
-from runner.analysis.noise import disturbed
+from runner.analysis.noise import interference_with
 from runner.analysis.summary import Comparison, Summary
 from runner.bench.calibration import is_calibration
 from runner.bench.measure import PRECISE
 from runner.bench.plan import Arm, Plan
 from runner.checks.effect import NOT_SEEN
 from runner.report.parts import Row as Row  # noqa: PLC0414 - others import it from here
-from runner.stats.interval import ERROR_RATE, FASTER, NOT_FOUND, SLOWER, Speedup
+from runner.stats.interval import ERROR_RATE, Speedup
 from runner.stats.sequential import fewest_blocks
+from runner.stats.verdict import Verdict
 
 CONFIDENCE = f"{1 - ERROR_RATE:.0%}"
 # A drift is worth a line when chance alone shows one as clear this seldom.
@@ -38,29 +39,29 @@ def verdicts(summary: Summary) -> list[Row]:
         arm, found = comparison.arm, comparison.speedup
         if found is not None:
             interval = f"({CONFIDENCE} interval {found.low:.3f} to {found.high:.3f})"
-            weight = {FASTER: "good", SLOWER: "bad"}.get(found.verdict, "plain")
-            rows.append(Row(arm, f"{found.ratio:.3f} {interval}: {found.verdict.upper()}", weight))
+            weight = {Verdict.FASTER: "good", Verdict.SLOWER: "bad"}.get(found.verdict, "plain")
+            rows.append(Row(arm, f"{found.ratio:.3f} {interval}: {found.words.upper()}", weight))
             rows.append(Row("", _meaning(arm, found, references[arm])))
         elif comparison.single_ratio is not None:
             rows.append(Row(arm, f"{comparison.single_ratio:.3f}, from one run each: no interval, no verdict"))
         else:
             why = no_result(summary, comparison)
-            rows.append(Row(arm, f"not worked out{why}", "bad" if why == f": {comparison.verdict}" else "plain"))
+            rows.append(Row(arm, f"not worked out{why}", "bad" if why == f": {comparison.words}" else "plain"))
         rows += _losses(summary, comparison)
     return rows
 
 
 def no_result(summary: Summary, comparison: Comparison) -> str:
     """Why there is no speedup: what follows ``no result``, with the colon where it takes one."""
-    if comparison.verdict == "too few samples":
+    if comparison.verdict == Verdict.TOO_FEW_SAMPLES:
         return f": {_needed(summary)}"
-    if comparison.verdict == "not ended" and summary.not_in_effect:
+    if comparison.verdict == Verdict.NOT_ENDED and summary.not_in_effect:
         culprit = summary.not_in_effect[0].arm
         return f": the run ended as {culprit} was not in effect; measure without it"
-    if comparison.verdict == "not ended":
+    if comparison.verdict == Verdict.NOT_ENDED:
         return " before the run has ended: go on with --resume"
     other = len(summary.plan.compared) > 1 and _culprit(summary) not in (None, comparison.arm)
-    return f": {_failed(summary) if other and comparison.verdict == 'failed' else comparison.verdict}"
+    return f": {_failed(summary) if other and comparison.verdict == Verdict.FAILED else comparison.words}"
 
 
 def _culprit(summary: Summary) -> str | None:
@@ -77,9 +78,9 @@ def _failed(summary: Summary) -> str:
 def of_many(summary: Summary) -> list[Row]:
     """What stands below the table of many profiles, or of several workloads."""
     rows = []
-    if any(one.verdict == "too few samples" for one in summary.comparisons):
+    if any(one.verdict == Verdict.TOO_FEW_SAMPLES for one in summary.comparisons):
         rows.append(Row("note", f"no speedups: {_needed(summary)}"))
-    if any(one.verdict == "failed" for one in summary.comparisons) and _culprit(summary):
+    if any(one.verdict == Verdict.FAILED for one in summary.comparisons) and _culprit(summary):
         rows.append(Row("note", f"no speedups: {_failed(summary)}"))
     if summary.ended is None:
         rows.append(Row("note", "no speedups before the run has ended: go on with --resume"))
@@ -96,18 +97,18 @@ def of_many(summary: Summary) -> list[Row]:
 def _needed(summary: Summary) -> str:
     """How many blocks an interval takes."""
     fewest = fewest_blocks(summary.plan.sharing)
-    fix = f"raise {'--blocks' if summary.plan.blocks else '--budget'}"
+    fix = f"raise {'--blocks' if summary.plan.stopping.blocks else '--budget'}"
     return f"an interval needs {fewest} complete blocks ({fix})"
 
 
 def _meaning(arm: str, found: Speedup, reference: str) -> str:
     small = f", which is less than the {found.margin * 100:g}% that matter" if found.within_margin else ""
-    if found.verdict == FASTER:
+    if found.verdict == Verdict.FASTER:
         return f"{arm} takes {1 - 1 / found.ratio:.1%} less time than {reference} here{small}."
-    if found.verdict == SLOWER:
+    if found.verdict == Verdict.SLOWER:
         return f"{arm} takes {1 / found.ratio - 1:.1%} more time than {reference} here{small}."
     between = f"Its time is within {1 / found.high - 1:+.1%} to {1 / found.low - 1:+.1%} of {reference}'s"
-    return f"{between}, and may be equal." if found.verdict == NOT_FOUND else f"{between}."
+    return f"{between}, and may be equal." if found.verdict == Verdict.NOT_FOUND else f"{between}."
 
 
 def learns_otherwise(summary: Summary, comparison: Comparison) -> bool:
@@ -129,7 +130,7 @@ def _losses(summary: Summary, comparison: Comparison) -> list[Row]:
     if other := other_workload(summary, arm):
         time = "whole trainings" if summary.plan.epochs else "times per image"
         return [Row("", f"It trains something else ({other}): {time} are compared, losses are not.")]
-    if summary.plan.own is not None and (comparison.speedup or comparison.single_ratio):
+    if summary.plan.user_command is not None and (comparison.speedup or comparison.single_ratio):
         return [Row("", "Losses were not compared: compare those that your training prints before you use it.")]
     if losses is None:
         return []
@@ -142,7 +143,7 @@ def _losses(summary: Summary, comparison: Comparison) -> list[Row]:
 
 
 def certainty(summary: Summary) -> list[Row]:
-    """How far to trust the verdicts: blocks and error rate, noise floor, disturbances, drift, warm-up."""
+    """How far to trust the verdicts: blocks and error rate, noise floor, interference, drift, warm-up."""
     rows = []
     blocks = max((found.blocks for one in summary.comparisons if (found := one.speedup)), default=0)
     if blocks:
@@ -158,7 +159,7 @@ def certainty(summary: Summary) -> list[Row]:
         rows.append(Row("warm-up", _not_looked_for(summary)))
     rows += [Row("note", text, "bad") for text in unverified(summary)]
     for name in summary.unsteady:
-        more = "--warmup-lines" if summary.plan.own else "--warmup-steps"
+        more = "--warmup-lines" if summary.plan.user_command else "--warmup-steps"
         rows.append(Row("warm-up", f"{name} was not steady within half of a sample: give more {more}", "bad"))
     return [*rows, *_surroundings(summary)]
 
@@ -177,7 +178,7 @@ def _surroundings(summary: Summary) -> list[Row]:
     variables: dict[str, Iterable[str]] = {
         "set by the command itself": own,
         "not passed on from your environment": summary.removed_variables,
-        "kept from your environment": summary.kept_variables,
+        "kept from your environment": summary.allowed_variables,
     }
     return [*rows, *(Row("note", f"{what}: {', '.join(names)}") for what, names in variables.items() if names)]
 
@@ -221,9 +222,9 @@ def _floor(summary: Summary, blocks: int) -> str:
 
 
 def _noise(summary: Summary) -> list[Row]:
-    rows = _marked(summary)
-    if summary.noise_known and summary.uneven_pace_s is not None:
-        least, most = summary.uneven_pace_s
+    rows = _interference(summary)
+    if summary.noise_known and summary.reference_kernel_range_s is not None:
+        least, most = summary.reference_kernel_range_s
         took = f"the same fixed work took {least * 1000:.0f} ms in one block and {most * 1000:.0f} ms in another"
         changed = f"the machine's own pace changed, though no counter shows why: {took}"
         rows.append(Row("", f"{changed}. Others may share its cores, caches or memory unseen: more blocks narrow the "
@@ -231,21 +232,21 @@ def _noise(summary: Summary) -> list[Row]:
     return rows
 
 
-def _marked(summary: Summary) -> list[Row]:
+def _interference(summary: Summary) -> list[Row]:
     total = len({sample.block for sample in summary.samples})
     if not summary.noise_known:
         return [Row("noise", "not recorded: an earlier version measured this")]
-    if not summary.marked:
+    found = summary.interference
+    if not found:
         return [Row("noise", f"none of {total} blocks was disturbed from outside, as far as can be seen")]
-    example = summary.marked[min(summary.marked)][0]
-    rows = [Row("noise", f"{len(summary.marked)} of {total} blocks disturbed from outside, for example {example}")]
+    rows = [Row("noise", f"{len(found)} of {total} blocks disturbed from outside, for example {found[min(found)][0]}")]
     if ranking.many(summary):
-        return [*rows, Row("", _without_marked(summary))]
+        return [*rows, Row("", _without_interference(summary))]
     for one in summary.comparisons:
         whose = f"{one.arm} " if len(summary.comparisons) > 1 else ""
-        if one.unmarked is not None:
-            rows.append(Row("", f"{whose}without them: {one.unmarked.ratio:.3f} ({one.unmarked.low:.3f} to "
-                                f"{one.unmarked.high:.3f}), {one.unmarked.verdict}"))  # fmt: skip
+        if (rest := one.without_interference) is not None:
+            text = f"{rest.ratio:.3f} ({rest.low:.3f} to {rest.high:.3f}), {rest.words}"
+            rows.append(Row("", f"{whose}without them: {text}"))
         elif one.speedup is not None and _was_hit(summary, one):
             rows.append(Row("", f"{whose}without them: too few blocks are left for an interval"))
     return rows
@@ -253,15 +254,15 @@ def _marked(summary: Summary) -> list[Row]:
 
 def _was_hit(summary: Summary, comparison: Comparison) -> bool:
     (arm,) = (arm for arm in summary.plan.compared if arm.name == comparison.arm)
-    return bool(disturbed((summary.plan.reference_of(arm), arm), summary.marked))
+    return bool(interference_with((summary.plan.reference_of(arm), arm), summary.interference))
 
 
-def _without_marked(summary: Summary) -> str:
+def _without_interference(summary: Summary) -> str:
     """Name, of many profiles, those whose verdict changes without the disturbed blocks."""
     hit = [one for one in summary.comparisons if one.speedup and _was_hit(summary, one)]
-    others = [f"{one.arm}: {one.unmarked.verdict}" for one in hit if one.unmarked and one.speedup
-              and one.unmarked.verdict != one.speedup.verdict]  # fmt: skip
-    if few := [one.arm for one in hit if one.unmarked is None]:
+    others = [f"{one.arm}: {rest.words}" for one in hit if (rest := one.without_interference) and one.speedup
+              and rest.verdict != one.speedup.verdict]  # fmt: skip
+    if few := [one.arm for one in hit if one.without_interference is None]:
         whose = "" if len(few) == len(summary.comparisons) else f" of {', '.join(few)}"
         others.append(f"too few blocks{whose} are left for intervals")
     return f"without them: {'; '.join(others)}" if others else "without them all verdicts are the same"
@@ -281,24 +282,24 @@ def _drift(summary: Summary) -> list[Row]:
 
 
 def _not_looked_for(summary: Summary) -> str:
-    if summary.plan.own is None:
+    if summary.plan.user_command is None:
         return "not looked for: a sample has fewer than 100 steps"
-    left_out = summary.plan.own.warmup_lines
+    left_out = summary.plan.user_command.warmup_lines
     given = f"the first {left_out} readings are left out, as you said" if left_out else "give --warmup-lines"
-    if summary.plan.own.metric is None:
+    if summary.plan.user_command.metric is None:
         return "not looked for: the whole command is one step, its start too; a --metric would leave that out"
     return f"not looked for, which takes 100 readings in each sample and as many in all: {given}"
 
 
 def _warm_up(summary: Summary) -> str:
-    if summary.plan.each:
+    if len(summary.plan.workloads) > 1:
         each = ", ".join(f"{name} {count}" for name, count in summary.left_out.items())
         least, most = min(summary.left_out.values()), max(summary.left_out.values())
         several = f"{least}" if least == most else f"{least} to {most}"
         shown = each if len(summary.left_out) <= MOST_WORKLOADS else several
         return f"steps left out at the start of each sample: {shown}"
     longest = max((steps for arm, steps in summary.warm_up.items() if arm not in summary.unsteady), default=0)
-    left_out = summary.plan.warmup_steps + summary.skipped_steps
+    left_out = summary.plan.training.warmup_steps + summary.skipped_steps
     steady = f"after {longest} step{'' if longest == 1 else 's'}" if longest else "from the first step on"
     return f"steady {steady}; the first {left_out} of each sample are left out"
 
@@ -316,7 +317,7 @@ def design(summary: Summary) -> str:
 
 def what_was_run(summary: Summary) -> str:
     """``workload cnn``, or the user's own command."""
-    own = summary.plan.own
+    own = summary.plan.user_command
     if own is None:
         return f"workload {trained(summary.plan)}"
     command = shlex.join(own.argv)
@@ -335,7 +336,7 @@ def machine(summary: Summary) -> str:
     """The machine, engines and workload in one sentence."""
     host = summary.inspection(summary.plan.reference)
     facts, seen = host["facts"], host["fingerprint"]
-    if summary.plan.own:  # it may run in another Python, with another torch
+    if summary.plan.user_command:  # it may run in another Python, with another torch
         used, gpu = ", ".join(summary.engines), ""
     else:
         torch = {name: of["inspection"]["packages"]["torch"] for name, of in summary.engines.items()}
@@ -366,8 +367,8 @@ def evidence(summary: Summary) -> list[Row]:
                 for check in one.checks
                 if not check.holds
             ]
-            if one.unseen:
-                rows.append(Row("", f"{one.unseen}: {WITNESSED}"))
+            if one.not_observed:
+                rows.append(Row("", f"{one.not_observed}: {WITNESSED}"))
         elif len(one.checks) > len(one.unverified) and not ranking.many(summary):
             count = f"({len(one.checks) - len(one.unverified)} of {len(one.checks)})"
             rows.append(Row("effect", f"{one.arm}: what it expects was observed in every sample {count}"))

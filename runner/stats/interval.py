@@ -16,16 +16,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
+
+from runner.stats.verdict import Verdict
 
 ERROR_RATE = 0.05
 # The fewest blocks that can say anything at this error rate: with 5 the widest interval covers 93.75% only.
 MIN_BLOCKS = 6
 # Up to here the null distribution is counted out; beyond, its normal approximation is as good as exact.
 EXACT_BLOCKS = 200
-FASTER, SLOWER, NOT_FOUND = "faster", "slower", "no difference found"
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Speedup:
     high: float
     blocks: int
     margin: float
-    settled: str | None = None
+    settled: Verdict | None = None
 
     @property
     def half_width(self) -> float:
@@ -49,7 +50,7 @@ class Speedup:
         return (self.high - self.low) / 2 / self.ratio
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """A difference is found when the interval leaves out 1, and excluded when the margin holds all of it.
 
         The second is an equivalence test (two one-sided tests; Schuirmann 1987).
@@ -57,12 +58,19 @@ class Speedup:
         if self.settled is not None:
             return self.settled
         if self.low > 1:
-            return FASTER
+            return Verdict.FASTER
         if self.high < 1:
-            return SLOWER
+            return Verdict.SLOWER
         if self.within_margin:
+            return Verdict.EQUIVALENT
+        return Verdict.NOT_FOUND
+
+    @property
+    def words(self) -> str:
+        """The verdict in words: that nothing larger than the margin is there has its figure."""
+        if self.verdict == Verdict.EQUIVALENT:
             return f"no difference larger than {self.margin * 100:g}%"
-        return NOT_FOUND
+        return str(self.verdict)
 
     @property
     def within_margin(self) -> bool:
@@ -70,7 +78,11 @@ class Speedup:
 
     @property
     def decided(self) -> bool:
-        return self.verdict != NOT_FOUND
+        return self.verdict != Verdict.NOT_FOUND
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, with what was ``settled`` in words."""
+        return {**asdict(self), "settled": None if self.settled is None else self.words}
 
 
 def log_ratios(reference_s: Sequence[float], profile_s: Sequence[float]) -> list[float]:

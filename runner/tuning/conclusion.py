@@ -12,21 +12,22 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from runner.analysis.noise import marks
+from runner.analysis.noise import interference_in
 from runner.analysis.summary import Summary
 from runner.bench.plan import MARGIN, Plan
 from runner.bench.record import Event
 from runner.report import terminal, wording
-from runner.report.advice import from_folder, gpus, too_disturbed
-from runner.stats.interval import ERROR_RATE, FASTER, MIN_BLOCKS, Speedup, speedup
-from runner.tuning.confirm import BASELINE, SHIPPED, TUNED, Verdict
+from runner.report.advice import from_folder, gpus, too_much_interference
+from runner.stats.interval import ERROR_RATE, MIN_BLOCKS, Speedup, speedup
+from runner.stats.verdict import Verdict
+from runner.tuning.confirm import BASELINE, SHIPPED, TUNED, Decision
 from runner.tuning.destination import Written
 from runner.tuning.importance import Importance, importance
 from runner.tuning.live import ranked
 from runner.tuning.narrow import LeftOut
 from runner.tuning.space import Space
 from runner.tuning.trial_store import TrialStore
-from runner.tuning.trials import TRIAL, WARMED
+from runner.tuning.trials import TRIAL, WARM_UP
 from runner.worker.gpus import CHOOSING
 from runner.worker.workloads import DEFAULT
 
@@ -36,7 +37,7 @@ LABEL = 12
 
 def busy(events: Iterable[Event]) -> str:
     """What to add to a message about too little time where trials were disturbed from outside; else nothing."""
-    found = [reasons for event in events if event["event"] in (TRIAL, WARMED) and (reasons := marks(event))]
+    found = [reasons for event in events if event["event"] in (TRIAL, WARM_UP) and (reasons := interference_in(event))]
     return f"; the machine is busy ({'; '.join(found[-1])}), and a quiet one needs less" if found else ""
 
 
@@ -57,40 +58,40 @@ def parameter_importance(space: Space, store: TrialStore) -> list[Importance]:
     return importance(space, [entry.choice or {} for entry in own], [scores[entry.number] for entry in own])
 
 
-def _best_shipped(unseen: Sequence[str]) -> str:
+def _best_shipped(untried: Sequence[str]) -> str:
     """How to call the shipped profile in the confirmation, given those that were not tried."""
-    return "the best shipped profile tried" if unseen else "the best shipped profile"
+    return "the best shipped profile tried" if untried else "the best shipped profile"
 
 
-def reason(verdict: Verdict, begun: float, machine: str, shipped: str | None, unseen: Sequence[str] = ()) -> str:
+def reason(decision: Decision, begun: float, machine: str, shipped: str | None, untried: Sequence[str] = ()) -> str:
     """Why the written profile is what it is: what was measured, when (``begun``, in seconds since 1970) and on what."""
     when = f"{time.strftime('%Y-%m-%d', time.localtime(begun))} on {machine}"
-    if verdict.best == BASELINE:
-        nothing = f"nothing that is surely faster than the baseline{_refused(verdict)}"
+    if decision.best == BASELINE:
+        nothing = f"nothing that is surely faster than the baseline{_refused(decision)}"
         return f"On {when}, envkit tune found {nothing}, so this sets nothing."
-    one = verdict.tuned if verdict.best == TUNED else verdict.shipped
+    one = decision.tuned if decision.best == TUNED else decision.shipped
     assert one is not None, "only what was measured can win"
     assert one.speedup is not None, "only what has an interval can win"
     gain = f"{_interval(one.speedup)} times as fast as the baseline, in {one.speedup.blocks} blocks of fresh samples"
-    if verdict.best == TUNED:
-        other = f", and {_interval(verdict.versus)} times as fast as {shipped}" if verdict.versus else ""
-        return f"Found by envkit tune on {when}: {gain}{other}{f', {_best_shipped(unseen)}' if other else ''}."
-    found = f"; what the search found was {_interval(verdict.versus)} times as fast as it" if verdict.versus else ""
-    kind = f"{_best_shipped(unseen)}, {shipped}" if unseen else f"the shipped profile {shipped}"
-    return f"A copy of {kind}, which envkit tune could not better{_but_refused(verdict)} on {when}: {gain}{found}."
+    if decision.best == TUNED:
+        other = f", and {_interval(decision.versus)} times as fast as {shipped}" if decision.versus else ""
+        return f"Found by envkit tune on {when}: {gain}{other}{f', {_best_shipped(untried)}' if other else ''}."
+    found = f"; what the search found was {_interval(decision.versus)} times as fast as it" if decision.versus else ""
+    kind = f"{_best_shipped(untried)}, {shipped}" if untried else f"the shipped profile {shipped}"
+    return f"A copy of {kind}, which envkit tune could not better{_but_refused(decision)} on {when}: {gain}{found}."
 
 
-def _refused(verdict: Verdict) -> str:
+def _refused(decision: Decision) -> str:
     """What to add to a sentence that says that nothing was faster, where that is so only of what learns the same."""
-    if not verdict.refused:
+    if not decision.refused:
         return ""
-    were = "is" if len(verdict.refused) == 1 else "are"
-    return f" with the same losses ({' and '.join(verdict.refused)} {were}, with others)"
+    were = "is" if len(decision.refused) == 1 else "are"
+    return f" with the same losses ({' and '.join(decision.refused)} {were}, with others)"
 
 
-def _but_refused(verdict: Verdict) -> str:
+def _but_refused(decision: Decision) -> str:
     """The same of a sentence about the shipped profile, which what was refused need not better."""
-    return _refused(verdict) if verdict.versus is not None and verdict.versus.verdict == FASTER else ""
+    return _refused(decision) if decision.versus is not None and decision.versus.verdict == Verdict.FASTER else ""
 
 
 def _interval(found: Speedup) -> str:
@@ -102,7 +103,7 @@ def show_search(
     left_out: Sequence[LeftOut],
     found: Sequence[Importance],
     out: Console,
-    unseen: Sequence[str] = (),
+    untried: Sequence[str] = (),
 ) -> None:
     """Show how much was tried, what was not, and which parameters mattered."""
     trials = sum(len(of_round) for of_round in store.step_s)
@@ -114,9 +115,9 @@ def show_search(
         number, problem = next(iter(store.problems.items()))
         first = f"{_counted(len(store.problems))}, the first {store.entries[number].title}: its worker {problem}"
         terminal.item(out, "failed", first, width=LABEL)
-    if unseen:
-        were = "profile was" if len(unseen) == 1 else "profiles were"
-        said = f"{len(unseen)} shipped {were} not tried, for want of time: {', '.join(unseen)}"
+    if untried:
+        were = "profile was" if len(untried) == 1 else "profiles were"
+        said = f"{len(untried)} shipped {were} not tried, for want of time: {', '.join(untried)}"
         terminal.item(out, "not seen", said, width=LABEL)
     for what, why in wording.together({one.what: one.why for one in left_out}).items():
         terminal.item(out, "left out", f"{what}: {why}", width=LABEL)
@@ -168,38 +169,38 @@ def _alone(store: TrialStore, number: int) -> tuple[float, float] | None:
 
 
 def show_confirmation(
-    summary: Summary, verdict: Verdict, shipped: str | None, out: Console, unseen: Sequence[str] = ()
+    summary: Summary, decision: Decision, shipped: str | None, out: Console, untried: Sequence[str] = ()
 ) -> None:
     """The confirmation's figures, then who won."""
     terminal.items(out, wording.verdicts(summary), width=max(LABEL, len(shipped or "") + 2))
-    if verdict.versus is not None:
-        found = verdict.versus
-        style = terminal.STYLES["good" if found.verdict == FASTER else "plain"]
-        text = f"{_interval(found)} against {shipped}, {_best_shipped(unseen)}: {found.verdict.upper()}"
+    if decision.versus is not None:
+        found = decision.versus
+        style = terminal.STYLES["good" if found.verdict == Verdict.FASTER else "plain"]
+        text = f"{_interval(found)} against {shipped}, {_best_shipped(untried)}: {found.words.upper()}"
         terminal.item(out, TUNED, text, style, max(LABEL, len(shipped or "") + 2))
     out.print()
     terminal.table(summary, out)
     terminal.items(out, [*wording.certainty(summary), *wording.evidence(summary)])
-    won = {TUNED: verdict.tuned, SHIPPED: verdict.shipped}.get(verdict.best)
+    won = {TUNED: decision.tuned, SHIPPED: decision.shipped}.get(decision.best)
     arms = {arm.name: arm for arm in summary.plan.compared}
-    if won is not None and (quieter := too_disturbed(summary, won, arms[won.arm])):
+    if won is not None and (quieter := too_much_interference(summary, won, arms[won.arm])):
         terminal.item(out, "next", quieter)
     terminal.failures(summary, out)
 
 
-def advice(verdict: Verdict, shipped: str | None, path: Path, written: Written) -> str:
+def advice(decision: Decision, shipped: str | None, path: Path, written: Written) -> str:
     """What was written, and what became of what was there."""
-    nothing = f"nothing is surely faster than the baseline{_refused(verdict)}"
-    if written.stays and verdict.best == BASELINE:
+    nothing = f"nothing is surely faster than the baseline{_refused(decision)}"
+    if written.stays and decision.best == BASELINE:
         return f"{nothing}; the profile of an earlier tuning stays as it is: {path}"
     if written.stays:
         return f"this tuning wrote its profile when it ended; another one that is there now stays as it is: {path}"
-    if verdict.best == BASELINE:
+    if decision.best == BASELINE:
         said = f"{nothing}; the profile that was written sets nothing"
-    elif verdict.best == SHIPPED and verdict.tuned is None:
+    elif decision.best == SHIPPED and decision.tuned is None:
         said = f"{shipped} is the best that was found; a copy of it was written"
-    elif verdict.best == SHIPPED:
-        found = f"the search found nothing that is surely faster than {shipped}{_but_refused(verdict)}"
+    elif decision.best == SHIPPED:
+        found = f"the search found nothing that is surely faster than {shipped}{_but_refused(decision)}"
         said = f"{found}; a copy of that was written"
     else:
         said = "the tuned profile was written"
@@ -220,8 +221,8 @@ def usage(plan: Plan, profile: str, ranks: int = 1, kept: Iterable[str] = ()) ->
     with_them = "".join(f" {one}" for one in map(shlex.quote, options))
     given = f"{shlex.quote(profile)}{with_them}"
     asking = gpus(plan, engine)
-    if plan.own is not None:
-        return f"{from_folder(plan)}envkit exec {given}{asking} -- {shlex.join(plan.own.argv)}"
+    if plan.user_command is not None:
+        return f"{from_folder(plan)}envkit exec {given}{asking} -- {shlex.join(plan.user_command.argv)}"
     workload = () if plan.workload == DEFAULT else ("--workload", plan.workload)
     trained = "".join(f" {word}" for word in (*workload, *plan.options.arguments()))
     python = f"torchrun --nproc-per-node {ranks}" if ranks > 1 else "python"
@@ -235,7 +236,7 @@ def to_json(store: TrialStore, left_out: Sequence[LeftOut], found: Sequence[Impo
             {
                 **{key: getattr(store.entries[line.number], key) for key in ("number", "title", "choice", "shipped")},
                 "speedup": line.speedup,
-                "looks": line.trials,
+                "trials": line.trials,
                 "interval": _alone(store, line.number),
             }
             for line in ranked(store)

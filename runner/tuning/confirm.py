@@ -15,19 +15,20 @@ from runner.analysis.summary import Comparison, Summary
 from runner.bench.blocks import block_ratios, recorded_design
 from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan
 from runner.bench.record import Event
-from runner.stats.interval import FASTER, Speedup
+from runner.stats.interval import Speedup
 from runner.stats.sequential import at_end, fewest_blocks
+from runner.stats.verdict import Verdict
 from runner.tuning import trial_store
-from runner.tuning.trials import TRIAL, WARMED
+from runner.tuning.trials import TRIAL, WARM_UP
 
 TUNED, SHIPPED, BASELINE = "tuned", "shipped", "baseline"
 MOST_ARMS = 3  # baseline, shipped and tuned
 MOST_BLOCKS = 60  # more than enough
-YARDSTICK_S = 1.5  # about what the yardstick takes, once in each block
+REFERENCE_KERNEL_S = 1.5  # about what the reference kernel takes, once in each block
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Decision:
     """``best`` says what came out on top: TUNED, SHIPPED or BASELINE. ``versus`` is tuned against shipped.
 
     ``same_losses``: whether the best has the baseline's, but for rounding. ``refused`` names the arms that were faster
@@ -61,14 +62,14 @@ def least_blocks(arms: int) -> int:
     return fewest_blocks(arms - 1 + more_comparisons(arms))
 
 
-def reserve_s(warmed: Event, arms: int, dearest_s: float = 0.0) -> float:
+def reserve_s(warm_up: Event, arms: int, dearest_s: float = 0.0) -> float:
     """Seconds to keep for the shortest confirmation that can conclude, by what the search's first trial took.
 
     One of the arms may take longer, as several ranks do, which start one after the other: ``dearest_s`` for a trial.
     """
-    each = float(warmed["worker_seconds"])
+    each = float(warm_up["worker_seconds"])
     of_all = each * (arms - 1) + max(each, dearest_s)
-    return of_all + least_blocks(arms) * (of_all + YARDSTICK_S)
+    return of_all + least_blocks(arms) * (of_all + REFERENCE_KERNEL_S)
 
 
 def size(events: Sequence[Event], candidates: Sequence[int], left_s: float, trial_steps: int, steps: int) -> Size:
@@ -81,16 +82,16 @@ def size(events: Sequence[Event], candidates: Sequence[int], left_s: float, tria
     step_s = fmean(fmean(sum(event["step_s"]) for event in of_one) for of_one in trials) / trial_steps
     trial_s = fmean(fmean(event["worker_seconds"] for event in of_one) for of_one in trials)
     once_s, least = trial_s * arms, least_blocks(arms)  # each arm is warmed up, in no more than a trial's time
-    sample_s = ((left_s - once_s) / least - YARDSTICK_S) / arms  # so long a sample may take
+    sample_s = ((left_s - once_s) / least - REFERENCE_KERNEL_S) / arms  # so long a sample may take
     steps = max(trial_steps, min(steps, int(trial_steps + (sample_s - trial_s) / step_s)))
-    block_s = (trial_s + step_s * (steps - trial_steps)) * arms + YARDSTICK_S
+    block_s = (trial_s + step_s * (steps - trial_steps)) * arms + REFERENCE_KERNEL_S
     blocks = max(least, min(MOST_BLOCKS, int((left_s - once_s) / block_s)))
     return Size(blocks, steps, once_s + blocks * block_s)
 
 
 def _is_of(event: Event, number: int) -> bool:
-    """Whether it is a trial of that candidate. The warmed-up one of the baseline, before any round, counts too."""
-    if event["event"] == WARMED:
+    """Whether it is a trial of that candidate. The warm-up of the baseline, before any round, counts too."""
+    if event["event"] == WARM_UP:
         return number == trial_store.BASELINE
     return bool(event["event"] == TRIAL and event["candidate"] == number)
 
@@ -101,7 +102,7 @@ def arms(engine: str, tuned: str | None, shipped: str | None) -> tuple[Arm, ...]
     return tuple(Arm(name, profile, engine) for name, profile in given if name is not None and profile is not None)
 
 
-def verdict(summary: Summary, events: Sequence[Event], shipped: str | None, same_losses: bool) -> Verdict:
+def decide(summary: Summary, events: Sequence[Event], shipped: str | None, same_losses: bool) -> Decision:
     """Who won. The tuned profile must beat the shipped one by an interval, which otherwise is preferred, being known.
 
     With ``same_losses`` an arm whose losses differ from the baseline's by more than rounding can't win.
@@ -112,19 +113,19 @@ def verdict(summary: Summary, events: Sequence[Event], shipped: str | None, same
     if tuned_one and shipped_one and tuned_one.speedup and shipped_one.speedup:  # both in effect, to the run's end
         versus = _versus(summary.plan, events, shipped or "")
     wins_tuned, wins_shipped = (_wins(one, same_losses) for one in (tuned_one, shipped_one))
-    if wins_tuned and (not wins_shipped or (versus is not None and versus.verdict == FASTER)):
+    if wins_tuned and (not wins_shipped or (versus is not None and versus.verdict == Verdict.FASTER)):
         best = TUNED
     else:
         best = SHIPPED if wins_shipped else BASELINE
     won = {TUNED: tuned_one, SHIPPED: shipped_one}.get(best)
     agree = won is None or won.losses is None or won.losses.agree
-    faster = [one for one in (tuned_one, shipped_one) if one is not None and one.verdict == FASTER]
+    faster = [one for one in (tuned_one, shipped_one) if one is not None and one.verdict == Verdict.FASTER]
     refused = tuple(one.arm for one in faster if not _wins(one, same_losses))
-    return Verdict(best, tuned_one, shipped_one, versus, agree, refused)
+    return Decision(best, tuned_one, shipped_one, versus, agree, refused)
 
 
 def _wins(one: Comparison | None, same_losses: bool) -> bool:
-    if one is None or one.verdict != FASTER:
+    if one is None or one.verdict != Verdict.FASTER:
         return False
     if one.losses is None or one.losses.agree:
         return True
@@ -136,4 +137,4 @@ def _versus(plan: Plan, events: Sequence[Event], shipped: str) -> Speedup | None
     of = {arm.name: arm for arm in plan.arms}
     ratios = block_ratios(events, replace(plan, arms=(of[shipped], of[TUNED])), of[TUNED])
     fixed = recorded_design(events, plan)
-    return at_end(fixed, ratios, plan.margin, stopped_early=False) if fixed else None
+    return at_end(fixed, ratios, plan.stopping.margin, stopped_early=False) if fixed else None

@@ -47,9 +47,8 @@ class Importance:
     worth_high: float
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for the evidence of a profile and for scripts, which know the parameter as ``knob``."""
-        found = asdict(self)
-        return {"knob": found.pop("parameter"), **found}
+        """Plain data for the evidence of a profile and for scripts."""
+        return asdict(self)
 
 
 def importance(space: Space, choices: Sequence[Choice], scores: Sequence[float], seed: int = 1) -> list[Importance]:

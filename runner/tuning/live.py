@@ -11,12 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.common.live_view import LiveView, minutes
-from runner.tuning.search import TRIALS
 from runner.tuning.trial_store import TrialStore
 
 SHOWN = 5
-# Names of stages where people read them, if records have another one.
-STAGES = {TRIALS: "trials"}
 
 
 class View(LiveView):
@@ -32,9 +29,9 @@ class View(LiveView):
             self.live.update(Group(*self._lines(f"now: {what}"), self._table()), refresh=True)
 
     def after_round(self, stage: str) -> None:
-        """Show that a round has ended. ``stage`` is what it was for, as records name it."""
+        """Show that a round has ended. ``stage`` is what it was for."""
         if self.live is None and not self.quiet:
-            for line in self._lines(f"round {len(self._store.rounds)}, {STAGES.get(stage, stage)}"):
+            for line in self._lines(f"round {len(self._store.rounds)}, {stage}"):
                 print(line, file=sys.stderr, flush=True)
 
     def _lines(self, begin: str) -> list[Text]:

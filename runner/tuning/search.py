@@ -46,7 +46,7 @@ MOST_EXHAUSTIVE = 500
 # Where so many candidates failed and none did not, the search is given up.
 HOPELESS = 18
 # What a round is for, as records name it: trials that candidates still lack, the finals, or one trial of everything.
-TRIALS, FINAL, GRID = "looks", "finals", "grid"
+TRIALS, FINAL, GRID = "trials", "finals", "grid"
 
 Append = Callable[..., Event]
 
@@ -175,7 +175,7 @@ class Search:
         return LEAST_FINALS * (FINALISTS + MORE_FINALISTS + 1) * self.store.trial_s
 
     @property
-    def unseen(self) -> list[str]:
+    def untried(self) -> list[str]:
         """The shipped profiles for which the budget had no room."""
         return [one.profile.name for one in self.shipped if self._admit(one)]
 

@@ -20,17 +20,16 @@ from runner.profiles import profile
 from runner.profiles.environment import Environment
 from runner.profiles.profile import Profile
 from runner.tuning import conclusion, confirm, profile_file, space_file
-from runner.tuning.confirm import Verdict
+from runner.tuning.confirm import Decision
 from runner.tuning.live import View
 from runner.tuning.narrow import LeftOut, NotTried, differs, identity, narrow, require, why
 from runner.tuning.search import Candidate, Search
 from runner.tuning.space import Space
 from runner.tuning.trial_store import BASELINE, TrialStore
-from runner.tuning.trials import WARMED, Trials
+from runner.tuning.trials import WARM_UP, Trials
 
 SPACE_FILE = "space.yaml"  # in the record's folder: the space as it was searched
 CHOSEN_FILE = "chosen.yaml"  # there too: what the search found, before it is confirmed
-TRIAL_STEPS_KEY = "look_steps"  # as records name the settings' trial_steps
 
 
 @dataclass(frozen=True)
@@ -49,17 +48,12 @@ class Settings:
     profile: str
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for the record, where ``trial_steps`` has another name."""
-        fields = asdict(self)
-        fields[TRIAL_STEPS_KEY] = fields.pop("trial_steps")
-        return fields
+        return asdict(self)
 
     @staticmethod
     def from_json(fields: Mapping[str, Any]) -> Settings:
-        """The settings that ``to_json`` made ``fields`` of. Raises KeyError or TypeError for others."""
-        own = dict(fields)
-        own["trial_steps"] = own.pop(TRIAL_STEPS_KEY)
-        return Settings(**own)
+        """The settings that ``to_json`` made ``fields`` of. Raises TypeError for others."""
+        return Settings(**fields)
 
 
 @dataclass
@@ -82,7 +76,7 @@ class Session:
         self.folder = self.record.path.parent
         whole = space_file.read(self.folder / SPACE_FILE)
         plan, numerics = self.job.plan, self.settings.numerics
-        trained = None if plan.own else plan.workload
+        trained = None if plan.user_command else plan.workload
         gpus = self.inspection["facts"].get("gpus", 0)
         not_tried = partial(batch_split.not_tried, trained, plan.options, numerics, plan.ranks, gpus)
         self.space, self.left_out = narrow(whole, self.inspection, numerics, not_tried)
@@ -112,14 +106,17 @@ class Session:
 
     def run_search(self) -> None:
         """Search, or go on searching. Raises BaselineFailed."""
-        job = replace(self.job, plan=replace(self.job.plan, steps=self.settings.trial_steps))
+        plan = self.job.plan
+        name = plan.workload
+        plan = plan.sized({name: self.settings.trial_steps}, {name: plan.training.warmup_steps})
+        job = replace(self.job, plan=plan)
         with View(self.store, 0.0, self.quiet) as view:
             trials = Trials(job, self.settings.numerics, self.append, self.events, view.before)
             for event in trials.warm():
                 self.store.add(event)
-            warmed = next(event for event in self.events if event["event"] == WARMED)
+            warm_up = next(event for event in self.events if event["event"] == WARM_UP)
             arms = confirm.MOST_ARMS if self.search.shipped else 2
-            self.search.reserve = partial(confirm.reserve_s, warmed, arms)
+            self.search.reserve = partial(confirm.reserve_s, warm_up, arms)
             view.search_s = 0.0 if self.settings.blocks else self.search.share_s
             self.search.run(trials, view.after_round)
 
@@ -133,7 +130,7 @@ class Session:
         profile_file.write(found.profile, "The best candidate of a search.", source, self.folder / CHOSEN_FILE)
         return found
 
-    def confirm(self, chosen: Candidate) -> tuple[str, Summary, Verdict]:
+    def confirm(self, chosen: Candidate) -> tuple[str, Summary, Decision]:
         """Measure it beside the baseline and the best shipped profile; why that ended, and what came out."""
         number = self.search.best(shipped=True)
         shipped = None if number is None else self.search.candidates[number]
@@ -145,7 +142,7 @@ class Session:
         )
         left_s = max(0.0, self.settings.budget_s - self.store.spent_s)
         measured = [one for one in (BASELINE, number, None if is_shipped else self.search.best()) if one is not None]
-        size = confirm.size(self.events, measured, left_s, self.settings.trial_steps, plan.steps)
+        size = confirm.size(self.events, measured, left_s, self.settings.trial_steps, plan.training.steps)
         if size.takes_s > left_s and not self.quiet:
             over = (
                 f"the confirmation takes about {size.takes_s / 60:.0f} minutes, which is more than the budget has left"
@@ -157,24 +154,19 @@ class Session:
             environments[shipped.profile.name] = shipped.environment
         if not is_shipped:
             environments[confirm.TUNED] = replace(chosen.environment, profile=name)
-        own = {arm: one.ranks if one.ranks > 1 else 0 for arm, one in environments.items()}
+        own = {arm: one.ranks if one.ranks > 1 else None for arm, one in environments.items()}
         arms = tuple(replace(arm, ranks=own[arm.name]) for arm in arms)
-        job = replace(
-            self.job,
-            plan=replace(
-                plan,
-                arms=arms,
-                blocks=size.blocks,
-                steps=size.steps,
-                budget_s=left_s,
-                more_comparisons=confirm.more_comparisons(len(arms)),
-            ),
-            environments=environments,
+        plan = replace(
+            plan.sized({plan.workload: size.steps}, {plan.workload: plan.training.warmup_steps}),
+            arms=arms,
+            stopping=replace(plan.stopping, blocks=size.blocks, budget_s=left_s),
+            more_comparisons=confirm.more_comparisons(len(arms)),
         )
+        job = replace(self.job, plan=plan, environments=environments)
         events, reason = self._measured(job)
         summary = summarise(events)
         shipped_name = shipped.profile.name if shipped else None
-        return reason, summary, confirm.verdict(summary, events, shipped_name, self.settings.numerics == "same")
+        return reason, summary, confirm.decide(summary, events, shipped_name, self.settings.numerics == "same")
 
     def _measured(self, job: Job) -> tuple[list[Event], str]:
         """The confirmation's events, of an interrupted one too, and why it ended."""
@@ -187,7 +179,7 @@ class Session:
                     return events, events[-1]["reason"]
                 events.append(opened.append("resume", command=events[0]["command"]))
             try:
-                with Progress(job.plan.budget_s, quiet=self.quiet) as progress:
+                with Progress(job.plan.stopping.budget_s, quiet=self.quiet) as progress:
                     reason = measure.measure(job, opened, events, progress)
             except KeyboardInterrupt:
                 reason = measure.INTERRUPTED

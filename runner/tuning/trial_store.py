@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from runner.analysis.noise import marks
+from runner.analysis.noise import interference_in
 from runner.bench.record import Event
 from runner.stats.interval import log_ratios, walsh_averages
 from runner.tuning.space import Choice
@@ -66,15 +66,15 @@ class TrialStore:
                 self.rounds.append(event["order"])
                 self.step_s.append({})
                 self.repeat = False
-            case "look":  # a trial, as records name it
+            case "trial":
                 of_round = self.step_s[event["round"]]
                 if event["candidate"] == BASELINE:
                     # all others of the round are compared with it; its second trial counts, whatever disturbed that
-                    self.repeat = BASELINE not in of_round and bool(marks(event))
+                    self.repeat = BASELINE not in of_round and bool(interference_in(event))
                 of_round[event["candidate"]] = fmean(event["step_s"])
                 self.trials_s.append(event["worker_seconds"])
                 self.trials_s_of.setdefault(event["candidate"], []).append(event["worker_seconds"])
-            case "warmed":
+            case "warm-up":
                 self.trials_s.append(event["worker_seconds"])
             case "failure" if event["candidate"] != BASELINE:  # the baseline is tried again when the search goes on
                 self.problems.setdefault(event["candidate"], event["problem"])

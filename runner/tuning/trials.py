@@ -26,7 +26,7 @@ TRIAL_STEPS = 0.3
 HOPELESS = 4.0
 SHORTEST_TIMEOUT_S = 20.0
 # Events, as records name them.
-COLD, WARMED, TRIAL, FAILURE = "cold", "warmed", "look", "failure"
+COLD, WARM_UP, TRIAL, FAILURE = "cold", "warm-up", "trial", "failure"
 
 
 class BaselineFailed(Exception):
@@ -54,7 +54,7 @@ class Trials:
         All later trials are compared with the losses and digests of the second. Return the events, none where this
         was done before. Raises BaselineFailed.
         """
-        return [self._warm(COLD), self._warm(WARMED)] if self._reference is None else []
+        return [self._warm(COLD), self._warm(WARM_UP)] if self._reference is None else []
 
     def _warm(self, kind: str) -> Event:
         self.before("warming up")
@@ -63,7 +63,7 @@ class Trials:
         if document is None:
             self._record(FAILURE, candidate=BASELINE, **spent, problem=problem, stderr=outcome.stderr_tail)
             raise BaselineFailed(f"the baseline's worker {problem}{_last_line(outcome)}")
-        return self._record(kind, **spent, **(document if kind == WARMED else {}))
+        return self._record(kind, **spent, **(document if kind == WARM_UP else {}))
 
     def __call__(self, in_round: int, number: int, environment: Environment) -> Event:
         """Run a trial of a candidate and record it. Raises BaselineFailed."""
@@ -82,7 +82,7 @@ class Trials:
 
     @property
     def _reference(self) -> Event | None:
-        return next((event for event in self.events if event["event"] == WARMED), None)
+        return next((event for event in self.events if event["event"] == WARM_UP), None)
 
     def _record(self, event: str, **fields: Any) -> Event:
         recorded = self.append(event, **fields)
@@ -99,10 +99,10 @@ class Trials:
         arm = Arm(name, environment.profile, plan.reference.engine, ranks=ranks)
         job = replace(self.job, environments={name: environment})
         # a baseline that is slow once has not lost, and stopping it would end the search
-        timeout_s = plan.timeout_s if number == BASELINE else self._timeout_s
+        timeout_s = plan.stopping.timeout_s if number == BASELINE else self._timeout_s
         task = replace(job.task(arm, plan.worker_arguments(arm), plan.padding(in_round, arm)), timeout_s=timeout_s)
         outcome = job.engines[arm.engine].run(task)
-        if outcome.failure == timed_out(task.timeout_s) and task.timeout_s < plan.timeout_s:
+        if outcome.failure == timed_out(task.timeout_s) and task.timeout_s < plan.stopping.timeout_s:
             hopeless = f"was stopped after {task.timeout_s:.0f} s, at least {HOPELESS:g} times what the baseline's took"
             outcome = replace(outcome, failure=hopeless)
         reference = self._reference
@@ -116,10 +116,10 @@ class Trials:
         took = [
             event["worker_seconds"]
             for event in self.events
-            if event["event"] == WARMED or (event["event"] == TRIAL and event["candidate"] == BASELINE)
+            if event["event"] == WARM_UP or (event["event"] == TRIAL and event["candidate"] == BASELINE)
         ]
-        longest = max(SHORTEST_TIMEOUT_S, HOPELESS * median(took)) if took else self.job.plan.timeout_s
-        return min(longest, self.job.plan.timeout_s)
+        longest = max(SHORTEST_TIMEOUT_S, HOPELESS * median(took)) if took else self.job.plan.stopping.timeout_s
+        return min(longest, self.job.plan.stopping.timeout_s)
 
     def _wrong(self, number: int, environment: Environment, document: dict[str, Any], outcome: Outcome) -> str | None:
         """Why a sample does not count; None if it does."""
@@ -144,10 +144,9 @@ def _last_line(outcome: Outcome) -> str:
 
 def lengths(plan: Plan) -> tuple[Plan, int]:
     """The plan, with the usual lengths where none were given, and the number of timed steps of a trial."""
-    if plan.own:
-        return plan, plan.steps
-    usual = get(plan.workload)
-    warmup_steps = plan.warmup_steps or usual.warmup_steps
-    if plan.steps:
-        return replace(plan, warmup_steps=warmup_steps), plan.steps
-    return replace(plan, steps=usual.steps, warmup_steps=warmup_steps), max(1, round(usual.steps * TRIAL_STEPS))
+    if plan.user_command:
+        return plan, plan.training.steps
+    name, given = plan.workload, plan.training
+    usual = get(name)
+    plan = plan.sized({name: given.steps or usual.steps}, {name: given.warmup_steps or usual.warmup_steps})
+    return plan, given.steps or max(1, round(usual.steps * TRIAL_STEPS))

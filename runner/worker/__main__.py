@@ -1,7 +1,8 @@
-"""The worker's command line: ``inspect`` describes the machine, ``train`` measures a sample, ``yardstick`` its pace.
+"""The worker's command line: ``inspect`` describes the machine, ``train`` measures a sample.
 
-``ranks`` has several processes train together, each of them started as ``rank``. ``operators`` shows where a step's
-time goes, and ``command`` measures a sample of somebody's own training.
+``reference-kernel`` times a fixed piece of work, which says how fast the machine is. ``ranks`` has several processes
+train together, each of them started as ``rank``. ``operators`` shows where a step's time goes, and ``command`` measures
+a sample of somebody's own training.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
     ranks.add_argument("--node-rank", type=int, default=0, metavar="N", help="which of them this is, from 0")
     ranks.add_argument("argv", nargs="+", metavar="-- train ...", help="what each of them is to do")
     commands.add_parser("rank", help="what torchrun starts, for the launcher of 'ranks'")
-    fixed = commands.add_parser("yardstick", help="time a fixed piece of work that no profile touches")
+    fixed = commands.add_parser("reference-kernel", help="time a fixed piece of work that no profile touches")
     own = commands.add_parser(
         "command", help="run somebody's own training once and print what was measured and observed"
     )
@@ -115,8 +116,8 @@ def main() -> int:
 
 def _has_its_turn(turn: str) -> bool:
     """Import what takes long, which others may do at the same time, and wait; False where the runner has gone."""
-    from runner.worker import train  # noqa: F401 - whose evidence looks at the CPUs before torch is imported
-    from runner.worker.turn import NOT_THERE, wait
+    from runner.worker.measure import train  # noqa: F401 - whose evidence looks at the CPUs before torch is imported
+    from runner.worker.measure.turn import NOT_THERE, wait
 
     with contextlib.suppress(ImportError):  # which the training says more of
         import torch  # noqa: F401
@@ -128,14 +129,14 @@ def _has_its_turn(turn: str) -> bool:
 
 
 def _require_memory() -> None:
-    """End, with a line on stderr, where the yardstick could be killed for the memory that it takes on all CPUs."""
+    """End, with a line on stderr, where the reference kernel could be killed for the memory it takes on all CPUs."""
     from runner.worker.cgroup import memory_limit
     from runner.worker.host import cpu_facts
-    from runner.worker.yardstick import BUFFER_BYTES
+    from runner.worker.measure.reference_kernel import BUFFER_BYTES
 
     limit, takes = memory_limit(), 2 * BUFFER_BYTES * int(cpu_facts()["usable_cpus"])
     if limit is not None and takes > limit / 2:
-        sys.exit(f"the yardstick takes {takes >> 20} MiB, more than half of the limit of {limit >> 20} MiB")
+        sys.exit(f"the reference kernel takes {takes >> 20} MiB, more than half of the limit of {limit >> 20} MiB")
 
 
 def _result(arguments: argparse.Namespace, cpus: Collection[int] | None = None) -> dict[str, Any] | None:
@@ -144,25 +145,26 @@ def _result(arguments: argparse.Namespace, cpus: Collection[int] | None = None) 
     ``cpus`` are those that the worker may run on, where torch was imported since it was started.
     """
     if arguments.command == "inspect":
-        from runner.worker.inspection import inspect
+        from runner.worker.image.inspection import inspect
 
         return inspect(arguments.look_for, arguments.contents, arguments.gpus)
-    if arguments.command == "yardstick":
-        from runner.worker.yardstick import yardstick
+    if arguments.command == "reference-kernel":
+        # that file keeps this name: a digest of its bytes says which baselines can be compared with each other
+        from runner.worker.measure.reference_kernel import yardstick as time_reference_kernel
 
         _require_memory()
-        return yardstick()
+        return time_reference_kernel()
     if arguments.command == "operators":
-        from runner.worker.operators import operators
+        from runner.worker.measure.operators import operators
 
         return operators(
             arguments.workload, arguments.data, arguments.warmup_steps, arguments.steps, modes.given(arguments)
         )
     if arguments.command == "command":
-        from runner.worker.command import attempt
+        from runner.worker.user_command.command import attempt
 
         return attempt(arguments)
-    from runner.worker.train import train
+    from runner.worker.measure.train import train
 
     sample = partial(
         train,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.analysis.noise import marked_blocks, marks, uneven_pace
+from runner.analysis.noise import interference_by_block, interference_in, reference_kernel_range
 
 SECONDS = 5.0
 # On 4 CPUs, which others may use 0.1 of; 2 ticks of each CPU, 0.016 of a CPU here, are the error of the count.
@@ -28,11 +28,11 @@ def stolen(cpus):
 
 
 def test_a_quiet_sample_has_no_mark():
-    assert marks(sample()) == []
+    assert interference_in(sample()) == []
 
 
 @pytest.mark.parametrize(
-    ("disturbed", "mark", "short_of_it"),
+    ("disturbed", "reason", "short_of_it"),
     [
         (others(0.43), "others used 0.43 CPUs", others(0.11)),
         (stolen(0.12), "0.12 CPUs stolen", stolen(0.05)),
@@ -40,19 +40,19 @@ def test_a_quiet_sample_has_no_mark():
         ({"throttle_events": 2}, "cores too hot 2 times", {"throttle_events": 0}),
     ],
 )
-def test_what_marks_a_sample(disturbed, mark, short_of_it):
-    assert marks(sample(**disturbed)) == [mark]
-    assert marks(sample(**short_of_it)) == []
+def test_what_is_interference(disturbed, reason, short_of_it):
+    assert interference_in(sample(**disturbed)) == [reason]
+    assert interference_in(sample(**short_of_it)) == []
 
 
 def test_what_an_engine_runs_for_the_worker_is_no_other_program():
-    assert marks(sample(**others(0.43), engine_s=0.33 * SECONDS)) == []
-    assert marks(sample(**others(0.43), engine_s=0.2 * SECONDS)) == ["others used 0.23 CPUs"]
-    assert marks(sample(**others(0.43), engine_s=None)) == ["others used 0.43 CPUs"]
+    assert interference_in(sample(**others(0.43), engine_s=0.33 * SECONDS)) == []
+    assert interference_in(sample(**others(0.43), engine_s=0.2 * SECONDS)) == ["others used 0.23 CPUs"]
+    assert interference_in(sample(**others(0.43), engine_s=None)) == ["others used 0.43 CPUs"]
 
 
 def test_all_that_disturbed_a_sample_is_named():
-    found = marks(sample(**others(1), **stolen(1), machine_swapped_bytes=2**30, throttle_events=1))
+    found = interference_in(sample(**others(1), **stolen(1), machine_swapped_bytes=2**30, throttle_events=1))
     assert found == ["others used 1.00 CPUs", "1.00 CPUs stolen", "1024 MiB swapped", "cores too hot 1 times"]
 
 
@@ -62,44 +62,44 @@ def test_all_that_disturbed_a_sample_is_named():
      {"throttled_s": 4.0}, {"cpu_pressure_s": 5.0}, {"frequency_mhz": 800.0},
      {"user_s": 20.0, "worker_cpus_busy_s": 21.0}],
 )  # fmt: skip
-def test_what_a_profile_can_cause_itself_marks_nothing(own):
-    assert marks(sample(**own)) == []
+def test_what_a_profile_can_cause_itself_is_no_interference(own):
+    assert interference_in(sample(**own)) == []
 
 
 def test_on_few_cpus_a_twentieth_of_one_counts():
     alone = {"worker_cpus": 1, "user_s": 4.0, "system_s": 1.0}
-    assert marks(sample(**alone, worker_cpus_busy_s=5.0 + 0.06 * SECONDS)) == ["others used 0.06 CPUs"]
-    assert marks(sample(**alone, worker_cpus_busy_s=5.0 + 0.05 * SECONDS)) == []
+    assert interference_in(sample(**alone, worker_cpus_busy_s=5.0 + 0.06 * SECONDS)) == ["others used 0.06 CPUs"]
+    assert interference_in(sample(**alone, worker_cpus_busy_s=5.0 + 0.05 * SECONDS)) == []
 
 
 def test_on_many_cpus_the_share_counts():
     many = {"worker_cpus": 64, "user_s": 300.0, "system_s": 0.0}
-    assert marks(sample(**many, worker_cpus_busy_s=300.0 + 2.0 * SECONDS)) == ["others used 2.00 CPUs"]
-    assert marks(sample(**many, worker_cpus_busy_s=300.0 + 1.5 * SECONDS)) == []
+    assert interference_in(sample(**many, worker_cpus_busy_s=300.0 + 2.0 * SECONDS)) == ["others used 2.00 CPUs"]
+    assert interference_in(sample(**many, worker_cpus_busy_s=300.0 + 1.5 * SECONDS)) == []
 
 
-def test_a_short_sample_is_not_marked_for_the_ticks_of_the_clock():
+def test_a_short_sample_is_not_disturbed_by_the_ticks_of_the_clock():
     """In 30 ms two ticks of each of 4 CPUs look like 2.7 CPUs."""
     short = {"seconds": 0.03, "user_s": 0.1, "system_s": 0.0}
-    assert marks(sample(**short, worker_cpus_busy_s=0.1 + 0.08, worker_cpus_steal_s=0.08)) == []
-    assert marks(sample(**{**short, "seconds": 3.0}, worker_cpus_busy_s=0.1 + 8.0)) != []
+    assert interference_in(sample(**short, worker_cpus_busy_s=0.1 + 0.08, worker_cpus_steal_s=0.08)) == []
+    assert interference_in(sample(**{**short, "seconds": 3.0}, worker_cpus_busy_s=0.1 + 8.0)) != []
 
 
 def test_more_own_time_than_the_cpus_were_busy_is_an_error_of_the_count():
-    assert marks(sample(worker_cpus_busy_s=14.9)) == []
+    assert interference_in(sample(worker_cpus_busy_s=14.9)) == []
 
 
 @pytest.mark.parametrize("name", sorted(QUIET.keys() - {"user_s", "system_s"}))
 def test_what_is_not_known_is_no_noise(name):
-    assert marks(sample(**{name: None})) == []
+    assert interference_in(sample(**{name: None})) == []
     older = sample()
     del older["usage"][name]
-    assert marks(older) == []
+    assert interference_in(older) == []
 
 
-def test_the_first_records_have_no_marks():
+def test_the_first_records_tell_no_interference():
     usage = {"user_s": 3.0, "system_s": 1.0, "machine_busy_s": 40.0, "machine_steal_s": 9.0, "throttled_s": 0.0}
-    assert marks({"seconds": 2.0, "usage": usage}) == []
+    assert interference_in({"seconds": 2.0, "usage": usage}) == []
 
 
 COUNTER = st.floats(0, 1e6)
@@ -109,52 +109,52 @@ COUNTER = st.floats(0, 1e6)
     busy=COUNTER, steal=COUNTER, swapped=st.integers(0, 2**40), hot=st.integers(0, 1000), own=st.floats(0, 1000),
     seconds=st.floats(1e-3, 1e5), cpus=st.integers(1, 1024), more=st.floats(0, 1e6),
 )  # fmt: skip
-def test_more_disturbance_never_has_fewer_marks(busy, steal, swapped, hot, own, seconds, cpus, more):
+def test_more_interference_never_has_fewer_reasons(busy, steal, swapped, hot, own, seconds, cpus, more):
     def of(plus):
         usage = {
             "worker_cpus_busy_s": busy + plus, "worker_cpus_steal_s": steal + plus,
             "machine_swapped_bytes": swapped + int(plus), "throttle_events": hot + int(plus),
         }  # fmt: skip
-        return marks(sample(seconds, worker_cpus=cpus, user_s=own, system_s=0.0, **usage))
+        return interference_in(sample(seconds, worker_cpus=cpus, user_s=own, system_s=0.0, **usage))
 
     assert len(of(more)) >= len(of(0.0))
 
 
-def yardsticks(*times):
+def kernels(*times):
     return [
-        {"event": "yardstick", "block": block, "seconds": seconds, "digest": "aa"}
+        {"event": "reference-kernel", "block": block, "seconds": seconds, "digest": "aa"}
         for block, seconds in enumerate(times)
     ]
 
 
 def test_a_pace_that_nothing_else_shows():
-    assert uneven_pace(yardsticks(0.16, 0.15, 0.2, 0.17), {}) == (0.15, 0.2)
-    assert uneven_pace(yardsticks(0.16, 0.15, 0.18, 0.17), {}) is None
-    assert uneven_pace(yardsticks(0.16, 0.15, 0.2), {}) is None
-    assert uneven_pace(yardsticks(0.16, 0.15, 0.2, 0.17, 0.16), {2: ["baseline: 0.20 CPUs stolen"]}) is None
-    assert uneven_pace([], {}) is None
-    assert uneven_pace(yardsticks(*[0.16] * 8, 0.15, 0.2), {}) is None
-    assert uneven_pace(yardsticks(*[0.16] * 7, 0.15, 0.2, 0.21), {}) == (0.16, 0.2)
+    assert reference_kernel_range(kernels(0.16, 0.15, 0.2, 0.17), {}) == (0.15, 0.2)
+    assert reference_kernel_range(kernels(0.16, 0.15, 0.18, 0.17), {}) is None
+    assert reference_kernel_range(kernels(0.16, 0.15, 0.2), {}) is None
+    assert reference_kernel_range(kernels(0.16, 0.15, 0.2, 0.17, 0.16), {2: ["baseline: 0.20 CPUs stolen"]}) is None
+    assert reference_kernel_range([], {}) is None
+    assert reference_kernel_range(kernels(*[0.16] * 8, 0.15, 0.2), {}) is None
+    assert reference_kernel_range(kernels(*[0.16] * 7, 0.15, 0.2, 0.21), {}) == (0.16, 0.2)
 
 
-def test_the_pace_of_another_yardstick_can_not_be_compared():
-    times = yardsticks(0.16, 0.15, 0.2, 0.17)
+def test_the_pace_of_another_reference_kernel_can_not_be_compared():
+    times = kernels(0.16, 0.15, 0.2, 0.17)
     times[2]["digest"] = "bb"
-    assert uneven_pace(times, {}) is None
+    assert reference_kernel_range(times, {}) is None
 
 
-def test_marked_blocks_say_which_arm_it_hit():
+def test_blocks_with_interference_say_which_arm_it_hit():
     events = [
         {"event": "run"},
         sample(block=0, arm="baseline"),
         sample(block=0, arm="mine"),
         sample(block=1, arm="mine", **others(0.5)),
         sample(block=1, arm="baseline", **others(0.4), **stolen(0.2)),
-        {"event": "yardstick", "block": 2, "seconds": 0.1},
+        {"event": "reference-kernel", "block": 2, "seconds": 0.1},
         sample(block=2, arm="baseline", throttle_events=1),
         {"event": "end", "reason": "complete"},
     ]
-    assert marked_blocks(events) == {
+    assert interference_by_block(events) == {
         1: ["mine: others used 0.50 CPUs", "baseline: others used 0.40 CPUs", "baseline: 0.20 CPUs stolen"],
         2: ["baseline: cores too hot 1 times"],
     }

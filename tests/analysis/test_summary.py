@@ -8,6 +8,8 @@ import numpy
 import pytest
 
 from runner.analysis.summary import summarise
+from runner.bench import record_schema
+from runner.stats.verdict import Verdict
 from tests import records
 from tests.reports import details, events_of, printed
 from tests.simulation import STEADY, times
@@ -63,29 +65,27 @@ def test_a_profile_that_may_change_numerics_is_not_blamed():
 
 def test_not_in_effect_has_neither_speedup_nor_losses():
     (comparison,) = summarise(events_of(mine={"evidence": {"openmp": {"runtime": "intel"}}})).comparisons
-    assert (comparison.verdict, comparison.speedup, comparison.losses) == ("NOT IN EFFECT", None, None)
+    assert (comparison.verdict, comparison.speedup, comparison.losses) == (Verdict.NOT_IN_EFFECT, None, None)
 
 
 def test_a_reference_that_is_not_in_effect_takes_the_speedup_too():
     events = events_of(baseline={"evidence": {"openmp": {"runtime": "intel"}}})
-    assert summarise(events).comparisons[0].verdict == "NOT IN EFFECT"
+    assert summarise(events).comparisons[0].verdict == Verdict.NOT_IN_EFFECT
 
 
 @pytest.mark.parametrize(
-    ("blocks", "verdict"), [(0, "too few samples"), (1, "too few samples"), (5, "too few samples"), (6, "faster")]
+    ("blocks", "words"), [(0, "too few samples"), (1, "too few samples"), (5, "too few samples"), (6, "faster")]
 )
-def test_verdict_by_the_number_of_blocks(blocks, verdict):
-    assert summarise(events_of(blocks)).comparisons[0].verdict == verdict
+def test_verdict_by_the_number_of_blocks(blocks, words):
+    assert summarise(events_of(blocks)).comparisons[0].words == words
 
 
-@pytest.mark.parametrize(
-    ("factor", "verdict"), [(0.97, "faster"), (1.03, "slower"), (1, "no difference larger than 2%")]
-)
-def test_verdict_by_the_margin_of_the_run(factor, verdict):
+@pytest.mark.parametrize(("factor", "words"), [(0.97, "faster"), (1.03, "slower"), (1, "no difference larger than 2%")])
+def test_verdict_by_the_margin_of_the_run(factor, words):
     events = events_of(mine={"seconds": times(factor)})
-    assert summarise(events).comparisons[0].verdict == verdict
+    assert summarise(events).comparisons[0].words == words
     events = events_of(mine={"seconds": times(factor)}, plan={"margin": 0.001})
-    assert summarise(events).comparisons[0].verdict == (verdict if factor != 1 else "no difference found")
+    assert summarise(events).comparisons[0].words == (words if factor != 1 else "no difference found")
 
 
 def test_a_block_without_both_samples_does_not_count():
@@ -115,9 +115,9 @@ def test_a_failure_takes_the_speedup_until_the_run_has_gone_on():
                "worker_seconds": 1}  # fmt: skip
     events = [*events_of(ended=None), failure, {"event": "end", "time": 0, "reason": "a worker failed"}]
     (comparison,) = summarise(events).comparisons
-    assert (comparison.verdict, comparison.speedup) == ("failed", None)
+    assert (comparison.verdict, comparison.speedup) == (Verdict.FAILED, None)
     events += [{"event": "resume", "time": 0}, {"event": "end", "time": 0, "reason": "complete"}]
-    assert summarise(events).comparisons[0].verdict == "faster"
+    assert summarise(events).comparisons[0].verdict == Verdict.FASTER
     assert "FAILED   block 7, mine: the worker was killed" in printed(events)
 
 
@@ -131,7 +131,7 @@ def test_how_a_run_ended_before_it_was_resumed_does_not_count():
 def test_full_training_compares_one_run_each():
     events = events_of(1, plan={"epochs": 10})
     (comparison,) = summarise(events).comparisons
-    assert (comparison.verdict, comparison.speedup) == ("one run each", None)
+    assert (comparison.verdict, comparison.speedup) == (Verdict.ONE_RUN_EACH, None)
     assert comparison.single_ratio == pytest.approx(1 / 0.4975)
 
 
@@ -159,10 +159,10 @@ def test_the_bootstrap_compares_what_the_interval_compares():
         assert comparison.bootstrap.high == pytest.approx(1)
 
 
-def test_warming_and_yardstick_are_no_samples():
+def test_warm_up_and_reference_kernel_are_no_samples():
     summary = summarise(events_of(7))
     assert [one.samples for one in summary.measured] == [7, 7]
-    assert summary.seconds_per_block == pytest.approx(4.5)  # two workers of 2 s and a yardstick of 0.5 s
+    assert summary.seconds_per_block == pytest.approx(4.5)  # two workers of 2 s and a reference kernel of 0.5 s
 
 
 def test_samples_in_the_order_of_the_run():
@@ -170,13 +170,13 @@ def test_samples_in_the_order_of_the_run():
     assert [(one.block, one.arm) for one in summary.samples] == [
         (block, arm.name) for block in range(3) for arm in summary.plan.order(block)
     ]
-    # warming both takes 4 s and a yardstick 0.5 s; the next sample begins when the first has ended
+    # warming both takes 4 s and a reference kernel 0.5 s; the next sample begins when the first has ended
     assert [one.began_s for one in summary.samples[:3]] == [4.5, 6.5, 9.0]
     baseline = next(one for one in summary.samples if one.arm == "baseline")
     assert baseline.mean_step_s == pytest.approx(1 / 3)
 
 
-def disturbed(events, *blocks, arm="baseline"):
+def with_interference(events, *blocks, arm="baseline"):
     """The same, with another program that took the CPUs in some blocks."""
     for event in events:
         if (event["event"], event.get("arm")) == ("sample", arm) and event["block"] in blocks:
@@ -186,24 +186,24 @@ def disturbed(events, *blocks, arm="baseline"):
 
 
 def test_the_result_is_given_with_and_without_disturbed_blocks():
-    summary = summarise(disturbed(events_of(12), 2, 5, 6, 9))
-    assert list(summary.marked) == [2, 5, 6, 9]
+    summary = summarise(with_interference(events_of(12), 2, 5, 6, 9))
+    assert list(summary.interference) == [2, 5, 6, 9]
     (comparison,) = summary.comparisons
-    assert (comparison.speedup.blocks, comparison.unmarked.blocks) == (12, 8)
-    assert comparison.unmarked.high == pytest.approx(2, rel=0.05)
+    assert (comparison.speedup.blocks, comparison.without_interference.blocks) == (12, 8)
+    assert comparison.without_interference.high == pytest.approx(2, rel=0.05)
     assert comparison.speedup.high > 3
-    marks = {(one.block, one.arm) for one in summary.samples if one.marks}
-    assert marks == {(block, "baseline") for block in (2, 5, 6, 9)}
+    hit = {(one.block, one.arm) for one in summary.samples if one.interference}
+    assert hit == {(block, "baseline") for block in (2, 5, 6, 9)}
 
 
 def test_nothing_is_said_without_disturbed_blocks_where_none_is_or_too_few_are_left():
-    assert summarise(events_of(12)).comparisons[0].unmarked is None
-    (comparison,) = summarise(disturbed(events_of(8), 0, 1, 2)).comparisons
-    assert (comparison.unmarked, comparison.speedup.blocks) == (None, 8)
+    assert summarise(events_of(12)).comparisons[0].without_interference is None
+    (comparison,) = summarise(with_interference(events_of(8), 0, 1, 2)).comparisons
+    assert (comparison.without_interference, comparison.speedup.blocks) == (None, 8)
 
 
 def test_all_blocks_disturbed():
-    assert summarise(disturbed(events_of(7), *range(7))).comparisons[0].unmarked is None
+    assert summarise(with_interference(events_of(7), *range(7))).comparisons[0].without_interference is None
 
 
 def test_a_drift_of_the_machine_is_told_from_one_of_the_speedup():
@@ -243,11 +243,11 @@ def test_json_is_what_a_script_can_read():
 
 @pytest.mark.parametrize("blocks", [0, 1, 2, 7])
 def test_a_record_of_the_first_version_is_understood(blocks):
-    """It has no yardstick, design, padding, warm-up steps or margin."""
-    summary = summarise(records.run_events(blocks=blocks))
-    assert summary.comparisons[0].verdict == ("faster" if blocks == 7 else "too few samples")
+    """It has no reference kernel, design, padding, warm-up steps or margin."""
+    summary = summarise(records.read_events(blocks=blocks))
+    assert summary.comparisons[0].verdict == (Verdict.FASTER if blocks == 7 else Verdict.TOO_FEW_SAMPLES)
     assert (summary.design, summary.calibration, summary.warm_up, summary.skipped_steps) == (None, None, {}, 0)
-    assert summary.plan.margin == 0.02
+    assert summary.plan.stopping.margin == 0.02
     json.dumps(summary.to_json(), allow_nan=False)
 
 
@@ -257,5 +257,6 @@ def test_a_full_training_of_the_first_version_has_its_accuracy_elsewhere():
         if event["event"] == "sample":
             del event["quality"], event["unit"]
             event["accuracy"] = 0.84
+    events = [record_schema.event(event) for event in events]
     assert [one.accuracy for one in summarise(events).measured] == [0.84, 0.84]
     assert "84.00%" in printed(events)

@@ -106,7 +106,7 @@ def test_step_curves_begin_with_the_steps_to_warm_up():
 
 
 def test_a_record_of_the_first_version():
-    events = records.run_events(blocks=3)
+    events = records.read_events(blocks=3)
     for event in samples(events):
         event.pop("warmup_step_s", None)  # these had none
     plan = plan_of(events)

@@ -32,8 +32,8 @@ def calibrated(folder, change=None, blocks=10, time=records.BEGUN, **plan):
 
 
 def find(results, engines=None, **plan):
-    first = records.run_events(blocks=0, **plan)[0]
-    plan, kept = Plan.from_json(first["plan"]), first["kept_variables"]
+    first = records.read_events(blocks=0, **plan)[0]
+    plan, kept = Plan.from_json(first["plan"]), first["allowed_variables"]
     return calibration.find(results, plan, engines or first["engines"], kept)
 
 

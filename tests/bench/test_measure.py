@@ -43,8 +43,8 @@ def test_verdict_on_a_profile_of_known_speed(bench, simulation, instant, factor,
 def test_what_happens_is_recorded_in_order(bench, simulation, instant, events, samples):
     simulation.worker("mine", seconds=times(0.5))
     assert bench("mine").returncode == 0
-    block = ["yardstick", "sample", "sample"]
-    kinds = ["run", "warmed", "warmed", "lengths", *block * 2, "design", *block * 4, "end"]
+    block = ["reference-kernel", "sample", "sample"]
+    kinds = ["run", "warm-up", "warm-up", "lengths", *block * 2, "design", *block * 4, "end"]
     assert [event["event"] for event in events()] == kinds
     assert [start["name"] for start in simulation.starts()] == [arm for _, arm in samples()]
     baseline = [event["seconds"] for event in events("sample") if event["arm"] == "baseline"]
@@ -75,32 +75,32 @@ def test_workers_get_the_plans_arguments_and_the_profiles_variables(bench, simul
     assert prefixed == {"mine", "mine warming"}
 
 
-# --- the same conditions for all: warming, the yardstick, padding ---
+# --- the same conditions for all: warming up, the reference kernel, padding ---
 
 
 def test_each_arm_is_started_once_unmeasured_before_the_first_block(bench, simulation, instant, events):
     assert bench("mine", "--blocks", 2).returncode == 0
     starts = simulation.starts(all=True)
-    assert [one["name"] for one in starts[:4]] == ["inspect", "baseline warming", "mine warming", "yardstick"]
+    assert [one["name"] for one in starts[:4]] == ["inspect", "baseline warming", "mine warming", "reference-kernel"]
     paced = ["--steps", "12", "--seconds", "2"]
     assert starts[1]["arguments"] == ["train", "--workload", "cnn", "--data", "synthetic", *paced]
     assert starts[2]["environment"]["SIMULATED"] == "mine"
     assert len([one for one in starts if one["name"].endswith("warming")]) == 2
-    assert [(one["arm"], one["worker_seconds"]) for one in events("warmed")] == [("baseline", 1.0), ("mine", 1.0)]
+    assert [(one["arm"], one["worker_seconds"]) for one in events("warm-up")] == [("baseline", 1.0), ("mine", 1.0)]
 
 
-def test_each_block_begins_with_the_yardstick_outside_of_any_profile(bench, simulation, events):
-    simulation.worker("yardstick", seconds=[0.2, 0.3, 0.4])
+def test_each_block_begins_with_the_reference_kernel_outside_of_any_profile(bench, simulation, events):
+    simulation.worker("reference-kernel", seconds=[0.2, 0.3, 0.4])
     assert bench("mine", "--blocks", 3).returncode == 0
-    readings = events("yardstick")
+    readings = events("reference-kernel")
     assert [(one["block"], one["seconds"], one["digest"]) for one in readings] == [
         (0, 0.2, "f" * 64), (1, 0.3, "f" * 64), (2, 0.4, "f" * 64)
     ]  # fmt: skip
     assert all(one["worker_seconds"] > 0 for one in readings)
     starts = simulation.starts(all=True)[3:]
-    assert [start["name"] == "yardstick" for start in starts] == [True, False, False] * 3
+    assert [start["name"] == "reference-kernel" for start in starts] == [True, False, False] * 3
     for start in starts[::3]:
-        assert start["arguments"][:1] == ["yardstick"]
+        assert start["arguments"][:1] == ["reference-kernel"]
         assert start["environment"].keys().isdisjoint({"SIMULATED", "ENVKIT_PADDING"})
 
 
@@ -138,14 +138,14 @@ def test_a_warming_start_that_fails_is_reported(bench, simulation, instant, even
 @pytest.mark.parametrize(
     "fault", [{"does": "exit", "status": 3}, *({"does": "print", "text": text} for text in ("nothing", "{}"))]
 )
-def test_a_speedup_does_without_a_yardstick_that_fails(bench, simulation, instant, events, fault):
+def test_a_speedup_does_without_a_reference_kernel_that_fails(bench, simulation, instant, events, fault):
     """It is tried no second time, as it may have taken a minute."""
-    simulation.worker("yardstick", **fault, **{"from": 1})
+    simulation.worker("reference-kernel", **fault, **{"from": 1})
     result = bench("mine")
     assert result.returncode == 0
     assert "mine     1.000 (95% interval " in result.stdout
-    assert [one["block"] for one in events("yardstick")] == [0]
-    assert [one["block"] for one in events("yardstick-failure")] == [1]
+    assert [one["block"] for one in events("reference-kernel")] == [0]
+    assert [one["block"] for one in events("reference-kernel-failure")] == [1]
 
 
 # --- what workers do wrong ---
@@ -273,7 +273,7 @@ def test_full_training_once_each(bench, simulation, samples, events):
     assert "the book's baseline" in result.stdout
     assert simulation.starts()[0]["arguments"][-3:-1] == ["--epochs", "10"]
     # it begins as one's own training would
-    assert events("warmed", "yardstick", "design") == []
+    assert events("warm-up", "reference-kernel", "design") == []
     assert len(simulation.starts(all=True)) == 3
 
 
@@ -290,7 +290,7 @@ def test_full_trainings_in_several_blocks_have_an_interval(bench, simulation, in
     result = bench("mine", "--full", "--blocks", 6, "--json")
     assert result.returncode == 0
     assert len(samples()) == 12
-    assert events("warmed", "yardstick") == []
+    assert events("warm-up", "reference-kernel") == []
     (fixed,) = events("design")
     assert (fixed["planned_blocks"], fixed["looks"]) == (6, [6])
     (comparison,) = json.loads(result.stdout)["comparisons"]

@@ -15,7 +15,7 @@ from tests.simulation import times
 
 
 def test_a_run_completes_the_blocks_that_were_planned(bench, simulation, instant, events):
-    """The first starts take 2 s, a block 2 s, and the yardstick 1 s: 20 blocks are planned for 50 s after four."""
+    """The first starts take 2 s, a block 2 s, the reference kernel 1 s: 20 blocks are planned for 50 s after four."""
     simulation.worker("baseline", seconds=[1.0, 3.0])
     simulation.worker("mine", seconds=[1.0, 1.0, 3.0])
     result = bench("mine", "--budget", "50s")
@@ -26,10 +26,10 @@ def test_a_run_completes_the_blocks_that_were_planned(bench, simulation, instant
     assert (fixed["planned_blocks"], fixed["looks"]) == (20, [8, 12, 16, 20])
 
 
-def test_the_yardstick_takes_no_more_than_an_eighth_of_the_readings(bench, simulation, instant, events):
+def test_the_reference_kernel_takes_no_more_than_an_eighth_of_the_readings(bench, simulation, instant, events):
     simulation.worker("baseline", seconds=[1.0, 3.0])
     assert bench("mine", "--budget", "80s").returncode == 0
-    assert 6 <= len(events("yardstick")) <= 8
+    assert 6 <= len(events("reference-kernel")) <= 8
 
 
 def test_a_machine_that_becomes_three_times_slower_still_gives_an_answer(bench, simulation, instant, events):

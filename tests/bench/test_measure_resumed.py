@@ -18,16 +18,16 @@ def interrupted(bench, simulation, name, *options, after=0):
     simulation.worker(name, seconds=times(0.5))
 
 
-@pytest.mark.parametrize("name", ["mine warming", "yardstick", "mine"])
+@pytest.mark.parametrize("name", ["mine warming", "reference-kernel", "mine"])
 def test_interrupted_at_its_beginning_and_resumed(bench, simulation, instant, cli, run_folder, samples, events, name):
     interrupted(bench, simulation, name)
     assert events()[-1]["reason"] == "interrupted"
     assert cli("bench", "--resume", run_folder).returncode == 0
     assert sorted(samples()) == [(block, arm) for block in range(6) for arm in ("baseline", "mine")]
-    assert [one["block"] for one in events("yardstick")] == list(range(6))
+    assert [one["block"] for one in events("reference-kernel")] == list(range(6))
 
 
-def test_a_resumed_run_warms_again_but_keeps_its_yardstick_and_its_looks(
+def test_a_resumed_run_warms_again_but_keeps_its_reference_kernel_and_its_looks(
     bench, simulation, instant, cli, run_folder, samples, events
 ):
     interrupted(bench, simulation, "mine", "--budget", "62s", after=5)
@@ -36,29 +36,29 @@ def test_a_resumed_run_warms_again_but_keeps_its_yardstick_and_its_looks(
     instant.takes_s = 0.5
     assert cli("bench", "--resume", run_folder).returncode == 0
     assert events("design") == [fixed]
-    assert [one["arm"] for one in events("warmed")] == ["baseline", "mine"] * 2
+    assert [one["arm"] for one in events("warm-up")] == ["baseline", "mine"] * 2
     blocks = [block for block, _ in samples()]
-    readings = [one["block"] for one in events("yardstick")]
+    readings = [one["block"] for one in events("reference-kernel")]
     assert readings == sorted(set(readings) & set(blocks))
     assert samples()[: len(before)] == before
     assert len(set(samples())) == len(samples())
     assert len(set(blocks)) in fixed["looks"]
 
 
-def test_after_an_interruption_the_yardstick_is_read_again(bench, simulation, instant, cli, run_folder, events):
+def test_after_an_interruption_the_reference_kernel_is_read_again(bench, simulation, instant, cli, run_folder, events):
     interrupted(bench, simulation, "mine", "--budget", "4m", after=3)
     assert cli("bench", "--resume", run_folder).returncode == 0
     kinds = [event["event"] for event in events()]
     resumed = kinds.index("resume")
-    later = events()[resumed : resumed + kinds[resumed:].index("yardstick") + 1]
+    later = events()[resumed : resumed + kinds[resumed:].index("reference-kernel") + 1]
     assert sum(event["event"] == "sample" for event in later) <= 2  # what was missing of the block that was begun
 
 
 def test_a_run_that_a_version_without_paces_began_is_gone_on_with(bench, simulation, instant, cli, run_folder, events):
-    interrupted(bench, simulation, "yardstick")
+    interrupted(bench, simulation, "reference-kernel")
     kept = [event for event in events() if event["event"] != "lengths"]
     for event in kept:
-        if event["event"] == "warmed":
+        if event["event"] == "warm-up":
             del event["step_s"], event["peak_memory_bytes"]
     records.write(run_folder, kept)
     assert cli("bench", "--resume", run_folder).returncode == 0
@@ -105,6 +105,6 @@ def test_a_worker_that_failed_costs_its_time_once(bench, simulation, instant, cl
     (fixed,) = events("design")
     before = events()[: events().index(fixed)]
     took = [spent(one for one in before if one["event"] == "sample" and one["block"] == block) for block in range(4)]
-    readings = [one["worker_seconds"] for one in before if one["event"] == "yardstick"]
+    readings = [one["worker_seconds"] for one in before if one["event"] == "reference-kernel"]
     left = 400 - spent(before) - (8 - len(readings)) * max(readings)
     assert fixed["planned_blocks"] == 4 + int(left / statistics.median(took))

@@ -5,17 +5,16 @@ from __future__ import annotations
 import pytest
 
 from runner.bench import pace
-from runner.bench.plan import Arm, Plan, UserCommand, WorkloadSpec
+from runner.bench.plan import Arm, UserCommand, WorkloadSpec
 from runner.worker.modes import Options
+from tests.plans import plan_of
 
 ARMS = tuple(Arm(name, name, "local") for name in ("baseline", "mine"))
 MEMORY = 700e6
 
 
 def plan(arms=ARMS, **fields):
-    settings = {"workload": "cnn", "warmup_steps": 0, "steps": 0, "epochs": 0, "data": "synthetic", "budget_s": 240.0,
-                "blocks": 0, "precision": 0.04, "margin": 0.02, "timeout_s": 300.0, "seed": 1}  # fmt: skip
-    return Plan(**{"arms": arms, "engine_options": {}, **settings, **fields})
+    return plan_of(arms, **{"warmup_steps": 0, "steps": 0, "data": "synthetic", **fields})
 
 
 def first(step_s=0.05, other_s=3.0, leading=(0.2,), steps=40, memory=MEMORY):
@@ -80,7 +79,7 @@ def test_lengths_that_were_given_stay():
 def test_each_workload_has_its_own_lengths():
     arms = (Arm("a", "baseline", "local", "cnn"), Arm("b", "baseline", "local", "loader"))
     each = {"cnn": WorkloadSpec(0, 0, "synthetic"), "loader": WorkloadSpec(0, 0, "generated")}
-    found = lengths(first(), first(step_s=0.5), of=plan(arms, workload="all", each=each))
+    found = lengths(first(), first(step_s=0.5), of=plan(arms, workload="all", workloads=each))
     assert found["warmup_steps"] == {"cnn": 5, "loader": 10}
     assert found["steps"]["cnn"] > found["steps"]["loader"] >= 10
 
@@ -88,7 +87,7 @@ def test_each_workload_has_its_own_lengths():
 def test_a_cell_of_the_loaders_grid_has_equally_many_images_everywhere():
     arms = (Arm("a", "baseline", "local", "loader-w0-b16"),)
     each = {"loader-w0-b16": WorkloadSpec(0, 0, "generated")}
-    assert lengths(first(), of=plan(arms, workload="loader", each=each))["steps"] == {"loader-w0-b16": 96}
+    assert lengths(first(), of=plan(arms, workload="loader", workloads=each))["steps"] == {"loader-w0-b16": 96}
 
 
 # --- workers that start at the same time ---
@@ -115,7 +114,7 @@ def test_as_many_as_do_not_wait_for_minutes():
         plan(ranks=2),
         plan(nodes=2, ranks=2),
         plan(arms=(*ARMS[:1], Arm("mine", "mine", "local", ranks=2))),
-        plan(own=UserCommand(("true",), "/")),
+        plan(user_command=UserCommand(("true",), "/")),
     ],
 )
 def test_what_takes_gpus_several_processes_or_is_ones_own_starts_alone(of):
@@ -127,7 +126,7 @@ def test_what_takes_gpus_several_processes_or_is_ones_own_starts_alone(of):
 
 @pytest.mark.parametrize(("steps", "skipped"), [((120, 120), 20), ((120, 119), 0), ((99, 99), 0)])
 def test_of_a_command_readings_are_left_out_where_all_runs_have_equally_many_of_100_or_more(steps, skipped):
-    own = plan(own=UserCommand(("true",), "/", "t=(.*)"))
+    own = plan(user_command=UserCommand(("true",), "/", "t=(.*)"))
     found = lengths(*(first(leading=(0.2,) * 20, steps=count) for count in steps), of=own)
     assert found["skipped_steps"] == skipped
     assert "steps" not in found

@@ -8,6 +8,7 @@ import pytest
 from runner.bench.plan import Arm, Plan, UserCommand, WorkloadSpec
 from runner.worker.__main__ import parser
 from runner.worker.modes import Options
+from tests.plans import plan_of
 
 
 @pytest.fixture
@@ -16,9 +17,7 @@ def plan():
 
     def make(seed=1, **fields):
         arms = tuple(Arm(name, name, "local") for name in ("baseline", "a", "b"))
-        settings = {"workload": "cnn", "warmup_steps": 2, "steps": 5, "epochs": 0, "data": "synthetic",
-                    "budget_s": 60.0, "blocks": 0, "precision": 0.04, "margin": 0.02, "timeout_s": 10.0}  # fmt: skip
-        return Plan(**{"arms": arms, "engine_options": {}, "seed": seed, **settings, **fields})
+        return plan_of(**{"arms": arms, "seed": seed, "warmup_steps": 2, "steps": 5, "data": "synthetic", **fields})
 
     return make
 
@@ -65,15 +64,10 @@ def test_what_was_learnt_is_tested_once_and_after_more_than_two_steps(plan, step
 
 def test_an_arm_may_have_a_workload_of_its_own(plan):
     arm = Arm("other", "baseline", "local", workload="cnn-nobias")
-    assert plan().workload_of(arm) == "cnn-nobias"
-    assert plan().worker_arguments(arm)[:3] == ("train", "--workload", "cnn-nobias")
-    assert plan().first_arguments(arm)[:3] == ("train", "--workload", "cnn-nobias")
-
-
-def test_workloads_are_those_of_all_arms(plan):
-    assert plan().workloads == ("cnn",)
-    other = Arm("other", "baseline", "local", workload="cnn-nobias")
-    assert plan(arms=(*plan().arms, other)).workloads == ("cnn", "cnn-nobias")
+    fixed = plan(arms=(*plan().arms, arm))
+    assert fixed.workload_of(arm) == "cnn-nobias"
+    assert fixed.worker_arguments(arm)[:3] == ("train", "--workload", "cnn-nobias")
+    assert fixed.first_arguments(arm)[:3] == ("train", "--workload", "cnn-nobias")
 
 
 @pytest.mark.parametrize(("epochs", "blocks", "once"), [(0, 0, False), (0, 1, False), (10, 0, True), (10, 1, True),
@@ -84,7 +78,7 @@ def test_full_trainings_run_once_each_unless_blocks_are_asked_for(plan, epochs, 
 
 def test_a_command_of_ones_own_is_measured_in_the_place_of_a_workload(plan):
     own = UserCommand(("python", "a b.py"), "/home/me", r"(\d+) ms", "ms", 3)
-    fixed = plan(own=own)
+    fixed = plan(user_command=own)
     metric = (r"--metric=(\d+) ms", "--unit", "ms")
     wanted = ("command", "--folder", "/home/me", *metric, "--warmup-lines", "3", "--", "python", "a b.py")
     assert fixed.worker_arguments(fixed.reference) == fixed.first_arguments(fixed.reference) == wanted
@@ -104,8 +98,8 @@ def test_the_first_start_takes_some_steps_and_goes_on_for_some_time(plan):
 
 def test_lengths_that_follow_from_the_pace_are_each_workloads_own(plan, across):
     sized = plan(steps=0, warmup_steps=0).sized({"cnn": 12}, {"cnn": 5})
-    assert (sized.steps, sized.warmup_steps) == (12, 5)
-    each = across.sized({"cnn": 12, "loader": 3}, {"cnn": 5, "loader": 6}).each
+    assert (sized.training.steps, sized.training.warmup_steps) == (12, 5)
+    each = across.sized({"cnn": 12, "loader": 3}, {"cnn": 5, "loader": 6}).workloads
     assert [(one.warmup_steps, one.steps, one.data) for one in each.values()] == [(5, 12, "/data"), (6, 3, "generated")]
 
 
@@ -122,20 +116,6 @@ def test_padding_is_spread_over_a_page_and_repeats_with_the_seed(plan):
     assert all(200 < quarters[quarter] < 300 for quarter in range(4))
 
 
-def test_a_plan_of_the_first_version_has_the_usual_margin_and_no_number_of_blocks(plan):
-    document = plan().to_json()
-    del document["margin"], document["blocks"]
-    assert Plan.from_json(document) == plan(margin=0.02, blocks=0)
-
-
-def test_a_plan_from_before_there_were_ranks_has_one(plan):
-    document = plan().to_json()
-    del document["ranks"], document["nodes"]
-    for arm in document["arms"]:
-        del arm["ranks"], arm["of"]
-    assert Plan.from_json(document) == plan()
-
-
 def test_json_round_trip_is_equal(plan):
     made = plan(blocks=9, margin=0.05)
     assert Plan.from_json(json.loads(json.dumps(made.to_json()))) == made
@@ -150,7 +130,7 @@ ALL = (Arm("a on cnn", "baseline", "local", "cnn"), Arm("b on cnn", "b", "local"
 @pytest.fixture
 def across(plan):
     each = {"cnn": WorkloadSpec(20, 200, "/data"), "loader": WorkloadSpec(10, 90, "generated")}
-    return plan(arms=ALL, workload="all", each=each, more_references=("a on loader",))
+    return plan(arms=ALL, workload="all", workloads=each, more_references=("a on loader",))
 
 
 def test_modes_are_given_to_every_worker(plan):
@@ -200,18 +180,12 @@ def test_a_run_of_several_workloads_survives_json(across):
     assert Plan.from_json(json.loads(json.dumps(across.to_json()))) == across
 
 
-def test_a_plan_of_an_earlier_version_has_no_modes(plan):
-    document = plan().to_json()
-    for name in ("options", "each", "more_references"):
-        del document[name]
-    assert Plan.from_json(document) == plan()
-
-
 # --- ranks ---
 
 ALONE = (
-    Arm("1 process", "baseline", "local", ranks=1, of=1), Arm("1 process on 1/2", "baseline", "local", ranks=1, of=2)
-)  # fmt: skip
+    Arm("1 process", "baseline", "local", ranks=1, cpu_shares=1),
+    Arm("1 process on 1/2", "baseline", "local", ranks=1, cpu_shares=2),
+)
 
 
 @pytest.fixture
@@ -224,7 +198,7 @@ def test_arms_of_one_process_are_not_compared_with_the_reference(ranked):
     fixed = ranked()
     assert [arm.name for arm in fixed.distributed] == ["baseline", "a", "b"]
     assert [arm.name for arm in fixed.compared] == ["a", "b"]
-    assert fixed.alone == ALONE
+    assert fixed.single_processes == ALONE
     assert [(arm.name, one.name) for arm, one in fixed.contrasts] == [
         ("a", "baseline"), ("b", "baseline"), ("baseline", "1 process"), ("baseline", "1 process on 1/2"),
         ("a", "1 process"), ("b", "1 process"),
@@ -233,7 +207,7 @@ def test_arms_of_one_process_are_not_compared_with_the_reference(ranked):
 
 
 def test_without_ranks_there_are_the_comparisons_alone(plan):
-    assert (plan().distributed, plan().alone, plan().how) == ((), (), "")
+    assert (plan().distributed, plan().single_processes, plan().how) == ((), (), "")
     assert [(arm.name, one.name) for arm, one in plan().contrasts] == [("a", "baseline"), ("b", "baseline")]
 
 

@@ -16,7 +16,7 @@ from runner.engines.base import EngineOptions
 from runner.worker.modes import Options
 
 ALL = Specification(
-    title="mine", arms=(Arm("baseline", "baseline", "local"), Arm("mine", "/x/mine.yaml", "local", "cnn", 2, 1, "i")),
+    title="mine", arms=(Arm("baseline", "baseline", "local"), Arm("mine", "/x/mine.yaml", "local", "cnn", 2, "i", 1)),
     budget_s=12.5, workload="python x.py", user_command=UserCommand(("python", "x.py"), "/x", "took (.*)", "ms", 3),
     options=Options("bf16-autocast", compile=True, scale=2), engine_options=EngineOptions(python="/p", memory="4g"),
     nproc=2, nodes=3, data="/data", warmup_steps=4, steps=5, epochs=6, open_ended=False, blocks=7, precision=0.01,

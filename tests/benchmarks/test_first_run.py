@@ -9,11 +9,11 @@ from tests.records import BEGUN, run_events
 
 def test_times_count_from_the_start_of_the_command_and_of_the_first_worker():
     run, *rest = run_events(blocks=3)
-    warmed = {"event": "warmed", "time": BEGUN + 20, "worker_seconds": 5.0, "arm": "baseline"}
+    warm_up = {"event": "warm-up", "time": BEGUN + 20, "worker_seconds": 5.0, "arm": "baseline"}
     for event in rest:
         event["time"] += 20
     rest[0]["arm"], rest[1]["arm"] = rest[1]["arm"], rest[0]["arm"]  # the order is random
-    found = first_run.times([run, warmed, *rest], BEGUN - 30)
+    found = first_run.times([run, warm_up, *rest], BEGUN - 30)
     assert (found["setup_s"], found["first_ratio_s"]) == (45, 9)  # the first two samples take 2 s each
     of_baseline = [event["seconds"] for event in rest if event["event"] == "sample" and event["arm"] == "baseline"]
     assert found["step_ms"] == 1000 * sorted(of_baseline)[1] / 3

@@ -33,7 +33,7 @@ def test_records_have_what_was_planted(template, tmp_path):
     assert [one.name for one in nodes] == few.names
     for one, step_s in zip(nodes, few.step_s, strict=True):
         assert one.step_s == pytest.approx(step_s.tolist(), rel=1e-4)
-        assert one.disturbed == 0
+        assert one.samples_with_interference == 0
     assert [one.facts.get("microcode") for one in nodes] == ["x", None, None, None, None]
 
 

@@ -14,6 +14,7 @@ from benchmarks.results import Results
 from runner import engines
 from runner.common.errors import InputError
 from runner.common.machine_lock import machine_lock
+from runner.stats.verdict import Verdict
 from tests.simulation import times
 
 
@@ -84,9 +85,9 @@ def test_what_disturbs_a_sample_from_outside_is_kept_and_told(measured, simulati
     busy = {"worker_cpus": 4, "worker_cpus_busy_s": 100.0, "worker_cpus_steal_s": 0.0}
     simulation.worker("two", seconds=times(0.8), usage=busy)
     results = measured(entry("one"), entry("two"), blocks=8)
-    assert {bool(line["marks"]) for line in results.of("sample", entry="two")} == {True}
-    assert not any(line["marks"] for line in results.of("sample", entry="one"))
-    text = "\n".join(interleaved.disturbances(results, [("one", "two")], 1))
+    assert {bool(line["interference"]) for line in results.of("sample", entry="two")} == {True}
+    assert not any(line["interference"] for line in results.of("sample", entry="one"))
+    text = "\n".join(interleaved.interference(results, [("one", "two")], 1))
     assert "8 of 8 blocks were disturbed from outside (most often: other programs used its CPUs), in 8 samples" in text
     assert "**Most blocks were disturbed" in text
     assert "| too few blocks |" in text
@@ -119,7 +120,7 @@ def test_a_difference_is_found_with_its_size(measured, simulation):
     found = interleaved.compared(measured(entry("slow"), entry("baseline"), blocks=8), "slow", "baseline", 1)
     assert found is not None
     assert found.low < 1.25 < found.high
-    assert found.verdict == "faster"
+    assert found.verdict == Verdict.FASTER
 
 
 def results_with(path, **seconds: list[float]) -> Results:
@@ -127,16 +128,16 @@ def results_with(path, **seconds: list[float]) -> Results:
     made = Results(path, {})
     for name, of_entry in seconds.items():
         for block, second in enumerate(of_entry):
-            made.append("sample", entry=name, block=block, seconds=second, losses=[2.0, 1.0], marks=[])
+            made.append("sample", entry=name, block=block, seconds=second, losses=[2.0, 1.0], interference=[])
     return made
 
 
 def test_ratios_are_given_without_the_disturbed_blocks_too(tmp_path):
     slow = [2.01, 2.0, 1.99, 2.02, 1.98, 2.0, 2.01, 2.0]
     results = results_with(tmp_path / "results.jsonl", one=slow, two=[*[1.0] * 7, 9.0], three=[1.0] * 8)
-    results.of("sample", entry="two", block=7)[0]["marks"].append("0.43 CPUs stolen")
-    assert interleaved.compared(results, "one", "two", 1, undisturbed=True).blocks == 7
-    text = "\n".join(interleaved.disturbances(results, [("one", "two"), ("one", "three")], 1))
+    results.of("sample", entry="two", block=7)[0]["interference"].append("0.43 CPUs stolen")
+    assert interleaved.compared(results, "one", "two", 1, without_interference=True).blocks == 7
+    text = "\n".join(interleaved.interference(results, [("one", "two"), ("one", "three")], 1))
     assert "1 of 8 blocks was disturbed from outside (most often: the hypervisor withheld CPU time)" in text
     assert "Most blocks" not in text
     (row,) = [line for line in text.splitlines() if line.startswith("| two | one |")]
@@ -147,7 +148,7 @@ def test_ratios_are_given_without_the_disturbed_blocks_too(tmp_path):
 
 def test_a_run_that_nothing_disturbed_says_so(tmp_path):
     results = results_with(tmp_path / "results.jsonl", one=[1.0] * 8, two=[1.0] * 8)
-    parts = interleaved.disturbances(results, [("one", "two")], 1)
+    parts = interleaved.interference(results, [("one", "two")], 1)
     assert parts[1:] == [
         "By the rule of `envkit bench`, none of 8 blocks was disturbed from outside, as far as can be seen."
     ]

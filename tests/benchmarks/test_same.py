@@ -50,7 +50,7 @@ def measured(path, *verdicts: tuple[str, float | None, float | None]) -> None:
             else dict.fromkeys(("ratio", "low", "high", "blocks"))
         )
         results.append(
-            "run", run=run, duration_s=1.0, verdict=verdict, marked_blocks=2, ended="budget used up", **known
+            "run", run=run, duration_s=1.0, verdict=verdict, blocks_with_interference=2, ended="budget used up", **known
         )
 
 

@@ -247,7 +247,7 @@ def test_what_a_command_that_left_no_evidence_can_show():
     profile = environment({"openmp.runtime": "intel"}, {"x": "/lib/x.so"}, given)
     evidence = {
         "variables": {"sensitive": given, "preloaded": {"/lib/x.so": "mapped"}},
-        "unseen": "why",
+        "not_observed": "why",
         "seconds": 0.0,
     }
     checks = {one.key: one for one in check(profile, evidence, {})}
@@ -257,7 +257,7 @@ def test_what_a_command_that_left_no_evidence_can_show():
     nothing = environment({}, {"x": "/lib/x.so"}, {"LD_PRELOAD": "/lib/x.so"})
     seen = {
         "variables": {"sensitive": {"LD_PRELOAD": "/lib/x.so"}, "preloaded": {"/lib/x.so": "mapped"}},
-        "unseen": "why",
+        "not_observed": "why",
     }
     assert all(one.holds for one in check(nothing, seen, {}))
 

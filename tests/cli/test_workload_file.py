@@ -10,7 +10,7 @@ from runner.bench.plan import UserCommand
 from runner.cli import workload_file
 from runner.cli.workload_file import load
 from runner.common.errors import InputError
-from runner.worker.metric import SECONDS
+from runner.worker.user_command.metric import SECONDS
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ SIF = PROJECT / "build/envkit-cpu-debian.sif"
 Requires = Callable[[str], None]
 BuiltImage = Callable[[str], str]
 PROBE_TIMEOUT_S = 60
+# What Python is just writing beside what it has compiled may be gone when it is to be copied.
+UNFINISHED = shutil.ignore_patterns("*.pyc.*")
 USERS = {name: os.environ.get(name) for name in ("DOCKER_HOST", "XDG_CACHE_HOME", "PATH")}
 
 
@@ -137,10 +139,13 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def project(open_folder: Path) -> Path:
-    """A copy of the code: the project's own folder may be closed to others."""
+    """A copy of the code: the project's own folder may be closed to others.
+
+    With what is compiled, as a container can't write it, and each of its workers would compile all of it anew.
+    """
     folder = open_folder / "project"
     for name in ("runner", "envprofiles"):
-        shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(PROJECT / name, folder / name, ignore=UNFINISHED)
     subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
     return folder
 
@@ -162,10 +167,13 @@ def image_of(built_image: BuiltImage, open_folder: Path) -> Callable[[str], str]
         built = built_image(engine)
         if engine != "apptainer":
             return built
-        copy = open_folder / f"test-{os.getpid()}.sif"  # of this process: what it leaves running is looked for by name
-        if not copy.exists():
-            shutil.copy(built, copy)
-        return str(copy)
+        own = open_folder / f"test-{os.getpid()}.sif"  # of this process: what it leaves running is looked for by name
+        if not own.exists():
+            try:
+                own.hardlink_to(built)  # hundreds of MB, which are then in memory once
+            except OSError:  # another file system
+                shutil.copy(built, own)
+        return str(own)
 
     return image
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from runner.bench import record
-from runner.worker.inspection import inspect
+from runner.worker.image.inspection import inspect
 from tests.conftest import command_line
 
 PATIENCE_S = 60

@@ -1,5 +1,6 @@
 """Build the image for real, under Docker and Apptainer, and look inside.
 
+What other files of tests need is made first, and what takes longest and nobody else needs comes last.
 The wheels come from build/wheelhouse. The base image is debian:bookworm-slim, for Apptainer too, out of Docker.
 """
 
@@ -20,6 +21,8 @@ from tests.engines.conftest import BuiltImage, Requires, run
 from tests.images.conda_channel import make_channel, served
 
 LIBRARIES = {"jemalloc", "tcmalloc", "mimalloc", "llvm-openmp", "intel-openmp"}
+# For a SIF that is not kept: the tests' own has what images/build takes by itself.
+FAST = "-comp zstd -Xcompression-level 1"
 Compared = Callable[[Path], dict[str, dict[str, str | None]]]
 
 
@@ -120,7 +123,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def test_a_change_of_the_code_needs_no_new_image(docker_image: str, tree: Path) -> None:
-    (tree / "runner/worker/train.py").write_text("# other code\n")
+    (tree / "runner/worker/measure/train.py").write_text("# other code\n")
     result = run("images/build", "oci", "--variant", "debian", "--tag", docker_image, cwd=tree)
     assert "up to date" in result.stdout
 
@@ -133,6 +136,33 @@ def test_a_change_of_a_lock_does(docker_image: str, tree: Path) -> None:
     assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1
     assert "up to date" not in result.stdout
+
+
+def test_the_sif_is_made_of_the_same_files(docker_image: str, sif: Path) -> None:
+    manifest = run("images/manifest", "apptainer", sif).stdout
+    assert manifest == run("images/manifest", "docker", docker_image).stdout
+    assert "torch-2.13.0+cpu" in manifest
+    providers = "/opt/kit/providers.json"
+    assert json.loads(inside_sif(sif, "cat", providers)) == json.loads(inside(docker_image, "cat", providers))
+
+
+def test_every_library_loads_in_the_sif(sif: Path) -> None:
+    loaded = inside_sif(sif, "python", "/opt/kit/share/envkit/providers.py", "--load")
+    assert {line.split(":")[0] for line in loaded.splitlines()} == LIBRARIES
+    assert "envkit.libraries: debian" in run("apptainer", "inspect", sif).stdout
+
+
+def test_running_the_sif_starts_the_worker(sif: Path) -> None:
+    bind = f"{PROJECT}/runner:/kit/runner:ro"
+    result = run("apptainer", "--silent", "run", "--cleanenv", "--bind", bind, sif, "inspect")
+    assert json.loads(result.stdout)["python"]["prefix"] == "/opt/kit"
+
+
+def test_a_second_build_of_the_sif_does_nothing(sif: Path, sif_base: dict[str, str]) -> None:
+    before = sif.stat()
+    result = run("images/build", "sif", "--variant", "debian", "--output", sif, **sif_base)
+    assert "up to date" in result.stdout
+    assert sif.stat().st_mtime_ns == before.st_mtime_ns
 
 
 @pytest.fixture
@@ -182,7 +212,8 @@ def test_conda_libraries_reach_both_images(
             sif.parent.mkdir(parents=True)
             (sif.parent / "wheelhouse").symlink_to(PROJECT / "build/wheelhouse")
             build = ("images/build", "sif", "--variant", "conda", "--output", sif)
-            run(*build, cwd=tree, ENVKIT_CONDA_CHANNEL=url, KIT_BUILD_DIR=str(sif.parent), **sif_base)
+            where = {"ENVKIT_CONDA_CHANNEL": url, "KIT_BUILD_DIR": str(sif.parent)}
+            run(*build, cwd=tree, KIT_SIF_COMPRESSION=FAST, **where, **sif_base)
             assert run("images/manifest", "apptainer", sif).stdout == manifest
             differences = compared(sif)
             library = differences["library jemalloc"]
@@ -194,30 +225,3 @@ def test_conda_libraries_reach_both_images(
         finally:
             run("docker", "image", "rm", tag, check=False)
             shutil.rmtree(sif.parent, ignore_errors=True)
-
-
-def test_the_sif_is_made_of_the_same_files(docker_image: str, sif: Path) -> None:
-    manifest = run("images/manifest", "apptainer", sif).stdout
-    assert manifest == run("images/manifest", "docker", docker_image).stdout
-    assert "torch-2.13.0+cpu" in manifest
-    providers = "/opt/kit/providers.json"
-    assert json.loads(inside_sif(sif, "cat", providers)) == json.loads(inside(docker_image, "cat", providers))
-
-
-def test_every_library_loads_in_the_sif(sif: Path) -> None:
-    loaded = inside_sif(sif, "python", "/opt/kit/share/envkit/providers.py", "--load")
-    assert {line.split(":")[0] for line in loaded.splitlines()} == LIBRARIES
-    assert "envkit.libraries: debian" in run("apptainer", "inspect", sif).stdout
-
-
-def test_running_the_sif_starts_the_worker(sif: Path) -> None:
-    bind = f"{PROJECT}/runner:/kit/runner:ro"
-    result = run("apptainer", "--silent", "run", "--cleanenv", "--bind", bind, sif, "inspect")
-    assert json.loads(result.stdout)["python"]["prefix"] == "/opt/kit"
-
-
-def test_a_second_build_of_the_sif_does_nothing(sif: Path, sif_base: dict[str, str]) -> None:
-    before = sif.stat()
-    result = run("images/build", "sif", "--variant", "debian", "--output", sif, **sif_base)
-    assert "up to date" in result.stdout
-    assert sif.stat().st_mtime_ns == before.st_mtime_ns

@@ -20,8 +20,8 @@ from runner.engines.base import PROJECT
 from runner.profiles import profile
 from runner.profiles.environment import clean
 from runner.profiles.resolve import resolve
-from runner.worker.inspection import inspect
-from runner.worker.libraries import locate, search_folders
+from runner.worker.image.inspection import inspect
+from runner.worker.image.libraries import locate, search_folders
 from tests.conftest import command_line
 from tests.processes import gone, until
 
@@ -143,9 +143,8 @@ def test_other_data_has_another_digest(plain, train, data_folder):
 
 
 def test_only_the_document_is_printed_on_stdout(train):
-    chatty = (
-        "from runner.worker import train; look = train.collect; train.collect = lambda: (print('chatter'), look())[1]"
-    )
+    prints = "train.collect = lambda: (print('chatter'), look())[1]"
+    chatty = f"from runner.worker.measure import train; look = train.collect; {prints}"
     document = train(before=f"{chatty}; print('chatter')", check=False)
     lines = document.stdout.splitlines()
     # what is printed before the worker begins is not its own; what comes later goes to stderr
@@ -308,7 +307,7 @@ def test_a_library_that_is_not_installed(cli, tmp_path):
     """jemalloc where it is missing: the search is told to find nothing by an interpreter of its own."""
     python = tmp_path / "python"
     hide = (
-        "import sys; from runner.worker import libraries; libraries.FILE_NAMES['jemalloc'] = ('not-there.so',); "
+        "import sys; from runner.worker.image import libraries; libraries.FILE_NAMES['jemalloc'] = ('not-there.so',); "
         "import runpy; runpy.run_module('runner.worker', run_name='__main__', alter_sys=True)"
     )
     python.write_text(f'#!/bin/sh\nshift 2\nexec {sys.executable} -c "{hide}" "$@"\n')

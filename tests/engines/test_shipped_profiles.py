@@ -9,7 +9,7 @@ from runner.checks.effect import Check, look_up
 from runner.common.errors import InputError
 from runner.profiles import profile
 from runner.profiles.resolve import resolve
-from runner.worker.inspection import inspect
+from runner.worker.image.inspection import inspect
 
 # What sets a number of threads that may be the default on this machine, and nothing else.
 THREADS_ALONE = {"physical-cores", "smt"}

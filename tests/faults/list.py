@@ -232,7 +232,7 @@ MACHINE = (
     Fault(
         "noisy-neighbour", "Another program begins to compute in the middle of the measurement",
         ("blocks disturbed from outside, for example", "others used"), 0,
-        options=("--steps", "20", "--blocks", "3"), plant=planting.neighbour,
+        options=("--steps", "20", "--blocks", "2"), plant=planting.neighbour,
     ),
     Fault(
         "fixed-addresses", "The caller's setarch -R turns address space randomisation off",

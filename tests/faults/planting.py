@@ -18,7 +18,7 @@ from pathlib import Path
 from runner.bench import record
 from runner.profiles.values import numbers
 from runner.worker.host import fingerprint
-from runner.worker.libraries import FILE_NAMES, locate, search_folders
+from runner.worker.image.libraries import FILE_NAMES, locate, search_folders
 from tests.faults.trial import SHORT, TIMEOUT_S, CantPlant, Planted, copy_of_project, image, open_folder
 
 Plant = Callable[[Path], AbstractContextManager[Planted]]
@@ -30,7 +30,7 @@ ELF_MACHINE, AARCH64 = 18, b"\xb7\x00"
 # Above what the worker and the kit need together, below what doctor calls enough.
 FEW_PROCESSES = 60
 FREE_MEMORY_SHARE = 0.05
-QUIET_SAMPLES = 4
+QUIET_SAMPLES = 2
 HIDDEN = "tcmalloc"
 
 
@@ -242,7 +242,7 @@ def _peak_in_docker() -> int:
 
 @contextlib.contextmanager
 def neighbour(folder: Path) -> Iterator[Planted]:
-    """Another program computes: all the time beside a plain launch, and beside the kit from its third block on."""
+    """Another program computes: all the time beside a plain launch, and beside the kit from its second block on."""
     marker, over = folder / "launched", threading.Event()
     waits = marker.exists()
     marker.touch()

@@ -21,7 +21,7 @@ from runner.engines.inspect_image import inspect
 from runner.profiles import profile
 from runner.profiles.environment import clean
 from runner.profiles.resolve import resolve
-from runner.worker.libraries import FILE_NAMES
+from runner.worker.image.libraries import FILE_NAMES
 
 TRAINING = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "2")
 # With this seed the profile comes before the baseline (``runner.bench.plan``): most runs end at its first sample.
@@ -133,10 +133,13 @@ def open_folder() -> Iterator[Path]:
 
 
 def copy_of_project(folder: Path) -> Path:
-    """A copy of the code for containers: the project's own folder may be closed to their ordinary user."""
+    """A copy of the code for containers: the project's own folder may be closed to their ordinary user.
+
+    With what is compiled, but for what Python is just writing: each worker would compile all of it anew.
+    """
     copy = folder / "project"
     for name in ("runner", "envprofiles"):
-        shutil.copytree(PROJECT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(PROJECT / name, copy / name, ignore=shutil.ignore_patterns("*.pyc.*"))
     subprocess.run(["chmod", "-R", "a+rX", str(copy)], check=True)
     return copy
 

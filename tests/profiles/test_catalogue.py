@@ -11,7 +11,7 @@ from runner.profiles.environment import Environment
 from runner.profiles.resolve import resolve
 from runner.profiles.values import TYPES
 from runner.worker.evidence import PROBES
-from runner.worker.libraries import FILE_NAMES
+from runner.worker.image.libraries import FILE_NAMES
 from runner.worker.performance_variables import is_performance_variable
 
 INSPECTION = {

@@ -28,7 +28,7 @@ def test_other_variables_are_inherited(name):
     assert not is_performance_variable(name)
 
 
-def test_kept_variables_are_inherited():
+def test_allowed_variables_are_inherited():
     caller = {"OMP_NUM_THREADS": "4", "OMP_PLACES": "cores"}
     assert clean(caller, keep=["OMP_PLACES", "KMP_UNSET"]) == ({"OMP_PLACES": "cores"}, {"OMP_NUM_THREADS": "4"})
 

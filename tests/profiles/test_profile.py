@@ -10,7 +10,7 @@ from runner.common.errors import InputError
 from runner.profiles import catalogue, profile
 from runner.profiles.expressions import FACTS
 from runner.profiles.profile import PROFILE_FOLDER
-from runner.worker.libraries import FILE_NAMES
+from runner.worker.image.libraries import FILE_NAMES
 
 SHIPPED = profile.names()
 GOOD = "name: NAME\ntitle: x\nwhy:\n  reason: x\n  source: x\n"

@@ -5,7 +5,7 @@ import pytest
 from runner.common.errors import InputError
 from runner.profiles import profile
 from runner.profiles.resolve import GET, of_rank, resolve
-from runner.worker.libraries import FILE_NAMES
+from runner.worker.image.libraries import FILE_NAMES
 
 INSPECTION = {
     "facts": {"physical_cores": 4, "usable_cpus": 6, "numa_nodes": 1, "cpu_quota": 6.0},

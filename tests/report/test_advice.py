@@ -11,6 +11,7 @@ import pytest
 from runner.analysis import ranking
 from runner.analysis.summary import summarise
 from runner.report import advice
+from runner.stats.verdict import Verdict
 from tests.reports import events_of, printed, said
 from tests.simulation import STEADY, times
 
@@ -42,9 +43,9 @@ def test_advice_names_the_file_that_was_given():
 
 def test_advice_names_the_file_that_was_given_from_elsewhere_too():
     events = events_of()
-    events[0] |= {"command": ["envkit", "bench", "mine.yaml"], "begun_in": "/my profiles"}
+    events[0] |= {"command": ["envkit", "bench", "mine.yaml"], "cwd": "/my profiles"}
     assert "use mine: envkit exec '/my profiles/mine.yaml' -- your command" in said(events)
-    events[0]["begun_in"] = str(Path.cwd())
+    events[0]["cwd"] = str(Path.cwd())
     assert "use mine: envkit exec mine.yaml -- your command" in said(events)
 
 
@@ -79,7 +80,7 @@ def test_of_many_the_best_that_is_known_to_be_faster_is_advised():
     others = {"noisy": {"seconds": noise}, "quick": {"seconds": times(0.7)}, "slow": {"seconds": times(1.6)}}
     summary = summarise(events_of(12, mine={"seconds": times(0.9)}, others=others))
     first = ranking.ranked(summary)[0]
-    assert (first.arm, first.verdict) == ("noisy", "no difference found")
+    assert (first.arm, first.verdict) == ("noisy", Verdict.NOT_FOUND)
     assert [row.text.partition(":")[0] for row in advice.rows(summary)] == ["use quick"]
 
 
@@ -105,7 +106,7 @@ def test_a_gain_that_does_not_matter_hides_nothing():
     others = {"tiny": {"seconds": [0.995 * one for one in STEADY]}, "noisy": {"seconds": noise}, "slow": {}}
     summary = summarise(events_of(60, mine={"seconds": times(1.6)}, others=others))
     verdicts = {one.arm: one.verdict for one in summary.comparisons}
-    assert (verdicts["tiny"], verdicts["noisy"]) == ("faster", "no difference found")
+    assert (verdicts["tiny"], verdicts["noisy"]) == (Verdict.FASTER, Verdict.NOT_FOUND)
     assert any("to find a difference of" in row.text for row in advice.rows(summary))
 
 

@@ -140,8 +140,8 @@ def test_every_arm_is_in_the_table(page):
          {"found": "NOT IN EFFECT", "evidence": "mine: NOT IN EFFECT", "next": "envkit doctor mine"}),
         (events_of(mine={"evidence": {"openmp": {"runtime": None, "not_verified": {"runtime": "two answer for it"}}}}),
          {"found": "FASTER", "evidence": "mine: not verified"}),
-        (records.run_events(), {"found": "FASTER", "speedups": "forest"}),
-        (records.run_events(records.arm("baseline")),
+        (records.read_events(), {"found": "FASTER", "speedups": "forest"}),
+        (records.read_events(records.arm("baseline")),
          {None: "nothing to compare", "speedups": "No picture: nothing was compared",
           "differences": "only one environment"}),
     ],
@@ -202,7 +202,7 @@ def test_differences_between_the_environments(page):
 
 def test_differences_between_images(page):
     arms = (records.arm("local", "baseline", "local"), records.arm("docker", "baseline", "docker"))
-    events = records.run_events(*arms)
+    events = records.read_events(*arms)
     events[0]["engines"]["docker"]["inspection"]["python"]["version"] = "3.12.1"
     assert "Python 3.11.7 3.12.1" in page(events).section("differences")
 
@@ -211,7 +211,7 @@ def test_how_to_reproduce_it(page, tmp_path):
     text = page(events_of()).section("reproduce")
     digest = hashlib.sha256((tmp_path / "run" / record.FILE_NAME).read_bytes()).hexdigest()
     for words in (
-        "command envkit bench mine --budget 60s", "--seed 1", "runner 0.1.0 (record schema 2)", "torch 2.13.0",
+        "command envkit bench mine --budget 60s", "--seed 1", "runner 0.1.0 (record schema 3)", "torch 2.13.0",
         "ended complete",
         f"code SHA-256 {'c' * 64}", f"SHA-256 {digest}", f"envkit report {tmp_path}/run --details", "env -i mine",
     ):  # fmt: skip

@@ -39,7 +39,7 @@ def events(blocks=12, mine=0.5, mine_there=1.0, slow=1.5, slow_there=1.25, there
     for name, behaviour in behaviours.pop("others", {}).items():
         others[name] |= behaviour
     settings = {
-        "workload": "all", "more_references": (TRANSLATION,), "each": EACH,
+        "workload": "all", "more_references": (TRANSLATION,), "workloads": EACH,
         **(plan or {}),
     }  # fmt: skip
     first = {"quality": {"accuracy": 0.5}, **(baseline or {})}
@@ -127,8 +127,8 @@ def test_a_disturbance_marks_the_workload_that_it_hit():
         if (event["event"], event.get("arm"), event.get("block")) == ("sample", TRANSLATION, 3):
             event["usage"] |= {"worker_cpus_steal_s": 20.0}
     by_arm = {one.arm: one for one in summarise(found).comparisons}
-    assert by_arm["mine"].unmarked is None
-    assert by_arm["mine on translation"].unmarked.blocks == 15
+    assert by_arm["mine"].without_interference is None
+    assert by_arm["mine on translation"].without_interference.blocks == 15
 
 
 # --- what is said ---

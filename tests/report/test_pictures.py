@@ -18,7 +18,7 @@ CALIBRATION = {"sd": 0.01, "blocks": 20, "folder": "results/x", "time": 1_792_00
 NOISY = [1.0, 1.05, 0.95, 1.1, 0.9, 1.02, 0.98]
 
 
-def disturbed(events, *which):
+def with_interference(events, *which):
     """The same with these samples, by block and arm, disturbed from outside."""
     for event in events:
         if event["event"] == "sample" and (event["block"], event["arm"]) in which:
@@ -60,7 +60,7 @@ def test_speedups_and_their_intervals_are_where_the_axis_says(narrow):
     events = events_of(mine={"seconds": times(0.5)}, others={"same": {}})
     (axes,) = drawn(FOREST, events, narrow).axes
     found = [one.speedup for one in summarise(events).comparisons]
-    assert [one.verdict for one in found] == ["faster", "no difference larger than 2%"]
+    assert [one.words for one in found] == ["faster", "no difference larger than 2%"]
     assert segments(axes) == [(one.low, one.high, row) for row, one in enumerate(found)]
     assert [(one.get_xdata()[0], one.get_ydata()[0]) for one in markers(axes, "s")] == [
         (one.ratio, row) for row, one in enumerate(found)
@@ -90,12 +90,12 @@ def test_a_profile_that_was_not_in_effect_keeps_its_row_but_has_no_interval():
 
 def test_the_result_without_disturbed_blocks_is_beneath():
     assert "without disturbed blocks" not in words(drawn(FOREST, events_of(blocks=9)))
-    events = disturbed(events_of(blocks=9), (4, "mine"))
+    events = with_interference(events_of(blocks=9), (4, "mine"))
     figure = drawn(FOREST, events)
     (comparison,) = summarise(events).comparisons
     (all_blocks, others) = segments(figure.axes[0])
     assert all_blocks[:2] == (comparison.speedup.low, comparison.speedup.high)
-    assert others[:2] == (comparison.unmarked.low, comparison.unmarked.high)
+    assert others[:2] == (comparison.without_interference.low, comparison.without_interference.high)
     assert others[2] > all_blocks[2]  # rows count from the top
     assert "without disturbed blocks" in words(figure)
 
@@ -128,7 +128,7 @@ def test_step_times_that_are_all_equal():
 
 
 def test_the_course_has_disturbed_samples_apart():
-    figure = drawn(TIME_COURSE, disturbed(events_of(), (2, "mine"), (5, "baseline")))
+    figure = drawn(TIME_COURSE, with_interference(events_of(), (2, "mine"), (5, "baseline")))
     of_baseline, of_mine = figure.axes
     assert [len(markers(axes, "X")) for axes in (of_baseline, of_mine)] == [1, 1]
     assert [len(markers(axes, "o")) for axes in (of_baseline, of_mine)] == [6, 6]
@@ -189,7 +189,7 @@ MANY = {f"profile-{number}-with-a-name-that-is-long": {"seconds": NOISY} for num
 @pytest.mark.parametrize("others", [{}, MANY], ids=["two", "many"])
 @pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
 def test_all_words_can_be_read(picture, others, narrow):
-    events = disturbed(events_of(10, others=others, calibration=CALIBRATION), (1, "mine"))
+    events = with_interference(events_of(10, others=others, calibration=CALIBRATION), (1, "mine"))
     figure = drawn(picture, events, narrow)
     assert {one.get_fontsize() >= 9 for one in texts(figure)} == {True}
     inside, page = figure.get_tightbbox(), figure.bbox_inches  # of everything that is drawn, in inches
@@ -208,9 +208,9 @@ def test_names_are_shown_as_they_are():
 
 
 def test_an_svg_takes_its_colours_from_the_page():
-    shown = pictures.svg(TIME_COURSE, summarise(disturbed(events_of(), (1, "mine"))), False, "")
+    shown = pictures.svg(TIME_COURSE, summarise(with_interference(events_of(), (1, "mine"))), False, "")
     assert "var(--reference)" in shown
-    assert "var(--disturbed)" in shown
+    assert "var(--interference)" in shown
     fixed = set(re.findall(r"#[0-9a-fA-F]{6}\b", shown))
     assert fixed == set()
 

@@ -37,8 +37,8 @@ def test_where_another_s_worker_failed_the_way_on_is_told():
 
 def test_of_many_those_with_too_few_undisturbed_blocks_are_named():
     others = {name: {"seconds": times(0.9)} for name in ("a", "b", "c")}
-    assert "without them: too few blocks of mine are left" in said(disturbed(events_of(8, others=others), 3))
-    everyone = said(disturbed(events_of(8, others=others), 3, arm="baseline"))
+    assert "without them: too few blocks of mine are left" in said(with_interference(events_of(8, others=others), 3))
+    everyone = said(with_interference(events_of(8, others=others), 3, arm="baseline"))
     assert "without them: too few blocks are left for intervals" in everyone
 
 
@@ -238,7 +238,7 @@ def test_a_calibration_says_its_own_noise_floor(factor, advice):
     assert "envkit show" not in text
 
 
-def disturbed(events, *blocks, arm="mine"):
+def with_interference(events, *blocks, arm="mine"):
     for event in events:
         if (event["event"], event.get("arm")) == ("sample", arm) and event["block"] in blocks:
             event["usage"]["worker_cpus_steal_s"] = 2 * event["seconds"]
@@ -252,41 +252,41 @@ def test_no_block_was_disturbed():
 def test_a_pace_that_changes_without_a_reason_is_told_and_is_in_the_json():
     events = events_of()
     assert "own pace changed" not in said(events)
-    assert summarise(events).to_json()["uneven_pace_s"] is None
-    next(event for event in events if event["event"] == "yardstick" and event["block"] == 3)["seconds"] = 0.16
+    assert summarise(events).to_json()["reference_kernel_range_s"] is None
+    next(event for event in events if event["event"] == "reference-kernel" and event["block"] == 3)["seconds"] = 0.16
     took = "the same fixed work took 100 ms in one block and 160 ms in another."
     expected = f"the machine's own pace changed, though no counter shows why: {took}"
     assert expected in said(events)
-    assert summarise(events).to_json()["uneven_pace_s"] == (0.1, 0.16)
+    assert summarise(events).to_json()["reference_kernel_range_s"] == (0.1, 0.16)
     older = copy.deepcopy(events)
     next(event for event in older if event["event"] == "sample")["usage"].pop("worker_cpus")
     assert "own pace changed" not in said(older)  # it recorded no counter
-    assert expected not in said(disturbed(events, 3))
+    assert expected not in said(with_interference(events, 3))
 
 
 def test_disturbed_blocks_are_counted_and_the_result_without_them_is_given():
-    text = said(disturbed(events_of(10), 3, 5))
+    text = said(with_interference(events_of(10), 3, 5))
     assert "noise 2 of 10 blocks disturbed from outside, for example mine: 2.00 CPUs stolen" in text
     assert "without them: 2.010 (1.995 to 2.015), faster" in text
-    assert "without them: too few blocks are left for an interval" in said(disturbed(events_of(7), 3, 5))
+    assert "without them: too few blocks are left for an interval" in said(with_interference(events_of(7), 3, 5))
 
 
 @pytest.mark.parametrize("factor", [0.5, 1, 1.25])
 def test_where_nearly_all_blocks_were_disturbed_nothing_is_advised_from_the_result(factor):
     mine = {"seconds": times(factor)}
-    text = said(disturbed(events_of(10, mine=mine), *range(8)))
+    text = said(with_interference(events_of(10, mine=mine), *range(8)))
     advised = (
         "measure again on a quieter machine: 8 of 10 blocks were disturbed, the hypervisor withheld CPU time machine"
     )
     assert text.count(f"next {advised}") == 1
     assert text.count(" next ") == 1
-    assert "measure again" not in said(disturbed(events_of(10, mine=mine), *range(7)))
+    assert "measure again" not in said(with_interference(events_of(10, mine=mine), *range(7)))
     # with as many left as it takes for a result without them
-    assert "measure again" not in said(disturbed(events_of(40, mine=mine), *range(32)))
+    assert "measure again" not in said(with_interference(events_of(40, mine=mine), *range(32)))
 
 
 def test_the_most_frequent_disturbance_is_named_once_for_several_profiles():
-    events = disturbed(events_of(7, others={"other": {}}), 2)
+    events = with_interference(events_of(7, others={"other": {}}), 2)
     for event in events:
         if event["event"] == "sample":
             event["usage"]["worker_cpus_busy_s"] = 5 * event["seconds"]
@@ -297,10 +297,10 @@ def test_the_most_frequent_disturbance_is_named_once_for_several_profiles():
 
 
 def test_with_several_profiles_it_is_said_whose_result_without_disturbed_blocks_it_is():
-    text = said(disturbed(events_of(12, others={"other": {}}), 3))
+    text = said(with_interference(events_of(12, others={"other": {}}), 3))
     assert "mine without them: 2.00" in text
     assert "other without them" not in text  # none of its samples was disturbed, nor of the baseline's
-    text = said(disturbed(events_of(12, others={"other": {}}), 3, arm="baseline"))
+    text = said(with_interference(events_of(12, others={"other": {}}), 3, arm="baseline"))
     assert "mine without them: 2.00" in text
     assert "other without them: 1.00" in text
 
@@ -331,7 +331,7 @@ def test_an_arm_that_never_becomes_steady():
     assert "steady after" not in text
     summary = summarise(events)
     own = UserCommand(("python", "train.py"), "/a", None, "s", 0)
-    texts = [row.text for row in wording.certainty(replace(summary, plan=replace(summary.plan, own=own)))]
+    texts = [row.text for row in wording.certainty(replace(summary, plan=replace(summary.plan, user_command=own)))]
     assert "baseline was not steady within half of a sample: give more --warmup-lines" in texts
 
 
@@ -359,8 +359,8 @@ def test_the_report_of_an_ordinary_run_fits_on_one_screen():
         events_of(8, others={"a-profile-with-a-long-name": {}, "another": {"seconds": [1.0, 2.0, 0.5]}}),
         events_of(16, profile="baseline"),
         events_of(1, plan={"epochs": 10}),
-        disturbed(events_of(10, baseline={"seconds": sorted(STEADY)}), 3),
-        records.run_events(),
+        with_interference(events_of(10, baseline={"seconds": sorted(STEADY)}), 3),
+        records.read_events(),
     ],
 )
 def test_no_report_is_wider_than_a_terminal(events):

@@ -11,6 +11,7 @@ from scipy import stats
 
 from runner.stats import interval
 from runner.stats.interval import MIN_BLOCKS, Speedup, attained_rate, log_ratios, speedup, walsh_averages
+from runner.stats.verdict import Verdict
 
 RATIOS = st.lists(st.integers(-1000, 1000).map(lambda value: value / 1000), min_size=MIN_BLOCKS, max_size=14)
 
@@ -69,7 +70,7 @@ def test_blocks_that_differ_much_do_not_matter_when_the_ratio_is_the_same():
     reference = [2.0, 20.0, 4.0, 8.0, 6.0, 100.0]
     found = speedup(log_ratios(reference, [second / 2 for second in reference]), 0.05, 0.02)
     assert close(found, 2.0, 2.0, 2.0)
-    assert found.verdict == "faster"
+    assert found.verdict == Verdict.FASTER
 
 
 def test_one_wild_block_moves_little():
@@ -114,7 +115,7 @@ def test_unpaired_times_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "margin", "verdict"),
+    ("low", "high", "margin", "words"),
     [
         (1.01, 1.2, 0.02, "faster"),
         (1.001, 1.01, 0.02, "faster"),
@@ -131,10 +132,23 @@ def test_unpaired_times_are_refused():
         (0.981, 1.01, 0.02, "no difference larger than 2%"),
     ],
 )
-def test_verdict_by_what_the_interval_leaves_out(low, high, margin, verdict):
+def test_verdict_by_what_the_interval_leaves_out(low, high, margin, words):
     found = Speedup((low + high) / 2, low, high, 6, margin)
-    assert found.verdict == verdict
-    assert found.decided == (verdict != "no difference found")
+    assert found.words == words
+    assert (found.verdict == Verdict.EQUIVALENT) == words.startswith("no difference larger")
+    assert found.decided == (words != "no difference found")
+
+
+@pytest.mark.parametrize(
+    ("settled", "words"),
+    [(None, "faster"), (Verdict.SLOWER, "slower"), (Verdict.EQUIVALENT, "no difference larger than 2.5%")],
+)
+def test_what_a_look_settled_is_the_verdict_and_plain_text_in_documents(settled, words):
+    found = Speedup(1.01, 1.001, 1.02, 8, 0.025, settled)
+    assert (found.verdict, found.words) == (settled or Verdict.FASTER, words)
+    fields = {"ratio": 1.01, "low": 1.001, "high": 1.02, "blocks": 8, "margin": 0.025}
+    assert found.to_json() == {**fields, "settled": settled and words}
+    assert type(found.to_json()["settled"]) is type(settled and words)
 
 
 @given(ratios=RATIOS, by=st.integers(-500, 500).map(lambda value: value / 1000))

@@ -17,7 +17,7 @@ from tests.conftest import PROJECT
 STEPS, FEWER = 4, 2
 BUILD_ALL = f"""
 import json
-from runner.worker import helpers
+from runner.worker.measure import helpers
 from runner.worker.modes import Options
 from runner.worker.workloads import get, loader, segmentation, translation
 segmentation.PICTURES, segmentation.TEST_PICTURES = 48, 16

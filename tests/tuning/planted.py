@@ -65,7 +65,7 @@ class Planted:
         self.events = list(events)
         self._truth, self._fails, self._seed = truth, fails, seed
         # by round: how much slower the first trial of the baseline is, and counters say that something disturbed it
-        self.disturbed: dict[int, float] = {}
+        self.interference: dict[int, float] = {}
         base = profile(space, {}, "baseline")
         assert base is not None
         self.search = Search(
@@ -97,18 +97,18 @@ class Planted:
         chance = random.Random(f"{self._seed}:{in_round}:{number}")
         noise = chance.gauss(0, NOISE) * (5 if chance.random() < 0.05 else 1)
         gain = 0.0 if number == BASELINE else self._truth(choice)
-        disturbed = number == BASELINE and in_round in self.disturbed and not self._tried(in_round)
-        noise += self.disturbed.get(in_round, 0.0) if disturbed else 0.0
-        usage = {"throttle_events": 3 if disturbed else 0}
+        hit = number == BASELINE and in_round in self.interference and not self._tried(in_round)
+        noise += self.interference.get(in_round, 0.0) if hit else 0.0
+        usage = {"throttle_events": 3 if hit else 0}
         step_s = [math.exp(0.05 * math.sin(in_round) - gain + noise)]
-        return self._append("look", **where, step_s=step_s, seconds=step_s[0], usage=usage)
+        return self._append("trial", **where, step_s=step_s, seconds=step_s[0], usage=usage)
 
     def _tried(self, in_round: int) -> bool:
         return any(event["round"] == in_round and event["candidate"] == BASELINE for event in self.trials)
 
     @property
     def trials(self) -> list[dict[str, Any]]:
-        return [event for event in self.events if event["event"] in ("look", "failure")]
+        return [event for event in self.events if event["event"] in ("trial", "failure")]
 
     @property
     def best(self) -> Choice:

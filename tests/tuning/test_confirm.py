@@ -13,9 +13,10 @@ from runner.bench import record
 from runner.profiles import profile
 from runner.profiles.profile import Profile
 from runner.report import advice, terminal, wording
-from runner.stats.interval import ERROR_RATE, FASTER, speedup
+from runner.stats.interval import ERROR_RATE, speedup
+from runner.stats.verdict import Verdict
 from runner.tuning import conclusion, confirm, profile_file
-from runner.tuning.confirm import BASELINE, SHIPPED, TUNED, verdict
+from runner.tuning.confirm import BASELINE, SHIPPED, TUNED, decide
 from runner.tuning.destination import Written
 from runner.tuning.trial_store import BASELINE as BASELINE_NUMBER
 from tests import records
@@ -63,7 +64,7 @@ def confirmed(tmp_path, shipped=0.8, tuned=0.7, losses=None):
 )
 def test_the_tuned_profile_wins_only_by_an_interval_and_never_something_worse(tmp_path, shipped, tuned, best):
     summary, events = confirmed(tmp_path, shipped, tuned)
-    found = verdict(summary, events, "jemalloc" if shipped else None, same_losses=True)
+    found = decide(summary, events, "jemalloc" if shipped else None, same_losses=True)
     assert found.best == best
     assert (found.versus is None) == (shipped is None or tuned is None)
     said = conclusion.reason(found, records.BEGUN, "a machine", "jemalloc")
@@ -77,34 +78,34 @@ def test_the_tuned_profile_wins_only_by_an_interval_and_never_something_worse(tm
 
 def test_tuned_against_shipped_is_what_their_own_blocks_say(tmp_path):
     summary, events = confirmed(tmp_path, shipped=0.8, tuned=0.4)
-    versus = verdict(summary, events, "jemalloc", same_losses=True).versus
+    versus = decide(summary, events, "jemalloc", same_losses=True).versus
     assert versus.low < 2.0 < versus.high
     assert versus.blocks == BLOCKS
 
 
 def test_other_losses_lose_unless_they_are_allowed(tmp_path):
     summary, events = confirmed(tmp_path, losses=[2.3, 2.2, 1.1])
-    found = verdict(summary, events, "jemalloc", same_losses=True)
+    found = decide(summary, events, "jemalloc", same_losses=True)
     assert (found.best, found.refused) == (SHIPPED, (TUNED,))
-    allowed = verdict(summary, events, "jemalloc", same_losses=False)
+    allowed = decide(summary, events, "jemalloc", same_losses=False)
     assert (allowed.best, allowed.refused) == (TUNED, ())
 
 
 def test_losses_that_are_no_numbers_lose_always(tmp_path):
     summary, events = confirmed(tmp_path, losses=[2.3, math.nan, 1.1])
-    assert verdict(summary, events, "jemalloc", same_losses=False).best == SHIPPED
+    assert decide(summary, events, "jemalloc", same_losses=False).best == SHIPPED
 
 
 def test_that_something_faster_was_refused_for_its_losses_is_said(tmp_path):
     refused = " with the same losses (tuned is, with others)"
     summary, events = confirmed(tmp_path / "one", losses=[2.3, 2.2, 1.1])
-    found = verdict(summary, events, "jemalloc", same_losses=True)
+    found = decide(summary, events, "jemalloc", same_losses=True)
     why = conclusion.reason(found, 0.0, "a machine", "jemalloc")
     assert why.startswith(f"A copy of the shipped profile jemalloc, which envkit tune could not better{refused} on ")
     said = conclusion.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
     assert said.startswith(f"the search found nothing that is surely faster than jemalloc{refused}; a copy of that")
     summary, events = confirmed(tmp_path / "other", shipped=1.0, losses=[2.3, 2.2, 1.1])
-    found = verdict(summary, events, "jemalloc", same_losses=True)
+    found = decide(summary, events, "jemalloc", same_losses=True)
     why = conclusion.reason(found, 0.0, "a machine", "jemalloc")
     assert f"found nothing that is surely faster than the baseline{refused}, so this sets nothing" in why
     for written in (Written(), Written(stays=True)):
@@ -114,7 +115,7 @@ def test_that_something_faster_was_refused_for_its_losses_is_said(tmp_path):
 
 def test_what_was_refused_for_its_losses_need_not_better_what_won(tmp_path):
     summary, events = confirmed(tmp_path, shipped=0.6, tuned=0.8, losses=[2.3, 2.2, 1.1])
-    found = verdict(summary, events, "jemalloc", same_losses=True)
+    found = decide(summary, events, "jemalloc", same_losses=True)
     assert (found.best, found.refused) == (SHIPPED, (TUNED,))
     assert "with others" not in conclusion.reason(found, 0.0, "a machine", "jemalloc")
     assert "with others" not in conclusion.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
@@ -151,7 +152,7 @@ def test_where_nearly_all_was_disturbed_a_quieter_machine_is_advised(tmp_path, c
         if event.get("arm") == "tuned":
             event["usage"]["worker_cpus_steal_s"] = 2 * event["seconds"]
     for found in (summary, summarise(events)):
-        conclusion.show_confirmation(found, verdict(found, events, "jemalloc", True), "jemalloc", terminal.console())
+        conclusion.show_confirmation(found, decide(found, events, "jemalloc", True), "jemalloc", terminal.console())
         printed = " ".join(capsys.readouterr().out.split())
         advised = "next measure again on a quieter machine: 7 of 7 blocks were disturbed, "
         assert (advised in printed) is (found is not summary)
@@ -162,7 +163,7 @@ ARMS = (BASELINE_NUMBER, 4, 7)
 
 def trial(candidate, seconds=6.0):
     """2 steps take 4 s, and the start what is left."""
-    return {"event": "look", "candidate": candidate, "step_s": [2.0, 2.0], "worker_seconds": seconds}
+    return {"event": "trial", "candidate": candidate, "step_s": [2.0, 2.0], "worker_seconds": seconds}
 
 
 def sizes(left_s, steps=20, trials=()):
@@ -171,7 +172,7 @@ def sizes(left_s, steps=20, trials=()):
 
 
 def test_as_many_blocks_as_fit_into_what_is_left_of_the_budget():
-    # 18 s of warming up, and 3 times 42 s and a yardstick in each block
+    # 18 s of warming up, and 3 times 42 s and a reference kernel in each block
     assert sizes(18 + 1280) == (10, 20, 18 + 10 * 127.5)
     assert sizes(10**6) == (confirm.MOST_BLOCKS, 20, 18 + confirm.MOST_BLOCKS * 127.5)
 
@@ -191,9 +192,9 @@ def test_what_is_kept_for_the_confirmation_is_its_shortest_run():
 
 def test_an_arm_that_takes_longer_to_start_counts_as_what_it_takes():
     """As several ranks do. However many trials each had, in the run there is as much of each."""
-    warmed = {**trial(BASELINE_NUMBER), "event": "warmed"}
-    del warmed["candidate"]
-    trials = [warmed, trial(4), trial(4), trial(7, 9.0), trial(1, 99.0), {"event": "failure", "worker_seconds": 99.0}]
+    warm_up = {**trial(BASELINE_NUMBER), "event": "warm-up"}
+    del warm_up["candidate"]
+    trials = [warm_up, trial(4), trial(4), trial(7, 9.0), trial(1, 99.0), {"event": "failure", "worker_seconds": 99.0}]
     blocks, steps, takes_s = sizes(0, trials=trials)
     assert (blocks, steps) == (7, 2)
     assert takes_s == pytest.approx(21 + 7 * 22.5)
@@ -205,7 +206,7 @@ def test_an_arm_that_takes_longer_to_start_counts_as_what_it_takes():
 def test_the_fewest_blocks_are_those_that_can_find_something_at_the_rate_that_all_share(arms, comparisons, fewest):
     assert (arms - 1 + confirm.more_comparisons(arms), confirm.least_blocks(arms)) == (comparisons, fewest)
     ratios = [0.1 + 0.001 * number for number in range(fewest)]
-    assert speedup(ratios, ERROR_RATE / comparisons, 0.02).verdict == FASTER
+    assert speedup(ratios, ERROR_RATE / comparisons, 0.02).verdict == Verdict.FASTER
     assert speedup(ratios[:-1], ERROR_RATE / comparisons, 0.02) is None
 
 
@@ -220,7 +221,7 @@ def test_tuned_against_shipped_shares_the_error_rate_with_the_others(tmp_path):
 @pytest.mark.parametrize(("losses", "same"), [(None, True), ([2.3, 2.2, 1.1], False)])
 def test_whether_the_best_has_other_losses_is_known(tmp_path, losses, same):
     summary, events = confirmed(tmp_path, losses=losses)
-    found = verdict(summary, events, "jemalloc", same_losses=False)
+    found = decide(summary, events, "jemalloc", same_losses=False)
     assert (found.best, found.same_losses) == (TUNED, same)
 
 

@@ -18,13 +18,13 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def store():
-    events = [{"event": "warmed", "worker_seconds": 5.0}]
+    events = [{"event": "warm-up", "worker_seconds": 5.0}]
     for number, title in enumerate(("threads=2", "spin=0", "spin=1000")):
         events.append({"event": "candidate", "number": number, "choice": {}, "shipped": None, "title": title})
-    events.append({"event": "round", "order": [BASELINE, 0, 1, 2], "stage": "looks", "round": 0})
+    events.append({"event": "round", "order": [BASELINE, 0, 1, 2], "stage": "trials", "round": 0})
     for number, seconds in ((BASELINE, 1.0), (0, 0.8), (1, 0.5)):
         measured = {"step_s": [seconds], "seconds": seconds, "usage": {}, "worker_seconds": 20.0}
-        events.append({"event": "look", "round": 0, "candidate": number, **measured})
+        events.append({"event": "trial", "round": 0, "candidate": number, **measured})
     events.append({"event": "failure", "round": 0, "candidate": 2, "worker_seconds": 1.0, "problem": "timed out"})
     return TrialStore.of(events)
 
@@ -32,7 +32,7 @@ def store():
 def test_elsewhere_than_on_a_terminal_each_round_is_a_line(store, capsys):
     with View(store, 540.0, quiet=False) as view:
         view.before("spin=7")
-        view.after_round("looks")
+        view.after_round("trials")
     assert capsys.readouterr().err == (
         "round 1, trials: 3 candidates, 1 failed, 1:06 of 9:00 for the search; best so far 2.000 in 1 trial: spin=0\n"
     )
@@ -44,7 +44,7 @@ def test_on_a_terminal_the_best_so_far_are_a_table(store, monkeypatch):
     with View(store, 540.0, quiet=False) as view:
         view.before("spin=7")
         shown = terminal.getvalue()
-        view.after_round("looks")
+        view.after_round("trials")
     assert "now: spin=7" in shown
     assert shown.index("2.000") < shown.index("1.250")
     assert "threads=2" in shown
@@ -54,5 +54,5 @@ def test_on_a_terminal_the_best_so_far_are_a_table(store, monkeypatch):
 def test_quietly_nothing_is_said(store, capsys):
     with View(store, 540.0, quiet=True) as view:
         view.before("spin=7")
-        view.after_round("looks")
+        view.after_round("trials")
     assert capsys.readouterr() == ("", "")

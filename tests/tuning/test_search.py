@@ -145,16 +145,16 @@ def test_a_disturbed_trial_of_the_baseline_is_repeated_and_lifts_nobody():
     space = coarse()
     calm = Planted(space, lambda choice: 0.0, 0, blocks=1).run()
     run = Planted(space, lambda choice: 0.0, 0, blocks=1)
-    run.disturbed = {0: 0.5}
+    run.interference = {0: 0.5}
     run.run()
     baselines = [event for event in run.trials if event["candidate"] == BASELINE]
     assert [round(event["step_s"][0], 1) for event in baselines] == [1.6, 1.0]
     assert max(run.search.store.scores().values()) == max(calm.search.store.scores().values()) < 0.3
     cut = Planted(space, lambda choice: 0.0, 0, blocks=1)
-    cut.disturbed = {0: 0.5}
+    cut.interference = {0: 0.5}
     cut.run(stop_after=len(run.trials) - 1)
     again = Planted(space, lambda choice: 0.0, 0, blocks=1, events=cut.events)
-    again.disturbed = {0: 0.5}
+    again.interference = {0: 0.5}
     assert again.run().events == run.events
 
 
@@ -208,9 +208,9 @@ def test_the_shipped_profiles_for_which_there_was_no_time_are_known(tmp_path):
     run = Planted(space, planted(space, 1), 30, shipped=shipped).run()
     seen = [entry.shipped for entry in run.search.store.entries.values()]
     names = [one.profile.name for one in shipped]
-    assert run.search.unseen
-    assert [*seen, *run.search.unseen] == names  # in the order given
-    assert Planted(space, planted(space, 1), 300, shipped=shipped).run().search.unseen == []
+    assert run.search.untried
+    assert [*seen, *run.search.untried] == names  # in the order given
+    assert Planted(space, planted(space, 1), 300, shipped=shipped).run().search.untried == []
 
 
 def test_exhaustive_refuses_a_space_too_large_for_it():

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from runner.worker.libraries import locate, search_folders
+from runner.worker.image.libraries import locate, search_folders
 from runner.worker.preloads import FOLDER, LIBRARIES, elf
 
 FILES = [(machine, name) for machine, libraries in LIBRARIES.items() for name in libraries]

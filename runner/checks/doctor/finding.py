@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from runner.profiles.environment import Environment
 from runner.profiles.expressions import MACHINE_NODES
-from runner.worker.machine_load import Load
+from runner.worker.measure.machine_load import Load
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from runner import engines
 from runner.analysis import baselines
 from runner.analysis.baseline_diff import Changes, changes, differences, machine_pairs, obstacles, unequal
 from runner.analysis.baselines import Baseline
-from runner.bench.plan import Arm, Plan
+from runner.bench.plan import Arm
 from runner.bench.requirements import choosing, on_gpus
 from runner.bench.specification import Specification
 from runner.cli import engine_options, measuring, measuring_options
@@ -42,8 +42,8 @@ EXIT_STATUSES = (
     "be compared; 130 interrupted"
 )
 NO_RATIO = (
-    "the yardstick is other work now (Python, the C library or the kit changed), and there is no ratio to compare "
-    "instead, because nothing was measured beside the reference"
+    "the reference kernel is other work now (Python, the C library or the kit changed), and there is no ratio to "
+    "compare instead, because nothing was measured beside the reference"
 )
 
 
@@ -161,26 +161,26 @@ def _asked(arguments: argparse.Namespace, old: Baseline) -> Specification:
     """A measurement like the baseline's, but for what the user said."""
     plan = old.plan
     given = engine_options.given(arguments).to_json()
-    own = Plan.from_json(plan).own
+    command = old.user_command
     data = arguments.data
     # a user's command brings its data, and a workload may make its own
-    if own is None and data is None and (plan["data"] == SYNTHETIC or Path(plan["data"]).is_dir()):
+    if command is None and data is None and (plan["data"] == SYNTHETIC or Path(plan["data"]).is_dir()):
         data = plan["data"]
     return Specification(
         title=f"check-{old.name}",
         arms=tuple(_arms(arguments, old)),
         workload=plan["workload"],
-        user_command=own,
+        user_command=command,
         options=Options(**plan.get("options", {})),
         engine_options=EngineOptions(**{**plan["engine_options"], **given}),
         data=data,
-        warmup_steps=0 if own else plan["warmup_steps"],
-        steps=0 if own else plan["steps"],
+        warmup_steps=0 if command else plan["warmup_steps"],
+        steps=0 if command else plan["steps"],
         budget_s=measuring_options.BUDGET_S,
         # As many as then, whatever they show: the interval is for a number of blocks that was fixed before.
         blocks=arguments.blocks or old.blocks,
         timeout_s=arguments.timeout or plan["timeout_s"],
-        keep_env=tuple(arguments.keep_env or old.document["kept_variables"]),
+        keep_env=tuple(arguments.keep_env or old.document["allowed_variables"]),
         force=arguments.force,
         allow_unknown=arguments.allow_unknown,
     )

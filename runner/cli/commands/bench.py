@@ -36,8 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     how = measuring.invocation(arguments)
     if arguments.resume is not None:
-        measuring_options.require_resumed_alone(arguments)
-        return measuring.resume(arguments.resume, how)
+        return measuring.resume_given(arguments, how)
     if arguments.specification is not None:
         why = "can't be given with --specification: the file says what is measured"
         refuse_others(arguments, ("command", "specification", "output", "json", "dry_run"), why)

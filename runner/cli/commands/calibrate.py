@@ -26,8 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise InputError(f"calibrate takes no --{name}: one training each does not show how much they vary")
     how = measuring.invocation(arguments)
     if arguments.resume is not None:
-        measuring_options.require_resumed_alone(arguments)
-        return measuring.resume(arguments.resume, how)
+        return measuring.resume_given(arguments, how)
     arms = [Arm(name, REFERENCE_PROFILE, arguments.engine or "local") for name in (REFERENCE_PROFILE, AGAIN)]
     asked = measuring_options.specification(arguments, "calibration", arms, BUDGET_S)
     return measuring.run(asked, how)

@@ -24,8 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     how = measuring.invocation(arguments)
     if arguments.resume is not None:
-        measuring_options.require_resumed_alone(arguments)
-        return measuring.resume(arguments.resume, how)
+        return measuring.resume_given(arguments, how)
     if arguments.profile is None:
         raise InputError("compare-engines needs a PROFILE, for example baseline")
     names = list(dict.fromkeys((arguments.engines or DEFAULT).split(",")))

@@ -31,7 +31,7 @@ from runner.profiles.environment import Environment, clean
 from runner.profiles.resolve import resolve
 from runner.report import terminal
 from runner.worker.gpus import CHOOSING
-from runner.worker.machine_load import watch as watch_machine
+from runner.worker.measure.machine_load import watch as watch_machine
 from runner.worker.modes import CUDA
 
 LOAD_S = 3.0

@@ -123,4 +123,4 @@ def _show(
         from runner.cluster.fleet.screen import show
 
         show(fleet, terminal.console())
-    return FAILED if fleet.of(findings.SLOW) or fleet.left_out else MEASURED
+    return FAILED if fleet.of(findings.NodeVerdict.SLOW) or fleet.left_out else MEASURED

@@ -20,12 +20,23 @@ from runner.common.errors import MEASURED
 from runner.common.folders import short
 from runner.engines.base import PROJECT
 from runner.report import terminal, wording
+from runner.stats.verdict import Verdict
 
-VERDICTS = (
-    "faster", "slower", "no-difference", "no-difference-found", "not-in-effect", "failed", "not-ended",
-    "too-few-samples", "one-run-each",
-)  # fmt: skip
-COLOURS = {"faster": "green", "slower": "red", "NOT IN EFFECT": "red", "failed": "red"}
+# As they are given; the margin of an equivalence is no part of the choice.
+VERDICTS = {
+    "faster": Verdict.FASTER,
+    "slower": Verdict.SLOWER,
+    "no-difference": Verdict.EQUIVALENT,
+    "no-difference-found": Verdict.NOT_FOUND,
+    "not-in-effect": Verdict.NOT_IN_EFFECT,
+    "failed": Verdict.FAILED,
+    "not-ended": Verdict.NOT_ENDED,
+    "too-few-samples": Verdict.TOO_FEW_SAMPLES,
+    "one-run-each": Verdict.ONE_RUN_EACH,
+}
+COLOURS = {
+    Verdict.FASTER: "green", Verdict.SLOWER: "red", Verdict.NOT_IN_EFFECT: "red", Verdict.FAILED: "red",
+}  # fmt: skip
 SPEEDUP_WIDTH = 19  # of 1.367 (1.261-1.603)
 NAME_WIDTH = 17  # leaves room for the longest verdict
 MOST_NODES = 4  # of a submission; the others are counted
@@ -69,10 +80,8 @@ def _begun_as_wanted(one: Beginning, arguments: argparse.Namespace) -> bool:
 def _found_as_wanted(run: Run, arguments: argparse.Namespace) -> bool:
     if arguments.verdict is None:
         return True
-    verdicts = (one.verdict.lower().replace(" ", "-") for one in recorded_runs.comparisons(run, arguments.profile))
-    # the margin of an equivalence is a part of its verdict, and not of the choice
-    wanted = "no-difference-larger" if arguments.verdict == "no-difference" else arguments.verdict
-    return any(verdict.startswith(wanted) for verdict in verdicts)
+    found = recorded_runs.comparisons(run, arguments.profile)
+    return any(one.verdict == VERDICTS[arguments.verdict] for one in found)
 
 
 def _show(entries: list[Entry], unread: list[Unread], place: Path, found: int, out: Console) -> None:
@@ -101,7 +110,7 @@ def _entry(entry: Entry, names: int, out: Console) -> None:
     for shown in (run, *others):
         where = f", {shown.folder.name}" if entry.nodes > 1 else ""
         for one in shown.summary.comparisons:
-            verdict = Text(one.verdict, COLOURS.get(one.verdict, "")).append(where, "dim")
+            verdict = Text(one.words, COLOURS.get(one.verdict, "")).append(where, "dim")
             lines.add_row(_label(shown, one.arm), _speedup(one), verdict)
         if not shown.summary.comparisons:
             lines.add_row(_label(shown, plan.reference.name), "-", f"nothing to compare with{where}")

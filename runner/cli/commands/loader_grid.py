@@ -47,8 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     how = measuring.invocation(arguments, resumed_by="loader-grid")
     if arguments.resume is not None:
-        measuring_options.require_resumed_alone(arguments)
-        return measuring.resume(arguments.resume, how, tell)
+        return measuring.resume_given(arguments, how, tell)
     _require(arguments)
     profile = arguments.profile or REFERENCE_PROFILE
     arms = [Arm(one.workload, profile, arguments.engine or "local", one.workload) for one in cells(arguments)]

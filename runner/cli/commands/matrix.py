@@ -55,8 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     how = measuring.invocation(arguments)
     if arguments.resume is not None:
-        measuring_options.require_resumed_alone(arguments)
-        return measuring.resume(arguments.resume, how)
+        return measuring.resume_given(arguments, how)
     reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")
     asked = measuring_options.specification(arguments, "matrix", [reference])
     rank_options.require_backend(arguments.backend, 1)
@@ -99,9 +98,9 @@ def arms_of(choice: Choice, engine: str) -> list[Arm]:
     return [reference, *(Arm(name, given, engine, ranks=own[name]) for name, given in choice.named.items())]
 
 
-def _own_ranks(environment: Environment) -> int:
-    """On how many ranks an arm of it trains, as arms say it: 0 for one process."""
-    return environment.ranks if environment.ranks > 1 else 0
+def _own_ranks(environment: Environment) -> int | None:
+    """On how many ranks of its own an arm of it trains; None for one process."""
+    return environment.ranks if environment.ranks > 1 else None
 
 
 def choose(

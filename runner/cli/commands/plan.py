@@ -104,7 +104,7 @@ def _tell(folder: Path, arguments: argparse.Namespace) -> int:
         blocks = blocks_needed(deviation, len(ratios), difference)
         minutes = math.ceil(blocks * seconds / 60) + 1
         # a margin above the difference would end the run as soon as it is known to be below that margin
-        least = min(difference, plan.margin)
+        least = min(difference, plan.stopping.margin)
         margin = ["--margin", f"{least * 100:g}%"] if least != MARGIN else []
         command = ["envkit", "bench", arguments.profile, *_same_options(arguments), *margin, "--budget", f"{minutes}m"]
         needs.append(Need(difference, blocks, minutes, shlex.join(command)))
@@ -116,7 +116,8 @@ def _tell(folder: Path, arguments: argparse.Namespace) -> int:
     out = terminal.console()
     measured = f"standard deviation, from {len(ratios)} blocks of {seconds:.0f} s"
     terminal.item(out, "noise", f"a block's ratio varies by {deviation:.1%} ({measured})")
-    more = "let the command train for longer" if plan.own else f"try longer ones, as --steps {2 * plan.steps}"
+    longer = f"try longer ones, as --steps {2 * plan.training.steps}"
+    more = "let the command train for longer" if plan.user_command else longer
     longer = more if within > NOTABLE_SHARE else "longer ones would not help"
     terminal.item(out, "", f"{within:.0%} of that comes from the steps within samples: {longer}")
     out.print()

@@ -100,10 +100,10 @@ def run(arguments: argparse.Namespace) -> int:
     said = operator_times.reasons(sides[0], sides[1]) if len(sides) > 1 and not unmet else []
     if arguments.json:
         plan = job.plan
-        facts = {"workload": plan.workload, "modes": plan.options.text(), "steps": plan.steps,
-                 "warmup_steps": plan.warmup_steps,
-                 "processes": plan.blocks, "engine": plan.reference.engine, "versions": versions,
-                 "synthetic_data": plan.data == SYNTHETIC, "data_source": source}  # fmt: skip
+        facts = {"workload": plan.workload, "modes": plan.options.text(), "steps": plan.training.steps,
+                 "warmup_steps": plan.training.warmup_steps,
+                 "processes": plan.stopping.blocks, "engine": plan.reference.engine, "versions": versions,
+                 "synthetic_data": plan.training.data == SYNTHETIC, "data_source": source}  # fmt: skip
         missing = [{"arm": arm, "key": one.key, "expected": one.expected, "seen": one.seen} for arm, one in unmet]
         print(json.dumps({**facts, "profiles": [side.to_json() for side in sides], "reasons": said,
                           "not_in_effect": missing}))  # fmt: skip
@@ -161,13 +161,13 @@ def _prepare(arguments: argparse.Namespace) -> tuple[Job, str, str]:
 
 def _measure(job: Job, progress: Progress) -> _Found:
     """Start the processes, in turns: A B, B A, A B, so that what drifts hits both alike. Raises _Failure."""
-    plan = job.plan
-    arguments = ("operators", "--workload", plan.workload, "--data", plan.data, "--warmup-steps",
-                 str(plan.warmup_steps), "--steps", str(plan.steps), *plan.options.arguments())  # fmt: skip
+    plan, training = job.plan, job.plan.training
+    length = ("--warmup-steps", str(training.warmup_steps), "--steps", str(training.steps))
+    arguments = ("operators", "--workload", plan.workload, "--data", training.data, *length, *plan.options.arguments())
     found = _Found({arm.name: [] for arm in plan.arms}, {})
-    for turn in range(plan.blocks):
+    for turn in range(plan.stopping.blocks):
         for arm in plan.arms if turn % 2 == 0 else reversed(plan.arms):
-            stage = f"process {turn + 1} of {plan.blocks}"
+            stage = f"process {turn + 1} of {plan.stopping.blocks}"
             progress.start(stage, arm.name, 0.0)
             outcome = job.engines[arm.engine].run(job.task(arm, arguments, plan.padding(turn, arm)))
             earlier = [one for documents in found.documents.values() for one in documents]
@@ -187,7 +187,7 @@ def _show(
     top: int,
 ) -> None:  # fmt: skip
     out = terminal.console()
-    if plan.data == SYNTHETIC:
+    if plan.training.data == SYNTHETIC:
         out.print(Text("SYNTHETIC DATA: this is not Fashion-MNIST.", "bold red"))
     _table(sides, top, out)
     out.print()
@@ -204,10 +204,10 @@ def _show(
     slower = " and ".join(f"{side.overhead:+.0%}" for side in sides)
     terminal.item(out, "profiler", f"changes a step's time by {slower}: operators' times are with it, and those of the "
                                  "clock, faults and CPU time without")  # fmt: skip
-    each = f"{plan.blocks} process{'' if plan.blocks == 1 else 'es'} of each, in turns" if len(sides) > 1 else (
-        f"{plan.blocks} process{'' if plan.blocks == 1 else 'es'}")  # fmt: skip
+    processes = f"{plan.stopping.blocks} process{'' if plan.stopping.blocks == 1 else 'es'}"
+    each = f"{processes} of each, in turns" if len(sides) > 1 else processes
     modes = f" ({plan.options.text()})" if plan.options.text() else ""
-    steps = f"{plan.steps} steps after {plan.warmup_steps}, then as many under the profiler; medians"
+    steps = f"{plan.training.steps} steps after {plan.training.warmup_steps}, then as many under the profiler; medians"
     terminal.item(out, "measured", f"{each}: {steps}; workload {plan.workload}{modes}, {versions}")
 
 

@@ -37,7 +37,7 @@ from runner.profiles.resolve import of_rank, resolve
 from runner.report import scaling_wording, terminal, wording
 from runner.report.reproduce import digest
 from runner.tuning import conclusion, confirm, destination, profile_file, session, space_file
-from runner.tuning.confirm import Verdict
+from runner.tuning.confirm import Decision
 from runner.tuning.destination import Written
 from runner.tuning.importance import Importance
 from runner.tuning.narrow import narrow
@@ -117,7 +117,7 @@ def _start(arguments: argparse.Namespace) -> int:
             ],
             left_out_profiles=[one.to_json() for one in left_out],
             removed_variables=context.removed,
-            kept_variables=context.kept,
+            allowed_variables=context.kept,
         )
         return _go_on(opened, [first], context, arguments.json)
 
@@ -126,7 +126,7 @@ def _resume(arguments: argparse.Namespace) -> int:
     why = "can't be given with --resume: a tuning keeps the settings it was started with"
     refuse_others(arguments, ("command", "resume", "json", "profile"), why)
     first = record.first(arguments.resume, "tune")
-    if first["schema"] != record.SCHEMA:
+    if first["schema"] < record.RESUMABLE:
         began = "an earlier version began this tuning, by other rules"
         raise InputError(f"--resume {arguments.resume}: {began}; start a new one")
     with record.understood(arguments.resume):
@@ -168,7 +168,7 @@ def _go_on(opened: Record, events: list[Event], context: ExecutionContext, as_js
                 return _nothing(tuning)
             if settings.blocks:
                 return _ranked(tuning, as_json)
-            reason, summary, verdict = tuning.confirm(chosen)
+            reason, summary, decision = tuning.confirm(chosen)
         except InputError as error:  # it could all be written when the tuning began
             raise InputError(f"{error}; then {_go_on_with(tuning)}") from None
     except KeyboardInterrupt:
@@ -181,7 +181,7 @@ def _go_on(opened: Record, events: list[Event], context: ExecutionContext, as_js
         return FAILED
     if reason == CUT_SHORT:
         return _interrupted(tuning)
-    return _concluded(tuning, reason, summary, verdict, as_json)
+    return _concluded(tuning, reason, summary, decision, as_json)
 
 
 def _begin(context: ExecutionContext, data_source: str, inspection: Mapping[str, Any]) -> Any:
@@ -195,42 +195,43 @@ def _begin(context: ExecutionContext, data_source: str, inspection: Mapping[str,
     return begin
 
 
-def _concluded(tuning: Session, reason: str, summary: Summary, verdict: Verdict, as_json: bool) -> int:
+def _concluded(tuning: Session, reason: str, summary: Summary, decision: Decision, as_json: bool) -> int:
     """Write the profile that won, and say what came out."""
     store, path = tuning.store, Path(tuning.settings.profile)
     number = tuning.search.best(shipped=True)
     shipped = None if number is None else store.entries[number].title
     found = conclusion.parameter_importance(tuning.space, store)
-    unseen = tuning.search.unseen
+    untried = tuning.search.untried
     # what had no effect stays in the record, and proves nothing when that goes on
     reason = NOT_IN_EFFECT if summary.not_in_effect else reason
     ended = reason in ENDED
     # after an end that wrote, what was there before it is no longer there
-    there = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+    previous = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
     ends = [event for event in tuning.events if event["event"] == "end" and event["reason"] in ENDED]
-    written_before = any(event.get("there") != there for event in ends if event.get("profile", str(path)) == str(path))
-    best = verdict.best if ended else None
-    tuning.append("end", reason=reason, best=best, there=there, profile=str(path))
+    here = [event for event in ends if event.get("profile", str(path)) == str(path)]
+    written_before = any(event.get("previous_sha256") != previous for event in here)
+    best = decision.best if ended else None
+    tuning.append("end", reason=reason, best=best, previous_sha256=previous, profile=str(path))
     # last, as it has the digest of the whole record
-    replaces = verdict.best != confirm.BASELINE and not written_before  # to read an old one again replaces nothing
-    written = _write(tuning, summary, verdict, shipped, found, replaces) if ended else None
+    replaces = decision.best != confirm.BASELINE and not written_before  # to read an old one again replaces nothing
+    written = _write(tuning, summary, decision, shipped, found, replaces) if ended else None
     if as_json:
-        versus = verdict.versus and {**asdict(verdict.versus), "verdict": verdict.versus.verdict}
+        versus = decision.versus and {**decision.versus.to_json(), "verdict": decision.versus.words}
         print(json.dumps({
             **conclusion.to_json(store, tuning.left_out, found),
-            "best": best, "best_shipped": shipped, "shipped_not_looked_at": unseen,
+            "best": best, "best_shipped": shipped, "shipped_not_tried": untried,
             "versus_best_shipped": versus, "confirmation": summary.to_json(),
             "written": str(path) if written and not written.stays else None,
             "earlier": str(written.earlier) if written and written.earlier else None, "record": str(tuning.folder),
         }))  # fmt: skip
     else:
         out = terminal.console()
-        conclusion.show_confirmation(summary, verdict, shipped, out, unseen)
+        conclusion.show_confirmation(summary, decision, shipped, out, untried)
         terminal.items(out, scaling_wording.rows(summary), width=conclusion.LABEL)
-        conclusion.show_search(store, tuning.left_out, found, out, unseen)
+        conclusion.show_search(store, tuning.left_out, found, out, untried)
         if written:
-            terminal.item(out, "written", conclusion.advice(verdict, shipped, path, written), width=conclusion.LABEL)
-            if verdict.best != confirm.BASELINE and not written.stays:
+            terminal.item(out, "written", conclusion.advice(decision, shipped, path, written), width=conclusion.LABEL)
+            if decision.best != confirm.BASELINE and not written.stays:
                 terminal.item(
                     out,
                     "use it",
@@ -251,7 +252,7 @@ def _concluded(tuning: Session, reason: str, summary: Summary, verdict: Verdict,
 def _write(
     tuning: Session,
     summary: Summary,
-    verdict: Verdict,
+    decision: Decision,
     shipped: str | None,
     found: list[Importance],
     replaces: bool,
@@ -259,28 +260,28 @@ def _write(
     path = Path(tuning.settings.profile)
     number = {
         confirm.TUNED: tuning.search.best(), confirm.SHIPPED: tuning.search.best(shipped=True),
-    }.get(verdict.best)  # fmt: skip
+    }.get(decision.best)  # fmt: skip
     won = tuning.search.baseline if number is None else tuning.search.candidates[number]
     machine = wording.machine(summary)
     made = replace(won.profile, title=f"Tuned for this machine: {won.profile.title}")
-    if not verdict.same_losses:
+    if not decision.same_losses:
         made = replace(made, numerics="may-differ")
     if tuning.job.plan.ranks > 1:  # it is worth that in so many ranks, and was resolved for one of them
         made = replace(made, ranks=tuning.job.plan.ranks)
     folders = [folder.resolve() for folder in (tuning.folder, tuning.confirmation)]  # it is read from anywhere
     source = f"{folders[-1] / record.FILE_NAME}, SHA-256 {digest(tuning.confirmation)}"
-    why = conclusion.reason(verdict, tuning.events[0]["time"], machine, shipped, tuning.search.unseen)
-    name = {confirm.TUNED: confirm.TUNED, confirm.SHIPPED: shipped}.get(verdict.best, REFERENCE_PROFILE)
+    why = conclusion.reason(decision, tuning.events[0]["time"], machine, shipped, tuning.search.untried)
+    name = {confirm.TUNED: confirm.TUNED, confirm.SHIPPED: shipped}.get(decision.best, REFERENCE_PROFILE)
     measured = next(one for one in summary.measured if one.arm == name)
     evidence = {
         "profile": path.stem,
-        "best": verdict.best,
+        "best": decision.best,
         "best_shipped": shipped,
-        "shipped_not_looked_at": tuning.search.unseen,
+        "shipped_not_tried": tuning.search.untried,
         "machine": machine,
         "environment": won.environment.to_json(),
         "comparisons": summary.to_json()["comparisons"],
-        "versus_best_shipped": verdict.versus and asdict(verdict.versus),
+        "versus_best_shipped": decision.versus and decision.versus.to_json(),
         "checks": [asdict(one) for one in measured.checks],
         "importance": [one.to_json() for one in found],
         "records": {str(folder / record.FILE_NAME): digest(folder) for folder in folders},

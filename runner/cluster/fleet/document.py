@@ -44,15 +44,15 @@ def _kind(kind: Kind) -> dict[str, Any]:
 def _node(one: Result) -> dict[str, Any]:
     return {
         "node": one.node.name,
-        "verdict": one.verdict,
+        "verdict": str(one.verdict),
         "ratio": one.ratio,
         "low": one.low,
         "high": one.high if math.isfinite(one.high) else None,  # JSON has no infinity
         "samples": len(one.node.step_s),
-        "disturbed_samples": one.node.disturbed,
+        "samples_with_interference": one.node.samples_with_interference,
         "finished": one.node.finished,
         "began": one.node.began,
-        "yardstick_ratio": one.yardstick,
+        "reference_kernel_ratio": one.reference_kernel,
         "clock_ratio": one.clock,
         "unusual": [{"fact": name, "value": own, "most": usual} for name, own, usual in one.unusual],
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.analysis.engine_facts import cpu_name, engine_facts, gpu_names
-from runner.analysis.noise import commonest, marks
+from runner.analysis.noise import commonest, interference_in
 from runner.bench import record
 from runner.bench.blocks import INITIAL_WEIGHTS, skipped_steps
 from runner.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
@@ -42,7 +42,7 @@ def read_node(folder: Path, profile: str | None = None) -> Node | LeftOut:
 def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
     run = events[0]
     plan = Plan.from_json(run["plan"])
-    if plan.each:
+    if len(plan.workloads) > 1:
         raise InputError("measured several workloads, and nodes are compared by one: measure that, with --workload")
     arm = _arm(plan, profile)
     _require_success(events)
@@ -50,7 +50,7 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
     if not samples:
         raise InputError(f"has no sample of {arm.name}")
     environment = Environment.from_json(run["environments"][arm.name])
-    kept = run["kept_variables"]
+    kept = run["allowed_variables"]
     _require_effect(environment, whole(samples[-1]), kept)
     skipped = skipped_steps(events)
     step_s = tuple(statistics.fmean(event["step_s"][skipped:]) for event in samples)
@@ -63,8 +63,8 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
     driver = (seen["inspection"].get("accelerator") or {}).get("driver")
     known = {**engine_facts(seen), "GPU driver": driver}
     facts = {what: value for what, value in known.items() if value is not None}
-    disturbed = {number: texts for number, event in enumerate(samples) if (texts := marks(event))}
-    yardsticks = [event for event in events if event["event"] == "yardstick"]
+    interference = {number: texts for number, event in enumerate(samples) if (texts := interference_in(event))}
+    kernels = [event for event in events if event["event"] == "reference-kernel"]
     clocks = [mhz for event in samples if (mhz := event["usage"].get("frequency_mhz")) is not None]
     return Node(
         name=name,
@@ -77,10 +77,10 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
         began=began,
         finished=_last(events).get("reason") in ENDED,
         step_s=step_s,
-        disturbed=len(disturbed),
-        disturbance=commonest(disturbed) if disturbed else "",
-        yardstick_s=statistics.median(event["seconds"] for event in yardsticks) if yardsticks else None,
-        yardstick_digest=yardsticks[0]["digest"] if yardsticks else None,
+        samples_with_interference=len(interference),
+        interference=commonest(interference) if interference else "",
+        reference_kernel_s=statistics.median(event["seconds"] for event in kernels) if kernels else None,
+        reference_kernel_digest=kernels[0]["digest"] if kernels else None,
         clock_mhz=statistics.median(clocks) if clocks else None,
     )
 
@@ -88,7 +88,7 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
 def _kind(plan: Plan, inspection: dict[str, Any]) -> str:
     """The type of machine; GPUs belong to it where they are trained on, as a command of the user's own may do."""
     host, usable = inspection["fingerprint"], inspection["facts"]["usable_cpus"]
-    gpus = gpu_names(inspection) if plan.options.device == CUDA or plan.own is not None else ""
+    gpus = gpu_names(inspection) if plan.options.device == CUDA or plan.user_command is not None else ""
     return f"{cpu_name(host)}, {usable} usable CPUs ({host['architecture']}){gpus and f', {gpus}'}"
 
 
@@ -121,7 +121,7 @@ def _require_success(events: Sequence[Event]) -> None:
     if reason == NOT_IN_EFFECT:
         run, sample = events[0], next(event for event in reversed(events) if event["event"] == "sample")
         environment = Environment.from_json(run["environments"][sample["arm"]])
-        _require_effect(environment, whole(sample), run["kept_variables"])
+        _require_effect(environment, whole(sample), run["allowed_variables"])
         raise InputError("the profile was not in effect")
 
 
@@ -145,8 +145,8 @@ def _must_agree(
         "profile": arm.profile,
         "workload": plan.workload_of(arm),
         "mode": plan.options.text() or FP32,
-        "number of steps": str(plan.steps),
-        "number of warm-up steps": str(plan.warmup_steps),
+        "number of steps": str(plan.training.steps),
+        "number of warm-up steps": str(plan.training.warmup_steps),
         "number of epochs": str(plan.epochs),
         "engine": arm.engine,
         "image digest": seen["engine"].get("digest") or "",
@@ -156,8 +156,8 @@ def _must_agree(
     if plan.distributed:
         found["number of ranks"] = str(plan.ranks_of(arm))
     found |= {f"variable {name}": value for name, value in sorted({**kept, **environment.variables}.items())}
-    if plan.own is not None:  # what its folder holds may change as it runs
-        return {**found, "command": " ".join(plan.own.argv)}
+    if plan.user_command is not None:  # what its folder holds may change as it runs
+        return {**found, "command": " ".join(plan.user_command.argv)}
     for what, digest in sorted(digests.items()):
         if what != INITIAL_WEIGHTS:  # they follow from the code and PyTorch
             found[f"digest of the {what.replace('_', ' ')}"] = f"{digest[:SHOWN_OF_DIGEST]}…"

@@ -13,29 +13,37 @@ from runner.cluster.fleet.differences import Fact
 from runner.cluster.fleet.node import LeftOut, Node
 from runner.cluster.fleet.slow import Judged, Spread
 from runner.common.errors import InputError
+from runner.common.text_enum import TextEnum
 
-SLOW, NOT_CERTAIN, OK, NOT_JUDGED = "slow", "not certain", "ok", "not judged"
 # Nodes are named that began farther from the middle one, by their own clocks, than so many seconds, and than so many
 # times what the middle half of all nodes is apart (after J. W. Tukey: Exploratory Data Analysis, 1977, outer fences).
 APART_S, APART_QUARTILES = 3600.0, 3
+
+
+class NodeVerdict(TextEnum):
+    """What is found of a node beside the others of its kind, in the order in which they are counted."""
+
+    OK = "ok"  # the middle of its interval is within the allowance
+    NOT_CERTAIN = "not certain"  # the middle is beyond the allowance, but not the whole interval
+    SLOW = "slow"  # the whole interval is beyond the allowance
+    NOT_JUDGED = "not judged"  # there are too few nodes of its kind
 
 
 @dataclass(frozen=True)
 class Result:
     """One node: its time over that of the middle node of its kind, with the interval, and what that means.
 
-    ``verdict`` is ``slow`` where the whole interval is beyond the allowance, ``not certain`` where its middle is, ``not
-    judged`` where there are too few nodes of its kind, else ``ok``. ``yardstick`` and ``clock`` are the node's own over
-    its kind's median; None where nothing is known, or the yardstick was other work. ``unusual`` is in what it differs
-    from most nodes of its kind (name, what it has, what most have); it is left empty for nodes that are ok.
+    ``reference_kernel`` and ``clock`` are the node's own over its kind's median; None where nothing is known, or that
+    kernel was other work. ``unusual`` is in what it differs from most nodes of its kind (name, what it has, what most
+    have); it is left empty for nodes that are ok.
     """
 
     node: Node
     ratio: float
     low: float
     high: float
-    verdict: str
-    yardstick: float | None
+    verdict: NodeVerdict
+    reference_kernel: float | None
     clock: float | None
     unusual: list[tuple[str, str, str]]
 
@@ -67,7 +75,7 @@ class Fleet:
     def results(self) -> list[Result]:
         return [result for kind in self.kinds for result in kind.results]
 
-    def of(self, verdict: str) -> list[Result]:
+    def of(self, verdict: NodeVerdict) -> list[Result]:
         """The nodes of one verdict, the slowest first."""
         return sorted((one for one in self.results if one.verdict == verdict), key=lambda one: -one.ratio)
 
@@ -122,7 +130,7 @@ def _kind(nodes: Sequence[Node], judged: Judged) -> Kind:
     own = differences.facts(nodes)
     usual = differences.commonest(own)
     verdicts = _verdicts(judged)
-    yardsticks, clocks = _to_median(_comparable_yardsticks(nodes)), _to_median([node.clock_mhz for node in nodes])
+    kernels, clocks = _to_median(_comparable_kernels(nodes)), _to_median([node.clock_mhz for node in nodes])
     ratios, lows, highs = (values.tolist() for values in (judged.ratio, judged.low, judged.high))
     results = [
         Result(
@@ -131,31 +139,31 @@ def _kind(nodes: Sequence[Node], judged: Judged) -> Kind:
             lows[number],
             highs[number],
             verdict,
-            yardsticks[number],
+            kernels[number],
             clocks[number],
-            differences.unusual(own[number], usual) if verdict in (SLOW, NOT_CERTAIN) else [],
+            differences.unusual(own[number], usual) if verdict in (NodeVerdict.SLOW, NodeVerdict.NOT_CERTAIN) else [],
         )
         for number, (node, verdict) in enumerate(zip(nodes, verdicts, strict=True))
     ]
-    varied = differences.differences(own, [verdict == SLOW for verdict in verdicts], ratios)
+    varied = differences.differences(own, [verdict == NodeVerdict.SLOW for verdict in verdicts], ratios)
     return Kind(nodes[0].kind, judged.spread, judged.judged, results, varied)
 
 
-def _verdicts(judged: Judged) -> list[str]:
+def _verdicts(judged: Judged) -> list[NodeVerdict]:
     if not judged.judged:
-        return [NOT_JUDGED] * len(judged.ratio)
+        return [NodeVerdict.NOT_JUDGED] * len(judged.ratio)
     limit = 1 + judged.spread.allowance
     return [
-        SLOW if slow_one else NOT_CERTAIN if ratio > limit else OK
+        NodeVerdict.SLOW if slow_one else NodeVerdict.NOT_CERTAIN if ratio > limit else NodeVerdict.OK
         for ratio, slow_one in zip(judged.ratio.tolist(), judged.slow.tolist(), strict=True)
     ]
 
 
-def _comparable_yardsticks(nodes: Sequence[Node]) -> list[float | None]:
-    """The yardsticks' times of those nodes on which it was the same work as on most."""
-    digests = Counter(node.yardstick_digest for node in nodes if node.yardstick_digest is not None)
+def _comparable_kernels(nodes: Sequence[Node]) -> list[float | None]:
+    """The reference kernel's times of those nodes on which it was the same work as on most."""
+    digests = Counter(node.reference_kernel_digest for node in nodes if node.reference_kernel_digest is not None)
     usual = digests.most_common(1)[0][0] if digests else None
-    return [node.yardstick_s if node.yardstick_digest == usual else None for node in nodes]
+    return [node.reference_kernel_s if node.reference_kernel_digest == usual else None for node in nodes]
 
 
 def _to_median(values: Sequence[float | None]) -> list[float | None]:

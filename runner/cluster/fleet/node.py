@@ -12,9 +12,9 @@ class Node:
     Times are in seconds. ``step_s`` has the mean time of a step in each sample, in the order in which they were
     measured. ``kind`` is the type of machine, and ``must_agree`` what has to be equal on two nodes of a kind for their
     times to be comparable; ``facts`` is all that is known of machine and image. ``began`` is by the node's own clock,
-    in seconds since 1970; ``finished`` whether its run was completed. ``disturbed`` counts the samples that something
-    from outside disturbed, and ``disturbance`` says what disturbed most of them. ``yardstick_s`` and ``clock_mhz`` are
-    medians over the run, and None where nothing is known of them.
+    in seconds since 1970; ``finished`` whether its run was completed. ``samples_with_interference`` counts those
+    that something from outside disturbed, and ``interference`` says what disturbed most of them.
+    ``reference_kernel_s`` and ``clock_mhz`` are medians over the run, and None where nothing is known of them.
     """
 
     name: str
@@ -27,10 +27,10 @@ class Node:
     began: float
     finished: bool
     step_s: tuple[float, ...]
-    disturbed: int
-    disturbance: str
-    yardstick_s: float | None
-    yardstick_digest: str | None
+    samples_with_interference: int
+    interference: str
+    reference_kernel_s: float | None
+    reference_kernel_digest: str | None
     clock_mhz: float | None
 
 

@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from runner.cluster.fleet import picture, sentences
-from runner.cluster.fleet.findings import NOT_JUDGED, SLOW, Fleet, Kind, Result
+from runner.cluster.fleet.findings import Fleet, Kind, NodeVerdict, Result
 
 # Of these a page has no more, or a browser takes long to show it; the JSON document has all.
 MOST_NODES, MOST_VALUES, MOST_LEFT_OUT = 500, 12, 500
@@ -47,7 +47,7 @@ def page(fleet: Fleet) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    slow = fleet.of(SLOW)
+    slow = fleet.of(NodeVerdict.SLOW)
     return environment.get_template("fleet.html.j2").render(
         place=fleet.place,
         profiles=", ".join(fleet.profiles),
@@ -57,7 +57,7 @@ def page(fleet: Fleet) -> str:
         certainty=sentences.certainty(fleet),
         spread=_spread(fleet),
         intervals=_intervals(fleet) if slow else None,
-        nodes=_nodes([*slow, *fleet.of(NOT_JUDGED)]),
+        nodes=_nodes([*slow, *fleet.of(NodeVerdict.NOT_JUDGED)]),
         differences=[_differences(kind, len(fleet.kinds) > 1) for kind in fleet.kinds if kind.differences],
         no_cause=sentences.NO_CAUSE,
         left_out=_left_out(fleet),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from runner.bench import record_schema
 from runner.bench.record import Event
 
 # How lines begin as the runner writes them.
@@ -43,4 +44,4 @@ def shortened(line: bytes) -> Any:
 
 def whole(event: Event) -> Event:
     """A sample with all that was left out of it."""
-    return dict(json.loads(event[WHOLE])) if WHOLE in event else event
+    return record_schema.event(json.loads(event[WHOLE])) if WHOLE in event else event

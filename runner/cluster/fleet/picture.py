@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from runner.cluster.fleet.findings import SLOW, Fleet, Result
+from runner.cluster.fleet.findings import Fleet, NodeVerdict, Result
 from runner.report.pictures import NARROW, WIDE, style
 
 BINS_WIDE, BINS_NARROW = 80, 36
@@ -24,7 +24,7 @@ def spread(fleet: Fleet, narrow: bool, alternative: str) -> str:
 
 def intervals(fleet: Fleet, narrow: bool, alternative: str) -> str:
     """An ``<svg>`` with the intervals of the slowest nodes that are called slow."""
-    slow = fleet.of(SLOW)[:MOST_ROWS]
+    slow = fleet.of(NodeVerdict.SLOW)[:MOST_ROWS]
     height = 0.9 + len(slow) * (0.34 if narrow else 0.24)
     with style.matplotlib_figure((NARROW if narrow else WIDE, height)) as figure:
         _draw_intervals(figure, slow, narrow)
@@ -36,8 +36,8 @@ def _draw_spread(area: Any, fleet: Fleet, narrow: bool) -> None:
     from matplotlib.ticker import FuncFormatter
 
     axes = area.subplots()
-    slow = _more([one for one in fleet.results if one.verdict == SLOW])
-    others = _more([one for one in fleet.results if one.verdict != SLOW])
+    slow = _more([one for one in fleet.results if one.verdict == NodeVerdict.SLOW])
+    others = _more([one for one in fleet.results if one.verdict != NodeVerdict.SLOW])
     everything = numpy.concatenate([others, slow])
     allowed = 100 * max(kind.spread.allowance for kind in fleet.kinds)
     low, high = (float(end) for end in numpy.quantile(everything, (OUTERMOST, 1 - OUTERMOST)))

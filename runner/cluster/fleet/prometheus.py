@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from runner.cluster.fleet import sentences
-from runner.cluster.fleet.findings import SLOW, Fleet, Kind, Result
+from runner.cluster.fleet.findings import Fleet, Kind, NodeVerdict, Result
 
 
 @dataclass(frozen=True)
@@ -25,17 +25,17 @@ OF_NODES = (
     Gauge("envkit_node_time_ratio", "Time per step over that of the middle node of its kind.", lambda one: one.ratio),
     Gauge("envkit_node_time_low_ratio", "Lower end of the interval of the time ratio.", lambda one: one.low),
     Gauge("envkit_node_time_high_ratio", "Upper end of the interval of the time ratio.", lambda one: one.high),
-    Gauge("envkit_node_slow", "1 if the node is slow, or else 0.", lambda one: float(one.verdict == SLOW)),
+    Gauge("envkit_node_slow", "1 if the node is slow, or else 0.", lambda one: float(one.verdict == NodeVerdict.SLOW)),
     Gauge("envkit_node_samples", "Samples that were measured.", lambda one: float(len(one.node.step_s))),
     Gauge(
-        "envkit_node_disturbed_samples",
+        "envkit_node_interference_samples",
         "Samples that were disturbed from outside.",
-        lambda one: float(one.node.disturbed),
+        lambda one: float(one.node.samples_with_interference),
     ),
     Gauge(
-        "envkit_node_yardstick_ratio",
+        "envkit_node_reference_kernel_ratio",
         "Time of a fixed piece of work over the median of the node's kind.",
-        lambda one: one.yardstick,
+        lambda one: one.reference_kernel,
     ),
     Gauge(
         "envkit_node_measured_timestamp_seconds",

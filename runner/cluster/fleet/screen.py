@@ -10,7 +10,7 @@ from rich.text import Text
 
 from runner.cluster.fleet import sentences
 from runner.cluster.fleet.differences import Fact
-from runner.cluster.fleet.findings import NOT_JUDGED, SLOW, Fleet, Result
+from runner.cluster.fleet.findings import Fleet, NodeVerdict, Result
 from runner.report.terminal import STYLES, item, items
 
 # What a screen has room for; the page and the JSON document have all.
@@ -22,8 +22,8 @@ def show(fleet: Fleet, out: Console) -> None:
     found = sentences.headline(fleet)
     out.print(Text(found.text, STYLES[found.weight]))
     out.print()
-    unjudged = fleet.of(NOT_JUDGED)
-    slow = fleet.of(SLOW)
+    unjudged = fleet.of(NodeVerdict.NOT_JUDGED)
+    slow = fleet.of(NodeVerdict.SLOW)
     if slow or unjudged:
         _nodes([*slow, *unjudged], out)
         _unusual(slow, out)

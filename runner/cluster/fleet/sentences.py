@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from runner.cluster.fleet.differences import ERROR_RATE as DIFFERENCE_RATE
 from runner.cluster.fleet.differences import Fact, Value
-from runner.cluster.fleet.findings import NOT_CERTAIN, NOT_JUDGED, OK, SLOW, Fleet, Kind, Result
+from runner.cluster.fleet.findings import Fleet, Kind, NodeVerdict, Result
 from runner.cluster.fleet.slow import ERROR_RATE, MIN_NODES
 from runner.report.parts import Row
 
@@ -18,7 +18,7 @@ MOST_NAMES = 5
 
 def headline(fleet: Fleet) -> Row:
     """What was found, in one sentence."""
-    slow, judged = len(fleet.of(SLOW)), sum(len(kind.results) for kind in fleet.kinds if kind.judged)
+    slow, judged = len(fleet.of(NodeVerdict.SLOW)), sum(len(kind.results) for kind in fleet.kinds if kind.judged)
     if judged == 0:
         return Row("fleet", f"not judged: fewer than {MIN_NODES} nodes of one kind can be compared")
     if slow == 0:
@@ -72,7 +72,7 @@ def certainty(fleet: Fleet) -> list[Row]:
             f"each side of an interval misses in {fleet.side:.2g} of cases"
         )
         rows.append(Row("sure", text))
-    uncertain = fleet.of(NOT_CERTAIN)
+    uncertain = fleet.of(NodeVerdict.NOT_CERTAIN)
     if uncertain:
         text = (
             f"{nodes(len(uncertain))} may be slow, but their intervals reach into what is allowed: {_names(uncertain)}"
@@ -95,13 +95,13 @@ def _clocks(apart: Sequence[Result], middle: float) -> str:
 
 
 def advice(fleet: Fleet) -> list[Row]:
-    slow = fleet.of(SLOW)
+    slow = fleet.of(NodeVerdict.SLOW)
     if not slow:
         return []
-    disturbed = [one for one in slow if 2 * one.node.disturbed > len(one.node.step_s)]
+    disturbed = [one for one in slow if 2 * one.node.samples_with_interference > len(one.node.step_s)]
     rows = []
     if disturbed:
-        text = f"{_names(disturbed)}: most samples were disturbed from outside ({disturbed[0].node.disturbance})"
+        text = f"{_names(disturbed)}: most samples were disturbed from outside ({disturbed[0].node.interference})"
         rows.append(Row("next", f"{text}; measure again when nothing else runs there"))
     if len(disturbed) < len(slow):
         rows.append(
@@ -110,13 +110,13 @@ def advice(fleet: Fleet) -> list[Row]:
     return rows
 
 
-SLOW_HEADER = ("node", "more time", "interval", "yardstick", "clock", "disturbed")
+SLOW_HEADER = ("node", "more time", "interval", "reference kernel", "clock", "disturbed")
 
 
 def slow_row(one: Result) -> list[str]:
     """The cells of a node under SLOW_HEADER."""
-    disturbed = f"{one.node.disturbed} of {len(one.node.step_s)}"
-    shares = ["-" if value is None else percent(value) for value in (one.yardstick, one.clock)]
+    disturbed = f"{one.node.samples_with_interference} of {len(one.node.step_s)}"
+    shares = ["-" if value is None else percent(value) for value in (one.reference_kernel, one.clock)]
     return [one.node.name, percent(one.ratio), f"{percent(one.low)} to {percent(one.high)}", *shares, disturbed]
 
 
@@ -165,7 +165,7 @@ def nodes(count: int) -> str:
 
 def verdict_counts(fleet: Fleet) -> dict[str, int]:
     """How many nodes have which verdict."""
-    return {verdict: len(fleet.of(verdict)) for verdict in (OK, NOT_CERTAIN, SLOW, NOT_JUDGED)}
+    return {str(verdict): len(fleet.of(verdict)) for verdict in NodeVerdict}
 
 
 def _samples(results: Sequence[Result]) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.bench import record
+from runner.bench import record, record_schema
+from runner.bench.plan import Plan
 from runner.cluster.slurm import node_status
 from runner.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED
 
@@ -79,8 +80,8 @@ def _count(sight: Sight, line: bytes) -> None:
         event = json.loads(line)
         sight.spent_s += event.get("worker_seconds", 0.0)
         if event["event"] == "run":
-            plan = event["plan"]
-            sight.budget_s = 0.0 if plan["epochs"] or plan.get("blocks") else plan["budget_s"]
+            plan = Plan.from_json(record_schema.plan(event["plan"]))
+            sight.budget_s = 0.0 if plan.epochs or plan.stopping.blocks else plan.stopping.budget_s
         elif event["event"] == "sample":
             sight.samples += 1
             sight.blocks.add(event["block"])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.analysis.gpu_readings import nccl_of
-from runner.analysis.noise import marks
+from runner.analysis.noise import interference_in
 from runner.analysis.scaling import exchanged
 from runner.analysis.summary import summarise
 from runner.bench.plan import Plan
@@ -25,25 +25,25 @@ NCCL = ("version", "ranks", "network", "transports", "channels", "rings", "trees
 def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
     """One row per sample, in the order of the record. ``time`` is when it was recorded, in seconds since 1970.
 
-    ``disturbed`` says what disturbed the sample from outside, and is empty where nothing did
+    ``interference`` says what disturbed the sample from outside, and is empty where nothing did
     (``runner.analysis.noise``).
     What was counted during the timed steps is in columns that begin with ``usage_``, whatever the worker counted. Those
     that begin with ``gpu_``, ``nccl_`` and ``all_reduce_`` are there where something is known of that.
-    ``yardstick_s`` is the time of a fixed piece of work in the same block; ``ranks`` processes trained together, and
-    ``communication_`` says for how long, and what share of a step, one of several communicated or waited, under the
+    ``reference_kernel_s`` is the time of a fixed piece of work in the same block; ``ranks`` processes trained together,
+    and ``communication_`` says for how long, and what share of a step, one of several communicated or waited, under the
     profiler. None is what an older record, or one process, does not have.
     """
     run = events[0]
     plan = Plan.from_json(run["plan"])
     arms = {arm.name: arm for arm in plan.arms}
     environments = {name: Environment.from_json(document) for name, document in run["environments"].items()}
-    yardsticks = {event["block"]: event["seconds"] for event in events if event["event"] == "yardstick"}
+    kernel_s = {event["block"]: event["seconds"] for event in events if event["event"] == "reference-kernel"}
     rows = []
     for event in events:
         if event["event"] != "sample":
             continue
         arm = arms[event["arm"]]
-        checks = checks_of(environments[arm.name], event, run["kept_variables"])
+        checks = checks_of(environments[arm.name], event, run["allowed_variables"])
         communication = event.get("communication") or {}
         rows.append(
             {
@@ -61,10 +61,10 @@ def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
                 "mean_step_s": basic.fmean(event["step_s"]),
                 "median_step_s": basic.median(event["step_s"]),
                 "in_effect": all(one.holds for one in checks),
-                "disturbed": "; ".join(marks(event)),
+                "interference": "; ".join(interference_in(event)),
                 "peak_memory_bytes": event.get("peak_memory_bytes"),
                 "padding_bytes": event.get("padding_bytes"),
-                "yardstick_s": yardsticks.get(event["block"]),
+                "reference_kernel_s": kernel_s.get(event["block"]),
                 "communication_s": communication.get("seconds"),
                 "communication_share": communication.get("share"),
                 **_flat("usage", event["usage"]),

@@ -55,7 +55,7 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
 
 def _intervals(summary: Summary) -> Iterator[Speedup]:
     for one in summary.comparisons:
-        yield from (found for found in (one.speedup, one.unmarked) if found is not None)
+        yield from (found for found in (one.speedup, one.without_interference) if found is not None)
 
 
 def _floor(summary: Summary) -> float | None:
@@ -63,14 +63,15 @@ def _floor(summary: Summary) -> float | None:
 
 
 def _limits(summary: Summary) -> tuple[float, float]:
-    shares = [summary.plan.margin, _floor(summary) or 0.0]
+    shares = [summary.plan.stopping.margin, _floor(summary) or 0.0]
     ends = [(found.low, found.high) for found in _intervals(summary)]
     ends += [(1 / (1 + share), 1 + share) for share in shares]
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
 def _row(axes: Any, row: int, one: Comparison, colour: str) -> None:
-    for found, down, width, size, faint in ((one.speedup, 0.0, 2.0, 5.5, 1.0), (one.unmarked, 0.26, 1.4, 4.0, 0.45)):
+    rest = one.without_interference
+    for found, down, width, size, faint in ((one.speedup, 0.0, 2.0, 5.5, 1.0), (rest, 0.26, 1.4, 4.0, 0.45)):
         if found is not None:
             axes.plot([found.low, found.high], [row + down] * 2, color=colour, alpha=faint, linewidth=width,
                       solid_capstyle="butt")  # fmt: skip
@@ -80,7 +81,7 @@ def _row(axes: Any, row: int, one: Comparison, colour: str) -> None:
 def _label(axes: Any, row: int, one: Comparison, colour: str, narrow: bool) -> None:
     """The result in figures: beside its row or, on a narrow picture, with the profile's name above it."""
     found = one.speedup
-    text = f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})" if found else one.verdict.lower()
+    text = f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})" if found else one.words.lower()
     side = axes.get_yaxis_transform()  # x as a share of the axes' width, y in rows
     colour = colour if found else style.SOFT
     if narrow:
@@ -93,7 +94,7 @@ def _label(axes: Any, row: int, one: Comparison, colour: str, narrow: bool) -> N
 
 
 def _background(axes: Any, summary: Summary) -> list[Any]:
-    margin, floor = summary.plan.margin, _floor(summary)
+    margin, floor = summary.plan.stopping.margin, _floor(summary)
     axes.axvline(1, color=style.INK, linewidth=1, zorder=1.2)
     band = axes.axvspan(1 / (1 + margin), 1 + margin, color=style.BAND, linewidth=0, zorder=0)
     band.set_label(f"too small to matter (±{margin * 100:g}%)")
@@ -109,7 +110,7 @@ def _handles(summary: Summary) -> list[Any]:
 
     looks: dict[str, Any] = {"color": style.INK, "marker": "s"}
     handles = [Line2D([], [], **looks, linewidth=2, markersize=5.5, label=f"speedup, {wording.CONFIDENCE} interval")]
-    if any(one.unmarked for one in summary.comparisons):
+    if any(one.without_interference for one in summary.comparisons):
         label = "the same without disturbed blocks"
         handles.append(Line2D([], [], **looks, linewidth=1.4, markersize=4, alpha=0.45, label=label))
     return handles

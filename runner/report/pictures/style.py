@@ -18,23 +18,23 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from runner.analysis.summary import Summary
-from runner.stats.interval import FASTER, SLOWER
+from runner.stats.verdict import Verdict
 
 # Not quite black: matplotlib would leave black out of an SVG, and a page could not turn it into white.
 INK, SOFT, FAINT, BAND = "#1f1f1f", "#6b6b6b", "#c9c9c9", "#e3e3e3"
-REFERENCE, BETTER, WORSE, NEITHER, DISTURBED = "#595959", "#009e73", "#d55e00", "#0072b2", "#e69f00"
+REFERENCE, BETTER, WORSE, NEITHER, INTERFERENCE = "#595959", "#009e73", "#d55e00", "#0072b2", "#e69f00"
 PAPER = "#fffffe"
 # In an SVG, the page's own names for these colours take their place.
 VARIABLES = {
     INK: "ink", SOFT: "soft", FAINT: "faint", BAND: "band", REFERENCE: "reference", BETTER: "better", WORSE: "worse",
-    NEITHER: "neither", DISTURBED: "disturbed", PAPER: "paper",
+    NEITHER: "neither", INTERFERENCE: "interference", PAPER: "paper",
 }  # fmt: skip
 # For an SVG that is a file of its own; the page has the same in its style sheet.
 THEMES = {
     "light": {name: colour for colour, name in VARIABLES.items()},
     "dark": {
         "ink": "#e8e8e6", "soft": "#a6a6a3", "faint": "#4a4a4a", "band": "#383838", "reference": "#b5b5b5",
-        "better": "#2cc295", "worse": "#f08133", "neither": "#56b4e9", "disturbed": "#e69f00", "paper": "#171717",
+        "better": "#2cc295", "worse": "#f08133", "neither": "#56b4e9", "interference": "#e69f00", "paper": "#171717",
     },
 }  # fmt: skip
 NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
@@ -108,7 +108,7 @@ def standalone(element: str, theme: str) -> str:
 
 def colours(summary: Summary) -> dict[str, str]:
     """Each arm's colour, by what was found of it."""
-    meaning = {FASTER: BETTER, SLOWER: WORSE}
+    meaning = {Verdict.FASTER: BETTER, Verdict.SLOWER: WORSE}
     found = {one.arm: meaning.get(one.verdict, NEITHER) for one in summary.comparisons}
     return {arm.name: found.get(arm.name, REFERENCE) for arm in summary.plan.arms}
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from runner.analysis.summary import Sample, Summary
+from runner.analysis.sample_times import Sample
+from runner.analysis.summary import Summary
 from runner.report.pictures import style
 
 # More arms than this are put into two columns.
@@ -61,7 +62,7 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
     unit = f"ms per {summary.plan.step_name}"
     unit = unit if narrow or columns > 1 else f"mean {unit}, the same logarithmic scale for all"
     grid[0, 0].set_title(unit, loc="right", size=9, pad=3, color=style.SOFT)
-    if summary.marked:
+    if summary.interference:
         style.legend(area, _handles(), narrow)
 
 
@@ -82,11 +83,11 @@ def _course(axes: Any, own: Sequence[tuple[float, Sample]], summary: Summary, co
     times = [1000 * sample.mean_step_s for _, sample in own]
     axes.plot(at, times, color=colour, linewidth=0.8, alpha=0.4)
     for place, time, (_, sample) in zip(at, times, own, strict=True):
-        disturbed, beside = bool(sample.marks), sample.block in summary.marked
+        hit, beside = bool(sample.interference), sample.block in summary.interference
         axes.plot(
-            place, time, "X" if disturbed else "o", markersize=7 if disturbed else 4.5,
-            color=style.DISTURBED if disturbed else style.PAPER if beside else colour,
-            markeredgecolor=style.INK if disturbed else colour, markeredgewidth=0.8 if disturbed or beside else 0,
+            place, time, "X" if hit else "o", markersize=7 if hit else 4.5,
+            color=style.INTERFERENCE if hit else style.PAPER if beside else colour,
+            markeredgecolor=style.INK if hit else colour, markeredgewidth=0.8 if hit or beside else 0,
         )  # fmt: skip
 
 
@@ -94,9 +95,9 @@ def _handles() -> list[Any]:
     from matplotlib.lines import Line2D
 
     edge: dict[str, Any] = {"linewidth": 0, "markeredgewidth": 0.8}
-    disturbed = {**edge, "marker": "X", "color": style.DISTURBED, "markeredgecolor": style.INK, "markersize": 7}
+    hit = {**edge, "marker": "X", "color": style.INTERFERENCE, "markeredgecolor": style.INK, "markersize": 7}
     beside = {**edge, "marker": "o", "color": style.PAPER, "markeredgecolor": style.SOFT, "markersize": 4.5}
     return [
-        Line2D([], [], label="disturbed from outside", **disturbed),
+        Line2D([], [], label="disturbed from outside", **hit),
         Line2D([], [], label="in the same block as a disturbed one", **beside),
     ]

@@ -9,7 +9,7 @@ import pytest
 
 from runner.bench import record
 from tests import records
-from tests.sessions import BLOCKS, YARDSTICK_S, change_inspection, rewrite, session, signed, verdicts
+from tests.sessions import BLOCKS, REFERENCE_KERNEL_S, change_inspection, rewrite, session, signed, verdicts
 
 OTHER = "a" * 64
 
@@ -19,9 +19,9 @@ def test_a_slower_profile_is_a_regression(save, check):
     result = check(slower={"mine": 1.2})
     assert (result.returncode, result.stderr) == (1, "")
     baseline, mine = verdicts(result)
-    assert baseline == "baseline: no regression: a loss of more than 5% relative to the yardstick is ruled out"
+    assert baseline == "baseline: no regression: a loss of more than 5% relative to the reference kernel is ruled out"
     lost = float(
-        re.fullmatch(r"mine: REGRESSION: it has lost (.+)% of its speed relative to the yardstick at least", mine)[1]
+        re.fullmatch(r"mine: REGRESSION: it has lost (.+)% of its speed relative to the reference .+ at least", mine)[1]
     )
     assert 14 < lost < 100 * (1 - 1 / 1.2)
     assert re.search(r"^ratio    mine to baseline, within each session: -1[67]\.\d% \(", result.stdout, re.MULTILINE)
@@ -34,7 +34,7 @@ def test_the_same_speed_is_none(save, check):
     result = check()
     assert result.returncode == 0
     assert verdicts(result) == [
-        f"{arm}: no regression: a loss of more than 5% relative to the yardstick is ruled out"
+        f"{arm}: no regression: a loss of more than 5% relative to the reference kernel is ruled out"
         for arm in ("baseline", "mine")
     ]
     assert "differs  nothing that is recorded of the two environments" in result.stdout
@@ -54,7 +54,7 @@ def test_what_is_between_is_said_to_be_uncertain(save, check):
     result = check(slower={"mine": 1.05}, noise=0.05)
     assert result.returncode == 0
     assert re.fullmatch(
-        r"mine: not certain: it may have lost up to \d+\.\d% of its speed relative to the yardstick; "
+        r"mine: not certain: it may have lost up to \d+\.\d% of its speed relative to the reference kernel; "
         r"measure more blocks",
         verdicts(result)[1],
     )
@@ -65,18 +65,18 @@ def test_a_faster_one_is_worth_a_new_baseline(save, check):
     result = check(slower={"mine": 0.8})
     assert result.returncode == 0
     assert re.fullmatch(
-        r"mine: faster by 2\d\.\d% at least relative to the yardstick; save a new baseline to hold that",
+        r"mine: faster by 2\d\.\d% at least relative to the reference kernel; save a new baseline to hold that",
         verdicts(result)[1],
     )
 
 
 def test_a_machine_that_is_slower_today_cancels(save, check):
-    """All times, the yardstick's too, are 20% longer: that is no regression, and is shown as the machine's change."""
+    """All times, the reference kernel's too, are 20% longer: no regression, and shown as the machine's change."""
     save()
     result = check(machine=1.2)
     assert result.returncode == 0
     assert ["no regression" in one for one in verdicts(result)] == [True, True]
-    assert re.search(r"machine  its own speed, by the yardstick: -1[67]\.\d%", result.stdout)
+    assert re.search(r"machine  its own speed, by the reference kernel: -1[67]\.\d%", result.stdout)
     as_measured = re.search(r"^mine +\S+ +\S+ +(-\S+)%", result.stdout, re.MULTILINE)[1]
     assert -18 < float(as_measured) < -15
 
@@ -89,35 +89,37 @@ def test_a_slowdown_is_seen_through_a_machine_that_is_faster_today(save, check):
     assert re.search(r"^mine +\S+ +\S+ +-(19|20|21)\.\d% +-3\d\.\d%", result.stdout, re.MULTILINE)
 
 
-def test_a_faster_yardstick_alone_is_no_regression(save, check):
+def test_a_faster_reference_kernel_alone_is_no_regression(save, check):
     """Each step takes as long as before: nothing was seen to get slower."""
     save()
-    result = check(yardstick_s=YARDSTICK_S / 1.3)
+    result = check(reference_kernel_s=REFERENCE_KERNEL_S / 1.3)
     assert (result.returncode, len(verdicts(result))) == (0, 2)
     for found in verdicts(result):
         assert re.fullmatch(
-            r"(baseline|mine): not certain: relative to the yardstick it has lost 2\d\.\d% at least, but only the "
-            r"yardstick changed; as measured, its speed changed by [+-][01]\.\d%",
+            r"(baseline|mine): not certain: relative to the reference kernel it has lost 2\d\.\d% at least, but only "
+            r"the reference kernel changed; as measured, its speed changed by [+-][01]\.\d%",
             found,
         )
-    document = json.loads(check("--json", yardstick_s=YARDSTICK_S / 1.3).stdout)
+    document = json.loads(check("--json", reference_kernel_s=REFERENCE_KERNEL_S / 1.3).stdout)
     assert document["regression"] is False
-    assert [one["yardstick_only"] for one in document["speed"]["arms"]] == [True, True]
+    assert [one["reference_kernel_only"] for one in document["speed"]["arms"]] == [True, True]
 
 
-def test_a_slower_yardstick_alone_makes_nothing_faster(save, check):
+def test_a_slower_reference_kernel_alone_makes_nothing_faster(save, check):
     save()
-    result = check(yardstick_s=YARDSTICK_S * 1.3)
+    result = check(reference_kernel_s=REFERENCE_KERNEL_S * 1.3)
     assert (result.returncode, len(verdicts(result))) == (0, 2)
     for found in verdicts(result):
-        assert "no regression: a loss of more than 5% relative to the yardstick is ruled out; relative to it" in found
-        assert re.search(r"this is faster, but only the yardstick changed; as measured, .* by [+-][01]\.\d%$", found)
+        ruled_out = "no regression: a loss of more than 5% relative to the reference kernel is ruled out"
+        assert f"{ruled_out}; relative to it" in found
+        only = "this is faster, but only the reference kernel changed"
+        assert re.search(rf"{only}; as measured, .* by [+-][01]\.\d%$", found)
 
 
 def test_a_loss_of_less_than_half_the_threshold_as_measured_does_not_count(save, check):
-    """The yardstick is 10% faster; a loss of 2% as measured may be the day's, one of 4% is a regression."""
+    """The reference kernel is 10% faster; a loss of 2% as measured may be the day's, one of 4% is a regression."""
     save(noise=0.002)
-    planted = {"yardstick_s": YARDSTICK_S / 1.1, "noise": 0.002}
+    planted = {"reference_kernel_s": REFERENCE_KERNEL_S / 1.1, "noise": 0.002}
     for slower, status in ((1.02, 0), (1.04, 1)):
         result = check(slower={"baseline": slower, "mine": slower}, **planted)
         assert result.returncode == status, result.stdout
@@ -131,7 +133,7 @@ def test_blocks_that_go_together_make_the_interval_wider(save, check):
         def change(document):
             spread = [0.97 if number in order else 1.03 for number in range(12)]
             document["arms"]["mine"]["step_s"] = [0.5 * one * (1 + number * 1e-4) for number, one in enumerate(spread)]
-            document["yardstick"]["seconds"] = [YARDSTICK_S] * 12
+            document["reference_kernel"]["seconds"] = [REFERENCE_KERNEL_S] * 12
 
         signed(path, change)
         mine = json.loads(check("--json", blocks=12).stdout)["speed"]["arms"][1]["normalised"]
@@ -156,25 +158,25 @@ def test_another_number_of_steps_left_out_is_said(save, check, cli, folder, tmp_
     assert [document[when]["skipped_steps"] for when in ("then", "now")] == [0, 1]
 
 
-def test_another_yardstick_leaves_only_ratios(save, check):
+def test_another_reference_kernel_leaves_only_ratios(save, check):
     save()
-    result = check(yardstick=OTHER, machine=1.5, slower={"mine": 1.2})
+    result = check(reference_kernel=OTHER, machine=1.5, slower={"mine": 1.2})
     assert result.returncode == 1
     assert "so speeds can't be normalised" in " ".join(result.stdout.split())
     baseline, mine = verdicts(result)
     assert baseline == "baseline: not compared"
     assert re.fullmatch(r"mine: REGRESSION: it has lost 1\d\.\d% of its lead at least", mine)
-    result = check(yardstick=OTHER, machine=1.5, slower={"baseline": 1.2, "mine": 1.2})
+    result = check(reference_kernel=OTHER, machine=1.5, slower={"baseline": 1.2, "mine": 1.2})
     assert result.returncode == 0
     assert "what slows all profiles alike goes unseen" in " ".join(result.stdout.split())
 
 
-def test_another_yardstick_and_no_ratio_either(save, refused, folder, tmp_path):
+def test_another_reference_kernel_and_no_ratio_either(save, refused, folder, tmp_path):
     only = {"arms": (records.arm("baseline"),)}
     save(**only)
-    made = session(tmp_path / "now", yardstick=OTHER, **only)
+    made = session(tmp_path / "now", reference_kernel=OTHER, **only)
     message = refused("baseline", "check", "old", "--against", made, "--folder", folder)
-    assert "the yardstick is other work now" in message
+    assert "the reference kernel is other work now" in message
     assert "there is no ratio to compare instead" in message
 
 

@@ -11,6 +11,8 @@ from jsonschema import Draft202012Validator, ValidationError
 from tests.conftest import PROJECT
 from tests.sessions import BLOCKS, change_inspection, rewrite, session, signed, verdicts
 
+KERNEL = {"digest": "f" * 64}
+
 
 def test_a_missing_baseline_and_one_that_is_nearly_called_so(save, refused, folder):
     message = refused("baseline", "check", "old", "--folder", folder)
@@ -57,11 +59,11 @@ def test_another_order_or_layout_of_the_same_content_is_no_edit(save, check):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"schema": 2, "readable_by": 2}, "was written by a later version (schema 2, this reads up to 1); update"),
+        ({"schema": 3, "readable_by": 3}, "was written by a later version (schema 3, this reads up to 2); update"),
         ({"schema": "one"}, "is not a baseline (it has no 'schema'); give a file of envkit baseline save"),
         ({"name": 3}, "name: 3 is not of type 'string'"),
-        ({"yardstick": {"digest": "f" * 64, "seconds": [1, 2, -3, 4, 5, 6]}}, "yardstick.seconds[2]: -3 is less than"),
-        ({"yardstick": {"digest": "f" * 64, "seconds": [1, 2, 3, 4, 5, 6]}}, "arms.baseline.step_s: must hold 6, one"),
+        ({"reference_kernel": {**KERNEL, "seconds": [1, 2, -3, 4, 5, 6]}}, "reference_kernel.seconds[2]: -3 is less"),
+        ({"reference_kernel": {**KERNEL, "seconds": [1, 2, 3, 4, 5, 6]}}, "arms.baseline.step_s: must hold 6, one"),
         ({"digests": {"code": "x"}}, "digests.code: 'x' does not match"),
         ({"digests": {}}, "digests: {} should be non-empty"),
         ({"arms": {}}, "plan.arms[0].name: there is no 'baseline' further on"),

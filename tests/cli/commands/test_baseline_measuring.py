@@ -9,7 +9,7 @@ import pytest
 from runner.bench import record
 from runner.bench.blocks import recorded_plan
 from runner.profiles import profile
-from tests.sessions import YARDSTICK_S, verdicts
+from tests.sessions import REFERENCE_KERNEL_S, verdicts
 from tests.simulated_worker import inspection
 from tests.simulation import times
 
@@ -21,7 +21,7 @@ def again(instant, simulation, save, write_profile, folder, tmp_path):
     """The arguments that check a baseline by measuring again, with simulated workers that are as fast as it was."""
     simulation.worker("baseline", seconds=times(3.0))
     simulation.worker("mine", seconds=times(1.5))
-    simulation.worker("yardstick", seconds=[YARDSTICK_S])
+    simulation.worker("reference-kernel", seconds=[REFERENCE_KERNEL_S])
     save(engine_options={"python": str(simulation.python)}, data="synthetic")
     profile = write_profile("mine", "env:\n  SIMULATED: mine\nexpect:\n  openmp.max_threads: 2\n")
     return ["baseline", "check", "old", "--folder", folder, "--profile", profile, "--blocks", BLOCKS_NOW,
@@ -39,10 +39,11 @@ def test_measure_save_and_measure_the_same_again(instant, bench_arguments, simul
     result = cli("baseline", "check", "old", "--folder", folder, "--profile", profile, "--output", again)
     assert (result.returncode, len(verdicts(result))) == (0, 2), result
     then, now = (recorded_plan(record.read(one)) for one in (run_folder, again))
-    kept = ("arms", "engine_options", "workload", "steps", "warmup_steps", "data", "timeout_s", "blocks")
+    kept = ("arms", "engine_options", "workload", "workloads")
     assert [getattr(now, name) for name in kept] == [getattr(then, name) for name in kept]
-    assert now.steps >= 3
-    assert now.warmup_steps > 0
+    assert (now.stopping.timeout_s, now.stopping.blocks) == (then.stopping.timeout_s, then.stopping.blocks)
+    assert now.training.steps >= 3
+    assert now.training.warmup_steps > 0
     assert record.read(again)[0]["environments"] == record.read(run_folder)[0]["environments"]
     assert "speedup" not in result.stdout
 
@@ -58,7 +59,11 @@ def test_modes_and_a_workload_that_makes_its_data(instant, cli, simulation, writ
     result = cli("baseline", "check", "old", "--folder", folder, "--profile", profile, "--output", again)
     assert (result.returncode, len(verdicts(result))) == (0, 2), result
     then, now = (record.read(one)[0]["plan"] for one in (run_folder, again))
-    assert (now["workload"], now["data"], now["options"]) == ("segmentation", "generated", then["options"])
+    assert (now["workload"], now["workloads"]["segmentation"]["data"], now["options"]) == (
+        "segmentation",
+        "generated",
+        then["options"],
+    )
     assert (then["options"]["precision"], then["options"]["scale"]) == ("bf16-autocast", 2)
 
 
@@ -111,11 +116,11 @@ def test_another_way_to_end_is_refused_before_anything_is_measured(
     assert not run_folder.with_name("again").exists()
 
 
-def test_a_check_whose_yardstick_fails_says_so(again, cli, simulation):
-    simulation.worker("yardstick", does="exit", status=3)
+def test_a_check_whose_reference_kernel_fails_says_so(again, cli, simulation):
+    simulation.worker("reference-kernel", does="exit", status=3)
     result = cli(*again)
     assert (result.returncode, result.stdout) == (2, "")
-    assert "6 of 6 blocks have no yardstick, because it could not run" in result.stderr.splitlines()[-1]
+    assert "6 of 6 blocks have no reference kernel, because it could not run" in result.stderr.splitlines()[-1]
 
 
 def test_an_interrupted_check_says_how_to_go_on(again, simulation, cli, run_folder):

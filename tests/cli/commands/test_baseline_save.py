@@ -92,7 +92,7 @@ def not_in_effect():
 @pytest.mark.parametrize(
     ("planted", "words"),
     [
-        ({"yardstick": None}, "has no yardsticks (an older version recorded it); measure again"),
+        ({"reference_kernel": None}, "has no reference kernel (an older version recorded it); measure again"),
         ({"blocks": 5}, "has 5 complete blocks, and 6 are needed; measure more --blocks"),
         (
             {"blocks": 5, "ended": "interrupted"},
@@ -100,10 +100,13 @@ def not_in_effect():
         ),
         ({"blocks": 5, "ended": None}, "has 5 complete blocks, and 6 are needed; go on with: envkit bench --resume"),
         (
-            {"no_yardstick_in": {2, 5}},
-            "2 of 10 blocks have no yardstick, because it could not run (exit status 1); nothing could be held",
+            {"no_reference_kernel_in": {2, 5}},
+            "2 of 10 blocks have no reference kernel, because it could not run (exit status 1); nothing could be held",
         ),
-        ({"no_yardstick_in": range(10)}, "10 of 10 blocks have no yardstick, because it could not run (exit status 1)"),
+        (
+            {"no_reference_kernel_in": range(10)},
+            "10 of 10 blocks have no reference kernel, because it could not run (exit status 1)",
+        ),
         ({"ended": "a worker failed"}, "a worker failed in this run; measure again"),
         (not_in_effect(), "mine was not in effect in this run; see: envkit report"),
         ({"epochs": 1, "blocks": 1}, "is a full training (--full), one sample each; measure without --full"),
@@ -117,20 +120,23 @@ def test_runs_that_make_no_baseline(refused, folder, tmp_path, planted, words):
     assert not folder.exists()
 
 
-def test_a_yardstick_that_ran_when_the_run_went_on_is_as_good(cli, folder, tmp_path):
+def test_a_reference_kernel_that_ran_when_the_run_went_on_is_as_good(cli, folder, tmp_path):
     made = session(tmp_path / "run")
     path = made / record.FILE_NAME
     lines = path.read_text().splitlines()
-    failure = {"event": "yardstick-failure", "time": 1.0, "block": 0, "problem": "exit status 1", "stderr": ""}
+    failure = {"event": "reference-kernel-failure", "time": 1.0, "block": 0, "problem": "exit status 1", "stderr": ""}
     path.write_text("\n".join([lines[0], json.dumps(failure), *lines[1:]]) + "\n")
     assert cli("baseline", "save", "old", "--from", made, "--folder", folder).returncode == 0
 
 
-@pytest.mark.parametrize("key", ["plan", "engines", "environments", "kept_variables"])
-def test_a_record_that_lacks_something_is_refused_in_one_line(save, refused, folder, tmp_path, key):
+@pytest.mark.parametrize(
+    ("key", "today"),
+    [*((key, key) for key in ("plan", "engines", "environments")), ("kept_variables", "allowed_variables")],
+)
+def test_a_record_that_lacks_something_is_refused_in_one_line(save, refused, folder, tmp_path, key, today):
     save()
     made = rewrite(session(tmp_path / "run"), lambda run: run.pop(key))
-    expected = f"envkit: {made}/record.jsonl: an event lacks '{key}'; the record can't be used"
+    expected = f"envkit: {made}/record.jsonl: an event lacks '{today}'; the record can't be used"
     assert refused("baseline", "save", "other", "--from", made, "--folder", folder) == expected
     assert refused("baseline", "check", "old", "--against", made, "--folder", folder) == expected
     assert [path.name for path in folder.iterdir()] == ["old.json"]
@@ -183,7 +189,7 @@ def test_a_run_that_was_resumed_with_another_python(refused, folder, tmp_path):
     lines[-4] = lines[-4].replace("f" * 64, OTHER)
     path.write_text("\n".join(lines) + "\n")
     message = refused("baseline", "save", "old", "--from", made, "--folder", folder)
-    assert message.endswith("was resumed with another yardstick (Python or this kit changed); measure again")
+    assert message.endswith("was resumed with another reference kernel (Python or this kit changed); measure again")
 
 
 def test_a_folder_without_a_record(refused, folder, tmp_path):

@@ -126,7 +126,7 @@ def test_a_disk_that_fills_up(mounted, simulation, kilobytes):
     events = record.read(folder)
     assert (folder / record.FILE_NAME).read_bytes().endswith(b"}\n")
     # all that workers answered is there, but for what found no room
-    kept = [event for event in events if event["event"] in ("warmed", "yardstick", "sample")]
+    kept = [event for event in events if event["event"] in ("warm-up", "reference-kernel", "sample")]
     assert len(simulation.starts(all=True)) - 1 - len(kept) in (0, 1)
     assert recorded_samples(events)
 
@@ -175,7 +175,7 @@ def test_a_kept_preload_is_in_the_profile_s_workers_too(cli, bench_arguments, si
     assert record.read(run_folder)[0]["environments"]["preloading"]["variables"] == {"LD_PRELOAD": both}
 
 
-def test_kept_variables_reach_every_worker_and_are_listed(bench, simulation, details):
+def test_allowed_variables_reach_every_worker_and_are_listed(bench, simulation, details):
     variables = {"OMP_NUM_THREADS": "1", "KMP_BLOCKTIME": "7"}
     assert bench("mine", "--keep-env", "OMP_NUM_THREADS", "--blocks", 1, **variables).returncode == 0
     assert "note     kept from your environment: OMP_NUM_THREADS\n" in details()
@@ -193,7 +193,7 @@ def test_a_kept_variable_that_changes_nothing_is_on_no_command_line(bench, simul
     assert ("OMP_NUM_THREADS=1" in commands, "secret" in commands) == (True, False)
 
 
-def test_kept_variables_are_those_of_the_start_when_resumed(bench, simulation, cli, run_folder):
+def test_allowed_variables_are_those_of_the_start_when_resumed(bench, simulation, cli, run_folder):
     simulation.worker("mine", does="exit", status=3)
     assert bench("mine", "--keep-env", "OMP_NUM_THREADS", "--blocks", 1, OMP_NUM_THREADS="1").returncode == 1
     simulation.worker("mine", seconds=times(0.5))

@@ -72,7 +72,7 @@ def test_there_is_time_for_intervals_by_default(cli, instant, simulation, write_
     result = cli("bench", path, "--workload", "all", "--python", simulation.python, "--data", "synthetic", "--seed", 7,
                  "--output", run_folder)  # fmt: skip
     assert result.returncode == 0, result.stderr
-    assert plan().budget_s == 768
+    assert plan().stopping.budget_s == 768
     assert "an interval needs" not in result.stdout
     spent = sum(event.get("worker_seconds", 0) for event in record.read(run_folder))
     assert spent <= 13 * 60  # of 15 minutes: the rest is for an installation

@@ -57,10 +57,10 @@ def test_it_takes_three_minutes_unless_it_is_told_otherwise(cli, calibrate, simu
     fixed = ["--python", simulation.python, "--data", "synthetic", "--steps", 3]
     simulation.worker("baseline", seconds=[1.0, 2.0, 0.7])
     assert cli("calibrate", *fixed, "--output", tmp_path / "usual").returncode == 0
-    assert record.read(tmp_path / "usual")[0]["plan"]["budget_s"] == 180
+    assert record.read(tmp_path / "usual")[0]["plan"]["stopping"]["budget_s"] == 180
     assert calibrate("--budget", "30s", "--output", tmp_path / "short").returncode == 0
     spent = sum(event.get("worker_seconds", 0) for event in record.read(tmp_path / "short"))
-    assert 26 < spent <= 30  # less than a block and a reading of the yardstick are left
+    assert 26 < spent <= 30  # less than a block and a reading of the reference kernel are left
 
 
 def test_a_later_run_shows_it_next_to_its_speedup(calibrate, found, instant, own_surroundings):

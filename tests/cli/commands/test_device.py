@@ -38,7 +38,7 @@ def test_workers_train_on_the_gpu_that_the_caller_may_use(bench, simulation, ins
     assert all("--gpus" in start["arguments"] for start in of(simulation, "inspect"))
     first = record.read(run_folder)[0]
     assert Plan.from_json(first["plan"]).options.device == "cuda"
-    assert first["kept_variables"] == {"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    assert first["allowed_variables"] == {"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     assert "workloadcnn(cuda)" in "".join(result.stdout.split())
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from runner.cli.commands import doctor
-from runner.worker.machine_load import Load
+from runner.worker.measure.machine_load import Load
 
 OF_NO_COMMAND = "means nothing to a command after --, which is watched as it runs on this machine; leave it out"
 

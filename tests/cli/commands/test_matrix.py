@@ -179,9 +179,9 @@ def test_two_minutes_for_each_unless_it_is_told_otherwise(cli, one, simulation, 
     fixed = ["--python", simulation.python, "--data", "synthetic", "--steps", 3]
     named = [one("a"), one("b")]
     assert cli("matrix", *named, *fixed, "--output", run_folder).returncode == 0
-    assert record.read(run_folder)[0]["plan"]["budget_s"] == 3 * 120
+    assert record.read(run_folder)[0]["plan"]["stopping"]["budget_s"] == 3 * 120
     assert cli("matrix", *named, *fixed, "--budget", "50s", "--output", tmp_path / "short").returncode == 0
-    assert record.read(tmp_path / "short")[0]["plan"]["budget_s"] == 50
+    assert record.read(tmp_path / "short")[0]["plan"]["stopping"]["budget_s"] == 50
 
 
 def test_json_and_the_report_afterwards_say_the_same(matrix, cli, one, run_folder):

@@ -38,7 +38,7 @@ def test_a_workload_file_is_measured(own, run_folder, tmp_path):
     assert result.returncode == 0, result.stderr
     plan = record.first(run_folder)["plan"]
     assert plan["workload"] == "job"
-    assert plan["own"]["argv"] == ["python", "train.py"]
+    assert plan["user_command"]["argv"] == ["python", "train.py"]
     assert "command job: python train.py" in " ".join(result.stdout.split())
 
 
@@ -82,7 +82,7 @@ def test_what_says_where_to_run_is_inherited(own, simulation, evidence_of, run_f
         assert where.items() <= start["environment"].items()
         assert "KMP_BLOCKTIME" not in start["environment"]
     first = record.first(run_folder)
-    assert (first["removed_variables"], first["kept_variables"]) == ({"KMP_BLOCKTIME": "7"}, {})
+    assert (first["removed_variables"], first["allowed_variables"]) == ({"KMP_BLOCKTIME": "7"}, {})
     assert "set by the command itself" not in result.stdout
 
 
@@ -168,7 +168,7 @@ def test_other_reports_of_it(own, cli, run_folder, tmp_path):
     assert "Losses were not compared" in page.read_text()
     assert "| baseline | 6 | " in markdown.read_text()
     found = json.loads(cli("report", run_folder, "--json").stdout)
-    assert found["plan"]["own"]["warmup_lines"] == 2
+    assert found["plan"]["user_command"]["warmup_lines"] == 2
     assert found["measured"][0]["images_per_s"] is None
     assert "python train.py --epochs 1" in cli("history", run_folder).stdout
     for kind in ("csv", "json", "openmetrics"):
@@ -281,10 +281,7 @@ def test_calibrating_and_planning_with_it(own, run_folder, tmp_path):
     )
     calibrated = own(*OWN, "--output", tmp_path / "calibration", command="calibrate")
     assert calibrated.returncode == 0
-    assert (
-        json.loads((tmp_path / "calibration/record.jsonl").read_text().splitlines()[0])["plan"]["own"]["argv"][0]
-        == "python"
-    )
+    assert record.first(tmp_path / "calibration")["plan"]["user_command"]["argv"][0] == "python"
 
 
 def test_a_baseline_of_it(own, cli, run_folder, tmp_path, simulation):
@@ -294,7 +291,7 @@ def test_a_baseline_of_it(own, cli, run_folder, tmp_path, simulation):
     profile = ("--profile", tmp_path / "mine.yaml")
     again = cli("baseline", "check", "mine", *kept, *profile, "--output", tmp_path / "again")
     assert again.returncode == 0, again.stdout + again.stderr
-    assert record.first(tmp_path / "again")["plan"]["own"] == record.first(run_folder)["plan"]["own"]
+    assert record.first(tmp_path / "again")["plan"]["user_command"] == record.first(run_folder)["plan"]["user_command"]
     simulation.worker("baseline", digests={"command": "e" * 64})
     simulation.worker("mine", seconds=times(0.5), digests={"command": "e" * 64})
     other = cli("baseline", "check", "mine", *kept, *profile, "--output", tmp_path / "other")
@@ -329,8 +326,8 @@ def test_a_command_that_takes_longer_than_the_budget_is_refused_after_its_first_
     assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
     assert result.stderr.startswith("envkit: --budget 20s is too short: an interval takes 6 blocks, and so about 7 min")
     assert result.stderr.endswith("; give --budget 7m\n")
-    warmed = [event["arm"] for event in record.read(run_folder) if event["event"] == "warmed"]
-    assert warmed == ["baseline"]  # it was over the budget already
+    warm_ups = [event["arm"] for event in record.read(run_folder) if event["event"] == "warm-up"]
+    assert warm_ups == ["baseline"]  # it was over the budget already
 
 
 def test_a_budget_with_room_for_none_but_the_first_runs_is_refused_with_one_that_is_enough(

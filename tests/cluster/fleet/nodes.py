@@ -11,7 +11,7 @@ from tests import records
 from tests.records import BEGUN
 
 STEP_S = 0.025
-YARDSTICK_S = 0.1
+REFERENCE_KERNEL_S = 0.1
 
 
 def node_events(
@@ -44,8 +44,8 @@ def node_events(
             event["usage"] |= {**quiet, **(usage or {})}
             found.append(
                 {
-                    "event": "yardstick", "time": event["time"], "block": event["block"], "worker_seconds": 1.2,
-                    "seconds": YARDSTICK_S * (1 + slower), "digest": "f" * 64,
+                    "event": "reference-kernel", "time": event["time"], "block": event["block"], "worker_seconds": 1.2,
+                    "seconds": REFERENCE_KERNEL_S * (1 + slower), "digest": "f" * 64,
                 }
             )  # fmt: skip
         found.append(event)

@@ -15,7 +15,7 @@ from runner.cluster.fleet.node import LeftOut, Node
 from runner.cluster.fleet.parsing import shortened, whole
 from runner.common.errors import InputError
 from tests import records
-from tests.cluster.fleet.nodes import STEP_S, YARDSTICK_S, fleet, node, node_events
+from tests.cluster.fleet.nodes import REFERENCE_KERNEL_S, STEP_S, fleet, node, node_events
 from tests.processes import gone, until
 
 
@@ -77,7 +77,7 @@ def test_what_is_kept(tmp_path):
     assert (found.began, found.finished) == (records.BEGUN + 5, True)
     assert found.step_s == pytest.approx([STEP_S] * 10)
     assert (found.memory_bytes, found.facts["thp enabled"]) == (2**34, "madvise")
-    assert (found.yardstick_s, found.disturbed, found.clock_mhz) == (YARDSTICK_S, 0, None)
+    assert (found.reference_kernel_s, found.samples_with_interference, found.clock_mhz) == (REFERENCE_KERNEL_S, 0, None)
     assert found.kind == "Simulated CPU (model 1), 4 usable CPUs (x86_64)"
 
 
@@ -92,7 +92,7 @@ def test_steps_in_which_training_warmed_up_do_not_count(tmp_path):
 
 def test_disturbed_samples_are_counted(tmp_path):
     found = kept(node(tmp_path, "n1", usage={"machine_swapped_bytes": 2**25}))
-    assert (found.disturbed, found.disturbance) == (10, "it swapped")
+    assert (found.samples_with_interference, found.interference) == (10, "it swapped")
 
 
 def test_a_record_that_a_kill_cut_short(tmp_path):

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from runner.cluster.fleet import document, findings, page, prometheus, sentences
-from runner.cluster.fleet.findings import NOT_CERTAIN, OK, SLOW
+from runner.cluster.fleet.findings import NodeVerdict
 from tests.cluster.fleet.nodes import fleet, node
 from tests.records import BEGUN
 from tests.report.test_html import LOADING, Page
@@ -34,8 +34,8 @@ def texts(rows):
 
 
 def test_verdicts(found):
-    assert {one.node.name for one in found.of(SLOW)} == {"n03", "n07", "n11"}
-    assert len(found.of(OK)) + len(found.of(NOT_CERTAIN)) == 37
+    assert {one.node.name for one in found.of(NodeVerdict.SLOW)} == {"n03", "n07", "n11"}
+    assert len(found.of(NodeVerdict.OK)) + len(found.of(NodeVerdict.NOT_CERTAIN)) == 37
     assert [kind.judged for kind in found.kinds] == [True, False]
     assert [one.name for one in found.left_out] == ["broken"]
 
@@ -48,9 +48,9 @@ def test_in_words(found):
     assert "measure slow nodes again" in texts(sentences.advice(found))["next"]
 
 
-def test_a_yardstick_shows_whether_the_whole_machine_is_slow(found):
-    slow = found.of(SLOW)[0]
-    assert slow.yardstick == pytest.approx(1.25)
+def test_the_reference_kernel_shows_whether_the_whole_machine_is_slow(found):
+    slow = found.of(NodeVerdict.SLOW)[0]
+    assert slow.reference_kernel == pytest.approx(1.25)
     assert slow.clock is None
 
 
@@ -59,7 +59,7 @@ def test_clocks_that_are_apart_are_no_matter_and_are_named(tmp_path):
     node(tmp_path, "n08", began=BEGUN + 50 * HOUR_S)
     node(tmp_path, "n09", began=0.0)
     found = findings.find(tmp_path, None, 0.02)
-    assert (found.of(SLOW), found.left_out) == ([], [])
+    assert (found.of(NodeVerdict.SLOW), found.left_out) == ([], [])
     said = texts(sentences.certainty(found))["clocks"]
     assert said.startswith("by their own clocks 2 nodes began at quite another time than most (n09 ")
     assert "hours before the middle one)" in said
@@ -79,7 +79,7 @@ def test_slow_because_of_a_neighbour(tmp_path):
     assert texts(sentences.advice(found)) == {
         "next": "n03: most samples were disturbed from outside (it swapped); measure again when nothing else runs there"
     }
-    assert sentences.slow_row(found.of(SLOW)[0])[-1] == "10 of 10"
+    assert sentences.slow_row(found.of(NodeVerdict.SLOW)[0])[-1] == "10 of 10"
 
 
 @pytest.mark.parametrize(("chance", "text"), [(0.0213, "0.02"), (3.2e-12, "3e-12"), (1.0, "1"), (0.999, "1")])

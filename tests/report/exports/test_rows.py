@@ -7,26 +7,26 @@ from pathlib import Path
 import pytest
 
 from runner.report.exports.rows import columns, results, samples
-from tests.records import BEGUN, SAMPLE_S, arm, run_events
+from tests.records import BEGUN, SAMPLE_S, arm, read_events
 from tests.simulated_worker import of_ranks
 
 FOLDER = Path("results/one")
 
 
 def test_a_row_for_each_sample_in_the_order_of_the_record():
-    rows = samples(FOLDER, run_events(blocks=2))
+    rows = samples(FOLDER, read_events(blocks=2))
     assert [(row["block"], row["arm"]) for row in rows] == [(0, "baseline"), (0, "mine"), (1, "baseline"), (1, "mine")]
 
 
 def test_what_a_row_says_of_its_sample():
-    row = samples(FOLDER, run_events(arm("baseline"), arm("b", "mine", "docker")))[1]
+    row = samples(FOLDER, read_events(arm("baseline"), arm("b", "mine", "docker")))[1]
     assert row == {
         "run": "results/one", "time": BEGUN + 2 * SAMPLE_S, "cpu_model": "Simulated CPU", "engine": "docker",
         "arm": "b", "profile": "mine", "workload": "cnn", "modes": "", "ranks": 1, "block": 0,
         "seconds": pytest.approx(0.4975), "mean_step_s": pytest.approx(0.4975 / 3),
         "median_step_s": pytest.approx(0.4975 / 3),
-        "in_effect": True, "disturbed": "",
-        "peak_memory_bytes": 2**29, "padding_bytes": row["padding_bytes"], "yardstick_s": None,
+        "in_effect": True, "interference": "",
+        "peak_memory_bytes": 2**29, "padding_bytes": row["padding_bytes"], "reference_kernel_s": None,
         "communication_s": None, "communication_share": None,
         **{name: value for name, value in row.items() if name.startswith("usage_")},
     }  # fmt: skip
@@ -35,47 +35,47 @@ def test_what_a_row_says_of_its_sample():
 
 
 def test_mean_and_median_of_the_steps():
-    events = run_events(blocks=1)
+    events = read_events(blocks=1)
     events[1]["step_s"] = [1.0, 2.0, 6.0]
     row = samples(FOLDER, events)[0]
     assert (row["mean_step_s"], row["median_step_s"]) == (3.0, 2.0)
 
 
 def test_a_sample_that_was_not_in_effect_says_so():
-    events = run_events(blocks=2)
+    events = read_events(blocks=2)
     events[4]["evidence"]["openmp"]["runtime"] = "intel"
     assert [row["in_effect"] for row in samples(FOLDER, events)] == [True, True, True, False]
 
 
 def test_what_disturbed_a_sample_is_in_its_row_and_no_other():
-    events = run_events(blocks=2)
+    events = read_events(blocks=2)
     events[3]["usage"] |= {"machine_swapped_bytes": 2**30, "throttle_events": 3}
-    assert [row["disturbed"] for row in samples(FOLDER, events)] == [
+    assert [row["interference"] for row in samples(FOLDER, events)] == [
         "", "", "1024 MiB swapped; cores too hot 3 times", ""
     ]  # fmt: skip
 
 
-def test_the_yardstick_of_the_same_block():
-    events = run_events(blocks=2)
-    events.insert(1, {"event": "yardstick", "time": BEGUN, "block": 1, "seconds": 0.5, "digest": "f"})
-    assert [row["yardstick_s"] for row in samples(FOLDER, events)] == [None, None, 0.5, 0.5]
+def test_the_reference_kernel_of_the_same_block():
+    events = read_events(blocks=2)
+    events.insert(1, {"event": "reference-kernel", "time": BEGUN, "block": 1, "seconds": 0.5, "digest": "f"})
+    assert [row["reference_kernel_s"] for row in samples(FOLDER, events)] == [None, None, 0.5, 0.5]
 
 
 def test_padding():
-    events = run_events(blocks=1)
+    events = read_events(blocks=1)
     events[2]["padding_bytes"] = 77
     assert samples(FOLDER, events)[1]["padding_bytes"] == 77
 
 
 def test_counters_that_this_version_does_not_know_become_columns():
-    events = run_events(blocks=1)
+    events = read_events(blocks=1)
     events[2]["usage"] |= {"quanta": 3, "disk": {"read": {"bytes": 5}}, "mhz": [1, 2]}
     row = samples(FOLDER, events)[1]
     assert (row["usage_quanta"], row["usage_disk_read_bytes"], row["usage_mhz"]) == (3, 5, "[1, 2]")
 
 
 def test_events_of_a_kind_that_is_not_known_are_passed_over():
-    events = run_events(blocks=1)
+    events = read_events(blocks=1)
     events.insert(2, {"event": "eclipse", "time": BEGUN})
     assert len(samples(FOLDER, events)) == 2
 
@@ -85,7 +85,7 @@ def test_columns_of_all_rows_in_the_order_of_coming_up():
 
 
 def test_a_result_for_each_arm():
-    events = run_events()
+    events = read_events()
     reference, mine = results(FOLDER, events)
     assert reference == {
         "run": "results/one", "time": events[-1]["time"], "cpu_model": "Simulated CPU", "engine": "local",
@@ -98,7 +98,7 @@ def test_a_result_for_each_arm():
 
 
 def test_ranks_and_their_communication():
-    events = run_events(arm("baseline"), {**arm("1 process", "baseline"), "ranks": 1, "of": 1}, ranks=2)
+    events = read_events(arm("baseline"), {**arm("1 process", "baseline"), "ranks": 1, "cpu_shares": 1}, ranks=2)
     for event in events:
         if event["event"] == "sample" and event["arm"] == "baseline":
             probes = {name: found for name, found in event["evidence"].items() if name != "seconds"}
@@ -110,5 +110,5 @@ def test_ranks_and_their_communication():
 
 
 def test_without_a_sample_there_is_no_result():
-    assert results(FOLDER, run_events(blocks=0)) == []
-    assert samples(FOLDER, run_events(blocks=0)) == []
+    assert results(FOLDER, read_events(blocks=0)) == []
+    assert samples(FOLDER, read_events(blocks=0)) == []

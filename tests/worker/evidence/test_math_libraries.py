@@ -13,7 +13,7 @@ import pytest
 from runner.engines.base import PROJECT
 from runner.worker.evidence import math_libraries
 from runner.worker.evidence.math_libraries import mkl, onednn, parse_verbose
-from runner.worker.libraries import locate, search_folders
+from runner.worker.image.libraries import locate, search_folders
 
 HEAD = """\
 onednn_verbose,v1,info,oneDNN v3.12.0 (commit 80afa71049cd69a3df32adcccb623b12cd7baa22)

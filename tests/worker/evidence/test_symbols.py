@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runner.worker.evidence import symbols
-from runner.worker.libraries import locate, search_folders
+from runner.worker.image.libraries import locate, search_folders
 from tests.conftest import PROJECT
 
 SYSTEM_PYTHON = Path("/usr/bin/python3")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.worker.libraries import locate, search_folders
+from runner.worker.image.libraries import locate, search_folders
 from tests.cli.commands.exec.conftest import PYTHON_PATH
 from tests.conftest import PROJECT, command_line
 from tests.processes import gone, until
@@ -169,7 +169,9 @@ def test_an_empty_entry_of_the_python_path_stays(execute, shared):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
 def test_a_signal_reaches_the_command_which_decides(start, number):
     name = number.name.removeprefix("SIG")
-    process, _ = start(f"trap 'echo cleaned up; exit 7' {name}; echo ready; while :; do read line || exit 9; done")
+    # a shell that is about to read could miss the signal, and read on for ever
+    waits = "for second in $(seq 60); do sleep 1; done"
+    process, _ = start(f"trap 'echo cleaned up; exit 7' {name}; echo ready; {waits}")
     process.send_signal(number)
     assert process.stdout.readline() == "cleaned up\n"
     assert process.wait(60) == 7

@@ -7,13 +7,14 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from runner.bench.plan import Arm, Plan, UserCommand
+from runner.bench.plan import Arm, UserCommand
 from runner.common import atomic
 from runner.common.errors import InputError
 from runner.profiles import profile
 from runner.tuning import conclusion
 from runner.worker.modes import Options
 from tests.cli.commands.tune.conftest import written
+from tests.plans import plan_of
 
 
 def test_its_evidence_lies_beside_it(tuned, local, tmp_path):
@@ -119,16 +120,13 @@ def test_shipped_profiles_for_which_there_was_no_time_are_counted(tuned, shipped
 
 
 def test_how_to_use_it_is_said_for_the_engine_and_the_command_that_it_was_tuned_for(tuned):
-    plan = Plan(
-        arms=(Arm("baseline", "baseline", "docker"),), engine_options={"image": "my image", "cpuset_cpus": "0-3"},
-        workload="cnn", warmup_steps=0, steps=1, epochs=0, data="none", budget_s=1.0, blocks=0, precision=0.1,
-        margin=0.1, timeout_s=1.0, seed=1,
-    )  # fmt: skip
+    options = {"image": "my image", "cpuset_cpus": "0-3"}
+    plan = plan_of((Arm("baseline", "baseline", "docker"),), engine_options=options)
     options = "--engine docker --image 'my image' --cpuset-cpus 0-3"
     assert conclusion.usage(plan, "tuned") == (
         f"envkit exec tuned {options} -- python train.py, or bench it: envkit bench tuned {options}"
     )
-    own = replace(plan, own=UserCommand(("python", "my train.py"), "/x"), engine_options={})
+    own = replace(plan, user_command=UserCommand(("python", "my train.py"), "/x"), engine_options={})
     said = conclusion.usage(own, "the best.yaml")
     assert said == "cd /x && envkit exec 'the best.yaml' --engine docker -- python 'my train.py'"
     on_gpus = replace(own, options=Options(device="cuda"))

@@ -42,8 +42,8 @@ def test_it_finds_confirms_and_writes_the_best(tuned, local, tmp_path):
 
 def test_steps_that_were_given_are_warmed_up_for_as_usual(tuned, tmp_path):
     tuned("--steps", 30)
-    assert events(tmp_path)[0]["plan"]["steps"] == 30
-    assert events(tmp_path)[0]["plan"]["warmup_steps"] == get("cnn").warmup_steps
+    assert events(tmp_path)[0]["plan"]["workloads"]["cnn"]["steps"] == 30
+    assert events(tmp_path)[0]["plan"]["workloads"]["cnn"]["warmup_steps"] == get("cnn").warmup_steps
 
 
 def test_where_the_confirmation_fails_nothing_is_written_and_it_can_go_on(tuned, cli, engine, local, tmp_path):
@@ -114,7 +114,7 @@ def test_json_has_what_a_script_needs(tuned, local, tmp_path):
     assert document["best_shipped"] == "known"
     assert document["versus_best_shipped"]["verdict"] == "faster"
     assert document["written"] == str(local / f"{profile.tuned_name()}.yaml")
-    assert {"allocator", "spin"} == {one["knob"] for one in document["importance"][:2]}
+    assert {"allocator", "spin"} == {one["parameter"] for one in document["importance"][:2]}
     assert document["candidates"][0]["choice"]["spin"] == "1000"
     assert document["failed"] == []
 
@@ -249,7 +249,7 @@ def test_the_space_alone_can_be_searched(tuned, local):
 def test_ctrl_c_in_a_trial_loses_nothing(tuned, cli, engine, local, tmp_path, interrupted):
     """Also in the warm-up, in the finals and in the confirmation."""
     whole = tuned("--json")
-    same = [event for event in events(tmp_path) if event["event"] in ("candidate", "round", "look")]
+    same = [event for event in events(tmp_path) if event["event"] in ("candidate", "round", "trial")]
     (tmp_path / "tuning").rename(tmp_path / "before")
     trained = engine.trained
 
@@ -266,7 +266,7 @@ def test_ctrl_c_in_a_trial_loses_nothing(tuned, cli, engine, local, tmp_path, in
     assert result.returncode == 0, result
     # the interrupted worker alone was started once more; a run that goes on warms up its arms again
     assert engine.trained == trained * 2 + 1 + (3 if interrupted == 70 else 0)
-    again = [event for event in events(tmp_path) if event["event"] in ("candidate", "round", "look")]
+    again = [event for event in events(tmp_path) if event["event"] in ("candidate", "round", "trial")]
     for one, other in zip(again, same, strict=True):
         assert {**one, "time": 0} == {**other, "time": 0}
     before, after = json.loads(whole.stdout), json.loads(result.stdout)
@@ -294,7 +294,7 @@ def test_a_run_is_no_tuning_to_resume(bench, run_folder, refused):
 def test_exhaustive_ranks_all_candidates_and_writes_no_profile(tuned, local, tmp_path):
     result = tuned("--exhaustive", "--blocks", 3, budget=None)
     assert (result.returncode, local.exists()) == (0, False)
-    trials = [event for event in events(tmp_path) if event["event"] == "look"]
+    trials = [event for event in events(tmp_path) if event["event"] == "trial"]
     # 6 of spin and wait, 2 of each of the others, where one of all is the baseline; and that itself
     assert len(trials) == 3 * (6 * 2 * 2)
     assert "allocator=jemalloc" in result.stdout.splitlines()[1]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.worker import turn
+from runner.worker.measure import turn
 
 
 @pytest.fixture

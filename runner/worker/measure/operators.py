@@ -8,8 +8,8 @@ from typing import Any
 
 from runner.worker import accelerator, compiler
 from runner.worker.evidence import collect
+from runner.worker.measure.train import counters, increase, step_seconds, timed
 from runner.worker.modes import CPU, CUDA, USUAL, Options
-from runner.worker.train import counters, increase, step_seconds, timed
 from runner.worker.workloads import get
 
 

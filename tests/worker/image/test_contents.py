@@ -6,8 +6,8 @@ import json
 from importlib import metadata
 from pathlib import Path
 
-from runner.worker.contents import conda_packages, python_packages, system_packages, torch_build
-from runner.worker.inspection import inspect
+from runner.worker.image.contents import conda_packages, python_packages, system_packages, torch_build
+from runner.worker.image.inspection import inspect
 
 STATUS = """\
 Package: libjemalloc2

@@ -15,7 +15,7 @@ import pytest
 from runner.bench.parse_sample import SAMPLE_KEYS
 from runner.checks.effect import check
 from runner.profiles.environment import Environment
-from runner.worker import command
+from runner.worker.user_command import command
 from tests.conftest import PROJECT
 from tests.processes import gone, until
 
@@ -306,7 +306,7 @@ def test_without_a_witness_preloads_and_variables_are_seen_from_outside(run):
     given = {"LD_PRELOAD": library, "KMP_BLOCKTIME": "2"}
     profile = Environment("mine", "A test", given, {"mine": library}, (), {}, "same")
     document = run("sleep 0.2", **given).document
-    assert document["evidence"]["unseen"].startswith("the command left no evidence of its own")
+    assert document["evidence"]["not_observed"].startswith("the command left no evidence of its own")
     # the preload is there; whether a library reads the variable can't be known
     assert unmet(profile, document) == {"variable KMP_BLOCKTIME": "nothing known running"}
     expecting = Environment("mine", "A test", given, {"mine": library}, (), {"openmp.runtime": "intel"}, "same")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.worker.metric import MetricError, NotMeasured, Readings, parse
+from runner.worker.user_command.metric import MetricError, NotMeasured, Readings, parse
 
 
 def readings(metric, *lines, unit="s", every_s=0.5):

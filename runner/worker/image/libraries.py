@@ -39,7 +39,7 @@ def search_folders() -> list[Path]:
         Path("/usr/lib64"),
         Path("/usr/lib"),
         *sorted(Path("/usr/lib").glob("llvm-*/lib")),
-        Path(__file__).resolve().parent / "preloads" / machine,
+        Path(__file__).resolve().parents[1] / "preloads" / machine,
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 
-from runner.worker import other_process
+from runner.worker.user_command import other_process
 
 
 def test_a_mapped_file_may_have_any_bytes_in_its_name(tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.worker.libraries import locate, search_folders
+from runner.worker.image.libraries import locate, search_folders
 
 
 @pytest.fixture

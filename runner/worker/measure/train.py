@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any
 
-from runner.worker import accelerator, distributed, helpers, machine_load, processor
+from runner.worker import accelerator, distributed
 from runner.worker.accelerator import Clock
 from runner.worker.cgroup import throttled_seconds
 from runner.worker.evidence import collect
+from runner.worker.measure import helpers, machine_load, processor
 from runner.worker.modes import USUAL, Options
 from runner.worker.workloads import get
 

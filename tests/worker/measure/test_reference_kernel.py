@@ -9,34 +9,35 @@ import pytest
 
 from runner.engines.base import EngineOptions, Task
 from runner.engines.local import LocalEngine
-from runner.worker import __main__, cgroup, host, yardstick
+from runner.worker import __main__, cgroup, host
+from runner.worker.measure import reference_kernel
 from tests.conftest import PROJECT
 
 
 @pytest.fixture
 def small(monkeypatch):
-    """A yardstick that takes no time."""
-    monkeypatch.setattr(yardstick, "BUFFER_BYTES", 2**16)
+    """A reference kernel that takes no time."""
+    monkeypatch.setattr(reference_kernel, "BUFFER_BYTES", 2**16)
 
 
 def worker(*arguments):
-    argv = [sys.executable, "-m", "runner.worker", "yardstick", *arguments]
+    argv = [sys.executable, "-m", "runner.worker", "reference-kernel", *arguments]
     return subprocess.run(argv, cwd=PROJECT, env={}, capture_output=True, text=True, check=False)
 
 
 def test_a_worker_times_it_through_the_engine():
-    outcome = LocalEngine(EngineOptions()).run(Task(("yardstick",), timeout_s=60))
+    outcome = LocalEngine(EngineOptions()).run(Task(("reference-kernel",), timeout_s=60))
     assert outcome.failure is None, outcome
     document = json.loads(outcome.stdout)
     assert document.keys() == {"seconds", "digest"}
     assert 0 < document["seconds"] < outcome.seconds
-    assert document["digest"] == yardstick.digest()
+    assert document["digest"] == reference_kernel.digest()
 
 
 def test_it_needs_nothing_that_is_slow_to_import():
-    code = "import sys; from runner.worker import yardstick; print('torch' in sys.modules, 'numpy' in sys.modules)"
+    code = "import sys; import runner.worker.measure.reference_kernel; print({'torch', 'numpy'} & {*sys.modules})"
     found = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
-    assert found.stdout == "False False\n"
+    assert found.stdout == "set()\n"
 
 
 def test_all_usable_cpus_work_at_once_and_the_last_one_ends_a_pass(monkeypatch):
@@ -50,46 +51,46 @@ def test_all_usable_cpus_work_at_once_and_the_last_one_ends_a_pass(monkeypatch):
             together.append(number)
             ends.append(passes[number][mine])
 
-    monkeypatch.setattr(yardstick, "cpu_facts", lambda: {"usable_cpus": 3})
-    monkeypatch.setattr(yardstick, "_work", work)
-    monkeypatch.setattr(yardstick.time, "perf_counter", lambda: 0.0)
-    assert yardstick.yardstick()["seconds"] == 3.0
+    monkeypatch.setattr(reference_kernel, "cpu_facts", lambda: {"usable_cpus": 3})
+    monkeypatch.setattr(reference_kernel, "_work", work)
+    monkeypatch.setattr(reference_kernel.time, "perf_counter", lambda: 0.0)
+    assert reference_kernel.yardstick()["seconds"] == 3.0
     assert sorted(together) == sorted(list(range(9)) * 3)
 
 
 def test_each_cpu_does_the_same_amount(monkeypatch, small):
     done = []
-    monkeypatch.setattr(yardstick.hashlib, "blake2b", lambda buffer: done.append(len(buffer)))
+    monkeypatch.setattr(reference_kernel.hashlib, "blake2b", lambda buffer: done.append(len(buffer)))
     for cpus in (1, 2):
-        monkeypatch.setattr(yardstick, "cpu_facts", lambda cpus=cpus: {"usable_cpus": cpus})
+        monkeypatch.setattr(reference_kernel, "cpu_facts", lambda cpus=cpus: {"usable_cpus": cpus})
         done.clear()
-        assert yardstick.yardstick()["seconds"] > 0
-        assert done == [2**16] * cpus * yardstick.PASSES * yardstick.HASHED
+        assert reference_kernel.yardstick()["seconds"] > 0
+        assert done == [2**16] * cpus * reference_kernel.PASSES * reference_kernel.HASHED
 
 
 def test_the_digest_tells_works_apart(monkeypatch, tmp_path):
-    first = yardstick.digest()
-    assert first == yardstick.digest()
-    changed = tmp_path / "yardstick.py"
+    first = reference_kernel.digest()
+    assert first == reference_kernel.digest()
+    changed = tmp_path / "reference_kernel.py"
     changed.write_text("# another work")
     for where, name, value in (
-        (yardstick, "__file__", str(changed)),
-        (yardstick.sys, "version", "3.11.7 (main, May  9 2026) [GCC 99.1.0]"),
-        (yardstick.os, "confstr", lambda name: "glibc 9.99"),
+        (reference_kernel, "__file__", str(changed)),
+        (reference_kernel.sys, "version", "3.11.7 (main, May  9 2026) [GCC 99.1.0]"),
+        (reference_kernel.os, "confstr", lambda name: "glibc 9.99"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(where, name, value)
-            assert yardstick.digest() != first
+            assert reference_kernel.digest() != first
     built = sys.version.replace(sys.version.split("(")[1].split(")")[0], "main, Jan  1 2030, 00:00:00")
-    monkeypatch.setattr(yardstick.sys, "version", built)
-    assert yardstick.digest() == first  # the same source, built again by the same compiler
+    monkeypatch.setattr(reference_kernel.sys, "version", built)
+    assert reference_kernel.digest() == first  # the same source, built again by the same compiler
 
 
 def test_it_does_not_outlive_the_runner(simulation):
     assert worker(f"--die-with-parent={os.getpid() + 1}").returncode == 1  # that parent is gone already
-    LocalEngine(EngineOptions(python=str(simulation.python))).run(Task(("yardstick",)))
+    LocalEngine(EngineOptions(python=str(simulation.python))).run(Task(("reference-kernel",)))
     start = json.loads((simulation.folder / "starts.jsonl").read_text())
-    assert start["arguments"] == ["yardstick", f"--die-with-parent={os.getpid()}"]
+    assert start["arguments"] == ["reference-kernel", f"--die-with-parent={os.getpid()}"]
 
 
 @pytest.mark.parametrize(("limit", "fits"), [(None, True), (2**30, True), (255 * 2**20, False)])

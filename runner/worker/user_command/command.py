@@ -26,13 +26,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runner.worker import files, other_process, processor
 from runner.worker.child import Child, Stopped, end_by
 from runner.worker.complaints import COMPLAINT
-from runner.worker.metric import NotMeasured, Readings, parse, shown
-from runner.worker.train import counters, increase
+from runner.worker.measure import processor
+from runner.worker.measure.train import counters, increase
+from runner.worker.user_command import files, other_process
+from runner.worker.user_command.metric import NotMeasured, Readings, parse, shown
 
-HOOK = Path(__file__).resolve().parent / "evidence_hook"
+HOOK = Path(__file__).resolve().parents[1] / "evidence_hook"
 READ_BYTES = 2**16
 # So much of the output, in bytes, is passed on at once, and as much again of its end: when the command ends, or when it
 # has printed nothing for so long, as it may hang and all of this be killed.
@@ -42,7 +43,7 @@ LONGEST_LINE = 2**16
 # Fewer and fewer looks from outside, as each keeps the program's memory map locked for a moment.
 FIRST_LOOK_S, LOOK_FACTOR = 0.01, 2.0
 COMPLAINTS = 20
-UNSEEN = "the command left no evidence of its own, so only preloads and variables were seen, from outside"
+NOT_OBSERVED = "the command left no evidence of its own, so only preloads and variables were seen, from outside"
 
 
 class Failed(Exception):
@@ -109,9 +110,9 @@ def attempt(arguments: argparse.Namespace) -> dict[str, Any]:
 def command(argv: Sequence[str], folder: str, metric: str | None, unit: str, warmup_lines: int) -> dict[str, Any]:
     """Run ``argv`` in ``folder`` and return one sample, with the keys of ``train``'s. Raises Failed.
 
-    Without a ``metric`` (``runner.worker.metric``) the whole command is one step. The first ``warmup_lines`` readings
-    are not among the steps that count. ``seconds`` and ``usage`` are of the whole command, ``cpu_s`` of this process
-    from its start as well.
+    Without a ``metric`` (``runner.worker.user_command.metric``) the whole command is one step. The first
+    ``warmup_lines`` readings are not among the steps that count. ``seconds`` and ``usage`` are of the whole command,
+    ``cpu_s`` of this process from its start as well.
     """
     cpus = os.sched_getaffinity(0)
     readings = Readings(parse(metric, unit), warmup_lines) if metric is not None else None
@@ -246,7 +247,7 @@ def _evidence(folder: Path, watched: _Watched) -> tuple[dict[str, Any], list[dic
         main, *others = sorted(documents, key=lambda one: (one["pid"] != watched.pid, one["pid"]))  # numbers go up
         return main, others
     variables = watched.seen or other_process.seen(os.environ, (), otherwise="not seen")
-    return {"evidence": {"variables": variables, "unseen": UNSEEN, "seconds": 0.0}}, []
+    return {"evidence": {"variables": variables, "not_observed": NOT_OBSERVED, "seconds": 0.0}}, []
 
 
 def _ended(status: int) -> str:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from runner.worker import helpers
+from runner.worker.measure import helpers
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_one_that_has_just_ended_is_left_out(children, process, tmp_path):
 def test_a_real_helper_is_seen():
     code = (
         "import multiprocessing, time\n"
-        "from runner.worker import helpers\n"
+        "from runner.worker.measure import helpers\n"
         "def burn():\n"
         "    while time.process_time() < 0.2: pass\n"
         "    time.sleep(60)\n"

@@ -14,9 +14,9 @@ from typing import Any
 
 from runner.worker import gpus
 from runner.worker.cgroup import is_seen, memory_limit
-from runner.worker.contents import contents
 from runner.worker.host import cpu_facts, fingerprint
-from runner.worker.libraries import locate, search_folders
+from runner.worker.image.contents import contents
+from runner.worker.image.libraries import locate, search_folders
 
 # Packages whose version can change a timing.
 PACKAGES = ("torch", "numpy", "intel-openmp", "mkl")

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from runner.worker import machine_load
-from runner.worker.machine_load import PAGE_BYTES, TICKS_PER_S, Counters, CpuTime, between, read
+from runner.worker.measure import machine_load
+from runner.worker.measure.machine_load import PAGE_BYTES, TICKS_PER_S, Counters, CpuTime, between, read
 
 STAT = """\
 cpu  400 20 100 9000 7 30 50 60 300 0

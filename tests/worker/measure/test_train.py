@@ -11,8 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from runner.worker import accelerator, distributed, helpers, machine_load, nvml, processor, train, workloads
-from runner.worker.machine_load import Counters, CpuTime
+from runner.worker import accelerator, distributed, nvml, workloads
+from runner.worker.measure import helpers, machine_load, processor, train
+from runner.worker.measure.machine_load import Counters, CpuTime
 
 STEP_S = 0.25
 

@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from runner.worker import files
+from runner.worker.user_command import files
 
 
 def sha(text):

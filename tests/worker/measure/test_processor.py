@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.worker.processor import frequency_mhz, throttle_events
+from runner.worker.measure.processor import frequency_mhz, throttle_events
 
 READ = {
     "cpufreq/scaling_cur_freq": frequency_mhz,

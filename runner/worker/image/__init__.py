@@ -1,0 +1,1 @@
+"""What can be seen of an image from inside: its machine, packages and libraries."""

@@ -1,0 +1,1 @@
+"""The timed training of a workload, and what the machine did meanwhile."""
