@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from runner.bench import record, record_schema
+from runner.bench.plan import Arm, Plan, StoppingRule, UserCommand, WorkloadSpec
 from runner.bench.record import FILE_NAME, SCHEMA
 from runner.bench.record_schema import BASELINE, EVENTS, KINDS, VALUES
 from tests import records
@@ -143,3 +144,48 @@ def test_a_run_that_the_version_before_began_is_gone_on_with(bench, simulation, 
     assert events()[-1]["event"] == "end"
     assert {"warm-up", "reference-kernel"} <= {event["event"] for event in events()}
     assert cli("report", run_folder).returncode == 0
+
+
+# --- plans ---
+
+# As the first version had it; later ones added to it, and had "" and 0 for what an arm has no value of.
+FIRST_PLAN = {
+    "arms": [{"name": "baseline", "profile": "baseline", "engine": "local"}], "engine_options": {}, "workload": "cnn",
+    "warmup_steps": 20, "steps": 200, "epochs": 0, "data": "/data", "budget_s": 240.0, "precision": 0.04,
+    "timeout_s": 60.0, "seed": 7,
+}  # fmt: skip
+
+
+def test_a_plan_of_the_first_version():
+    read = Plan.from_json(record_schema.plan(FIRST_PLAN))
+    assert read == Plan(
+        arms=(Arm("baseline", "baseline", "local"),),
+        workload="cnn",
+        workloads={"cnn": WorkloadSpec(20, 200, "/data")},
+        stopping=StoppingRule(budget_s=240.0, blocks=0, precision=0.04, margin=0.02, timeout_s=60.0),
+        seed=7,
+    )
+
+
+def test_a_plan_of_schema_2():
+    nothing = {"workload": "", "ranks": 0, "of": 0, "image": ""}
+    arm = {"profile": "baseline", "engine": "local", **nothing}
+    arms = [{**arm, "name": "a"}, {**arm, "name": "b", "workload": "loader", "ranks": 2, "image": "x"},
+            {**arm, "name": "1 process", "ranks": 1, "of": 1}]  # fmt: skip
+    each = {"cnn": {"warmup_steps": 1, "steps": 2, "data": "/data"},
+            "loader": {"warmup_steps": 3, "steps": 4, "data": "generated"}}  # fmt: skip
+    own = {"argv": ["python", "x.py"], "folder": "/x", "metric": None, "unit": "s", "warmup_lines": 0}
+    later = {"margin": 0.1, "blocks": 9, "open_ended": True, "each": each, "own": own, "ranks": 4, "nodes": 2}
+    read = Plan.from_json(record_schema.plan({**FIRST_PLAN, **later, "arms": arms}))
+    assert read.arms == (
+        Arm("a", "baseline", "local"), Arm("b", "baseline", "local", "loader", 2, "x"),
+        Arm("1 process", "baseline", "local", ranks=1, cpu_shares=1),
+    )  # fmt: skip
+    assert read.workloads == {"cnn": WorkloadSpec(1, 2, "/data"), "loader": WorkloadSpec(3, 4, "generated")}
+    assert read.stopping == StoppingRule(240.0, 9, 0.04, 0.1, 60.0, open_ended=True)
+    assert (read.user_command, read.ranks, read.nodes) == (UserCommand(("python", "x.py"), "/x"), 4, 2)
+
+
+@pytest.mark.parametrize("damaged", [{}, {"arms": 5}, {"arms": [5]}, {"arms": [{}], "workload": "cnn"}])
+def test_a_plan_that_is_none_is_left_to_those_that_read_it(damaged):
+    assert record_schema.plan(damaged) == damaged
