@@ -63,7 +63,7 @@ def main() -> int:
 
     if record.is_begun(arguments.record):
         events = record.read(arguments.record)
-        with record.understood(arguments.record):
+        with record.reading(arguments.record):
             _check_same(arguments, arms, Plan.from_json(events[0]["plan"]))
         if events[-1].get("reason") == COMPLETE:
             return tell(arguments.record)
@@ -177,7 +177,7 @@ def _rows(summary: Summary) -> list[Row]:
 def _tell(folder: Path, path: Path) -> None:
     """Print the table and write the page, from the record alone."""
     events = record.read(folder)
-    with record.understood(folder):
+    with record.reading(folder):
         summary = summarise(events)
     rows = _rows(summary)
     out = terminal.console()

@@ -36,7 +36,7 @@ def main() -> int:
     arguments = parser.parse_args()
     folder = arguments.folder or _latest()
     events = record.read(folder)
-    with record.understood(folder):
+    with record.reading(folder):
         summary = summarise(events)
         if summary.ended not in ENDED:
             raise InputError(f"{folder}: did not come to its end; go on with: envkit bench --resume {quoted(folder)}")

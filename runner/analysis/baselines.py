@@ -103,7 +103,7 @@ def from_record(folder: Path, name: str) -> Baseline:
     Raises InputError for a run that failed or was not in effect, with too few blocks, or without the reference
     kernel, and for a record that lacks what every run records.
     """
-    with record.understood(folder):
+    with record.reading(folder):
         return _from_record(folder, name)
 
 
@@ -114,7 +114,7 @@ def latest(results: Path, name: str) -> Baseline:
     """
     begun = []
     for path in results.glob(f"*/{FILE_NAME}"):
-        with contextlib.suppress(InputError), record.understood(path.parent):  # another run's affair
+        with contextlib.suppress(InputError), record.reading(path.parent):  # another run's affair
             begun.append((float(record.first(path.parent)["time"]), path.parent))
     for _, folder in sorted(begun, reverse=True):
         with contextlib.suppress(InputError):

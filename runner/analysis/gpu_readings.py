@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runner.bench.record import Event
+from runner.bench.events import SampleEvent
 
 # A GPU's clocks are not held back where it has nothing to do.
 NOT_HELD_BACK = ("idle",)
@@ -36,7 +36,7 @@ class GpuReadings:
     nccl: dict[str, Any] | None
 
 
-def readings(arm: str, own: Sequence[Event]) -> GpuReadings | None:
+def readings(arm: str, own: Sequence[SampleEvent]) -> GpuReadings | None:
     """What the arm's samples say; None where none of them saw a GPU."""
     told = [event["gpu"] for event in own if event.get("gpu")]
     nccl = next((found for event in own for found in _logs(event)), None)
@@ -58,12 +58,12 @@ def readings(arm: str, own: Sequence[Event]) -> GpuReadings | None:
     )
 
 
-def nccl_of(event: Event) -> dict[str, Any] | None:
+def nccl_of(event: SampleEvent) -> dict[str, Any] | None:
     """What NCCL's log says in the first process of a sample that has one."""
     return next(_logs(event), None)
 
 
-def _logs(event: Event) -> Iterator[dict[str, Any]]:
+def _logs(event: SampleEvent) -> Iterator[dict[str, Any]]:
     processes = (event, *event.get("other_processes", ()))
     found = (one["evidence"].get("nccl") or {} for one in processes)
     return (one for one in found if one.get("log") == "written")

@@ -11,6 +11,7 @@ from typing import Any
 
 from runner.analysis.engine_facts import engine_facts, shortened
 from runner.bench.blocks import INITIAL_WEIGHTS, samples
+from runner.bench.events import SampleEvent
 from runner.bench.plan import Arm, Plan
 from runner.bench.record import Event
 
@@ -68,7 +69,7 @@ def _inspected(events: Sequence[Event], arm: Arm) -> dict[str, str | None]:
     return found
 
 
-def _observed(sample: Event) -> dict[str, str | None]:
+def _observed(sample: SampleEvent) -> dict[str, str | None]:
     """What a worker saw of that, and the weights that it began with."""
     found: dict[str, str | None] = {}
     for probe, names in OBSERVED.items():

@@ -42,7 +42,7 @@ KINDS = {
 TICK_S = 0.01
 
 
-def interference_in(sample: Event) -> list[str]:
+def interference_in(sample: Mapping[str, Any]) -> list[str]:
     """Why a sample counts as disturbed, in short texts; nothing for one that is not.
 
     What a sample does not tell (of a kernel that does not count it, or recorded before it was looked at) is none.

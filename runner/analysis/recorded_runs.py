@@ -102,7 +102,7 @@ def beginnings(found: list[Path]) -> tuple[list[Beginning], list[Unread]]:
     for folder in found:
         try:
             event = record.first(folder)
-            with record.understood(folder):
+            with record.reading(folder):
                 begun.append(Beginning(folder, datetime.fromtimestamp(event["time"]), Plan.from_json(event["plan"])))
         except InputError as error:
             unread.append(Unread(folder, _reason(folder, error)))
@@ -114,7 +114,7 @@ def runs(begun: list[Beginning], unread: list[Unread], wanted: Callable[[Run], b
     for one in begun:
         try:
             events = record.read(one.folder)
-            with record.understood(one.folder):
+            with record.reading(one.folder):
                 arms: dict[int, set[str]] = {}
                 for event in events:
                     if event["event"] == "sample":

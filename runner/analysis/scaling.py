@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from runner.analysis.losses import Losses, compared
 from runner.bench.blocks import block_ratios, recorded_design, samples
+from runner.bench.events import SampleEvent
 from runner.bench.plan import Arm, Plan
 from runner.bench.record import Event
 from runner.stats.sequential import at_end
@@ -81,13 +82,13 @@ def scaled(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_e
     )
 
 
-def _shares(sample: Event) -> list[float]:
+def _shares(sample: SampleEvent) -> list[float]:
     """The share of a step in which each rank communicates; the first records have its mean alone."""
     known = [rank["communication"]["share"] for rank in sample["ranks"] if "communication" in rank]
     return known or [sample["communication"]["share"]]
 
 
-def exchanged(own: Sequence[Event], ranks: int) -> tuple[Exchanged, ...]:
+def exchanged(own: Sequence[SampleEvent], ranks: int) -> tuple[Exchanged, ...]:
     """Each size that was added up over ``ranks`` in the samples ``own``; none of other workloads."""
     told = [event["exchange"] for event in own if event.get("exchange")]
     found = []

@@ -26,6 +26,7 @@ from runner.bench.blocks import (
     skipped_steps,
     timed_steps,
 )
+from runner.bench.events import SampleEvent
 from runner.bench.measure import ENDED, FAILED, PRECISE
 from runner.bench.plan import Arm, Plan
 from runner.bench.record import Event
@@ -340,7 +341,9 @@ def _lacking(checks: Sequence[Check]) -> tuple[int, int]:
     return sum(not one.holds for one in checks), sum(not one.verified for one in checks)
 
 
-def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Sequence[Event], skipped: int) -> Measured:
+def _measured(
+    arm: Arm, environment: Environment, kept: dict[str, str], own: Sequence[SampleEvent], skipped: int
+) -> Measured:
     images = own[0]["images_per_step"]
     steps = 1 if images is None else len(own[0]["step_s"])  # what a user's command used is known of all of it
     step_s = basic.median(basic.fmean(event["step_s"][skipped:]) for event in own)
@@ -368,7 +371,7 @@ def _measured(arm: Arm, environment: Environment, kept: dict[str, str], own: Seq
     )
 
 
-def _quality(own: Sequence[Event]) -> dict[str, float]:
+def _quality(own: Sequence[SampleEvent]) -> dict[str, float]:
     """The medians of the figures of those samples that were tested."""
     tested = [found for event in own if (found := event.get("quality"))]
     return {name: basic.median(one[name] for one in tested) for name in (tested[0] if tested else ())}

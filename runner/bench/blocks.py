@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Container, Sequence
+from typing import cast
 
+from runner.bench.events import LengthsEvent, SampleEvent
 from runner.bench.pace import sized
 from runner.bench.plan import Arm, Plan
 from runner.bench.record import Event
@@ -15,9 +17,10 @@ from runner.stats.sequential import Design
 INITIAL_WEIGHTS = "initial_weights"
 
 
-def samples(events: Sequence[Event], arm: Arm | None = None) -> list[Event]:
+def samples(events: Sequence[Event], arm: Arm | None = None) -> list[SampleEvent]:
     """All samples, or those of one arm, in the order in which they were measured."""
-    return [event for event in events if event["event"] == "sample" and (arm is None or event["arm"] == arm.name)]
+    found = [event for event in events if event["event"] == "sample" and (arm is None or event["arm"] == arm.name)]
+    return cast("list[SampleEvent]", found)
 
 
 def same_training(events: Sequence[Event], plan: Plan, arm: Arm) -> bool:
@@ -33,9 +36,10 @@ def recorded_plan(events: Sequence[Event]) -> Plan:
     return sized(Plan.from_json(events[0]["plan"]), recorded_lengths(events))
 
 
-def recorded_lengths(events: Sequence[Event]) -> Event | None:
+def recorded_lengths(events: Sequence[Event]) -> LengthsEvent | None:
     """How long samples are (``runner.bench.pace``), or None where the run did not get that far."""
-    return next((event for event in events if event["event"] == "lengths"), None)
+    found = next((event for event in events if event["event"] == "lengths"), None)
+    return cast("LengthsEvent | None", found)
 
 
 def recorded_design(events: Sequence[Event], plan: Plan) -> Design | None:

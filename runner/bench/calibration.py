@@ -35,7 +35,7 @@ def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str
     found = []
     for path in results.glob(f"*/{record.FILE_NAME}"):
         try:
-            with record.understood(path.parent):
+            with record.reading(path.parent):
                 first = record.first(path.parent)
                 of = Plan.from_json(first["plan"])
                 conditions = _conditions(of, first["engines"], first["allowed_variables"])

@@ -62,7 +62,7 @@ def execution_context(asked: Specification, commands: Sequence[str] = ()) -> Exe
 
 def recorded_context(folder: Path, first: Event, plan: Plan) -> ExecutionContext:
     """That of the record in ``folder``, which ``first`` begins. Raises InputError if it is not what it was."""
-    with record.understood(folder):
+    with record.reading(folder):
         kept: dict[str, str] = first["allowed_variables"]
         options = EngineOptions(**plan.engine_options)
     own = plan.user_command is not None
@@ -70,7 +70,7 @@ def recorded_context(folder: Path, first: Event, plan: Plan) -> ExecutionContext
     inherited |= kept
     used = engines_of(plan.arms, options)
     seen = _look(used, inherited, (), on_gpus(plan.options, own))
-    with record.understood(folder):
+    with record.reading(folder):
         _require_program(folder, first["engines"])
         for name, before in first["engines"].items():
             _require_unchanged(folder, before, seen[name])

@@ -19,7 +19,15 @@ from runner.bench import pace, quality
 from runner.bench.blocks import block_ratios, recorded_design, recorded_lengths, samples, skipped_steps
 from runner.bench.costs import DESIGN_BLOCKS, LATEST, READINGS, block_s, reading_s, readings_s
 from runner.bench.interim import standing
-from runner.bench.parse_sample import KERNEL_KEYS, held_against, other_ranks, parsed, told, understood, unlike_parts
+from runner.bench.parse_sample import (
+    KERNEL_KEYS,
+    held_against,
+    other_ranks,
+    parse_document,
+    parse_sample,
+    unlike_parts,
+    with_worker_error,
+)
 from runner.bench.plan import Arm, Plan
 from runner.bench.record import Event, Record
 from runner.checks.sample_effect import check_sample
@@ -149,7 +157,7 @@ class _Run:
             how_long = (min(pace.FIRST_STEPS, known.warmup_steps + known.steps), 0.0)
         task = self.job.task(arm, self.plan.first_arguments(arm, *how_long))
         outcome = self.job.engines[arm.target].run(task)
-        document, problem = parsed(outcome, {"step_s"})
+        document, problem = parse_document(outcome, {"step_s"})
         if document is None:
             raise _Failure(arm.name, f"{problem}{stage}", outcome)
         told = {"step_s": document["step_s"], "peak_memory_bytes": document["peak_memory_bytes"]}
@@ -173,7 +181,7 @@ class _Run:
         task = Task(("reference-kernel",), inherited=self.job.inherited, timeout_s=KERNEL_TIMEOUT_S)
         self._progress.start(f"block {block + 1}", "reference kernel", self.goes_on_s(block))
         outcome = self.job.engines[arm.target].run(task)
-        document, problem = parsed(outcome, KERNEL_KEYS)
+        document, problem = parse_document(outcome, KERNEL_KEYS)
         where = {"block": block, "worker_seconds": round(outcome.seconds, 3)}
         if document is None:  # speedups do without it
             self.append("reference-kernel-failure", **where, problem=problem, stderr=outcome.stderr_tail)
@@ -226,11 +234,11 @@ class _Run:
     def _sample(self, block: int, arm: Arm, outcome: Outcome) -> bool:
         """Record a sample; returns whether the profile was in effect."""
         if outcome.failure is not None:
-            raise _Failure(arm.name, told(outcome).failure or "", outcome)
+            raise _Failure(arm.name, with_worker_error(outcome).failure or "", outcome)
         alike = {one.name: one for one in self.plan.arms if self.plan.workload_of(one) == self.plan.workload_of(arm)}
         before = [event for event in samples(self.events) if event["arm"] in alike]
         earlier = [held_against(event, alike[event["arm"]], arm) for event in before]
-        document, problem = understood(outcome, earlier, self.plan.options)
+        document, problem = parse_sample(outcome, earlier, self.plan.options)
         if document is None:
             raise _Failure(arm.name, problem or "", outcome)
         wrong = other_ranks(document, self.plan.ranks_of(arm), self.plan.options)

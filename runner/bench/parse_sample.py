@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from runner.bench.blocks import INITIAL_WEIGHTS
+from runner.bench.events import SampleEvent
 from runner.bench.plan import Arm, Plan
-from runner.bench.record import Event
 from runner.engines.base import Outcome
 from runner.worker.modes import Options
 
@@ -22,7 +22,7 @@ KERNEL_KEYS = {"seconds", "digest"}
 STATUS = re.compile(r"ended with exit status \d+|was killed by signal \w+")
 
 
-def held_against(event: Event, measured: Arm, arm: Arm) -> Event:
+def held_against(event: SampleEvent, measured: Arm, arm: Arm) -> SampleEvent:
     """A sample of ``measured``, for one of ``arm``: another engine or image may have another PyTorch.
 
     That of another image may make other weights to begin with.
@@ -35,7 +35,7 @@ def held_against(event: Event, measured: Arm, arm: Arm) -> Event:
     return {**event, "digests": {k: v for k, v in event["digests"].items() if k != INITIAL_WEIGHTS}}
 
 
-def told(outcome: Outcome) -> Outcome:
+def with_worker_error(outcome: Outcome) -> Outcome:
     """With what a worker said of its failure itself, in the document that it printed, in the exit status' place.
 
     What an engine knows beyond that status, such as a limit of memory that was reached, is said too.
@@ -50,10 +50,10 @@ def told(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def parsed(outcome: Outcome, keys: set[str]) -> tuple[dict[str, Any] | None, str | None]:
+def parse_document(outcome: Outcome, keys: set[str]) -> tuple[dict[str, Any] | None, str | None]:
     """What a worker printed, or what is wrong with it."""
     if outcome.failure is not None:
-        return None, told(outcome).failure
+        return None, with_worker_error(outcome).failure
     try:
         document: dict[str, Any] = json.loads(outcome.stdout)
     except ValueError:
@@ -81,8 +81,8 @@ def other_ranks(document: Mapping[str, Any], wanted: int, options: Options) -> s
     return None if backend == options.exchange else f"was to exchange by {options.exchange}, and did so by {backend}"
 
 
-def understood(
-    outcome: Outcome, earlier: Sequence[Event], options: Options, keys: set[str] = SAMPLE_KEYS
+def parse_sample(
+    outcome: Outcome, earlier: Sequence[Mapping[str, Any]], options: Options, keys: set[str] = SAMPLE_KEYS
 ) -> tuple[dict[str, Any] | None, str | None]:
     """A sample, or what is wrong: there is none, or other code, data, weights or modes than were to be measured.
 
@@ -90,7 +90,7 @@ def understood(
     to train, and ``keys`` are what it must have. Its usage then has ``engine_s`` too, the CPU time in seconds of what
     the engine ran beside the worker, where that is known.
     """
-    document, problem = parsed(outcome, keys)
+    document, problem = parse_document(outcome, keys)
     if document is None:
         return None, problem
     for event in earlier:
@@ -108,7 +108,7 @@ def understood(
     return document, None
 
 
-def unlike_parts(plan: Plan, arm: Arm, sample: Mapping[str, Any], earlier: Sequence[Event]) -> str | None:
+def unlike_parts(plan: Plan, arm: Arm, sample: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]) -> str | None:
     """What is wrong where a rank, and the one process that is to have a rank's part of the CPUs, have unlike many.
 
     ``sample`` is a new one of ``arm``, ``earlier`` are those before it; None where nothing is wrong, or not known yet.

@@ -201,12 +201,12 @@ def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], Any]) -
         raise InputError(
             f"{path}: was written by a later version (schema {events[0]['schema']}, this reads up to {SCHEMA}); update"
         )
-    with understood(folder):
+    with reading(folder):
         return [record_schema.event(event) for event in events]
 
 
 @contextlib.contextmanager
-def understood(folder: Path) -> Iterator[None]:
+def reading(folder: Path) -> Iterator[None]:
     """Raise InputError where the record in ``folder`` lacks what is looked for in it, or has something else there."""
     try:
         yield

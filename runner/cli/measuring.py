@@ -104,7 +104,7 @@ def _resume(folder: Path, how: Invocation, then: Then | None) -> int:
     if first["schema"] < record.RESUMABLE:
         began = "an earlier version began this run, by other rules"
         raise InputError(f"--resume {folder}: {began}; start a new run")
-    with record.understood(folder):
+    with record.reading(folder):
         plan = Plan.from_json(first["plan"])
         environments = {name: Environment.from_json(document) for name, document in first["environments"].items()}
     require_nodes(plan.nodes, plan.reference.engine)

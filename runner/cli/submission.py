@@ -136,7 +136,7 @@ def _resume(arguments: argparse.Namespace, show: Show, free: Collection[str]) ->
     first = record.first(folder, "submit")
     if "specification" not in first["settings"]:
         raise InputError(f"--resume {arguments.resume}: an earlier version submitted this; submit again")
-    with record.understood(folder):
+    with record.reading(folder):
         settings = Settings.from_json(first["settings"])
     if arguments.command != (command := _command(settings)):
         raise InputError(f"--resume {arguments.resume}: goes on with: envkit {command} --resume {quoted(folder)}")
@@ -319,7 +319,7 @@ def _go_on(arguments: argparse.Namespace, folder: Path) -> str:
 def _left_out(folder: Path) -> dict[str, str]:
     """The nodes of a fleet that were given no job the last time, and why."""
     events = [event for event in record.read(folder, "submit") if event["event"] == "submitting"]
-    with record.understood(folder):
+    with record.reading(folder):
         return {**events[-1].get("out", {})}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.analysis.losses import loss_difference, loss_tolerance
 from runner.bench.measure import Job
-from runner.bench.parse_sample import other_ranks, understood
+from runner.bench.parse_sample import other_ranks, parse_sample
 from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan
 from runner.bench.record import Event
 from runner.checks.sample_effect import check_sample
@@ -106,7 +106,7 @@ class Trials:
             hopeless = f"was stopped after {task.timeout_s:.0f} s, at least {HOPELESS:g} times what the baseline's took"
             outcome = replace(outcome, failure=hopeless)
         reference = self._reference
-        document, problem = understood(outcome, [] if reference is None else [reference], plan.options)
+        document, problem = parse_sample(outcome, [] if reference is None else [reference], plan.options)
         if document is not None:
             problem = other_ranks(document, plan.ranks_of(arm), plan.options)
         return outcome, None if problem else document, problem

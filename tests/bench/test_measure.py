@@ -10,7 +10,7 @@ import pytest
 
 from runner.bench import record
 from runner.bench.blocks import samples as recorded_samples
-from runner.bench.parse_sample import understood
+from runner.bench.parse_sample import parse_sample
 from runner.engines.base import Outcome
 from runner.worker.modes import Options
 from tests.processes import gone
@@ -314,5 +314,5 @@ def test_how_things_stand_goes_to_stderr_and_the_report_to_stdout(bench, simulat
 def test_what_the_engine_ran_beside_a_worker_is_known(cpu_s, found):
     """In every sample, those of a search too: it is not the use of others."""
     own = {**answer("baseline", ["train", "--steps", "3"], {"workers": {}}, 0, {}), "cpu_s": 3.25}
-    document, problem = understood(Outcome(json.dumps(own), "", 1.0, None, cpu_s), (), Options())
+    document, problem = parse_sample(Outcome(json.dumps(own), "", 1.0, None, cpu_s), (), Options())
     assert (problem, document["usage"].get("engine_s")) == (None, found)

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _rows(chosen: Format, folder: Path) -> list[Row]:
     events = record.read(folder)
-    with record.understood(folder):
+    with record.reading(folder):
         return chosen.rows(folder, events)
 
 

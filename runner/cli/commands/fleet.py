@@ -91,7 +91,7 @@ def _submitted(place: Path) -> tuple[Sequence[str], float]:
     if not record.is_submission(place):
         return (), MARGIN
     first = record.first(place, "submit")
-    with record.understood(place):
+    with record.reading(place):
         settings = Settings.from_json(first["settings"])
         return settings.nodelist, settings.specification.margin
 

@@ -88,7 +88,7 @@ def _require(arguments: argparse.Namespace) -> None:
 
 def _tell(folder: Path, as_json: bool) -> int:
     events = record.read(folder)
-    with record.understood(folder):
+    with record.reading(folder):
         summary = summarise(events)
         drawn = pictures.png(summary)
     path = folder / PICTURE

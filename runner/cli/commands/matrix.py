@@ -12,7 +12,7 @@ from runner import engines
 from runner.bench import requirements
 from runner.bench.context import ExecutionContext, execution_context
 from runner.bench.measure import Job
-from runner.bench.parse_sample import understood
+from runner.bench.parse_sample import parse_sample
 from runner.bench.plan import REFERENCE_PROFILE, Arm
 from runner.bench.prepare import plan_of
 from runner.bench.specification import Specification
@@ -176,7 +176,7 @@ def try_once(choice: Choice, asked: Specification, context: ExecutionContext, ho
 def _problem(job: Job, arm: Arm) -> str | None:
     """Why an arm can't be measured, by its shortest worker."""
     outcome = job.engines[arm.engine].run(job.task(arm, job.plan.first_arguments(arm)))
-    document, problem = understood(outcome, (), job.plan.options)
+    document, problem = parse_sample(outcome, (), job.plan.options)
     if document is None:
         printed = outcome.stderr_tail.strip().splitlines()[-1:]
         return ": ".join([f"its worker {problem}", *(line for line in printed if line not in str(problem))])

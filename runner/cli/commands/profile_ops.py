@@ -171,7 +171,7 @@ def _measure(job: Job, progress: Progress) -> _Found:
             progress.start(stage, arm.name, 0.0)
             outcome = job.engines[arm.engine].run(job.task(arm, arguments, plan.padding(turn, arm)))
             earlier = [one for documents in found.documents.values() for one in documents]
-            document, problem = parse_sample.understood(outcome, earlier, plan.options, KEYS)
+            document, problem = parse_sample.parse_sample(outcome, earlier, plan.options, KEYS)
             if document is None:
                 raise _Failure(arm.name, problem or "", outcome)
             progress.finish(stage, arm.name, document["seconds"] / len(document["step_s"]))

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     if record.is_submission(arguments.folder):
         return _of_submission(arguments)
     events = record.read(arguments.folder)
-    with record.understood(arguments.folder):
+    with record.reading(arguments.folder):
         summary = summarise(events)
         contents = _contents(arguments, events, summary)
     for path, content in contents.items():
@@ -67,7 +67,7 @@ def _of_submission(arguments: argparse.Namespace) -> int:
     from runner.cluster.slurm.settings import Settings
 
     folder = arguments.folder
-    with record.understood(folder):
+    with record.reading(folder):
         settings = Settings.from_json(record.first(folder, "submit")["settings"])
     if settings.fleet:
         raise InputError(f"{folder}: is a fleet's; report on it with: envkit fleet report {quoted(folder)}")

@@ -129,7 +129,7 @@ def _resume(arguments: argparse.Namespace) -> int:
     if first["schema"] < record.RESUMABLE:
         began = "an earlier version began this tuning, by other rules"
         raise InputError(f"--resume {arguments.resume}: {began}; start a new one")
-    with record.understood(arguments.resume):
+    with record.reading(arguments.resume):
         plan = Plan.from_json(first["plan"])
         moved = [event.get("profile") for event in record.read(arguments.resume, "tune") if event["event"] == "resume"]
         places = [first["settings"]["profile"], *(one for one in moved if one is not None)]
@@ -149,7 +149,7 @@ def _resume(arguments: argparse.Namespace) -> int:
 def _go_on(opened: Record, events: list[Event], context: ExecutionContext, as_json: bool) -> int:
     """Do what the record lacks, and return the exit status."""
     first, folder = events[0], opened.path.parent
-    with record.understood(folder):
+    with record.reading(folder):
         plan = Plan.from_json(first["plan"])
         settings = Settings.from_json(first["settings"])
         if events[-1]["event"] == "resume":

@@ -31,7 +31,7 @@ def read_node(folder: Path, profile: str | None = None) -> Node | LeftOut:
     """What is kept of the record in ``folder``, or why it can't be used."""
     try:
         events = record.read(folder, parse=shortened)
-        with record.understood(folder):
+        with record.reading(folder):
             return _node(folder.name, events, profile)
     except InputError as error:
         return LeftOut(folder.name, str(error).removeprefix(f"{folder}/"))

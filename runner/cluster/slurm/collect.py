@@ -157,7 +157,7 @@ def _ended(
 def _summary(place: Path) -> Summary:
     """Raises InputError for a record that can't be used."""
     events = record.read(place)
-    with record.understood(place):
+    with record.reading(place):
         return summarise(events)
 
 

@@ -12,6 +12,8 @@ from runner.analysis.gpu_readings import nccl_of
 from runner.analysis.noise import interference_in
 from runner.analysis.scaling import exchanged
 from runner.analysis.summary import summarise
+from runner.bench import blocks
+from runner.bench.events import SampleEvent
 from runner.bench.plan import Plan
 from runner.bench.record import Event
 from runner.checks.sample_effect import checks_of
@@ -39,9 +41,7 @@ def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
     environments = {name: Environment.from_json(document) for name, document in run["environments"].items()}
     kernel_s = {event["block"]: event["seconds"] for event in events if event["event"] == "reference-kernel"}
     rows = []
-    for event in events:
-        if event["event"] != "sample":
-            continue
+    for event in blocks.samples(events):
         arm = arms[event["arm"]]
         checks = checks_of(environments[arm.name], event, run["allowed_variables"])
         communication = event.get("communication") or {}
@@ -76,13 +76,13 @@ def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
     return rows
 
 
-def _nccl(event: Event) -> Row:
+def _nccl(event: SampleEvent) -> Row:
     """What NCCL chose, of a sample with a log of it."""
     log = nccl_of(event)
     return {} if log is None else {f"nccl_{name}": log[name] for name in NCCL}
 
 
-def _exchanged(event: Event, ranks: int) -> Row:
+def _exchanged(event: SampleEvent, ranks: int) -> Row:
     """For each size of an all-reduce how long one took, and its bus bandwidth."""
     found: Row = {}
     for one in exchanged([event], ranks):
