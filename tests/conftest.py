@@ -33,8 +33,10 @@ CLI_TIMEOUT_S = 480
 # The same examples in every run, whatever the machine's speed, and nothing left behind.
 settings.register_profile("project", derandomize=True, deadline=None, database=None)
 settings.load_profile("project")
-# Under nohup this signal is ignored, and would be by all processes that tests start.
+# Under nohup, or in the background of a script, these are ignored, and would be by all processes that tests start.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # Where it is set, each of the many processes that tests start would compile all of the runner anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

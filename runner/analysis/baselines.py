@@ -134,10 +134,10 @@ def _from_record(folder: Path, name: str) -> Baseline:
     arms = summary.plan.arms
     if summary.plan.compares_images:
         raise InputError(f"{folder}: compares images, and a baseline is of one; measure a profile in it")
-    if len(summary.plan.workloads) > 1:
-        raise InputError(f"{folder}: measured several workloads; measure the one to save a baseline of, by --workload")
     if summary.plan.epochs:
         raise InputError(f"{folder}: is a full training (--full), one sample each; measure without --full")
+    if len(summary.plan.workloads) > 1:
+        raise InputError(f"{folder}: measured several workloads; measure the one to save a baseline of, by --workload")
     if summary.plan.distributed:
         raise InputError(f"{folder}: was trained on several ranks (--nproc); measure one process to save a baseline of")
     blocks = _complete_blocks(folder, events, [arm.name for arm in arms], summary.ended)

@@ -65,7 +65,8 @@ def same_gpus(inspection: dict[str, Any]) -> dict[str, Any]:
 def _conditions(plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> Any:
     seen = engines[plan.reference.target]
     inside = seen["inspection"]
-    length = (plan.workload_of(plan.reference), plan.options, plan.user_command, plan.training, plan.epochs)
+    steps = (plan.training.steps, plan.training.warmup_steps, plan.epochs)
+    length = (plan.workload_of(plan.reference), plan.options, plan.user_command, steps)
     limits = {name: value for name, value in plan.engine_options.items() if name not in IMAGES}
     image = (seen["engine"], inside["packages"], limits)
     # earlier versions did not record these numbers, and the rest tells kinds of processors apart, too

@@ -95,7 +95,7 @@ class Trials:
         """Start the worker; return its outcome, with the document that it printed or with what was wrong."""
         plan = self.job.plan
         name = REFERENCE_PROFILE if number == BASELINE else f"candidate {number}"
-        ranks = environment.ranks if environment.ranks > 1 else 0
+        ranks = environment.ranks if environment.ranks > 1 else None
         arm = Arm(name, environment.profile, plan.reference.engine, ranks=ranks)
         job = replace(self.job, environments={name: environment})
         # a baseline that is slow once has not lost, and stopping it would end the search
