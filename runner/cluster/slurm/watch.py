@@ -77,10 +77,10 @@ def _update(sight: Sight, place: Path, jobs: Collection[str]) -> None:
 
 def _count(sight: Sight, line: bytes) -> None:
     try:
-        event = json.loads(line)
+        event = record_schema.event(json.loads(line))
         sight.spent_s += event.get("worker_seconds", 0.0)
         if event["event"] == "run":
-            plan = Plan.from_json(record_schema.plan(event["plan"]))
+            plan = Plan.from_json(event["plan"])
             sight.budget_s = 0.0 if plan.epochs or plan.stopping.blocks else plan.stopping.budget_s
         elif event["event"] == "sample":
             sight.samples += 1

@@ -170,7 +170,7 @@ def test_an_empty_entry_of_the_python_path_stays(execute, shared):
 def test_a_signal_reaches_the_command_which_decides(start, number):
     name = number.name.removeprefix("SIG")
     # a shell that is about to read could miss the signal, and read on for ever
-    waits = "for second in $(seq 60); do sleep 1; done"
+    waits = "for tenth in $(seq 600); do sleep 0.1; done"
     process, _ = start(f"trap 'echo cleaned up; exit 7' {name}; echo ready; {waits}")
     process.send_signal(number)
     assert process.stdout.readline() == "cleaned up\n"
