@@ -38,6 +38,11 @@ class Arm:
         return f"{self.engine} {self.image}" if self.image else self.engine
 
 
+def own_ranks(ranks: int) -> int | None:
+    """What an arm has as ``ranks`` whose profile, or environment, trains on so many: one is as the plan says."""
+    return ranks if ranks > 1 else None
+
+
 @dataclass(frozen=True)
 class UserCommand:
     """A user's training command, which is measured in the place of a workload.
@@ -215,6 +220,10 @@ class Plan:
     def training(self) -> WorkloadSpec:
         """How what the reference trains is trained."""
         return self.workload_spec(self.reference)
+
+    def with_steps(self, steps: int) -> Plan:
+        """The plan with samples of so many steps, of all workloads."""
+        return replace(self, workloads={name: replace(one, steps=steps) for name, one in self.workloads.items()})
 
     def sized(self, steps: Mapping[str, int], warmup_steps: Mapping[str, int]) -> Plan:
         """The plan with the lengths of samples as they were fixed, by the workload's name."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from runner.bench import batch_split, dataset, quality
 from runner.bench.dataset import DataSet
-from runner.bench.plan import Arm
+from runner.bench.plan import Arm, own_ranks
 from runner.bench.specification import Specification
 from runner.common.errors import InputError
 from runner.engines.slurm import step
@@ -32,7 +32,7 @@ NO_DATA = DataSet("none", "the command's own")
 
 def arm_of(arm: Arm, loaded: Profile) -> Arm:
     """The arm with its profile's own name, and on as many ranks as that says."""
-    return replace(arm, profile=loaded.name, ranks=arm.ranks or (loaded.ranks if loaded.ranks > 1 else None))
+    return replace(arm, profile=loaded.name, ranks=arm.ranks or own_ranks(loaded.ranks))
 
 
 def require(asked: Specification) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from runner.analysis.summary import Summary, summarise
 from runner.bench import batch_split, measure, record
 from runner.bench.measure import Job
-from runner.bench.plan import REFERENCE_PROFILE, Plan
+from runner.bench.plan import REFERENCE_PROFILE, Plan, own_ranks
 from runner.bench.record import Event, Record
 from runner.common.errors import InputError
 from runner.common.progress import Progress
@@ -106,10 +106,7 @@ class Session:
 
     def run_search(self) -> None:
         """Search, or go on searching. Raises BaselineFailed."""
-        plan = self.job.plan
-        name = plan.workload
-        plan = plan.sized({name: self.settings.trial_steps}, {name: plan.training.warmup_steps})
-        job = replace(self.job, plan=plan)
+        job = replace(self.job, plan=self.job.plan.with_steps(self.settings.trial_steps))
         with View(self.store, 0.0, self.quiet) as view:
             trials = Trials(job, self.settings.numerics, self.append, self.events, view.before)
             for event in trials.warm():
@@ -154,10 +151,9 @@ class Session:
             environments[shipped.profile.name] = shipped.environment
         if not is_shipped:
             environments[confirm.TUNED] = replace(chosen.environment, profile=name)
-        own = {arm: one.ranks if one.ranks > 1 else None for arm, one in environments.items()}
-        arms = tuple(replace(arm, ranks=own[arm.name]) for arm in arms)
+        arms = tuple(replace(arm, ranks=own_ranks(environments[arm.name].ranks)) for arm in arms)
         plan = replace(
-            plan.sized({plan.workload: size.steps}, {plan.workload: plan.training.warmup_steps}),
+            plan.with_steps(size.steps),
             arms=arms,
             stopping=replace(plan.stopping, blocks=size.blocks, budget_s=left_s),
             more_comparisons=confirm.more_comparisons(len(arms)),

@@ -11,7 +11,7 @@ from typing import Any
 from runner.analysis.losses import loss_difference, loss_tolerance
 from runner.bench.measure import Job
 from runner.bench.parse_sample import other_ranks, parse_sample
-from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan
+from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan, own_ranks
 from runner.bench.record import Event
 from runner.checks.sample_effect import check_sample
 from runner.engines.base import Outcome
@@ -95,7 +95,7 @@ class Trials:
         """Start the worker; return its outcome, with the document that it printed or with what was wrong."""
         plan = self.job.plan
         name = REFERENCE_PROFILE if number == BASELINE else f"candidate {number}"
-        ranks = environment.ranks if environment.ranks > 1 else None
+        ranks = own_ranks(environment.ranks)
         arm = Arm(name, environment.profile, plan.reference.engine, ranks=ranks)
         job = replace(self.job, environments={name: environment})
         # a baseline that is slow once has not lost, and stopping it would end the search

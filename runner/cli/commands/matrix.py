@@ -13,7 +13,7 @@ from runner.bench import requirements
 from runner.bench.context import ExecutionContext, execution_context
 from runner.bench.measure import Job
 from runner.bench.parse_sample import parse_sample
-from runner.bench.plan import REFERENCE_PROFILE, Arm
+from runner.bench.plan import REFERENCE_PROFILE, Arm, own_ranks
 from runner.bench.prepare import plan_of
 from runner.bench.specification import Specification
 from runner.checks.preflight import preflight
@@ -74,7 +74,7 @@ def _try_and_measure(asked: Specification, named: Sequence[str], how: Invocation
     requirements.require_in(context.seen, asked.workloads, asked.options)
 
     def require_ranks(environment: Environment) -> None:
-        arm = Arm(environment.profile, environment.profile, engine, ranks=_own_ranks(environment))
+        arm = Arm(environment.profile, environment.profile, engine, ranks=own_ranks(environment.ranks))
         trained = None if asked.user_command else asked.workload
         requirements.require_shares([arm], trained, asked.options, 1)
         requirements.require_gpus(context.seen, environment.ranks, asked.options)
@@ -94,13 +94,8 @@ def _try_and_measure(asked: Specification, named: Sequence[str], how: Invocation
 
 def arms_of(choice: Choice, engine: str) -> list[Arm]:
     reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine)
-    own = {name: _own_ranks(environment) for name, environment in choice.environments.items()}
+    own = {name: own_ranks(environment.ranks) for name, environment in choice.environments.items()}
     return [reference, *(Arm(name, given, engine, ranks=own[name]) for name, given in choice.named.items())]
-
-
-def _own_ranks(environment: Environment) -> int | None:
-    """On how many ranks of its own an arm of it trains; None for one process."""
-    return environment.ranks if environment.ranks > 1 else None
 
 
 def choose(
