@@ -7,6 +7,8 @@ import math
 from runner.analysis.summary import Comparison, Summary
 from runner.stats.verdict import Verdict
 
+# What a verdict is for the user, where it is not plain.
+WEIGHTS = {Verdict.FASTER: "good", Verdict.SLOWER: "bad"}
 # Up to so many are told one by one, in the order in which they were named.
 FEW = 3
 
@@ -83,8 +85,7 @@ def found_cells(comparison: Comparison) -> list[str]:
 
 def weight(summary: Summary, name: str) -> str:
     """``good``, ``bad`` or ``plain``, for the row of the arm ``name``."""
-    weights = {Verdict.FASTER: "good", Verdict.SLOWER: "bad"}
-    return next((weights.get(one.verdict, "plain") for one in summary.comparisons if one.arm == name), "plain")
+    return next((WEIGHTS.get(one.verdict, "plain") for one in summary.comparisons if one.arm == name), "plain")
 
 
 def findings(summary: Summary) -> list[dict[str, str]]:

@@ -17,7 +17,6 @@ from runner.report.parts import Row
 from runner.report.wording import CONFIDENCE
 from runner.stats.verdict import Verdict
 
-WEIGHTS = {Verdict.FASTER: "good", Verdict.SLOWER: "bad"}
 NOTHING_MEASURED = "no result: no sample was measured"
 
 
@@ -33,14 +32,14 @@ def headline(summary: Summary) -> Row:
     found = _said(summary, one)
     if found is None:
         return Row("", f"{_names(summary, one)[0]}: no result{_why(summary, one)}", "bad")
-    weight = "bad" if wording.learns_otherwise(summary, one) else WEIGHTS.get(one.verdict, "plain")
+    weight = "bad" if wording.learns_otherwise(summary, one) else ranking.WEIGHTS.get(one.verdict, "plain")
     return Row("", f"{found}{_doubts(summary, one)}", weight)
 
 
 def how_to_read(summary: Summary) -> list[Row]:
     """What the percentages of the first line mean, where it has any."""
     text = headline(summary).text
-    if not any(f"% {verdict}" in text for verdict in WEIGHTS):
+    if not any(f"% {verdict}" in text for verdict in ranking.WEIGHTS):
         return []
     step = summary.plan.step_name
     return [Row("read", f"25% faster: 25% more {step}s per second; 25% slower: 25% more time a {step}")]
@@ -70,7 +69,7 @@ def _said(summary: Summary, one: Comparison) -> str | None:
     if found is None:
         each = "in one run each: no interval, no verdict"
         return f"{who} was {change(single)} than {other}, {each}" if single else None
-    if found.verdict in WEIGHTS:
+    if found.verdict in ranking.WEIGHTS:
         small = f", which is less than the {found.margin * 100:g}% that matter" if found.within_margin else ""
         return f"{who} is {changed(found.ratio, found.low, found.high, other)}{small}"
     most = f"at most {share(max(found.high, 1 / found.low) - 1)} either way"
@@ -107,7 +106,7 @@ def _of_many(summary: Summary) -> Row:
     things = f"{len(found)} {_things(summary)}"
     sound = [one for one in found if ranking.ratio_of(one) and not wording.learns_otherwise(summary, one)]
     sound.sort(key=lambda one: ranking.ratio_of(one) or 0, reverse=True)
-    counted = Counter({str(verdict): 0 for verdict in WEIGHTS})  # these come first
+    counted = Counter({str(verdict): 0 for verdict in ranking.WEIGHTS})  # these come first
     counted.update(_kind(summary, one) for one in found)
     counts = ", ".join(f"{number} {kind}" for kind, number in counted.items() if number)
     if not any(map(ranking.ratio_of, found)):

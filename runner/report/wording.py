@@ -39,7 +39,7 @@ def verdicts(summary: Summary) -> list[Row]:
         arm, found = comparison.arm, comparison.speedup
         if found is not None:
             interval = f"({CONFIDENCE} interval {found.low:.3f} to {found.high:.3f})"
-            weight = {Verdict.FASTER: "good", Verdict.SLOWER: "bad"}.get(found.verdict, "plain")
+            weight = ranking.WEIGHTS.get(found.verdict, "plain")
             rows.append(Row(arm, f"{found.ratio:.3f} {interval}: {found.words.upper()}", weight))
             rows.append(Row("", _meaning(arm, found, references[arm])))
         elif comparison.single_ratio is not None:
