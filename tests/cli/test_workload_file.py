@@ -9,8 +9,8 @@ import pytest
 from runner.bench.plan import UserCommand
 from runner.cli import workload_file
 from runner.cli.workload_file import load
-from runner.common.errors import InputError
 from runner.worker.user_command.metric import SECONDS
+from tests.refusals import assert_refused
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,7 @@ from runner.worker.user_command.metric import SECONDS
 def test_workload_files_that_are_refused(tmp_path, text, line, key, fix):
     file = tmp_path / "mine.yaml"
     file.write_text(text)
-    with pytest.raises(InputError) as error:
-        load(file)
-    message = str(error.value)
-    assert message.startswith(f"{file}:{line}: ")
-    assert key.replace("FOLDER", str(tmp_path)) in message
-    assert fix in message
+    assert_refused(load, file, line, key.replace("FOLDER", str(tmp_path)), fix)
 
 
 def test_a_workload_file_s_schema_has_the_units_that_there_are():

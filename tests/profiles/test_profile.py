@@ -11,6 +11,7 @@ from runner.profiles import catalogue, profile
 from runner.profiles.expressions import FACTS
 from runner.profiles.profile import PROFILE_FOLDER
 from runner.worker.image.libraries import FILE_NAMES
+from tests.refusals import assert_refused
 
 SHIPPED = profile.names()
 GOOD = "name: NAME\ntitle: x\nwhy:\n  reason: x\n  source: x\n"
@@ -253,12 +254,7 @@ def test_refused_with_file_line_key_and_fix(refusal, tmp_path, text, line, key, 
 def test_what_every_profile_must_have(tmp_path, text, line, key, fix):
     path = tmp_path / "mine.yaml"
     path.write_text(text)
-    with pytest.raises(InputError) as caught:
-        profile.load(str(path))
-    message = str(caught.value)
-    assert message.startswith(f"{path}:{line}: ")
-    assert key in message
-    assert fix in message
+    assert_refused(lambda file: profile.load(str(file)), path, line, key, fix)
 
 
 def test_the_schema_has_the_libraries_and_facts_that_the_code_has():

@@ -12,6 +12,7 @@ from runner.profiles.profile import load
 from runner.tuning import space_file
 from runner.tuning.narrow import identity
 from runner.tuning.space import allowed, choices, nearest, profile, shown
+from tests.refusals import assert_refused
 from tests.tuning.planted import resolve, write_space
 
 SPIN = "  spin: {variable: GOMP_SPINCOUNT, values: [unset, 0]}\n"
@@ -213,13 +214,7 @@ BAD = [
 @pytest.mark.parametrize(("text", "line", "key", "fix"), BAD)
 def test_a_bad_space_gets_one_line_with_file_line_key_and_fix(tmp_path, text, line, key, fix):
     path = write_space(tmp_path, text)
-    with pytest.raises(InputError) as caught:
-        space_file.read(path)
-    message = str(caught.value)
-    assert message.startswith(f"{path}:{line}: ")
-    assert key in message
-    assert fix in message
-    assert "\n" not in message
+    assert_refused(space_file.read, path, line, key, fix)
 
 
 def test_a_space_needs_a_name_and_a_title(tmp_path):
