@@ -198,10 +198,8 @@ def test_a_worker_that_hangs_is_stopped_and_removed(
     nothing_remains(engine, image_of(engine), project)
 
 
-# All that the runner does at a signal is one and the same interrupt, which engines see.
-@pytest.mark.parametrize(
-    ("engine", "number"), [*((engine, signal.SIGINT) for engine in ALL), ("docker", signal.SIGTERM)]
-)
+@pytest.mark.parametrize("engine", ALL)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_removes_the_worker(endless, engine, number, image_of, project):
     process = endless(engine)
     process.send_signal(number)
