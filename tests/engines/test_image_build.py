@@ -27,6 +27,13 @@ Compared = Callable[[Path], dict[str, dict[str, str | None]]]
 
 
 @pytest.fixture
+def wheelhouse() -> Path:
+    """The project's wheels are there: an image that was built before, perhaps from another clone, is up to date without."""
+    run("images/wheelhouse", "--variant", "debian")
+    return PROJECT / "build/wheelhouse"
+
+
+@pytest.fixture
 def docker_image(built_image: BuiltImage) -> str:
     return built_image("docker")
 
@@ -93,12 +100,12 @@ def test_every_library_loads_and_has_a_provider(docker_image: str) -> None:
     assert providers["intel-openmp"] == "PyPI wheel intel-openmp 2026.2.0"
 
 
-def test_the_manifest_is_that_of_the_wheelhouse(docker_image: str) -> None:
+def test_the_manifest_is_that_of_the_wheelhouse(docker_image: str, wheelhouse: Path) -> None:
     lines = run("images/manifest", "docker", docker_image).stdout.splitlines()
     assert lines == sorted(lines, key=lambda line: line.split()[1])
     for line in lines:
         digest, name = line.split()
-        actual = run("sha256sum", PROJECT / "build/wheelhouse" / name).stdout.split()[0]
+        actual = run("sha256sum", wheelhouse / name).stdout.split()[0]
         assert actual == digest
 
 
@@ -110,15 +117,15 @@ def test_a_second_build_does_nothing(docker_image: str) -> None:
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    """A copy of what images/build needs of the project, to change, with the wheels that are here already."""
+def tree(wheelhouse: Path, tmp_path: Path) -> Path:
+    """A copy of what images/build needs of the project, to change, with the project's wheels."""
     tree = tmp_path / "project"
     shutil.copytree(PROJECT / "images", tree / "images")
     shutil.copytree(PROJECT / "runner", tree / "runner", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PROJECT / "Apptainerfile", tree)
     (tree / ".venv").symlink_to(sys.prefix)
     (tree / "build").mkdir()
-    (tree / "build/wheelhouse").symlink_to(PROJECT / "build/wheelhouse")
+    (tree / "build/wheelhouse").symlink_to(wheelhouse)
     return tree
 
 
