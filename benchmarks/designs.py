@@ -34,6 +34,7 @@ from runner.stats.interval import ERROR_RATE, speedup
 ROUNDS = 12
 LONG, SHORT, WARM_UP, SLICE, AGAIN = 200, 12, 5, 8, 8
 MINUTES = 4
+AIM = 0.015  # half-width
 DRAWN = 400
 NEIGHBOUR_S = 3600.0
 Process = dict[str, Any]  # step_s, faults (of a step)
@@ -262,6 +263,25 @@ def _components(results: Results) -> str:
     )
 
 
+def _floor(results: Results) -> str:
+    """The half-width that remains of the kit's own design where nothing varies but what page faults explain."""
+    lines = results.of("measured", where="alone", design="together")
+    processes = [process for line in lines for process in line["processes"]]
+    logs = [math.log(_mean(one)) for one in processes]
+    draw = abs(statistics.correlation([one["faults"] for one in processes], logs)) * statistics.stdev(logs)
+    pair, seconds = draw * math.sqrt(2), statistics.fmean(line["seconds"] for line in lines)
+    start = seconds - 2 * (WARM_UP + SHORT) * statistics.fmean(map(_mean, processes))
+    width, least = (2 * pair * math.sqrt(each / (MINUTES * 60)) for each in (seconds, start))
+    needed = (AIM / (2 * pair)) ** 2 * MINUTES * 60
+    return (
+        f"Were nothing on this machine to vary but what page faults explain, a process would still differ from another "
+        f"by {draw:.1%}, and a pair by {pair:.1%}. The kit's own design ({seconds:.1f} s a pair) would then reach "
+        f"±{width:.1%} in {MINUTES} minutes. Training takes only a part of that: with steps that take no time at all, "
+        f"{start:.1f} s would be left to start both workers, and ±{least:.1%}. For ±{AIM:.1%} a pair would have to "
+        f"take {needed:.1f} s."
+    )
+
+
 def _same_layout(results: Results) -> str:
     children = [line["processes"] for line in results.of("measured", where="alone", design="forked")]
     siblings = [(four[at], four[at + 1]) for four in children for at in (0, 2)]
@@ -295,6 +315,7 @@ def _page(results: Results) -> list[str]:
         "## The floor: what a process gets when it starts",
         _components(results),
         WHY,
+        _floor(results),
         "## What was not taken",
         _same_layout(results),
         NOT_TAKEN,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+import re
 
 import pytest
 
@@ -49,3 +51,8 @@ def test_the_page_compares_the_designs_and_says_what_was_not_taken(results, benc
     assert "forked**: 6 of 6 pairs of siblings" in text
     assert "again**: 4,000 faults in a step of a process' first training, 400 in those after it" in text
     assert "The two correlate by 1.00" in text
+    # page faults explain all of what is planted: 10% for a process, so 14% for a pair
+    draw, pair, width = [float(share) for share in re.findall(r"([\d.]+)%", text.partition("Were nothing")[2])[:3]]
+    assert draw == pytest.approx(100 * math.log(1.1 / 0.9) / 2, abs=0.3)
+    assert pair == pytest.approx(draw * math.sqrt(2), abs=0.2)
+    assert width == pytest.approx(2 * pair * math.sqrt(5 / 240), abs=0.1)  # 5 s a pair, 240 s
