@@ -1,34 +1,28 @@
 """Build the image for real, under Docker and Apptainer, and look inside.
 
-What other files of tests need is made first, and what takes longest and nobody else needs comes last.
+What other files of tests need is made first.
 The wheels come from build/wheelhouse. The base image is debian:bookworm-slim, for Apptainer too, out of Docker.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from runner.engines.base import PROJECT
-from tests.engines.conftest import BuiltImage, Requires, run
-from tests.images.conda_channel import make_channel, served
+from tests.engines.conftest import BuiltImage, run
 
 LIBRARIES = {"jemalloc", "tcmalloc", "mimalloc", "llvm-openmp", "intel-openmp"}
-# For a SIF that is not kept: the tests' own has what images/build takes by itself.
-FAST = "-comp zstd -Xcompression-level 1"
-Compared = Callable[[Path], dict[str, dict[str, str | None]]]
 
 
 @pytest.fixture
 def wheelhouse() -> Path:
-    """The project's wheels are there: an image that was built before, perhaps from another clone, is up to date without."""
+    """The project's wheels, which an image that was built before, perhaps from another clone, is up to date without."""
     run("images/wheelhouse", "--variant", "debian")
     return PROJECT / "build/wheelhouse"
 
@@ -170,65 +164,3 @@ def test_a_second_build_of_the_sif_does_nothing(sif: Path, sif_base: dict[str, s
     result = run("images/build", "sif", "--variant", "debian", "--output", sif, **sif_base)
     assert "up to date" in result.stdout
     assert sif.stat().st_mtime_ns == before.st_mtime_ns
-
-
-@pytest.fixture
-def compared(
-    cli: Callable[..., subprocess.CompletedProcess[str]], image_of: Callable[[str], str], project: Path,
-    surroundings: dict[str, str], tmp_path: Path,
-) -> Compared:  # fmt: skip
-    """Compare a SIF with the tests' own; what differs between the two, by what it is."""
-
-    def run(sif: Path) -> dict[str, dict[str, str | None]]:
-        short = ("--steps", "2", "--warmup-steps", "1", "--blocks", "1", "--json", "--output", tmp_path / "run")
-        images = ("--sif", sif, "--against-sif", image_of("apptainer"))
-        result = cli("bench", "baseline", "--engine", "apptainer", *images, *short, cwd=project, **surroundings)
-        assert result.returncode == 0, result
-        (found,) = json.loads(result.stdout)["image_differences"].values()
-        return {one["what"]: one for one in found}
-
-    return run
-
-
-def test_conda_libraries_reach_both_images(
-    requires: Requires, tree: Path, tmp_path: Path, sif_base: dict[str, str], compared: Compared
-) -> None:
-    requires("docker")
-    sif = PROJECT / "build/test-conda/conda.sif"  # where Apptainer may read, whoever it works as
-    pytest.importorskip("rattler", reason="py-rattler is missing: make dev")
-    tag = "envkit-cpu:test-conda"
-    with served(make_channel(tmp_path / "conda-forge")) as url:
-        run(
-            "images/conda_libraries.py",
-            "lock",
-            "--channel",
-            url,
-            cwd=tree,
-            PATH=f"{sys.prefix}/bin:{os.environ['PATH']}",
-        )
-        try:
-            run("images/build", "oci", "--variant", "conda", "--tag", tag, cwd=tree, ENVKIT_CONDA_CHANNEL=url)
-            providers = json.loads(inside(tag, "cat", "/opt/kit/providers.json"))["libraries"]
-            assert providers["jemalloc"] == "conda-forge jemalloc 5.3.0 h0_0"
-            assert providers["tcmalloc"] == "conda-forge gperftools 5.3.0 h0_0"
-            assert inside(tag, "/opt/kit/conda/bin/jemalloc-config") == "/opt/kit/conda/lib\n"
-            manifest = run("images/manifest", "docker", tag).stdout
-            assert "jemalloc-5.3.0-h0_0.tar.bz2" in manifest
-            assert labels(tag)["envkit.libraries"] == "conda"
-            requires("apptainer")
-            sif.parent.mkdir(parents=True)
-            (sif.parent / "wheelhouse").symlink_to(PROJECT / "build/wheelhouse")
-            build = ("images/build", "sif", "--variant", "conda", "--output", sif)
-            where = {"ENVKIT_CONDA_CHANNEL": url, "KIT_BUILD_DIR": str(sif.parent)}
-            run(*build, cwd=tree, KIT_SIF_COMPRESSION=FAST, **where, **sif_base)
-            assert run("images/manifest", "apptainer", sif).stdout == manifest
-            differences = compared(sif)
-            library = differences["library jemalloc"]
-            assert library["reference"].startswith("Debian libjemalloc2 5")
-            assert library["image"].startswith("conda-forge jemalloc 5.3.0 h0_0 (")
-            assert differences["conda package jemalloc"]["reference"] is None
-            assert differences["system package libjemalloc2"]["image"] is None
-            assert "package torch" not in differences
-        finally:
-            run("docker", "image", "rm", tag, check=False)
-            shutil.rmtree(sif.parent, ignore_errors=True)

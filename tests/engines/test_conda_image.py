@@ -1,0 +1,143 @@
+"""conda-forge's allocators reach the images that Docker and Apptainer build, and what is recorded of these says so.
+
+The channel is made by hand and served on loopback. What is tested has nothing to do with PyTorch, whose wheel takes
+most of a build: a small one stands for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.analysis.image_differences import of_run
+from runner.bench.plan import Arm
+from runner.engines.base import PROJECT
+from tests.engines.conftest import BuiltImage, Requires, run
+from tests.images.conda_channel import make_channel, served
+from tests.plans import plan_of
+
+TAG = "envkit-cpu:test-conda"
+FAST = "-comp zstd -Xcompression-level 1"
+# What the image's libraries come from, and what that needs.
+PACKAGES = ("intel-cmplr-lib-ur", "intel-openmp", "tcmlib", "umf")
+TORCH = "2.13.0+cpu"
+# As much of it as the tests of an Apptainer image ask for.
+TORCH_FILES = {
+    "torch/__init__.py": f"__version__ = {TORCH!r}\nclass ones:\n    def __init__(self, size): pass\n"
+    "    def __matmul__(self, other): return self\n",
+    f"torch-{TORCH}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {TORCH}\n",
+    f"torch-{TORCH}.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+}
+
+
+@pytest.fixture
+def wheelhouse(tmp_path: Path) -> Path:
+    """The real wheels of PACKAGES, and a small one for torch's."""
+    run("images/wheelhouse", "--variant", "debian")
+    folder = tmp_path / "wheelhouse"
+    folder.mkdir()
+    for name in PACKAGES:
+        (wheel,) = (PROJECT / "build/wheelhouse").glob(f"{name.replace('-', '_')}-*.whl")
+        (folder / wheel.name).symlink_to(wheel)
+    with zipfile.ZipFile(folder / f"torch-{TORCH}-py3-none-any.whl", "w") as wheel:
+        for name, text in TORCH_FILES.items():
+            wheel.writestr(name, text)
+        wheel.writestr(f"torch-{TORCH}.dist-info/RECORD", "".join(f"{name},,\n" for name in TORCH_FILES))
+    return folder
+
+
+@pytest.fixture
+def tree(wheelhouse: Path, tmp_path: Path) -> Path:
+    """A copy of what images/build needs of the project, with locks of what is in ``wheelhouse``."""
+    tree = tmp_path / "project"
+    shutil.copytree(PROJECT / "images", tree / "images")
+    shutil.copytree(PROJECT / "runner", tree / "runner", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(PROJECT / "Apptainerfile", tree)
+    (tree / ".venv").symlink_to(sys.prefix)
+    (tree / "build").mkdir()
+    (tree / "build/wheelhouse").symlink_to(wheelhouse)
+    locks = tree / "images/cpu"
+    (torch,) = wheelhouse.glob("torch-*.whl")
+    digest = hashlib.sha256(torch.read_bytes()).hexdigest()
+    (locks / "torch.lock").write_text(f"torch=={TORCH} --hash=sha256:{digest}\n")
+    packages = (locks / "requirements.lock").read_text().replace("\\\n", " ").splitlines()
+    (locks / "requirements.lock").write_text("".join(f"{line}\n" for line in packages if line.startswith(PACKAGES)))
+    return tree
+
+
+@pytest.fixture
+def channel(tree: Path, tmp_path: Path) -> Iterator[str]:
+    """A channel that ``tree`` has locked the packages of."""
+    pytest.importorskip("rattler", reason="py-rattler is missing: make dev")
+    with served(make_channel(tmp_path / "conda-forge")) as url:
+        path = f"{sys.prefix}/bin:{os.environ['PATH']}"
+        run("images/conda_libraries.py", "lock", "--channel", url, cwd=tree, PATH=path)
+        yield url
+
+
+@pytest.fixture
+def docker_image(requires: Requires, tree: Path, channel: str) -> Iterator[str]:
+    requires("docker")
+    try:
+        run("images/build", "oci", "--variant", "conda", "--tag", TAG, cwd=tree, ENVKIT_CONDA_CHANNEL=channel)
+        yield TAG
+    finally:
+        run("docker", "image", "rm", TAG, check=False)
+
+
+@pytest.fixture
+def sif(requires: Requires, tree: Path, channel: str, sif_base: dict[str, str]) -> Iterator[Path]:
+    requires("apptainer")
+    folder = PROJECT / "build/test-conda"  # where Apptainer may read, whoever it works as
+    folder.mkdir(parents=True)
+    (folder / "wheelhouse").symlink_to(tree / "build/wheelhouse")
+    where = {"ENVKIT_CONDA_CHANNEL": channel, "KIT_BUILD_DIR": str(folder), "KIT_SIF_COMPRESSION": FAST}
+    try:
+        built = folder / "conda.sif"
+        run("images/build", "sif", "--variant", "conda", "--output", built, cwd=tree, **where, **sif_base)
+        yield built
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def inspected(sif: Path) -> dict[str, Any]:
+    """What a record has of an image."""
+    bind = f"{PROJECT}/runner:/kit/runner:ro"
+    inspection = run("apptainer", "--silent", "run", "--cleanenv", "--bind", bind, sif, "inspect", "--contents").stdout
+    engine = {"name": "apptainer", "version": "1", "image": str(sif)}
+    return {"engine": engine, "inspection": json.loads(inspection)}
+
+
+def test_conda_libraries_reach_both_images(docker_image: str, sif: Path, built_image: BuiltImage) -> None:
+    def inside(*command: str) -> str:
+        return run("docker", "run", "--rm", "--network", "none", docker_image, *command).stdout
+
+    providers = json.loads(inside("cat", "/opt/kit/providers.json"))["libraries"]
+    assert providers["jemalloc"] == "conda-forge jemalloc 5.3.0 h0_0"
+    assert providers["tcmalloc"] == "conda-forge gperftools 5.3.0 h0_0"
+    assert inside("/opt/kit/conda/bin/jemalloc-config") == "/opt/kit/conda/lib\n"
+    label = '{{index .Config.Labels "envkit.libraries"}}'
+    assert run("docker", "image", "inspect", "--format", label, docker_image).stdout == "conda\n"
+    manifest = run("images/manifest", "docker", docker_image).stdout
+    assert "jemalloc-5.3.0-h0_0.tar.bz2" in manifest
+    assert run("images/manifest", "apptainer", sif).stdout == manifest
+
+    arms = [Arm(name, "baseline", "apptainer", image=f"{name}.sif") for name in ("debian", "conda")]
+    seen = [inspected(Path(built_image("apptainer"))), inspected(sif)]
+    events = [{"event": "start", "engines": {arm.target: one for arm, one in zip(arms, seen, strict=True)}}]
+    differences = {one.what: one for one in of_run(events, plan_of(arms))["conda"]}
+    library = differences["library jemalloc"]
+    assert str(library.reference).startswith("Debian libjemalloc2 5")
+    assert str(library.image).startswith("conda-forge jemalloc 5.3.0 h0_0 (")
+    assert differences["conda package jemalloc"].reference is None
+    assert differences["system package libjemalloc2"].image is None
+    assert "package torch" not in differences
