@@ -184,26 +184,22 @@ def _tell(folder: Path, path: Path) -> None:
     if summary.synthetic:
         out.print(Text("SYNTHETIC DATA: this is not Fashion-MNIST. Accuracy means nothing.", "bold red"))
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
-    shown = [0, 1, 2, 3, 4, 5, 6, 7]
-    for number in shown:
-        table.add_column(HEADER[number], justify="right" if number else "left", overflow="fold")
+    for number, name in enumerate(HEADER[:8]):
+        table.add_column(name, justify="right" if number else "left", overflow="fold")
     for row in rows:
-        cells = row.cells()
-        table.add_row(*(Text(cells[number]) for number in shown))
+        table.add_row(*map(Text, row.cells()[:8]))
     out.print(table)
     out.print()
-    for label, text in _notes(summary, rows):
+    notes = _notes(summary, rows)
+    for label, text in notes:
         terminal.item(out, label, text)
-    notes = "\n".join(f"- {label}: {text}" for label, text in _notes(summary, rows))
-    heading = page.heading("The book's table on this machine", QUESTION, _samples(events), wording.machine(summary))
+    samples = [event for event in events if event["event"] == "sample"]
+    heading = page.heading("The book's table on this machine", QUESTION, samples, wording.machine(summary))
     how = HOW.format(engine=summary.plan.reference.engine, record=_shown(folder))
     synthetic = "**SYNTHETIC DATA: this is not Fashion-MNIST, and the accuracies mean nothing.**"
     table_text = page.table(HEADER, [row.cells() for row in rows], numbers_from=1)
-    page.write(path, [heading, synthetic if summary.synthetic else "", how, "## What came out", table_text, notes])
-
-
-def _samples(events: Sequence[record.Event]) -> list[record.Event]:
-    return [event for event in events if event["event"] == "sample"]
+    said = "\n".join(f"- {label}: {text}" for label, text in notes)
+    page.write(path, [heading, synthetic if summary.synthetic else "", how, "## What came out", table_text, said])
 
 
 def _shown(folder: Path) -> str:

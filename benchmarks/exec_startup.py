@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import statistics
@@ -84,11 +85,8 @@ def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
     """
     from scipy import stats
 
-    rank = int(stats.binom.ppf(0.025, len(values), 0.5))
-    if rank < 1:
-        return None
-    ordered = sorted(values)
-    return ordered[rank - 1], ordered[-rank]
+    found = stats.quantile_test(list(values), p=0.5).confidence_interval(0.95)
+    return None if math.isnan(found.low) else (found.low, found.high)
 
 
 def _page(lines: Sequence[Line], settings: Line, starts: int) -> list[str]:

@@ -156,13 +156,8 @@ def _page(
     measured = [one for one in experiments if found[one.name]]
     missing = [one for one in experiments if not found[one.name]]
     verdicts = {one.name: _verdict(results, one, found[one.name], loaded[one.name]) for one in experiments}
-    how = HOW.format(
-        steps=settings["steps"],
-        warmup=settings["warmup_steps"],
-        data=settings["data"],
-        pairs=pairs,
-        blocks=len(results.of("sample", entry=REFERENCE_PROFILE)),
-    )
+    blocks = len(results.of("sample", entry=REFERENCE_PROFILE))
+    how = HOW.format(**{**settings, "blocks": blocks}, warmup=settings["warmup_steps"], pairs=pairs)
     kept = [f"- **{one.name}**: {loaded[one.name].title}" for one in measured if verdicts[one.name].startswith("kept")]
     parts = [
         page.heading("Experiments", QUESTION, results.of("sample"), settings["machine"]),

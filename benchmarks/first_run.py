@@ -35,15 +35,11 @@ def main() -> int:
     for case in CASES:
         if not results.of("run", case=case):
             with tempfile.TemporaryDirectory(prefix="first-run-") as folder, _neighbour(case):
-                results.append("run", case=case, commit=_commit(), **_first_run(Path(folder) / "clone"))
+                commit = _git("rev-parse", "--short", "HEAD")  # what a clone has: nothing that is not committed
+                results.append("run", case=case, commit=commit, **_first_run(Path(folder) / "clone"))
             print(_told(results.lines[-1]), flush=True)
     page.write(arguments.page, _page(results))
     return 0
-
-
-def _commit() -> str:
-    """What a clone has: changes that are not committed are not in it."""
-    return _git("rev-parse", "--short", "HEAD")
 
 
 def _git(*arguments: str) -> str:
@@ -87,30 +83,17 @@ def times(events: Sequence[record.Event], begin: float) -> Line:
     }
 
 
-def _interval(line: Line) -> str:
-    return f"{line['ratio']:.3f} ({line['low']:.3f} to {line['high']:.3f})"
-
-
 def _told(line: Line) -> str:
-    return f"{CASES[line['case']]}: {line['verdict']}, {_interval(line)}, {line['total_s']:.0f} s"
+    return f"{CASES[line['case']]}: {line['verdict']}, {page.interval(line)}, {line['total_s']:.0f} s"
 
 
 def _page(results: Results) -> list[str]:
-    header = (
-        "",
-        "commit",
-        "set-up",
-        "first ratio after",
-        "all",
-        "ms/step",
-        "blocks",
-        "speedup (95% interval)",
-        "verdict",
-    )
+    header = ("", "commit", "set-up", "first ratio after", "all", "ms/step", "blocks", "speedup (95% interval)",
+              "verdict")  # fmt: skip
     rows = []
     for line in results.of("run"):
         times = [f"{line[name]:.0f} s" for name in ("setup_s", "first_ratio_s", "total_s")]
-        found = [f"{line['step_ms']:.0f}", str(line["blocks"]), _interval(line), line["verdict"]]
+        found = [f"{line['step_ms']:.0f}", str(line["blocks"]), page.interval(line), line["verdict"]]
         rows.append([CASES[line["case"]], line["commit"], *times, *found])
     settings = results.lines[0]
     return [

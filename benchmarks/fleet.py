@@ -28,6 +28,7 @@ from runner.cluster.fleet.findings import NodeVerdict
 from runner.cluster.fleet.slow import ERROR_RATE
 from runner.common.errors import FAILED, InputError
 from runner.engines.base import PROJECT
+from runner.worker.readings import text_of
 
 SIMULATED_NODES, SAMPLES, SEED = 10_000, 20, 1
 CPUS = 2
@@ -65,7 +66,10 @@ def main() -> int:
         page.heading("A report on a fleet", QUESTION, [{"time": time.time()}], page.machine()),
         _cost(cold, warm, cpus, fleet, size),
         "## What it found",
-        _found_text(fleet),
+        FOUND.format(
+            healthy=fleet_records.HEALTHY, noise=fleet_records.NOISE, neighbour=fleet_records.WITH_NEIGHBOUR,
+            stays=fleet_records.STAYS, slows=fleet_records.SLOWS,
+        ),
         _found(fleet, warm.document),
         "## What slow nodes share",
         SHARED,
@@ -74,7 +78,7 @@ def main() -> int:
         ALARMS.format(nodes=arguments.alarm_nodes, one_of=ONE_OF, margin=f"{MARGIN:.0%}"),
         _alarms(arguments.alarm_nodes),
         METHOD.format(rate=f"{ERROR_RATE:.0%}"),
-    ]
+    ]  # fmt: skip
     page.write(arguments.page, parts)
     return 0
 
@@ -180,18 +184,12 @@ def _cpu_s() -> float:
 
 def _children(pid: int) -> list[int]:
     """The process's children (proc(5); the kernel has them with CONFIG_PROC_CHILDREN)."""
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
+    return [int(child) for child in text_of(Path(f"/proc/{pid}/task/{pid}/children")).split()]
 
 
 def _resident_peak(pid: int) -> int:
     """The most bytes that a process has had resident; 0 if it has just ended."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:
-        return 0
+    lines = text_of(Path(f"/proc/{pid}/status")).splitlines()
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
@@ -205,13 +203,6 @@ def _cost(cold: Reported, warm: Reported, cpus: int, fleet: Simulated, size: int
     text = COST.format(nodes=nodes, samples=samples, cpus=cpus, gib=size / 2**30)
     header = ("records", "seconds", "limit", "CPU seconds", "peak memory, MiB", "limit", "within")
     return f"{text}\n\n{page.table(header, rows, 1)}"
-
-
-def _found_text(fleet: Simulated) -> str:
-    return FOUND.format(
-        healthy=fleet_records.HEALTHY, noise=fleet_records.NOISE, neighbour=fleet_records.WITH_NEIGHBOUR,
-        stays=fleet_records.STAYS, slows=fleet_records.SLOWS,
-    )  # fmt: skip
 
 
 def called_slow(document: dict[str, Any]) -> set[str]:

@@ -92,9 +92,9 @@ class Rates:
     allowance: float
 
 
-def rates(noise: Noise, spread: Spread, nodes: int, samples: int, at_least: int = NODES, seed: int = 0) -> Rates:
+def rates(noise: Noise, spread: Spread, nodes: int, samples: int, at_least: int = NODES) -> Rates:
     """Of as many fleets of ``nodes`` nodes as have ``at_least`` nodes together."""
-    random = numpy.random.default_rng(seed)
+    random = numpy.random.default_rng(0)
     healthy = false_alarms = 0
     found: dict[float, list[float]] = {size: [] for size in SIZES}
     allowances = []

@@ -11,7 +11,7 @@ import json
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from benchmarks import page
@@ -28,7 +28,7 @@ from runner.common.machine_lock import machine_lock
 from runner.engines.base import EngineOptions, Task
 from runner.engines.inspect_image import inspect
 from runner.engines.local import LocalEngine
-from runner.profiles import catalogue, profile
+from runner.profiles import catalogue
 from runner.profiles.environment import Environment, clean
 from runner.profiles.profile import Profile
 from runner.profiles.resolve import resolve
@@ -53,12 +53,12 @@ class Entry:
     variables: dict[str, str]
     prefix: tuple[str, ...]
     problems: Callable[[Mapping[str, Any], str], list[str]]
-    without: tuple[str, ...] = field(default=())  # variables of the caller's that it must not have
+    without: tuple[str, ...] = ()  # variables of the caller's that it must not have
 
 
-def add_options(parser: argparse.ArgumentParser, blocks: int) -> None:
+def add_options(parser: argparse.ArgumentParser, blocks: int, steps: int = STEPS) -> None:
     parser.add_argument("--blocks", metavar="N", type=count, default=blocks, help=f"(default: {blocks})")
-    parser.add_argument("--steps", metavar="N", type=count, default=STEPS, help=f"timed steps (default: {STEPS})")
+    parser.add_argument("--steps", metavar="N", type=count, default=steps, help=f"timed steps (default: {steps})")
     parser.add_argument("--warmup-steps", metavar="N", type=count, default=WARMUP_STEPS,
                         help=f"untimed steps before them (default: {WARMUP_STEPS})")  # fmt: skip
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="of the order (default: 1)")
@@ -119,10 +119,6 @@ def of_profile(loaded: Profile, inspection: Mapping[str, Any]) -> Entry:
 def _not_in_effect(environment: Environment, evidence: Mapping[str, Any], printed: str) -> list[str]:
     checks = check(environment, evidence, {}, printed)
     return [f"{one.key} is {one.seen}, not {one.expected}" for one in checks if not one.holds]
-
-
-def load_all(names: Sequence[str]) -> list[Profile]:
-    return [profile.load(name) for name in dict.fromkeys(names)]
 
 
 def measure(bench: Bench, results: Results, entries: Sequence[Entry]) -> None:

@@ -63,12 +63,7 @@ def _page(events: Sequence[Event], summary: Summary) -> list[str]:
     found = [
         [*cells[:4], *rows[name]] for name, cells in zip(ranking.order(summary), ranking.cells(summary), strict=True)
     ]
-    said = [
-        *wording.of_many(summary),
-        *wording.certainty(summary),
-        *wording.evidence(summary),
-        *advice.rows(summary),
-    ]
+    said = [*wording.of_many(summary), *wording.certainty(summary), *wording.evidence(summary), *advice.rows(summary)]
     data = {SYNTHETIC: SYNTHETIC, GENERATED: summary.data_source}.get(summary.plan.training.data, "Fashion-MNIST")
     return [
         page.heading("Which profile is the fastest here?", QUESTION, events, wording.machine(summary)),

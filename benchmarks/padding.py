@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import shutil
 import statistics
@@ -19,21 +18,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks import page, script
+from benchmarks import interleaved, page, script
+from benchmarks.interleaved import Bench
 from benchmarks.results import Line, Results
-from runner.bench import dataset
 from runner.bench.measure import PADDING
 from runner.bench.plan import MARGIN
-from runner.cli.arguments import count
 from runner.common.errors import InputError
 from runner.common.machine_lock import machine_lock
-from runner.engines.base import EngineOptions, Task
-from runner.engines.local import LocalEngine
-from runner.profiles.environment import clean
+from runner.engines.base import Task
 from runner.stats.interval import ERROR_RATE, log_ratios, speedup
 from runner.worker.fashion_mnist import SYNTHETIC
 
-BLOCKS, STEPS, WARMUP_STEPS = 12, 60, 20
+BLOCKS, STEPS = 12, 60
 LENGTHS = [0, 1024, 2048, 3072, 4096]
 # What starts a worker without address-space randomisation; see setarch(8).
 ASLR_OFF = ("setarch", "--addr-no-randomize")
@@ -66,35 +62,25 @@ def cells(blocks: int, padding: Sequence[int], aslr: Sequence[bool], seed: int) 
 
 def main() -> int:
     parser = script.parser("padding", __doc__)
-    parser.add_argument("--blocks", metavar="N", type=count, default=BLOCKS, help=f"(default: {BLOCKS})")
-    parser.add_argument("--steps", metavar="N", type=count, default=STEPS, help=f"timed steps (default: {STEPS})")
-    parser.add_argument("--warmup-steps", metavar="N", type=count, default=WARMUP_STEPS,
-                        help=f"untimed steps before them (default: {WARMUP_STEPS})")  # fmt: skip
+    interleaved.add_options(parser, BLOCKS, STEPS)
     parser.add_argument("--lengths", metavar="BYTES,…", type=lengths, default=LENGTHS,
                         help=f"of the padding (default: {','.join(map(str, LENGTHS))})")  # fmt: skip
     parser.add_argument("--aslr-off", action="store_true", help="measure without address-space randomisation too")
-    parser.add_argument("--seed", metavar="N", type=int, default=1, help="of the order (default: 1)")
-    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
     arguments = parser.parse_args()
     if arguments.aslr_off:
         _require_aslr_off()
-    data = dataset.find(arguments.data, print)
+    bench = Bench(arguments)
     settings = {
         "machine": page.machine(), "steps": arguments.steps, "warmup_steps": arguments.warmup_steps,
-        "seed": arguments.seed, "data": "synthetic" if data.location == SYNTHETIC else "Fashion-MNIST",
+        "seed": arguments.seed, "data": "synthetic" if bench.data == SYNTHETIC else "Fashion-MNIST",
     }  # fmt: skip
     results = Results(arguments.results, settings)
     halves = [True, False] if arguments.aslr_off else [True]
     planned = list(cells(arguments.blocks, arguments.lengths, halves, arguments.seed))
-    engine = LocalEngine(EngineOptions(python=arguments.python))
-    inherited, _ = clean(os.environ, keep=())
-    inherited.pop(PADDING, None)
     with machine_lock():
         for number, cell in enumerate(planned, start=1):
             if not results.of("sample", **asdict(cell)):
-                task = _task(cell, data.location, arguments, inherited)
-                results.append("sample", **asdict(cell), **_sample(engine, task))
+                results.append("sample", **asdict(cell), **_sample(bench, cell))
                 line = results.lines[-1]
                 step_ms = line["seconds"] / arguments.steps * 1000
                 print(
@@ -115,19 +101,16 @@ def _require_aslr_off() -> None:
         raise InputError("--aslr-off: address-space randomisation can't be turned off here; leave the option out")
 
 
-def _task(cell: Cell, data: str, arguments: argparse.Namespace, inherited: Mapping[str, str]) -> Task:
-    length = ("--warmup-steps", str(arguments.warmup_steps), "--steps", str(arguments.steps))
-    return Task(
-        arguments=("train", "--workload", "cnn", "--data", data, *length),
+def _sample(bench: Bench, cell: Cell) -> Line:
+    length = ("--warmup-steps", str(bench.arguments.warmup_steps), "--steps", str(bench.arguments.steps))
+    task = Task(
+        arguments=("train", "--workload", "cnn", "--data", bench.data, *length),
         variables={PADDING: "x" * cell.padding},
-        inherited=dict(inherited),
+        inherited=bench.inherited,
         prefix=() if cell.aslr else ASLR_OFF,
-        data=None if data == SYNTHETIC else data,
+        data=None if bench.data == SYNTHETIC else bench.data,
     )
-
-
-def _sample(engine: LocalEngine, task: Task) -> Line:
-    outcome = engine.run(task)
+    outcome = bench.engine.run(task)
     if outcome.failure is not None:
         said = (outcome.stderr_tail.strip().splitlines() or ["nothing"])[-1]
         raise InputError(f"the worker {outcome.failure}: {said}; fix that, and the same command goes on")

@@ -46,6 +46,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers_from: in
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def interval(found: Line) -> str:
+    """``1.050 (1.020 to 1.080)``: a ratio with its interval."""
+    return f"{found['ratio']:.3f} ({found['low']:.3f} to {found['high']:.3f})"
+
+
 def proportion(successes: int, trials: int) -> tuple[float, float]:
     """95% interval of a share by C. J. Clopper and E. S. Pearson (Biometrika 26, 1934): exact, never too narrow."""
     from scipy import stats

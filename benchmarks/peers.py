@@ -18,6 +18,7 @@ from benchmarks.interleaved import Bench, Entry
 from benchmarks.results import Results
 from runner.bench.plan import REFERENCE_PROFILE
 from runner.common.errors import FAILED, MEASURED, InputError
+from runner.profiles import profile
 from runner.profiles.resolve import GET
 
 BLOCKS = 18
@@ -94,7 +95,7 @@ def main() -> int:
     parser.add_argument("profiles", metavar="PROFILE", nargs="*", default=list(PROFILES), help=said)
     arguments = parser.parse_args()
     bench = Bench(arguments)
-    loaded = interleaved.load_all([REFERENCE_PROFILE, *arguments.profiles])
+    loaded = [profile.load(name) for name in dict.fromkeys([REFERENCE_PROFILE, *arguments.profiles])]
     inspection = bench.inspection([one.prefix[0] for one in loaded if one.prefix])
     libraries = arguments.results.resolve().with_suffix("") / "libraries"
     lay_out(libraries, inspection)
@@ -104,7 +105,7 @@ def main() -> int:
     results = Results(arguments.results, bench.settings([*ours, *peers], inspection))
     interleaved.measure(bench, results, [*ours, *peers])
     interleaved.require_samples(results, REFERENCE_PROFILE)
-    page.write(arguments.page, _page(results, [one.name for one in ours[1:]], arguments.blocks))
+    page.write(arguments.page, _page(results, [one.name for one in ours[1:]]))
     return FAILED if results.of("failure") else MEASURED
 
 
@@ -125,20 +126,13 @@ first profile is held against the aims, which like it are chosen before anything
 hold together at 95%. All {pairs} others of this page hold together at 95% too (Bonferroni)."""
 
 
-def _page(results: Results, ours: Sequence[str], blocks: int) -> list[str]:
+def _page(results: Results, ours: Sequence[str]) -> list[str]:
     settings = results.lines[0]
     peers = [peer.name for peer in PEERS if results.of("sample", entry=peer.name)]
     pairs = len(ours) + len(peers) + len(ours) * len(peers)
     parts = [
         page.heading("Beside PyTorch's launcher", QUESTION, results.of("sample"), settings["machine"]),
-        HOW.format(
-            steps=settings["steps"],
-            warmup=settings["warmup_steps"],
-            data=settings["data"],
-            blocks=blocks,
-            pairs=pairs,
-            aims=1 + len(peers),
-        ),
+        HOW.format(**settings, warmup=settings["warmup_steps"], pairs=pairs, aims=1 + len(peers)),
         "## Against plain python",
         _against_baseline(results, [*ours, *peers], pairs),
         "## This kit's profiles against the launcher",

@@ -12,7 +12,6 @@ import random
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
@@ -146,15 +145,9 @@ def _try(results: Results, cell: Cell, cpu: int | None, arguments: argparse.Name
     cost = tools.Cost(seen["run_s"], seen["pyperf_process_s"])
     # the same times of the neighbour for each tool: none is to have the bad luck
     noise = _noise(cell.neighbour, f"{arguments.seed}:{cell.trial}:{cell.truth}", arguments.budget)
-    with tempfile.TemporaryDirectory(prefix="rivals-") as folder, noise:
-        begin = time.monotonic()
-        answer: Line
-        try:
-            asked = tools.more_work(Path(folder), cell.truth / 100, arguments.budget, cost)
-            answer = {"failure": None, **tools.TOOLS[cell.tool](asked).to_json()}
-        except tools.ToolFailed as error:
-            answer = {"failure": str(error), "readings": [], "times": []}
-        results.append("trial", **asdict(cell), seconds=round(time.monotonic() - begin, 2), **answer)
+    with noise:
+        answer = tools.ask(cell.tool, lambda folder: tools.more_work(folder, cell.truth / 100, arguments.budget, cost))
+    results.append("trial", **asdict(cell), **answer)
 
 
 def _told(line: Line) -> str:

@@ -9,8 +9,8 @@ import random
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks import page, rivals, script, tools
@@ -44,8 +44,7 @@ def main() -> int:
     results = Results(arguments.results, settings)
     if not results.of("look"):
         with tempfile.TemporaryDirectory(prefix="rivals-") as folder:
-            seen = tools.look(Path(folder), arguments.budget / 4, training(data))
-        results.append("look", run_s=seen.run_s, pyperf_process_s=seen.pyperf_process_s)
+            results.append("look", **asdict(tools.look(Path(folder), arguments.budget / 4, training(data))))
     for trial in range(arguments.trials):
         for tool in random.Random(f"{arguments.seed}:{trial}").sample([*tools.TOOLS], len(tools.TOOLS)):
             if not results.of("trial", trial=trial, tool=tool):
@@ -71,14 +70,8 @@ def question(folder: Path, data: str, budget_s: float, cost: tools.Cost) -> tool
 def _try(results: Results, trial: int, tool: str, budget_s: float, data: str) -> None:
     seen = results.of("look")[0]
     cost = tools.Cost(seen["run_s"], seen["pyperf_process_s"])
-    with tempfile.TemporaryDirectory(prefix="rivals-") as folder:
-        begin = time.monotonic()
-        answer: Line
-        try:
-            answer = {"failure": None, **tools.TOOLS[tool](question(Path(folder), data, budget_s, cost)).to_json()}
-        except tools.ToolFailed as error:
-            answer = {"failure": str(error), "readings": [], "times": []}
-        results.append("trial", trial=trial, tool=tool, seconds=round(time.monotonic() - begin, 2), **answer)
+    answer = tools.ask(tool, lambda folder: question(folder, data, budget_s, cost))
+    results.append("trial", trial=trial, tool=tool, **answer)
 
 
 def _told(line: Line) -> str:

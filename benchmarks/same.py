@@ -67,9 +67,7 @@ def _calibrate(folder: Path, arguments: argparse.Namespace) -> Line:
 
 
 def _told(line: Line) -> str:
-    interval = (
-        "no interval" if line["ratio"] is None else f"{line['ratio']:.3f} ({line['low']:.3f} to {line['high']:.3f})"
-    )
+    interval = "no interval" if line["ratio"] is None else page.interval(line)
     return f"{line['verdict']}: {interval}, {line['duration_s']:.0f} s"
 
 

@@ -19,6 +19,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -100,9 +101,6 @@ class Answer:
 
     readings: list[Reading]
     times: list[list[float]]
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def patience_s(budget_s: float) -> float:
@@ -296,3 +294,14 @@ def _checked(argv: list[str], timeout_s: float, variables: dict[str, str]) -> st
 
 
 TOOLS: dict[str, Callable[[Question], Answer]] = {"envkit": envkit, "hyperfine": hyperfine, "pyperf": pyperf}
+
+
+def ask(tool: str, question: Callable[[Path], Question]) -> dict[str, Any]:
+    """The seconds that a tool took and its answer, or its failure; ``question`` is asked in a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="rivals-") as folder:
+        begin = time.monotonic()
+        try:
+            said = {"failure": None, **asdict(TOOLS[tool](question(Path(folder))))}
+        except ToolFailed as error:
+            said = {"failure": str(error), "readings": [], "times": []}
+        return {"seconds": round(time.monotonic() - begin, 2), **said}

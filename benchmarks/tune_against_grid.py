@@ -122,17 +122,8 @@ def _grid(folder: Path, arguments: argparse.Namespace) -> Line:
 
 def _search(folder: Path, seed: int, budget_s: float, arguments: argparse.Namespace) -> Line:
     written = folder / f"search-{seed}.yaml"
-    options = (
-        "--space",
-        arguments.space,
-        "--budget",
-        f"{budget_s:.0f}s",
-        "--seed",
-        seed,
-        "--profile",
-        written,
-        "--space-only",
-    )
+    options = ("--space", arguments.space, "--budget", f"{budget_s:.0f}s", "--seed", seed, "--profile", written,
+               "--space-only")  # fmt: skip
     found = _runner(*options, folder=folder / f"search-{seed}", command="tune", arguments=arguments)
     events = record.read(folder / f"search-{seed}/{record.CONFIRMATION}")
     seconds = found["search_s"] + sum(event.get("worker_seconds", 0.0) for event in events)
@@ -162,10 +153,10 @@ def _side_by_side(folder: Path, top: Sequence[Line], arguments: argparse.Namespa
     comparisons = len(grid) * (1 + len(searches))
     of_grid = {name: _compared(events, plan, plan.reference.name, name, comparisons) for name in grid}
     optimum = max(grid, key=lambda name: of_grid[name]["ratio"])
-    _told(f"{optimum}, the best of the grid: {_interval(of_grid[optimum])} of the baseline")
+    _told(f"{optimum}, the best of the grid: {page.interval(of_grid[optimum])} of the baseline")
     against = {name: _compared(events, plan, optimum, name, comparisons) for name in searches}
     for name, found in against.items():
-        _told(f"{name}: {_interval(found)} of {optimum}: {_verdict(found)}")
+        _told(f"{name}: {page.interval(found)} of {optimum}: {_verdict(found)}")
     hit, blocks = len(interference_by_block(events)), max(one["blocks"] for one in of_grid.values())
     found = {"optimum": optimum, "grid": of_grid, "searches": against}
     return {**found, "blocks_with_interference": hit, "of": blocks}
@@ -192,10 +183,6 @@ def _verdict(found: Line) -> str:
     return MET if found["low"] >= CLOSE else MISSED if found["high"] < CLOSE else OPEN
 
 
-def _interval(found: Line) -> str:
-    return f"{found['ratio']:.3f} ({found['low']:.3f} to {found['high']:.3f})"
-
-
 def _told(text: str) -> None:
     print(text, flush=True)
 
@@ -204,21 +191,15 @@ def _page(results: Results) -> list[str]:
     settings, grid, side = results.lines[0], results.of("grid")[0], results.of("side")[0]
     searches = results.of("search")
     titles = {f"grid-{place}": one["title"] for place, one in enumerate(grid["top"], 1)}
+    shown = {**settings, "space": Path(settings["space"]).stem}
     optimum = side["optimum"]
     verdicts = Counter(_verdict(found) for found in side["searches"].values())
     counted = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in (MET, OPEN, MISSED))
     return [
         page.heading("The tuner against a whole grid", QUESTION, results.lines, settings["machine"]),
-        HOW.format(
-            space=Path(settings["space"]).stem,
-            blocks=settings["grid_blocks"],
-            side=settings["side_blocks"],
-            top=len(titles),
-            steps=settings["steps"],
-            data=settings["data"],
-        ),
+        HOW.format(**shown, blocks=settings["grid_blocks"], side=settings["side_blocks"], top=len(titles)),
         "## What came out",
-        f"- the grid's optimum: {titles[optimum]}; its speed is {_interval(side['grid'][optimum])} times the "
+        f"- the grid's optimum: {titles[optimum]}; its speed is {page.interval(side['grid'][optimum])} times the "
         f"baseline's\n- searches whose profile is within 3% of the optimum, by the whole interval: {counted}\n"
         f"- share of the grid's time that each search took, against the quarter: {_shares(searches, grid)}",
         _found(searches, grid, side["searches"], titles[optimum]),
@@ -226,12 +207,14 @@ def _page(results: Results) -> list[str]:
         f"{side['blocks_with_interference']} of the {side['of']} blocks of this run were disturbed from outside.",
         page.table(
             ("candidate", "times the baseline's speed"),
-            [[titles[name], _interval(found)] for name, found in side["grid"].items()],
+            [[titles[name], page.interval(found)] for name, found in side["grid"].items()],
             numbers_from=1,
         ),
         "## The grid, candidate by candidate",
         "As the grid's own trials have it; the first of so many was lucky too.",
-        page.table(("candidate", "speedup"), _ranking(grid["ranking"]), numbers_from=1),
+        page.table(
+            ("candidate", "speedup"), [[title, f"{speedup:.3f}"] for title, speedup in grid["ranking"]], numbers_from=1
+        ),
     ]
 
 
@@ -242,7 +225,7 @@ def _found(searches: Sequence[Line], grid: Line, against: Mapping[str, Line], op
     for line in searches:
         found = against[f"search-{line['seed']}"]
         effort = [str(line["candidates"]), f"{line['seconds']:.0f} s", f"{line['seconds'] / grid['seconds']:.0%}"]
-        rows.append([f"search, seed {line['seed']}", *effort, _interval(found), _verdict(found), line["found"]])
+        rows.append([f"search, seed {line['seed']}", *effort, page.interval(found), _verdict(found), line["found"]])
     return page.table(header, rows, numbers_from=1)
 
 
@@ -250,10 +233,6 @@ def _shares(searches: Sequence[Line], grid: Line) -> str:
     shares = [line["seconds"] / grid["seconds"] for line in searches]
     within = sum(share <= 1 / QUARTER for share in shares)
     return f"{', '.join(f'{share:.1%}' for share in shares)}: {within} of {len(shares)} within it"
-
-
-def _ranking(ranking: Sequence[tuple[str, float]]) -> list[list[str]]:
-    return [[title, f"{speedup:.3f}"] for title, speedup in ranking]
 
 
 QUESTION = """Is what `envkit tune` finds as good as the best candidate of a grid that is measured to the last one,

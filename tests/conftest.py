@@ -18,11 +18,10 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from runner import engines
 from runner.bench import blocks, record
 from runner.cli import main, measuring
 from runner.worker.performance_variables import is_performance_variable
-from tests.instant_engine import InstantEngine
+from tests.instant_engine import InstantEngine, replace_engine
 from tests.simulation import Simulation
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -265,5 +264,5 @@ def simulation(tmp_path: Path) -> Simulation:
 def instant(simulation: Simulation, monkeypatch: pytest.MonkeyPatch) -> InstantEngine:
     """Have the simulation's workers answer in this process, each after exactly one second as far as is recorded."""
     engine = InstantEngine(simulation)
-    monkeypatch.setitem(engines.ENGINES, "local", engine)
+    replace_engine(monkeypatch, "local", engine)
     return engine

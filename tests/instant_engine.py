@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from runner.engines.base import EngineOptions, Outcome, Task
+import pytest
+
+from runner import engines
+from runner.engines.base import Engine, EngineOptions, Outcome, Task
 from tests.simulated_worker import answer, log_start, name_of
 from tests.simulation import Simulation
 
@@ -26,6 +30,11 @@ class Answered:
 
     def end(self) -> None:
         pass
+
+
+def replace_engine(monkeypatch: pytest.MonkeyPatch, name: str, make: Callable[[EngineOptions], Engine]) -> None:
+    """Have ``--engine NAME`` choose what ``make`` returns, in this test."""
+    monkeypatch.setitem(engines.ENGINES, name, replace(engines.ENGINES[name], make=make))
 
 
 class InstantEngine:

@@ -25,7 +25,7 @@ class _InImage(InstantEngine):
         return self._described
 
     def command(self, task: Task) -> list[str]:
-        options = container.run_options(task, EngineOptions(), rootless=False, gpus=container.KINDS["docker"].gpus)
+        options = container.run_options(task, EngineOptions(), rootless=False, gpus=container.DOCKER.gpus)
         return [self.name, "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
     def run(self, task: Task) -> Outcome:

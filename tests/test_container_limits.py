@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from runner import engines
 from runner.common.errors import InputError
 from runner.engines.base import EngineOptions
 from runner.engines.container_limits import memory_bytes, require_in_force
+from tests.instant_engine import replace_engine
 from tests.instant_images import InstantImages
 
 
@@ -57,7 +57,7 @@ def test_bytes(text, size):
 def test_nothing_is_measured_where_a_limit_is_ignored(refused, monkeypatch, tmp_path):
     images = InstantImages(tmp_path / "images", "podman")
     image = images.add("mine")
-    monkeypatch.setitem(engines.ENGINES, "podman", images)
+    replace_engine(monkeypatch, "podman", images)
     line = refused("bench", "baseline", "--engine", "podman", "--image", "mine", "--cpus", "2", "--data", "synthetic")
     assert "--cpus 2: podman takes it, but inside it is not in force" in line
     assert image.starts() == []

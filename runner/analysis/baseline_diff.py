@@ -41,49 +41,43 @@ class BaselineVerdict(TextEnum):
 
 @dataclass(frozen=True)
 class Factor:
-    """By how much a speed changed from the old session to the new one: below 1 it is slower now.
-
-    ``autocorrelation`` is how alike neighbouring blocks were, from 0 to 0.9; the interval is widened by it.
-    """
+    """By how much a speed changed from the old session to the new one: below 1 it is slower now."""
 
     ratio: float
     low: float
     high: float
-    autocorrelation: float
+    autocorrelation: float  # how alike neighbouring blocks were, from 0 to 0.9: the interval is widened by it
 
 
 @dataclass(frozen=True)
 class Change:
     """One arm, then and now. Times are medians over blocks, in seconds per step.
 
-    ``measured`` is the change of speed as it is, ``normalised`` at an equal reference kernel (None where that was
-    other work), ``relative`` that of the ratio of its speed to the reference's (None for the reference itself).
-
-    ``verdict`` is by ``normalised``, or where there is none by ``relative``. A change of ``normalised`` counts only
-    where ``measured`` went the same way by half the threshold: else ``reference_kernel_only`` is set, because only the
-    speed of that was seen to change.
+    A change of ``normalised`` counts only where ``measured`` went the same way by half the threshold.
     """
 
     arm: str
     old_step_s: float
     new_step_s: float
-    measured: Factor
-    normalised: Factor | None
-    relative: Factor | None
+    measured: Factor  # the change of speed as it is
+    normalised: Factor | None  # at an equal reference kernel; None where that was other work
+    relative: Factor | None  # of the ratio of its speed to the reference's; None for the reference itself
     verdict: BaselineVerdict
-    reference_kernel_only: bool
+    reference_kernel_only: bool  # only the speed of that was seen to change
+
+    @property
+    def decisive(self) -> Factor | None:
+        """The one that the verdict is by."""
+        return self.normalised or self.relative
 
 
 @dataclass(frozen=True)
 class Changes:
-    """``machine`` is the change of the machine's own speed by the reference kernel, None where that was different work.
-
-    ``confidence`` is that of each interval: by Bonferroni's correction the verdicts then hold together at 95%.
-    """
+    """How two sessions compare."""
 
     arms: list[Change]
-    machine: Factor | None
-    confidence: float
+    machine: Factor | None  # the change of its own speed, by the reference kernel; None where that was other work
+    confidence: float  # of each interval: by Bonferroni's correction the verdicts then hold together at 95%
 
     @property
     def regressions(self) -> list[Change]:
@@ -134,17 +128,14 @@ def machine_pairs(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, A
     then, now = gpu_names(old), gpu_names(new)
     hosts = (old["fingerprint"], new["fingerprint"])
     # a session of an earlier version has the name alone
-    was, is_now = (cpu_name(one) if all(map(_has_numbers, hosts)) else one["cpu_model"] for one in hosts)
+    numbered = all(one.get("cpu_numbers") is not None for one in hosts)
+    was, is_now = (cpu_name(one) if numbered else one["cpu_model"] for one in hosts)
     return [
         ("the CPU", was, is_now),
         ("the architecture", old["fingerprint"]["architecture"], new["fingerprint"]["architecture"]),
         ("the number of usable CPUs", old["facts"]["usable_cpus"], new["facts"]["usable_cpus"]),
         *([("the GPUs", then, now)] if then else []),
     ]
-
-
-def _has_numbers(fingerprint: dict[str, Any]) -> bool:
-    return fingerprint.get("cpu_numbers") is not None
 
 
 def unequal(pair: tuple[str, Any, Any]) -> str:
@@ -174,7 +165,7 @@ def changes(old: Baseline, new: Baseline, threshold: float) -> Changes | None:
             ratios = [_ratios(one.step_s(one.reference), one.step_s(arm)) for one in (old, new)]
             relative = _factor(ratios, confidence)
         then, now = (statistics.median(one.step_s(arm)) for one in (old, new))
-        verdict = _verdict(normalised if normalise else relative, threshold)
+        verdict = _verdict(normalised or relative, threshold)
         kernel_only = normalise and not _seen(verdict, measured, threshold)
         if kernel_only:
             lost = verdict == BaselineVerdict.REGRESSION

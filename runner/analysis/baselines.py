@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import re
 import shlex
 import statistics
@@ -21,9 +20,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from runner import __version__
-from runner.analysis.summary import summarise
+from runner.analysis.summary import finite, summarise
 from runner.bench import measure, record, record_schema
-from runner.bench.blocks import skipped_steps
+from runner.bench.blocks import first_event, skipped_steps
 from runner.bench.plan import Plan, UserCommand
 from runner.bench.record import FILE_NAME, Event
 from runner.common import atomic
@@ -61,8 +60,7 @@ class Baseline:
     @property
     def user_command(self) -> UserCommand | None:
         """The user's command that was measured, if it was one."""
-        given = self.plan.get("user_command")
-        return given and UserCommand(**{**given, "argv": tuple(given["argv"])})
+        return UserCommand.from_json(self.plan.get("user_command"))
 
     @property
     def blocks(self) -> int:
@@ -171,7 +169,7 @@ def _from_record(folder: Path, name: str) -> Baseline:
             arm.name: {
                 "environment": run["environments"][arm.name],
                 "step_s": [round(statistics.fmean(one["step_s"][skipped:]), 9) for one in samples[arm.name]],
-                "final_loss": _number(samples[arm.name][0]["losses"][-1]) if samples[arm.name][0]["losses"] else None,
+                "final_loss": finite(samples[arm.name][0]["losses"][-1]) if samples[arm.name][0]["losses"] else None,
             }
             for arm in arms
         },
@@ -188,7 +186,7 @@ def _complete_blocks(
         if event["event"] in ("sample", "reference-kernel"):
             blocks.setdefault(event["block"], {})[event.get("arm", "")] = event
     readings = [block[""] for block in blocks.values() if "" in block]
-    failure = next((event for event in events if event["event"] == "reference-kernel-failure"), None)
+    failure = first_event(events, "reference-kernel-failure")
     if failure is not None and not all("" in block for block in blocks.values()):
         raise InputError(
             f"{folder}: {len(blocks) - len(readings)} of {len(blocks)} blocks have no reference kernel, because it "
@@ -209,11 +207,6 @@ def _complete_blocks(
         go_on = "measure more --blocks" if ended in measure.ENDED else go_on
         raise InputError(f"{folder}: has {len(complete)} complete blocks, and {MIN_BLOCKS} are needed; {go_on}")
     return complete
-
-
-def _number(value: float) -> float | None:
-    """None for what JSON does not have."""
-    return value if math.isfinite(value) else None
 
 
 def _planned(plan: Plan) -> dict[str, Any]:

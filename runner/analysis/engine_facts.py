@@ -20,17 +20,13 @@ def engine_facts(seen: dict[str, Any]) -> dict[str, str | None]:
         "Python": inspection["python"]["version"],
         **{f"package {name}": version for name, version in inspection["packages"].items()},
         "unverified package": inspection.get("unverified_packages"),
-        **{
-            name.replace("_", " "): value
-            for name, value in {**inspection["fingerprint"], **inspection["facts"]}.items()
-        },
     }
+    for part in ("fingerprint", "facts"):
+        found |= {name.replace("_", " "): value for name, value in inspection[part].items()}
     for name, library in inspection["libraries"].items():
-        provider = inspection.get("providers", {}).get(name)
-        found[f"library {name}"] = (
-            f"{provider} ({shortened(library['sha256'])})" if provider else shortened(library["sha256"])
-        )
-    return {what: _text(value) for what, value in found.items()}
+        provider, digest = inspection.get("providers", {}).get(name), shortened(library["sha256"])
+        found[f"library {name}"] = f"{provider} ({digest})" if provider else digest
+    return {what: text(value) for what, value in found.items()}
 
 
 def cpu_name(fingerprint: Mapping[str, Any]) -> str:
@@ -46,7 +42,8 @@ def gpu_names(inspection: Mapping[str, Any]) -> str:
     return " and ".join(name if count == 1 else f"{count} {name}" for name, count in counted.items())
 
 
-def _text(value: Any) -> str | None:
+def text(value: Any) -> str | None:
+    """A recorded value as reports have it."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {inner}" for key, inner in value.items())
     if isinstance(value, list):

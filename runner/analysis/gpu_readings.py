@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics as basic
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +18,7 @@ NOT_HELD_BACK = ("idle",)
 class GpuReadings:
     """One arm's GPUs; of several ranks all of them together (``runner.worker.nvml.together``). None is not known.
 
-    ``sm_mhz`` and ``temperature_c`` are the lowest and the highest reading around any sample's timed steps; power
-    (watts), ``idle_share``, ``kernels_per_step`` and memory (bytes, the most that tensors had) are medians.
-    ``held_back`` counts, by reason, the samples around which it held the clocks back. ``nccl`` is what NCCL's log says
-    (``runner.worker.evidence.nccl``), of the first process that has one.
+    Pairs are the lowest and the highest reading around any sample's timed steps; other figures are medians.
     """
 
     arm: str
@@ -29,21 +26,22 @@ class GpuReadings:
     sm_mhz: tuple[int, int] | None
     temperature_c: tuple[int, int] | None
     power_w: float | None
-    held_back: dict[str, int]
+    held_back: dict[str, int]  # by reason: the samples around which it held the clocks back
     idle_share: float | None
     kernels_per_step: float | None
-    allocated_bytes: float | None
-    nccl: dict[str, Any] | None
+    allocated_bytes: float | None  # the most that tensors had
+    nccl: dict[str, Any] | None  # what the first log says that there is (runner.worker.evidence.nccl)
 
 
 def readings(arm: str, own: Sequence[SampleEvent]) -> GpuReadings | None:
     """What the arm's samples say; None where none of them saw a GPU."""
     told = [event["gpu"] for event in own if event.get("gpu")]
-    nccl = next((found for event in own for found in _logs(event)), None)
+    nccl = next(filter(None, map(nccl_of, own)), None)
     if not told and nccl is None:
         return None
     around = [[one[when] for when in ("before", "after") if one.get(when)] for one in told]
-    held_back = Counter(reason for both in around for reason in {*_held_back(both)})
+    reasons = [{reason for one in both for reason in one["held_back"] or ()} for both in around]
+    held_back = Counter(reason for of_sample in reasons for reason in of_sample if reason not in NOT_HELD_BACK)
     return GpuReadings(
         arm=arm,
         samples=len(told),
@@ -60,17 +58,9 @@ def readings(arm: str, own: Sequence[SampleEvent]) -> GpuReadings | None:
 
 def nccl_of(event: SampleEvent) -> dict[str, Any] | None:
     """What NCCL's log says in the first process of a sample that has one."""
-    return next(_logs(event), None)
-
-
-def _logs(event: SampleEvent) -> Iterator[dict[str, Any]]:
     processes = (event, *event.get("other_processes", ()))
     found = (one["evidence"].get("nccl") or {} for one in processes)
-    return (one for one in found if one.get("log") == "written")
-
-
-def _held_back(readings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    return (reason for one in readings for reason in one["held_back"] or () if reason not in NOT_HELD_BACK)
+    return next((one for one in found if one.get("log") == "written"), None)
 
 
 def _range(name: str, around: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[int, int] | None:

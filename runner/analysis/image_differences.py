@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from runner.analysis.engine_facts import engine_facts, shortened
+from runner.analysis.engine_facts import engine_facts, shortened, text
 from runner.bench.blocks import INITIAL_WEIGHTS, samples
 from runner.bench.events import SampleEvent
 from runner.bench.plan import Arm, Plan
@@ -74,11 +73,7 @@ def _observed(sample: SampleEvent) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for probe, names in OBSERVED.items():
         evidence = sample["evidence"].get(probe, {})
-        found |= {f"observed {probe}.{name}": _text(evidence.get(name)) for name in names}
+        found |= {f"observed {probe}.{name}": text(evidence.get(name)) for name in names}
     if INITIAL_WEIGHTS in sample["digests"]:
         found[OTHER_WEIGHTS] = shortened(sample["digests"][INITIAL_WEIGHTS])
     return found
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)

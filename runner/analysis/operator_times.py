@@ -59,21 +59,16 @@ class Operator:
 
 @dataclass(frozen=True)
 class Profiled:
-    """One profile's processes. Times are milliseconds per step: of the clock, and of CPU time over all threads.
-
-    Only ``profiled_ms``, ``operators`` (by name) and ``gpu_idle`` were taken under the profiler. The operators' times
-    add up to ``profiled_ms``, with what is outside of all of them. ``gpu_idle`` is the share of the time in which the
-    GPU had nothing to do; None where none was trained on.
-    """
+    """One profile's processes. Times are milliseconds per step."""
 
     arm: str
     step_ms: Figure
-    profiled_ms: Figure
-    user_ms: Figure
+    profiled_ms: Figure  # under the profiler, as are operators and gpu_idle
+    user_ms: Figure  # CPU time of all threads
     system_ms: Figure
     faults: Figure
-    operators: dict[str, Operator]
-    gpu_idle: Figure | None = None
+    operators: dict[str, Operator]  # by name: with what is outside of all of them they add up to profiled_ms
+    gpu_idle: Figure | None = None  # the share of the time in which it had nothing to do; None without a GPU
 
     @property
     def overhead(self) -> float:
@@ -107,14 +102,15 @@ def profiled(arm: str, documents: Sequence[Document]) -> Profiled:
     by_name = [{one["name"]: one for one in document["operators"]} for document in documents]
     names = dict.fromkeys(name for found in by_name for name in found)
 
-    def per_step(name: str, key: str) -> Figure:
+    def per_step(name: str, key: str, scale: float = 1) -> Figure:
         steps = [len(document["profiled_step_s"]) for document in documents]
-        return Figure(tuple(found.get(name, {}).get(key, 0) / n for found, n in zip(by_name, steps, strict=True)))
+        pairs = zip(by_name, steps, strict=True)
+        return Figure(tuple(scale * (found.get(name, {}).get(key, 0) / number) for found, number in pairs))
 
     operators = {
         name: Operator(
             name,
-            Figure(tuple(1000 * second for second in per_step(name, "self_s").values)),
+            per_step(name, "self_s", 1000),
             per_step(name, "calls").median,
             per_step(name, "allocated_bytes").median,
         )
@@ -261,8 +257,8 @@ def _of_cpu_time(reference: Profiled, other: Profiled, faster: bool) -> str:
 
 def _of_operators(reference: Profiled, other: Profiled, faster: bool) -> list[str]:
     sign = -1 if faster else 1
-    both = [line for line in lines(reference, other, top=10**6) if line.reference and line.other]
-    apart = [line for line in both if line.reference and line.other and line.other.ms.apart_from(line.reference.ms)]
+    every = lines(reference, other, top=10**6)
+    apart = [line for line in every if line.reference and line.other and line.other.ms.apart_from(line.reference.ms)]
     named = sorted(apart, key=lambda line: -sign * line.difference_ms)[:NAMED]
     named = [line for line in named if sign * line.difference_ms > 0]
     whole = sign * (other.profiled_ms.median - reference.profiled_ms.median)

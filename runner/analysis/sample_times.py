@@ -13,16 +13,13 @@ from runner.bench.record import Event
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample, with the seconds of each timed step that counts.
-
-    ``began_s`` is when it began, in seconds of all workers before it; ``interference`` says what disturbed it.
-    """
+    """One sample."""
 
     arm: str
     block: int
-    began_s: float
-    step_s: list[float]
-    interference: list[str]
+    began_s: float  # in seconds of all workers before it
+    step_s: list[float]  # of each timed step that counts
+    interference: list[str]  # what disturbed it
 
     @property
     def mean_step_s(self) -> float:

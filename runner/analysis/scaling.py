@@ -26,39 +26,33 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Exchanged:
-    """One size of an all-reduce: how long it takes, a median over samples, and the bandwidth of the algorithm.
-
-    ``bus_bytes_per_s`` is what each rank sends at least in that time: see ``runner.worker.workloads.all_reduce``.
-    """
+    """One size of an all-reduce, and how long it takes."""
 
     size_bytes: int
-    seconds: float
-    bytes_per_s: float
-    bus_bytes_per_s: float
+    seconds: float  # a median over samples
+    bytes_per_s: float  # of the algorithm
+    bus_bytes_per_s: float  # what each rank sends at least in that time: see runner.worker.workloads.all_reduce
 
 
 @dataclass(frozen=True)
 class Scaled:
-    """One arm that ``ranks`` processes train together.
+    """One arm that ``ranks`` processes train together; ratios are None where there are too few blocks.
 
-    ``speedup`` is the time of one process of the baseline, on all CPUs, over its time. ``efficiency`` is known of the
-    baseline's own ranks: the time of one process on the CPUs of one rank, over ``ranks`` times its time: 1 where so
-    many ranks do so many times as much. Both are None where there are too few blocks. ``communication_s`` is for how
-    long a step communicates or waits for others, and ``communication_share`` that share of it: means over ranks, of
-    which ``communication_range`` has the lowest and the highest share; by the profiler, under which steps take longer,
-    and medians over samples. ``losses`` are beside those of one process. ``exchanged`` is of a workload that does
-    nothing else.
+    For how long a step communicates, or waits for others, is by the profiler, under which steps take longer: medians
+    over samples.
     """
 
     arm: str
     ranks: int
-    speedup: Estimate | None
+    speedup: Estimate | None  # the time of one process of the baseline, on all CPUs, over its time
+    # Of the baseline's own ranks: the time of one process on the CPUs of one rank, over `ranks` times its time. It is 1
+    # where so many ranks do so many times as much.
     efficiency: Estimate | None
-    communication_s: float
-    communication_share: float
-    communication_range: tuple[float, float]
-    losses: Losses | None
-    exchanged: tuple[Exchanged, ...] = ()
+    communication_s: float  # a mean over ranks
+    communication_share: float  # that share of a step
+    communication_range: tuple[float, float]  # the lowest and the highest share of a rank
+    losses: Losses | None  # beside those of one process
+    exchanged: tuple[Exchanged, ...] = ()  # of a workload that does nothing else
 
 
 def scaled(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_early: bool) -> Scaled:
@@ -67,8 +61,9 @@ def scaled(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_e
     whole = next((one for one in plan.single_processes if one.cpu_shares == 1), None)
     parts = (one for one in plan.single_processes if one.cpu_shares == plan.ranks)
     part = next((one for one in parts if one.profile == arm.profile), None)
-    told = [event["communication"] for event in samples(events, arm)]
-    by_rank = [_shares(event) for event in samples(events, arm)]
+    own = samples(events, arm)
+    told = [event["communication"] for event in own]
+    by_rank = [_shares(event) for event in own]
     return Scaled(
         arm=arm.name,
         ranks=ranks,
@@ -78,7 +73,7 @@ def scaled(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_e
         communication_share=basic.median(one["share"] for one in told),
         communication_range=(basic.median(map(min, by_rank)), basic.median(map(max, by_rank))),
         losses=compared(events, plan, arm, whole) if whole and samples(events, whole) else None,
-        exchanged=exchanged(samples(events, arm), ranks),
+        exchanged=exchanged(own, ranks),
     )
 
 

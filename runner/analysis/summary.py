@@ -18,6 +18,7 @@ from runner.bench.blocks import (
     block_ratios,
     comparable_steps,
     complete_blocks,
+    first_event,
     recorded_design,
     recorded_lengths,
     recorded_plan,
@@ -46,28 +47,23 @@ from runner.worker.fashion_mnist import SYNTHETIC
 
 @dataclass(frozen=True)
 class Measured:
-    """One arm's samples. Times are medians over samples, in seconds; counts are medians per timed step.
-
-    ``unit`` is what ``images_per_s`` counts; ``quality`` has the figures of a test where one was made, and
-    ``final_loss`` is that of the last step. Of a user's command none of these are known, and page faults are a run's.
-    ``not_observed`` says what could not be seen of it; ``set_by_itself`` are performance variables that it set itself.
-    """
+    """One arm's samples. Times are medians over samples, in seconds; counts are medians per timed step."""
 
     arm: str
     samples: int
     step_s: float
-    images_per_s: float | None
+    images_per_s: float | None  # of a user's command it is not known
     system_share: float
-    faults_per_step: float
+    faults_per_step: float  # of a user's command: those of a run
     peak_memory_bytes: float
     throttled_s: float  # summed over the CPUs
     training_s: float
-    quality: dict[str, float]
-    final_loss: float | None
+    quality: dict[str, float]  # the figures of a test where one was made
+    final_loss: float | None  # that of the last step; of a user's command it is not known
     checks: list[Check]
-    not_observed: str = ""
-    set_by_itself: dict[str, str] = field(default_factory=dict)
-    unit: str = "images"
+    not_observed: str = ""  # what could not be seen of it
+    set_by_itself: dict[str, str] = field(default_factory=dict)  # performance variables
+    unit: str = "images"  # what images_per_s counts
 
     @property
     def accuracy(self) -> float | None:
@@ -85,22 +81,17 @@ class Measured:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One arm against its reference.
-
-    Of one run each there is ``single_ratio``, and no ``speedup``. ``without_interference`` is the speedup without the
-    blocks in which either was disturbed, where there are such and enough others. ``deviation`` is the standard
-    deviation of a block's log ratio; ``drift`` how that ratio changed in the run.
-    """
+    """One arm against its reference."""
 
     arm: str
     verdict: Verdict
     speedup: Speedup | None = None
-    single_ratio: float | None = None
+    single_ratio: float | None = None  # of one run each, in the place of a speedup
     losses: Losses | None = None
-    without_interference: Speedup | None = None
+    without_interference: Speedup | None = None  # without blocks in which either was disturbed, where others are enough
     bootstrap: Bootstrap | None = None
-    deviation: float | None = None
-    drift: Drift | None = None
+    deviation: float | None = None  # the standard deviation of a block's log ratio
+    drift: Drift | None = None  # how that ratio changed in the run
 
     @property
     def words(self) -> str:
@@ -119,44 +110,35 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Summary:
-    """``engines`` has, by ``Arm.target``, what each engine said of itself (``engine``) and its image (``inspection``).
-
-    ``interference`` has, by block, what disturbed it from outside; ``reference_kernel_range_s`` how far the reference
-    kernel's times were apart in the others, where that is much (``runner.analysis.noise``); ``warm_up``, by arm, after
-    how many steps training was steady, and ``skipped_steps`` how many timed steps of each sample are left out for that
-    (``left_out``: by workload, with those before them that are not timed); ``reference_drift`` is how the reference's
-    own time changed; ``seconds_per_block`` counts the starts of the workers too. ``command`` was typed in the folder
-    ``cwd``, and asked for ``specification``: earlier records lack both. ``not_measured`` says why a matrix left
-    profiles out, ``calibration`` what the baseline against itself showed.
-    """
+    """What a record says."""
 
     plan: Plan
-    engines: dict[str, dict[str, Any]]
+    engines: dict[str, dict[str, Any]]  # by Arm.target: what each said of itself (engine) and its image (inspection)
     data_source: str
     environments: dict[str, Environment]
-    command: list[str]
-    cwd: str | None
-    specification: dict[str, Any] | None
+    command: list[str]  # as it was typed
+    cwd: str | None  # where that was; earlier records lack it
+    specification: dict[str, Any] | None  # what was asked for; earlier records lack it
     commands: dict[str, str]
     measured: list[Measured]
     comparisons: list[Comparison]
     samples: list[Sample]
-    interference: dict[int, list[str]]
-    reference_kernel_range_s: tuple[float, float] | None
+    interference: dict[int, list[str]]  # by block: what disturbed it from outside
+    reference_kernel_range_s: tuple[float, float] | None  # of the other blocks, where that is much (analysis.noise)
     noise_known: bool
     design: Design | None
-    warm_up: dict[str, int]
+    warm_up: dict[str, int]  # by arm: after how many steps training was steady
     unsteady: list[str]
-    skipped_steps: int
-    left_out: dict[str, int]
-    reference_drift: Drift | None
-    seconds_per_block: float
-    calibration: dict[str, Any] | None
+    skipped_steps: int  # timed steps of each sample that are left out for that
+    left_out: dict[str, int]  # the same by workload, with those before them that are not timed
+    reference_drift: Drift | None  # how the reference's own time changed
+    seconds_per_block: float  # with the starts of the workers
+    calibration: dict[str, Any] | None  # what the baseline against itself showed
     findings: list[dict[str, str]]
     failures: list[Event]
     removed_variables: dict[str, str]
     allowed_variables: dict[str, str]
-    not_measured: dict[str, str]
+    not_measured: dict[str, str]  # why a matrix left profiles out
     ended: str | None
     image_differences: dict[str, list[Difference]]
     scaling: list[Scaled] = field(default_factory=list)
@@ -179,7 +161,7 @@ class Summary:
         return {
             "reference": self.plan.reference.name,
             "references": {arm.name: self.plan.reference_of(arm).name for arm in self.plan.compared},
-            "comparisons": [_finite(one.to_json()) for one in self.comparisons],
+            "comparisons": [finite(one.to_json()) for one in self.comparisons],
             "interference": self.interference,
             "reference_kernel_range_s": self.reference_kernel_range_s,
             "design": self.design and asdict(self.design),
@@ -189,12 +171,12 @@ class Summary:
             "reference_drift": self.reference_drift and asdict(self.reference_drift),
             "calibration": self.calibration,
             "measured": [
-                {**_finite(asdict(one)), "in_effect": one.in_effect, "accuracy": one.accuracy} for one in self.measured
+                {**finite(asdict(one)), "in_effect": one.in_effect, "accuracy": one.accuracy} for one in self.measured
             ],
             "synthetic_data": self.synthetic,
             "data_source": self.data_source,
             "findings": self.findings,
-            "scaling": [_finite(asdict(one)) for one in self.scaling],
+            "scaling": [finite(asdict(one)) for one in self.scaling],
             "gpus": [asdict(one) for one in self.gpus],
             "failures": [{key: event[key] for key in ("block", "arm", "problem")} for event in self.failures],
             "not_measured": self.not_measured,
@@ -205,19 +187,16 @@ class Summary:
         }
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """The same without numbers that JSON does not have (NaN, infinity): None in their place."""
     if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
+        return {key: finite(inner) for key, inner in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def summarise(events: Sequence[Event]) -> Summary:
     """The summary of a record's events, whether the run was completed or not."""
-    by_kind: dict[str, list[Event]] = {}
-    for event in events:
-        by_kind.setdefault(event["event"], []).append(event)
-    run = by_kind["run"][0]
+    run = events[0]
     plan = recorded_plan(events)
     kept = run["allowed_variables"]
     environments = {name: Environment.from_json(document) for name, document in run["environments"].items()}
@@ -229,7 +208,8 @@ def summarise(events: Sequence[Event]) -> Summary:
     last = next((event for event in reversed(events) if event["event"] in ("end", "resume")), {"event": "run"})
     ended = last["reason"] if last["event"] == "end" else None  # else it still runs, or was killed
     interference = interference_by_block(events)
-    fixed = recorded_lengths(events) or next(iter(by_kind.get("design", [])), {})
+    fixed = recorded_lengths(events) or first_event(events, "design") or {}
+    left_out = first_event(events, "left-out")
     return Summary(
         plan=plan,
         engines=run["engines"],
@@ -257,10 +237,10 @@ def summarise(events: Sequence[Event]) -> Summary:
         seconds_per_block=_seconds_per_block(events),
         calibration=run["calibration"],
         findings=[*run["findings"], *_findings(events, plan, run["engines"], environments)],
-        failures=by_kind.get("failure", []),
+        failures=[event for event in events if event["event"] == "failure"],
         removed_variables=run["removed_variables"],
         allowed_variables=kept,
-        not_measured=next((event["profiles"] for event in by_kind.get("left-out", [])), {}),
+        not_measured=left_out["profiles"] if left_out else {},
         ended=ended,
         image_differences=of_run(events, plan),
         scaling=_scaling(events, plan, measured, ended),
@@ -336,11 +316,6 @@ def _comparison(
     )
 
 
-def _lacking(checks: Sequence[Check]) -> tuple[int, int]:
-    """How many are not met, and how many could not be verified."""
-    return sum(not one.holds for one in checks), sum(not one.verified for one in checks)
-
-
 def _measured(
     arm: Arm, environment: Environment, kept: dict[str, str], own: Sequence[SampleEvent], skipped: int
 ) -> Measured:
@@ -351,7 +326,7 @@ def _measured(
     losses = [event["losses"][-1] for event in own if event["losses"]]
     checked = [checks_of(environment, event, kept) for event in own]
     # of several samples the one that is least in effect, and least of which was verified, is shown
-    worst = max(checked, key=_lacking)
+    worst = max(checked, key=lambda of: (sum(not one.holds for one in of), sum(not one.verified for one in of)))
     return Measured(
         arm=arm.name,
         samples=len(own),

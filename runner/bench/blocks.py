@@ -23,6 +23,11 @@ def samples(events: Sequence[Event], arm: Arm | None = None) -> list[SampleEvent
     return cast("list[SampleEvent]", found)
 
 
+def first_event(events: Sequence[Event], kind: str) -> Event | None:
+    """The first event of a kind, or None where there is none."""
+    return next((event for event in events if event["event"] == kind), None)
+
+
 def same_training(events: Sequence[Event], plan: Plan, arm: Arm) -> bool:
     """Whether ``arm`` trains what its reference does, from the same weights: only then do losses compare."""
     reference = plan.reference_of(arm)
@@ -38,13 +43,12 @@ def recorded_plan(events: Sequence[Event]) -> Plan:
 
 def recorded_lengths(events: Sequence[Event]) -> LengthsEvent | None:
     """How long samples are (``runner.bench.pace``), or None where the run did not get that far."""
-    found = next((event for event in events if event["event"] == "lengths"), None)
-    return cast("LengthsEvent | None", found)
+    return cast("LengthsEvent | None", first_event(events, "lengths"))
 
 
 def recorded_design(events: Sequence[Event], plan: Plan) -> Design | None:
     """The looks that were fixed early in the run, or None where it did not get that far."""
-    fixed = _fixed(events)
+    fixed = first_event(events, "design")
     return Design(fixed["planned_blocks"], tuple(fixed["looks"]), plan.sharing) if fixed and plan.contrasts else None
 
 
@@ -53,7 +57,7 @@ def skipped_steps(events: Sequence[Event], arm: Arm | None = None) -> int:
 
     Where arms train several workloads it could depend on the ``arm`` in earlier versions' records.
     """
-    fixed = recorded_lengths(events) or _fixed(events) or {}
+    fixed = recorded_lengths(events) or first_event(events, "design") or {}
     of_arms = fixed.get("skipped_of_arms", {})
     return int(of_arms[arm.name] if arm is not None and arm.name in of_arms else fixed.get("skipped_steps", 0))
 
@@ -108,7 +112,3 @@ def block_ratios(
     ]
     blocks = [block for block in complete_blocks(events, plan, arm, reference) if block not in without]
     return log_ratios(*([of_arm[block] for block in blocks] for of_arm in times))
-
-
-def _fixed(events: Sequence[Event]) -> Event | None:
-    return next((event for event in events if event["event"] == "design"), None)

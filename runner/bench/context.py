@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from runner.bench import record
 from runner.bench.calibration import same_gpus
-from runner.bench.plan import Plan, UserCommand
+from runner.bench.plan import Arm, Plan, UserCommand
 from runner.bench.record import Event
 from runner.bench.requirements import choosing, on_gpus
 from runner.bench.specification import Specification
-from runner.bench.targets import engines_of
 from runner.common.errors import InputError
+from runner.engines import CONTAINERS, get_all
 from runner.engines.base import Engine, EngineOptions
 from runner.engines.inspect_image import inspect
 from runner.profiles.environment import clean
@@ -49,7 +49,7 @@ def execution_context(asked: Specification, commands: Sequence[str] = ()) -> Exe
     wanted = [*asked.keep_env, *choosing(asked.options)]
     inherited, removed = clean(os.environ, [*wanted, *_where_to_run(own)])
     kept = {name: inherited[name] for name in wanted if name in inherited}
-    used = engines_of(asked.arms, asked.engine_options)
+    used = _engines_of(asked.arms, asked.engine_options)
     gpus = on_gpus(asked.options, own)
     seen = _look(used, inherited, commands, gpus, contents=any(arm.image for arm in asked.arms))
     if PRELOAD in kept:
@@ -68,7 +68,7 @@ def recorded_context(folder: Path, first: Event, plan: Plan) -> ExecutionContext
     own = plan.user_command is not None
     inherited, removed = clean(os.environ, [*kept, *_where_to_run(own)])
     inherited |= kept
-    used = engines_of(plan.arms, options)
+    used = _engines_of(plan.arms, options)
     seen = _look(used, inherited, (), on_gpus(plan.options, own))
     with record.reading(folder):
         _require_program(folder, first["engines"])
@@ -80,6 +80,20 @@ def recorded_context(folder: Path, first: Event, plan: Plan) -> ExecutionContext
 def _where_to_run(own: bool) -> Iterable[str]:
     """What a user's command inherits to know where to run, which may be elsewhere when it is resumed."""
     return WHERE if own else ()
+
+
+def _engines_of(arms: Sequence[Arm], options: EngineOptions) -> dict[str, Engine]:
+    """An engine that is ready to run for each place (``Arm.target``) of ``arms``.
+
+    Raises InputError as ``engines.get_all`` does, and for an image that is not there.
+    """
+    of_options = [arm.engine for arm in arms if not arm.image]
+    used = get_all(of_options, options) if of_options else {}
+    for arm in arms:
+        if arm.image:
+            own = replace(options, **{CONTAINERS[arm.engine].image_option: arm.image})
+            used[arm.target] = get_all([arm.engine], own)[arm.engine]
+    return used
 
 
 def _look(

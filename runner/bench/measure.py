@@ -58,18 +58,13 @@ NO_FOLDER = (SYNTHETIC, GENERATED)
 
 @dataclass(frozen=True)
 class Job:
-    """Everything it takes to start workers: what to measure, as whom, and with what.
-
-    ``environments`` are by the arm's name, ``engines`` by its place. ``inherited`` are the caller's variables that
-    workers may have; ``kept`` those of them that the user chose to keep, because they change the outcome or are needed
-    in a container.
-    """
+    """Everything it takes to start workers: what to measure, as whom, and with what."""
 
     plan: Plan
-    environments: dict[str, Environment]
-    engines: dict[str, Engine]
-    inherited: dict[str, str]
-    kept: dict[str, str]
+    environments: dict[str, Environment]  # by the arm's name
+    engines: dict[str, Engine]  # by its place (Arm.target)
+    inherited: dict[str, str]  # the caller's variables that workers may have
+    kept: dict[str, str]  # those of them that the user kept, as they change the outcome or a container needs them
 
     def task(self, arm: Arm, arguments: tuple[str, ...], padding: int = 0) -> Task:
         """The start of one worker of ``arm``, its environment made larger by ``padding`` bytes."""
@@ -149,7 +144,6 @@ class _Run:
 
     def first(self, arm: Arm) -> None:
         """Start ``arm`` once, unmeasured, and record its pace; all its files are in the page cache from then on."""
-        stage = " (warming up)"
         self._progress.start("warming up", arm.name, self.left_s())
         known = self.plan.workload_spec(arm)
         how_long = (pace.FIRST_STEPS, pace.FIRST_S)
@@ -159,8 +153,8 @@ class _Run:
         outcome = self.job.engines[arm.target].run(task)
         document, problem = parse_document(outcome, {"step_s"})
         if document is None:
-            raise _Failure(arm.name, f"{problem}{stage}", outcome)
-        told = {"step_s": document["step_s"], "peak_memory_bytes": document["peak_memory_bytes"]}
+            raise _Failure(arm.name, f"{problem} (warming up)", outcome)
+        told = {name: document[name] for name in ("step_s", "peak_memory_bytes")}
         self.append("warm-up", arm=arm.name, worker_seconds=round(outcome.seconds, 3), **told)
 
     def wants_reference_kernel(self, block: int) -> bool:

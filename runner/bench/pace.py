@@ -33,19 +33,14 @@ MEMORY_SHARE, WAIT_S = 0.5, 60.0
 
 @dataclass(frozen=True)
 class Seen:
-    """What an arm's first worker showed.
+    """What an arm's first worker showed."""
 
-    ``step_s`` is what a step takes once it is steady (seconds), ``all_s`` what all took, and ``other_s`` what was no
-    step of that; ``warm_up`` is how many of its ``steps`` were slower first; ``reached`` is False where it may not have
-    been steady at all.
-    """
-
-    step_s: float
-    all_s: float
-    other_s: float
+    step_s: float  # of a step once it is steady
+    all_s: float  # of the whole worker
+    other_s: float  # what of that was no step
     steps: int
-    warm_up: int
-    reached: bool
+    warm_up: int  # how many of the steps were slower first
+    reached: bool  # False where it may not have been steady at all
     memory_bytes: float
 
 

@@ -47,21 +47,25 @@ def own_ranks(ranks: int) -> int | None:
 class UserCommand:
     """A user's training command, which is measured in the place of a workload.
 
-    It runs in ``folder``. ``metric`` says which lines of its output end a step, or hold a step's time or rate in
-    ``unit`` (see ``runner.worker.user_command.metric``); without one the whole command is one step. The first
-    ``warmup_lines`` readings don't count.
+    ``metric`` says which lines of its output end a step, or hold a step's time or rate in ``unit`` (see
+    ``runner.worker.user_command.metric``); without one the whole command is one step.
     """
 
     argv: tuple[str, ...]
-    folder: str
+    folder: str  # where it runs
     metric: str | None = None
     unit: str = "s"
-    warmup_lines: int = 0
+    warmup_lines: int = 0  # the first readings, which don't count
 
     def worker_arguments(self) -> tuple[str, ...]:
         # one that begins with a dash would be taken for another option
         metric = (f"--metric={self.metric}", "--unit", self.unit) if self.metric is not None else ()
         return ("command", "--folder", self.folder, *metric, "--warmup-lines", str(self.warmup_lines), "--", *self.argv)
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any] | None) -> UserCommand | None:
+        """None for none."""
+        return UserCommand(**{**document, "argv": tuple(document["argv"])}) if document else None
 
 
 @dataclass(frozen=True)
@@ -201,6 +205,10 @@ class Plan:
         ranks = f"{self.ranks * self.nodes} ranks" if self.ranks * self.nodes > 1 else ""
         return ", ".join(filter(None, (self.options.text(), ranks)))
 
+    def arm(self, name: str) -> Arm:
+        """The arm of that name. Raises KeyError if there is none."""
+        return {arm.name: arm for arm in self.arms}[name]
+
     def workload_of(self, arm: Arm) -> str:
         return arm.workload or self.workload
 
@@ -278,12 +286,11 @@ class Plan:
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Plan:
-        arms, command = document["arms"], document["user_command"]
         found = {
-            "arms": tuple(Arm(**arm) for arm in arms),
+            "arms": tuple(Arm(**arm) for arm in document["arms"]),
             "workloads": {name: WorkloadSpec(**one) for name, one in document["workloads"].items()},
             "stopping": StoppingRule(**document["stopping"]),
-            "user_command": command and UserCommand(**{**command, "argv": tuple(command["argv"])}),
+            "user_command": UserCommand.from_json(document["user_command"]),
             "options": Options(**document["options"]),
             "more_references": tuple(document["more_references"]),
         }

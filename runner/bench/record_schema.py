@@ -133,7 +133,8 @@ def _all_renamed(document: Document, renamed: Mapping[KeyPath, Mapping[str, str]
 def _renamed(value: Any, path: Sequence[str], names: Mapping[str, str]) -> Any:
     """The same with other keys in what ``path`` leads to; what is not there, or no mapping, stays as it is."""
     if not path:
-        return _keys_renamed(value, names)
+        known = isinstance(value, dict) and value.keys() & names.keys()
+        return {names.get(key, key): inner for key, inner in value.items()} if known else value
     first, rest = path[0], path[1:]
     if first == EACH and isinstance(value, list):
         return [_renamed(one, rest, names) for one in value]
@@ -141,9 +142,3 @@ def _renamed(value: Any, path: Sequence[str], names: Mapping[str, str]) -> Any:
         return value
     steps = value.keys() if first == EACH else value.keys() & {first}
     return {**value, **{step: _renamed(value[step], rest, names) for step in steps}} if steps else value
-
-
-def _keys_renamed(value: Any, names: Mapping[str, str]) -> Any:
-    if not isinstance(value, dict) or not value.keys() & names.keys():
-        return value
-    return {names.get(key, key): inner for key, inner in value.items()}

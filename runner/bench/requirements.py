@@ -26,8 +26,6 @@ from runner.worker.workloads import GENERATED, find, get
 COMPILER = "g++"
 # How a CPU build of torch ends its version.
 CPU_BUILD = "+cpu"
-# In the place of the data set, which a user's command brings itself.
-NO_DATA = DataSet("none", "the command's own")
 
 
 def arm_of(arm: Arm, loaded: Profile) -> Arm:
@@ -87,28 +85,21 @@ def require_shares(arms: Iterable[Arm], trained: str | None, how: Options, ranks
     many there are on each of ``nodes`` where an arm does not say it.
     """
     for arm in arms:
-        own_ranks = arm.ranks or 1
-        if nodes > 1 and own_ranks > 1:
+        several = (arm.ranks or 1) > 1
+        if nodes > 1 and several:
             own = f"profile '{arm.profile}' has {arm.ranks} ranks of its own"
             raise InputError(f"{own}, on one node; leave --nodes out")
         if trained is not None:
             given = f"--nproc {ranks}" if nodes == 1 else f"--nodes {nodes} --nproc {ranks}"
             what = f"profile '{arm.profile}', ranks: {arm.ranks}" if arm.ranks else given
-            require_batch(arm.workload or trained, how, *((arm.ranks, 1) if arm.ranks else (ranks, nodes)), what)
-        elif own_ranks > 1:
+            each, on = (arm.ranks, 1) if arm.ranks else (ranks, nodes)
+            if found := batch_split.unshared(arm.workload or trained, how, each, on):
+                raise InputError(f"{what}: {'; '.join(found)}")
+        elif several:
             raise InputError(
                 f"profile '{arm.profile}' has {arm.ranks} ranks, which a command of your own has to start by itself; "
                 "leave one of them out"
             )
-
-
-def require_batch(name: str, how: Options, ranks: int, nodes: int, what: str) -> None:
-    """Raise InputError where ``ranks`` on each of ``nodes`` can't share the batches of the workload ``name``.
-
-    ``what`` asks for them.
-    """
-    if found := batch_split.unshared(name, how, ranks, nodes):
-        raise InputError(f"{what}: {'; '.join(found)}")
 
 
 def exchanges(name: str) -> bool:
@@ -206,14 +197,9 @@ def data(asked: Specification) -> DataSet:
 
     Raises InputError where nothing takes what was given.
     """
-    return NO_DATA if asked.user_command else data_of(asked.data, asked.workloads)
-
-
-def data_of(given: str | None, workloads: Sequence[str]) -> DataSet:
-    """The data that ``workloads`` train on; ``given`` is --data. Where it comes from is printed on stderr.
-
-    Raises InputError where none of them takes it.
-    """
+    if asked.user_command:  # it brings its own
+        return DataSet("none", "the command's own")
+    given, workloads = asked.data, asked.workloads
     reading = [name for name in workloads if not get(name).generated]
     if not reading:
         if given is not None:

@@ -73,12 +73,11 @@ class Specification:
         if unknown:
             raise ValueError(f"unknown key {sorted(unknown)[0]!r}")
         _validate(document)
-        command = values["user_command"]
         found = Specification(
             **{
                 **values,
                 "arms": tuple(Arm(**arm) for arm in values["arms"]),
-                "user_command": command and UserCommand(**{**command, "argv": tuple(command["argv"])}),
+                "user_command": UserCommand.from_json(values["user_command"]),
                 "options": Options(**values["options"]),
                 "engine_options": EngineOptions(**values["engine_options"]),
                 "keep_env": tuple(values["keep_env"]),

@@ -14,16 +14,16 @@ from runner.worker.complaints import COMPLAINT
 from runner.worker.performance_variables import is_performance_variable
 from runner.worker.readings import NOT_VERIFIED
 
-# OpenMP runtimes by what the evidence calls them, and the libraries that read variables only where they are the one
-# that runs.
+# OpenMP runtimes by what the evidence calls them.
 RUNTIMES = {"gnu": "gnu-openmp", "intel": "intel-openmp", "llvm": "llvm-openmp"}
 # A runtime may spell a text in its own way; what is seen here has the worker's words, which are the variable's.
 OWN_WORDS = {"openmp.wait_policy"}
 # What is shown of a program that left no evidence of its own.
 NOT_SEEN = "not seen"
-ONE_RUNS = {*RUNTIMES.values(), "jemalloc", "tcmalloc", "mimalloc"}
 # Allocators under which nothing reads what is for glibc's own.
 OTHER_ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc")
+# Libraries that read variables only where they are the one that runs.
+ONE_RUNS = {*RUNTIMES.values(), *OTHER_ALLOCATORS}
 # Its version is not known to whoever sets its variables, but it lists all settings that it has.
 LISTS_ALL = "mimalloc"
 
@@ -83,10 +83,8 @@ def check(
         for name, value in evidence["variables"].get("named", {}).items()
         if name in environment.variables.keys() - wanted.keys()
     ]
-    variables += [
-        *_implied(environment.expect, environment.variables.items() & given.items(), evidence),
-        *_complaints(printed),
-    ]
+    variables += _implied(environment.expect, environment.variables.items() & given.items(), evidence)
+    variables += _complaints(printed)
     return checks + [variable for variable in variables if not variable.holds]
 
 
@@ -104,7 +102,8 @@ def _implied(
     expect: Mapping[str, Any], given: Iterable[tuple[str, str]], evidence: Mapping[str, Any]
 ) -> Iterator[Check]:
     """What a profile need not expect in words: a library that reads each variable runs, and it has the value given."""
-    runs = {RUNTIMES.get(look_up(evidence, "openmp.runtime")), look_up(evidence, "malloc.allocator")}
+    allocator = look_up(evidence, "malloc.allocator")
+    runs = {RUNTIMES.get(look_up(evidence, "openmp.runtime")), allocator}
     for name, value in sorted(given):
         variable = catalogue.load().get(name)
         if variable is None:
@@ -112,10 +111,8 @@ def _implied(
         if variable.read_by.keys() <= ONE_RUNS and not runs & variable.read_by.keys():
             running = " and ".join(sorted(one for one in runs if one)) or "nothing known"
             yield Check(f"variable {name}", f"read by {' or '.join(variable.read_by)}", f"{running} running")
-        if _is_for_glibcs_malloc(variable, value) and look_up(evidence, "malloc.allocator") in OTHER_ALLOCATORS:
-            yield Check(
-                f"variable {name}", "read by glibc's malloc", f"{look_up(evidence, 'malloc.allocator')} running"
-            )
+        if _is_for_glibcs_malloc(variable, value) and allocator in OTHER_ALLOCATORS:
+            yield Check(f"variable {name}", "read by glibc's malloc", f"{allocator} running")
         if variable.verified_by is not None:
             for key, kind, text in catalogue.settings(variable, value):
                 at = variable.verified_by + key

@@ -150,11 +150,8 @@ def _check_ranks(environment: Environment, sample: Mapping[str, Any], kept: Mapp
     failing = {first["rank"]: [one for one in checks if not one.holds]}
     open_in_first = {one.key for one in checks if not one.verified}
     for rank in others:
-        failing[rank["rank"]] = [
-            one
-            for one in check(environment, rank["evidence"], kept)
-            if not one.holds or not (one.verified or one.key in open_in_first)
-        ]
+        seen = check(environment, rank["evidence"], kept)
+        failing[rank["rank"]] = [one for one in seen if not one.holds or not (one.verified or one.key in open_in_first)]
     for rank in sample["ranks"]:
         where = f"(rank {rank['rank']} on {rank['node']})"
         found += [replace(one, key=f"{one.key} {where}") for one in failing[rank["rank"]]]

@@ -48,12 +48,8 @@ def interrupt(number: int, frame: FrameType | None) -> None:
     must not cut short what the first one has it write down."""
     for one in ENDING:
         if signal.getsignal(one) != signal.SIG_IGN:
-            signal.signal(one, _already)
+            signal.signal(one, lambda number, frame: None)  # not SIG_IGN, which programs that are started would inherit
     raise KeyboardInterrupt
-
-
-def _already(number: int, frame: FrameType | None) -> None:
-    """Not SIG_IGN, which programs that are started would inherit."""
 
 
 def main(argv: list[str] | None = None) -> int:

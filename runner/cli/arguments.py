@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 
 from runner.common.errors import InputError
@@ -32,7 +32,7 @@ def share(text: str) -> float:
 
 def count(text: str) -> int:
     """A whole number above 0."""
-    if not text.isdigit() or int(text) == 0:
+    if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number above 0")
     return int(text)
 
@@ -53,7 +53,7 @@ def counts(least: int) -> Callable[[str], tuple[int, ...]]:
 
     def parse(text: str) -> tuple[int, ...]:
         words = text.split(",")
-        if not all(word.isdigit() and int(word) >= least for word in words):
+        if not all(word.isdecimal() and int(word) >= least for word in words):
             wanted = f"whole numbers from {least} on; write them as 1,2,4"
             raise argparse.ArgumentTypeError(f"'{text}' is no list of {wanted}")
         return tuple(dict.fromkeys(map(int, words)))
@@ -61,9 +61,18 @@ def counts(least: int) -> Callable[[str], tuple[int, ...]]:
     return parse
 
 
+def option(name: str) -> str:
+    """The option whose value argparse keeps under ``name``."""
+    return f"--{name.removeprefix('user_').replace('_', '-')}"
+
+
+def refuse(given: argparse.Namespace, names: Iterable[str], why: str) -> None:
+    """Raise InputError for an option, or a PROFILE, that was given and is among ``names``; ``why`` follows it."""
+    for name in names:
+        if vars(given).get(name) not in (None, False, []):
+            raise InputError(f"{'PROFILE' if name == 'profile' else option(name)} {why}")
+
+
 def refuse_others(given: argparse.Namespace, allowed: Collection[str], why: str) -> None:
-    """Raise InputError for an option, or a PROFILE, that was given and is not among ``allowed``; ``why`` follows it."""
-    for name, value in vars(given).items():
-        if name not in allowed and value not in (None, False, []):
-            option = "PROFILE" if name == "profile" else f"--{name.removeprefix('user_').replace('_', '-')}"
-            raise InputError(f"{option} {why}")
+    """``refuse`` all that are not ``allowed``."""
+    refuse(given, [name for name in vars(given) if name not in allowed], why)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from runner.bench.plan import Arm
 from runner.bench.specification import EVERY
+from runner.cli.arguments import option
 from runner.common.errors import InputError
-from runner.engines import container
+from runner.engines import CONTAINERS, container
 from runner.engines.apptainer import SIF
-from runner.engines.container import KINDS
 from runner.worker.workloads import WORKLOADS
 
 # Of each of these options the one that names the other image, which is compared with it.
@@ -37,17 +37,18 @@ def arms(arguments: argparse.Namespace, against: str) -> list[Arm]:
     Raises InputError for what does not go together; whether the images are there, and are two, is seen when they are
     looked into.
     """
-    option, engine = f"--{against.replace('_', '-')}", arguments.engine or "local"
+    asked, engine = option(against), arguments.engine or "local"
+    own = CONTAINERS[engine].image_option if engine in CONTAINERS else None
     for name, kind in OPTIONS.items():
-        if getattr(arguments, name) is not None and (KINDS[engine].image_option if engine in KINDS else None) != kind:
-            fitting = " or ".join(one for one, of in KINDS.items() if of.image_option == kind)
-            shown = f"--{name.replace('_', '-')}"
-            raise InputError(f"{shown} means nothing to the engine {engine}; give --engine {fitting}, or leave it out")
+        if getattr(arguments, name) is not None and kind != own:
+            fitting = " or ".join(one for one, of in CONTAINERS.items() if of.image_option == kind)
+            fix = f"give --engine {fitting}, or leave it out"
+            raise InputError(f"{option(name)} means nothing to the engine {engine}; {fix}")
     profiles = list(dict.fromkeys(arguments.profile))
     if len(profiles) > 1:
-        raise InputError(f"{option} compares two images under one profile; choose one of: {', '.join(profiles)}")
+        raise InputError(f"{asked} compares two images under one profile; choose one of: {', '.join(profiles)}")
     if arguments.workload == EVERY:
-        raise InputError(f"--workload all means nothing with {option}; name one of: {', '.join(WORKLOADS)}")
+        raise InputError(f"--workload all means nothing with {asked}; name one of: {', '.join(WORKLOADS)}")
     kind = OPTIONS[against]
     first, second = getattr(arguments, against), getattr(arguments, kind)
     if kind == "sif":
@@ -56,7 +57,7 @@ def arms(arguments: argparse.Namespace, against: str) -> list[Arm]:
         second = second or container.IMAGE
     if first == second:
         raise InputError(
-            f"{option} {first}: is the image that --{kind} names too; name two, or measure one against itself: "
+            f"{asked} {first}: is the image that --{kind} names too; name two, or measure one against itself: "
             f"envkit calibrate --engine {engine} --{kind} {first}"
         )
     names = short_names(first, second, kind)

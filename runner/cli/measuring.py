@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,25 +66,19 @@ def run_locked(
 
     ``left_out`` are the profiles that the command chose not to measure, and why.
     """
-    try:
-        prepared = prepare(asked)
-        with Record.create(how.output or new_folder(asked.title)) as opened:
-            events = [begin(opened, prepared, RESULTS)]
-            if left_out:
-                events.append(opened.append("left-out", profiles={**left_out}))
-            return _measure(prepared.job, opened, events, how, then)
-    except record.RecordFull as error:
-        raise _no_room(error, how) from None
+    prepared = prepare(asked)
+    with _needing_room(how), Record.create(how.output or new_folder(asked.title)) as opened:
+        events = [begin(opened, prepared, RESULTS)]
+        if left_out:
+            events.append(opened.append("left-out", profiles={**left_out}))
+        return _measure(prepared.job, opened, events, how, then)
 
 
 def resume(folder: Path, how: Invocation, then: Then | None = None) -> int:
     """Go on with the run in ``folder``; returns the exit status."""
-    with machine_lock():
+    with machine_lock(), _needing_room(how):
         engines.remove_leftovers()
-        try:
-            return _resume(folder, how, then)
-        except record.RecordFull as error:
-            raise _no_room(error, how) from None
+        return _resume(folder, how, then)
 
 
 def resume_given(arguments: argparse.Namespace, how: Invocation, then: Then | None = None) -> int:
@@ -93,10 +88,15 @@ def resume_given(arguments: argparse.Namespace, how: Invocation, then: Then | No
     return resume(arguments.resume, how, then)
 
 
-def _no_room(error: record.RecordFull, how: Invocation) -> InputError:
-    if how.resumed_by is None:
-        return InputError(f"{error}; make room, then start it again")
-    return InputError(f"{error}; what was recorded is safe: make room, then {_go_on_with(how, error.folder)}")
+@contextlib.contextmanager
+def _needing_room(how: Invocation) -> Iterator[None]:
+    """Raise InputError, with what to do, where the record can't be written."""
+    try:
+        yield
+    except record.RecordFull as error:
+        go_on = f"what was recorded is safe: make room, then {_go_on_with(how, error.folder)}"
+        fix = "make room, then start it again" if how.resumed_by is None else go_on
+        raise InputError(f"{error}; {fix}") from None
 
 
 def _resume(folder: Path, how: Invocation, then: Then | None) -> int:

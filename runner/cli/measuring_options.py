@@ -10,7 +10,7 @@ from pathlib import Path
 from runner.bench.plan import MARGIN, Arm
 from runner.bench.specification import FULL_TIMEOUT_S, PRECISION, TIMEOUT_S, Specification
 from runner.cli import engine_options, training_options, user_command
-from runner.cli.arguments import count, duration, share
+from runner.cli.arguments import count, duration, refuse, share
 from runner.common.errors import InputError
 from runner.worker.workloads import DEFAULT, WORKLOADS, get
 
@@ -65,14 +65,15 @@ def add(
             action.help = argparse.SUPPRESS
 
 
-def add_worker_options(group: argparse._ArgumentGroup) -> None:
-    """Those of what workers are given, of what they may be, and of where it is recorded."""
+def add_worker_options(group: argparse._ArgumentGroup, against_advice: bool = True) -> None:
+    """Those of what workers are given and where that is recorded; and those of measuring ``against_advice``."""
     group.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
     group.add_argument("--keep-env", metavar="NAME", action="append",
                        help="let workers inherit this variable although it can change the outcome")  # fmt: skip
-    group.add_argument("--force", action="store_true", help="measure although it is known to be worthless")
-    group.add_argument("--allow-unknown", action="store_true",
-                       help="let a profile set variables that nothing is known to read")  # fmt: skip
+    if against_advice:
+        group.add_argument("--force", action="store_true", help="measure although it is known to be worthless")
+        group.add_argument("--allow-unknown", action="store_true",
+                           help="let a profile set variables that nothing is known to read")  # fmt: skip
     group.add_argument("--output", metavar="DIR", type=Path, help="folder for the record (default: in results/)")
 
 
@@ -126,9 +127,8 @@ def require(arguments: argparse.Namespace) -> None:
     training_options.require_one(arguments)
     if arguments.epochs and not arguments.full:
         raise InputError(f"--epochs {arguments.epochs} means nothing without --full, which trains whole epochs; add it")
-    for name in ("steps", "budget", "half_width"):
-        if arguments.full and getattr(arguments, name) is not None:
-            option = f"--{name.replace('_', '-')}"
-            raise InputError(f"{option} means nothing with --full, which trains whole epochs; leave it out")
+    if arguments.full:
+        why = "means nothing with --full, which trains whole epochs; leave it out"
+        refuse(arguments, ("steps", "budget", "half_width"), why)
     if arguments.blocks and arguments.half_width is not None:
         raise InputError("--half-width means nothing with --blocks, which never stops early; leave one of them out")

@@ -86,9 +86,8 @@ def _start(arguments: argparse.Namespace, show: Show) -> int:
     if not arguments.dry_run:
         client.require()
     settings = submitted.settings(arguments)
-    folder = (
-        arguments.output or measuring.new_folder(f"{arguments.command}-{settings.specification.title}")
-    ).absolute()
+    title = f"{arguments.command}-{settings.specification.title}"
+    folder = (arguments.output or measuring.new_folder(title)).absolute()
     if not str(folder).isprintable():
         raise InputError(f"--output {str(folder)!r}: sbatch can't take such a name; give a plain one")
     if arguments.dry_run:
@@ -107,10 +106,8 @@ def _start(arguments: argparse.Namespace, show: Show) -> int:
             _discard(folder)
             raise InputError(f"sbatch refuses the job: {error}; nothing was submitted") from None
         except NoAnswer as error:
-            go_on = _go_on(arguments, folder)
-            raise InputError(
-                f"{error}; it may have taken the job all the same: look, and go on, with: {go_on}"
-            ) from None
+            look = f"look, and go on, with: {_go_on(arguments, folder)}"
+            raise InputError(f"{error}; it may have taken the job all the same: {look}") from None
         return _follow(settings, opened, job, arguments, show)
 
 
@@ -138,7 +135,8 @@ def _resume(arguments: argparse.Namespace, show: Show, free: Collection[str]) ->
         raise InputError(f"--resume {arguments.resume}: an earlier version submitted this; submit again")
     with record.reading(folder):
         settings = Settings.from_json(first["settings"])
-    if arguments.command != (command := _command(settings)):
+    command = "fleet" if settings.fleet else "submit"
+    if arguments.command != command:
         raise InputError(f"--resume {arguments.resume}: goes on with: envkit {command} --resume {quoted(folder)}")
     options = tuple(submitted.sbatch_option(text) for text in arguments.sbatch or ())
     settings = replace(
@@ -165,11 +163,6 @@ def _resume(arguments: argparse.Namespace, show: Show, free: Collection[str]) ->
         except Refused as error:
             raise InputError(f"sbatch refuses the job: {error}; what was measured is safe in {folder}") from None
         return _follow(settings, opened, job, arguments, show)
-
-
-def _command(settings: Settings) -> str:
-    """Of the runner's, the one that a submission is from."""
-    return "fleet" if settings.fleet else "submit"
 
 
 def _to_go_on(
@@ -354,7 +347,7 @@ def _report(
     if status == MEASURED:
         return found
     measured = sum(one.settled for one in results)
-    how = "not measured to the end" if settings.joint else f"{measured} of {settings.nodes} nodes measured"
-    how = "interrupted" if interrupted else how
+    ended = "not measured to the end" if settings.joint else f"{measured} of {settings.nodes} nodes measured"
+    how = "interrupted" if interrupted else ended
     print(f"envkit: {how}; go on with: {_go_on(arguments, folder)}", file=sys.stderr)
     return INTERRUPTED if interrupted else status

@@ -72,7 +72,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
         nodes=nodes,
         nodelist=tuple(nodelist),
         partition=partition,
-        minutes=time_limit(arguments, asked),
+        minutes=_time_limit(arguments, asked),
         options=tuple(given),
         fleet=fleet,
         joint=joint,
@@ -81,7 +81,8 @@ def settings(arguments: argparse.Namespace) -> Settings:
 
 def _asked(arguments: argparse.Namespace, engine: str, nodes: int) -> Specification:
     """What each node measures, or all ``nodes`` together: files in it have names that mean the same on every node."""
-    profiles = [str(Path(name).absolute()) if _is_file(name) else name for name in arguments.profile]
+    suffixes = (".yaml", ".yml")
+    profiles = [str(Path(name).absolute()) if name.endswith(suffixes) else name for name in arguments.profile]
     title = "+".join(Path(name).stem for name in profiles)
     arms = against_baseline(profiles, engine)
     # the tuned profile is another one on every node
@@ -143,10 +144,6 @@ def in_service(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     return left, out
 
 
-def _is_file(name: str) -> bool:
-    return name.endswith((".yaml", ".yml"))
-
-
 def _data(arguments: argparse.Namespace, asked: Specification) -> str | None:
     """Where the data are: looked for here, as nodes often reach no network and would fall back on synthetic ones.
 
@@ -160,13 +157,13 @@ def _data(arguments: argparse.Namespace, asked: Specification) -> str | None:
     return None if location == GENERATED else location
 
 
-def time_limit(arguments: argparse.Namespace, asked: Specification) -> int | None:
+def _time_limit(arguments: argparse.Namespace, asked: Specification) -> int | None:
     """In minutes, as Slurm counts. None, for the partition's own, where nobody knows how long it takes."""
     if arguments.time is not None:
         return in_minutes(arguments.time)
     if asked.epochs or asked.blocks or asked.user_command:
         return None
-    return math.ceil((asked.budget_s * SLACK + BEGIN_AND_END_S) / 60)
+    return in_minutes(asked.budget_s * SLACK + BEGIN_AND_END_S)
 
 
 def in_minutes(seconds: float) -> int:

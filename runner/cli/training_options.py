@@ -59,8 +59,7 @@ def options(arguments: argparse.Namespace) -> Options:
         scale=arguments.scale or 1,
         device=arguments.device or CPU,
     )
-    backend = arguments.backend or how.exchange
-    return how if backend == how.exchange else replace(how, backend=backend)
+    return how if arguments.backend in (None, how.exchange) else replace(how, backend=arguments.backend)
 
 
 def require_one(arguments: argparse.Namespace) -> None:

@@ -58,10 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                        help="timed steps per trial and sample (default: 30%% of the workload's, then all)")  # fmt: skip
     group.add_argument("--warmup-steps", metavar="N", type=count, help="untimed steps before them")
     group.add_argument("--timeout", metavar="TIME", type=duration, help="stop a worker that takes longer (default: 5m)")
-    group.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
-    group.add_argument("--keep-env", metavar="NAME", action="append",
-                       help="let workers inherit this variable although it can change the outcome")  # fmt: skip
-    group.add_argument("--output", metavar="DIR", type=Path, help="folder for the record (default: in results/)")
+    measuring_options.add_worker_options(group, against_advice=False)
     group.add_argument("--json", action="store_true", help="print JSON for scripts instead of the report")
     user_command.add_options(parser)
     parser.set_defaults(**NOT_HERE)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runner.bench.plan import UserCommand
 from runner.bench.specification import EVERY
-from runner.cli.arguments import count
+from runner.cli.arguments import count, refuse
 from runner.cli.workload_file import load, require_metric, words
 from runner.common.errors import InputError
 from runner.common.suggestion import suggestion
@@ -39,14 +39,12 @@ def from_args(arguments: argparse.Namespace) -> tuple[str, UserCommand] | None:
 
     Raises InputError for options that don't go together, and for what is no command, metric, unit or workload file.
     """
-    given = {"--metric": arguments.metric, "--unit": arguments.unit, "--warmup-lines": arguments.warmup_lines}
     if arguments.user_command is None:
-        file = _is_file(arguments.workload)
-        for option, value in given.items():
-            if value is not None:
-                where = f"is a key of {arguments.workload}" if file else "means nothing without --command"
-                raise InputError(f"{option} {where}; {'write it there' if file else 'add it, or leave this out'}")
-        if not file:
+        is_file = _is_file(arguments.workload)
+        there, nowhere = f"is a key of {arguments.workload}; write it there", "means nothing without --command"
+        why = there if is_file else f"{nowhere}; add it, or leave this out"
+        refuse(arguments, ("metric", "unit", "warmup_lines"), why)
+        if not is_file:
             return None
         found = load(Path(arguments.workload))
     else:
@@ -54,10 +52,8 @@ def from_args(arguments: argparse.Namespace) -> tuple[str, UserCommand] | None:
             raise InputError("--command and --workload both say what to measure; leave one out")
         found = _from_options(arguments)
     for name in NOT_WITH_IT:
-        if vars(arguments).get(name) not in (None, False):
-            option = f"--{name.replace('_', '-')}"
-            fix = "give --warmup-lines" if name == "warmup_steps" else "give the command options of its own"
-            raise InputError(f"{option} means nothing to a command of your own; leave it out, and {fix}")
+        fix = "give --warmup-lines" if name == "warmup_steps" else "give the command options of its own"
+        refuse(arguments, [name], f"means nothing to a command of your own; leave it out, and {fix}")
     return found
 
 
@@ -88,9 +84,7 @@ def _from_options(arguments: argparse.Namespace) -> tuple[str, UserCommand]:
     if not argv:
         raise InputError("--command is empty; give what starts your training, as 'python train.py'")
     if arguments.metric is None:
-        for option, value in (("--unit", arguments.unit), ("--warmup-lines", arguments.warmup_lines)):
-            if value is not None:
-                raise InputError(f"{option} means nothing without --metric; add it, or leave this out")
+        refuse(arguments, ("unit", "warmup_lines"), "means nothing without --metric; add it, or leave this out")
     unit = arguments.unit
     if unit is not None and unit not in SECONDS:
         raise InputError(f"--unit {unit}: no such unit{suggestion(unit, SECONDS)}; there are: {', '.join(SECONDS)}")

@@ -43,9 +43,8 @@ def require(path: Path) -> None:
 
 def _replace(target: Path, content: bytes) -> None:
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
-    descriptor, name = tempfile.mkstemp(
-        prefix=f".{target.name}.", dir=target.parent
-    )  # one file system: renamed at once
+    # in the same folder, and so on the same file system: it is renamed at once
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)

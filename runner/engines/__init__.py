@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from runner.common.errors import InputError
-from runner.engines import container, podman, process
-from runner.engines.apptainer import ApptainerEngine
+from runner.engines import apptainer, container, local, podman, process
 from runner.engines.base import Engine, EngineOptions
-from runner.engines.local import LocalEngine
 
 
 def _docker(options: EngineOptions) -> Engine:
@@ -21,12 +20,29 @@ def _docker(options: EngineOptions) -> Engine:
     return DockerEngine(options)
 
 
-ENGINES: dict[str, Callable[[EngineOptions], Engine]] = {
-    "local": LocalEngine,
-    "docker": _docker,
-    "podman": podman.PodmanEngine,
-    "apptainer": ApptainerEngine,
+def _remove_dockers() -> None:
+    with contextlib.suppress(ModuleNotFoundError):  # without the package nothing was started
+        from runner.engines import docker
+
+        docker.remove_leftovers()
+
+
+@dataclass(frozen=True)
+class Registered:
+    """An engine that can be chosen."""
+
+    make: Callable[[EngineOptions], Engine]  # raises InputError where it can't be used here
+    remove_leftovers: Callable[[], None]  # of runners that were killed
+    container: container.Kind | None = None  # how it starts containers, if it does
+
+
+ENGINES = {
+    "local": Registered(local.LocalEngine, process.remove_leftovers),
+    "docker": Registered(_docker, _remove_dockers, container.DOCKER),
+    "podman": Registered(podman.PodmanEngine, podman.remove_leftovers, podman.CONTAINER),
+    "apptainer": Registered(apptainer.ApptainerEngine, process.remove_leftovers, apptainer.CONTAINER),
 }
+CONTAINERS = {name: one.container for name, one in ENGINES.items() if one.container is not None}
 
 
 def get_all(names: Sequence[str], options: EngineOptions) -> dict[str, Engine]:
@@ -37,7 +53,7 @@ def get_all(names: Sequence[str], options: EngineOptions) -> dict[str, Engine]:
     for name in names:
         if name not in ENGINES:
             raise InputError(f"no engine '{name}'; there are: {', '.join(ENGINES)}")
-    engines = {name: ENGINES[name](options) for name in dict.fromkeys(names)}
+    engines = {name: ENGINES[name].make(options) for name in dict.fromkeys(names)}
     taken = frozenset(option for engine in engines.values() for option in engine.options)
     require_options(options, taken, [*engines])
     for limit in sorted(container.LIMITS & options.to_json().keys()):
@@ -58,12 +74,5 @@ def require_options(options: EngineOptions, taken: frozenset[str], names: Sequen
 
 def remove_leftovers() -> None:
     """Remove what runners that were killed have left behind, whatever engine they used."""
-    for remove in (process.remove_leftovers, _remove_dockers, podman.remove_leftovers):
+    for remove in dict.fromkeys(one.remove_leftovers for one in ENGINES.values()):
         remove()
-
-
-def _remove_dockers() -> None:
-    with contextlib.suppress(ModuleNotFoundError):  # without the package nothing was started
-        from runner.engines import docker
-
-        docker.remove_leftovers()

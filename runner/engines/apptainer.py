@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from runner.common.errors import InputError
 from runner.engines import container, container_gpus
@@ -18,6 +18,7 @@ from runner.engines.base import PROJECT, EngineOptions, Outcome, Task, ended
 from runner.engines.process import Process, Started
 
 SIF = PROJECT / "build" / "envkit-cpu.sif"
+CONTAINER = container.Kind("sif", ("--nv",), "exec", "--bind")
 # Before the name of a variable, in the caller's own: Apptainer puts it into the container.
 INSIDE = "APPTAINERENV_"
 # The caller's variables that Apptainer takes options from, so that folders, variables, GPUs or limits could come into a
@@ -65,7 +66,7 @@ class ApptainerEngine:
         variables = [f"{name}={value}" for name, value in {**given, **container.variables(task)}.items()]
         return [
             "apptainer", "--quiet", "exec", "--cleanenv", "--containall", "--no-home",
-            *(container.KINDS[self.name].gpus if task.gpus else ()), "--pwd", container.working_folder(task),
+            *(CONTAINER.gpus if task.gpus else ()), "--pwd", container.working_folder(task),
             *container.limits(self.given), *binds, str(self._sif), "env", *variables, *container.argv(task),
         ]  # fmt: skip
 
@@ -120,16 +121,12 @@ def callers(task: Task, variables: Mapping[str, str]) -> dict[str, str]:
 
 def digest(sif: Path) -> str:
     """``sha256:…`` of an image's file. Raises InputError, with the fix, where it can't be read."""
+    found = hashlib.sha256()
     try:
         with sif.open("rb") as file:
-            return f"sha256:{_sha256(file)}"
+            while block := file.read(2**20):
+                found.update(block)
     except OSError as error:
         build = container.made_by(sif.stem, "sif")
         raise InputError(f"{sif}: {error.strerror}; build it with: {build}, or name another") from None
-
-
-def _sha256(file: IO[bytes]) -> str:
-    digest = hashlib.sha256()
-    while block := file.read(2**20):
-        digest.update(block)
-    return digest.hexdigest()
+    return f"sha256:{found.hexdigest()}"

@@ -44,46 +44,34 @@ class EngineOptions:
 
 @dataclass(frozen=True)
 class Task:
-    """One start of the worker.
+    """One start of the worker, or of a command in its place."""
 
-    ``variables`` are those of the profile; ``inherited`` the caller's own that the worker may have (the local engine
-    passes them on, a container starts without them). ``arguments`` follow ``python -m runner.worker``; one that is
-    equal to ``data``, the host's folder that the worker reads, is replaced by where it finds that folder. ``folder`` is
-    the host's folder in which a user's own command runs: it has the same name inside, and can be written to.
-    ``program`` is a command for the worker's place, which containers run in that folder.
-    ``passed_on`` are more of the caller's variables, for containers too; their values, which may be secrets, are on no
-    command line. With several ``nodes`` it is started on each of them, which are the first of the Slurm job that the
-    runner is in; what they print is one text. ``gpus``: a container is given the machine's GPUs, which a worker on the
-    machine itself has without being given them. ``turn`` is the host's FIFO at which a worker that is started ahead
-    waits for its turn; it stands among the ``arguments``, as ``data`` does.
-    """
-
+    # after ``python -m runner.worker``; one that is ``data`` or ``turn`` is replaced by where the worker finds that
     arguments: tuple[str, ...]
-    variables: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)  # the profile's
+    # the caller's own that the worker may have: the local engine passes them on, a container starts without them
     inherited: dict[str, str] = field(default_factory=dict)
     prefix: tuple[str, ...] = ()
-    data: str | None = None
-    folder: str | None = None
-    program: tuple[str, ...] = ()
+    data: str | None = None  # the host's folder that the worker reads
+    folder: str | None = None  # the host's, where a user's command runs: it has this name inside, and can be written to
+    program: tuple[str, ...] = ()  # a command for the worker's place, which containers run in ``folder``
+    # more of the caller's, for containers too; their values, which may be secrets, are on no command line
     passed_on: dict[str, str] = field(default_factory=dict)
     timeout_s: float = 120.0
-    nodes: int = 1
-    gpus: bool = False
-    turn: str | None = None
+    nodes: int = 1  # it is started on so many, the first of the Slurm job that the runner is in; their texts are one
+    gpus: bool = False  # a container is given the machine's GPUs, which a worker on the machine itself has anyway
+    turn: str | None = None  # the host's FIFO at which a worker that is started ahead waits for its turn
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a worker ended. ``failure`` is None if it ended well, else one line that says what happened.
-
-    ``cpu_s`` is the CPU time of the worker and of what the engine ran beside it, where an engine runs something: a
-    server of the image's files.
-    """
+    """How a worker ended."""
 
     stdout: str
     stderr_tail: str
     seconds: float
-    failure: str | None
+    failure: str | None  # one line that says what happened; None if it ended well
+    # of the worker and of what the engine ran beside it, where an engine runs something: a server of the image's files
     cpu_s: float | None = None
 
 

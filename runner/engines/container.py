@@ -36,12 +36,7 @@ class Kind:
     mount: str  # the option that mounts a folder
 
 
-KINDS = {
-    "docker": Kind("image", ("--gpus", "all"), "run", "--volume"),
-    # GPUs as the toolkit names them (Container Device Interface)
-    "podman": Kind("image", ("--device", "nvidia.com/gpu=all"), "run", "--volume"),
-    "apptainer": Kind("sif", ("--nv",), "exec", "--bind"),
-}
+DOCKER = Kind("image", ("--gpus", "all"), "run", "--volume")
 
 
 def made_by(name: str, target: str = "image") -> str:

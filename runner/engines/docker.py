@@ -65,7 +65,7 @@ class DockerEngine:
 
     def command(self, task: Task) -> list[str]:
         rootless = bool(task.folder) and self._rootless
-        options = container.run_options(task, self.given, rootless, container.KINDS[self.name].gpus)
+        options = container.run_options(task, self.given, rootless, container.DOCKER.gpus)
         return ["docker", "run", "--rm", *options, self._described["image"], *container.argv(task)]
 
     def start(self, task: Task) -> _Container:

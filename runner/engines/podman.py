@@ -15,6 +15,8 @@ from runner.engines.base import PROJECT, EngineOptions, Outcome, Task, ended
 from runner.engines.process import Process, Started
 
 TIMEOUT_S = 60
+# GPUs as the toolkit names them (Container Device Interface)
+CONTAINER = replace(container.DOCKER, gpus=("--device", "nvidia.com/gpu=all"))
 
 
 class PodmanEngine:
@@ -41,21 +43,14 @@ class PodmanEngine:
         return self._described
 
     def command(self, task: Task) -> list[str]:
-        options = container.run_options(task, self.given, os.geteuid() != 0, container.KINDS[self.name].gpus)
-        return ["podman", "run", "--rm", *options, self._described["image"], *container.argv(task)]
+        return self._argv(task, self._described["image"], "--rm")
 
     def start(self, task: Task) -> Started:
         if task.gpus:
             container_gpus.require()
         name = f"envkit-{secrets.token_hex(6)}"
-        options = [
-            "--name",
-            name,
-            "--label",
-            f"{owner.LABEL}={owner.me()}",
-            *container.run_options(task, self.given, os.geteuid() != 0, container.KINDS[self.name].gpus),
-        ]
-        argv = ["podman", "run", *options, self._described["digest"].removeprefix("sha256:"), *container.argv(task)]
+        image = self._described["digest"].removeprefix("sha256:")
+        argv = self._argv(task, image, "--name", name, "--label", f"{owner.LABEL}={owner.me()}")
         caller = {**(task.inherited or os.environ), **task.passed_on}
         try:
             process = Process(argv, caller, PROJECT)
@@ -63,11 +58,12 @@ class PodmanEngine:
             _remove(name)
             raise
         return Started(
-            process,
-            task.timeout_s,
-            finish=lambda outcome: self._explained(outcome, name),
-            clean=lambda: _remove(name),
+            process, task.timeout_s, finish=lambda outcome: self._explained(outcome, name), clean=lambda: _remove(name)
         )
+
+    def _argv(self, task: Task, image: str, *first: str) -> list[str]:
+        options = container.run_options(task, self.given, os.geteuid() != 0, CONTAINER.gpus)
+        return ["podman", "run", *first, *options, image, *container.argv(task)]
 
     def run(self, task: Task) -> Outcome:
         return ended(self.start(task))

@@ -17,7 +17,7 @@ from typing import Any
 
 from runner.common.errors import InputError
 from runner.engines import owner
-from runner.engines.base import Outcome, tail
+from runner.engines.base import Outcome, ended, tail
 
 GRACE_S = 5.0
 # What is said of a worker besides that somebody else has stopped.
@@ -108,11 +108,7 @@ def run_process(command: Sequence[str], environment: Mapping[str, str], folder: 
 
     Raises FileNotFoundError or PermissionError if the command can't be started.
     """
-    process = Process(command, environment, folder)
-    try:
-        return process.wait(timeout_s)
-    finally:
-        process.end()
+    return ended(Started(Process(command, environment, folder), timeout_s))
 
 
 @contextlib.contextmanager

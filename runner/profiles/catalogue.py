@@ -54,28 +54,24 @@ _NEAR_LENGTH = 2
 
 @dataclass(frozen=True)
 class Variable:
-    """``read_by`` maps a library to the versions that read it: ``any``, ``>=2.1`` or ``<2.1``.
-
-    ``verified_by`` is where the worker's evidence shows it; one that ends in a dot takes a setting's key after it.
-    Where nothing shows it, it is None and ``not_observable`` says why.
-    """
+    """An entry of the catalogue."""
 
     name: str
-    read_by: dict[str, str]
+    read_by: dict[str, str]  # by library the versions that read it: ``any``, ``>=2.1`` or ``<2.1``
     kind: Kind
     default: str
     does: str
     source: str
-    verified_by: str | None
-    not_observable: str | None
+    verified_by: str | None  # where the worker's evidence shows it; after one that ends in a dot comes a setting's key
+    not_observable: str | None  # why nothing shows it, where nothing does
 
 
 @dataclass(frozen=True)
 class Problem:
-    """``kind`` is ``unknown`` for a name or key that is not in the catalogue, which may be its fault."""
+    """What is wrong with a variable."""
 
     variable: str
-    kind: Literal["unknown", "unread", "value"]
+    kind: Literal["unknown", "unread", "value"]  # unknown: not in the catalogue, whose fault that may be
     wrong: str
     fix: str
 
@@ -137,15 +133,10 @@ def _kind(file: YamlFile, at: tuple[str | int, ...], entry: dict[str, Any]) -> K
     """Which values are allowed; ``entry`` has been checked for unknown keys."""
     if entry.get("type") not in TYPES:
         raise file.error(at, f"{at[-1]}: 'type' is one of {', '.join(TYPES)}")
-    for key, wanted in (
-        ("words", list),
-        ("keys", dict),
-        ("max_before", dict),
-        ("exact", bool),
-        ("tight", bool),
-        ("hex", bool),
-        ("pattern", str),
-    ):
+    types: dict[str, type[Any]] = {
+        "words": list, "keys": dict, "max_before": dict, "exact": bool, "tight": bool, "hex": bool, "pattern": str,
+    }  # fmt: skip
+    for key, wanted in types.items():
         if not isinstance(entry.get(key, wanted()), wanted):
             raise file.error(at, f"{at[-1]}: '{key}' has the wrong type")
     if not all(isinstance(word, str) for word in entry.get("words", [])):
@@ -173,14 +164,8 @@ def _kind(file: YamlFile, at: tuple[str | int, ...], entry: dict[str, Any]) -> K
     about = {key: entry[key] for key in _SETTING_KEYS if key in entry}
     if not all(isinstance(text, str) for text in about.values()):
         raise file.error(at, f"{at[-1]}: {', '.join(_SETTING_KEYS)} are texts; quote them")
-    return Kind(
-        **{
-            **{key: entry[key] for key in _KIND_KEYS if key in entry},
-            **about,
-            "words": tuple(entry.get("words", ())),
-            "keys": keys,
-        }
-    )
+    given = {key: entry[key] for key in _KIND_KEYS if key in entry}
+    return Kind(**{**given, **about, "words": tuple(entry.get("words", ())), "keys": keys})
 
 
 def readers(inspection: Mapping[str, Any]) -> frozenset[str]:
@@ -220,12 +205,8 @@ def check(variables: Mapping[str, str], readers: Collection[str], versions: Mapp
     Who will really read a variable is decided when the worker loads its libraries, and seen in its evidence; here a
     variable is wrong only where no library that is in the image could take it.
     """
-    problems = []
-    for name, value in variables.items():
-        problem = _check(name, value, readers, versions)
-        if problem is not None:
-            problems.append(problem)
-    return problems
+    problems = (_check(name, value, readers, versions) for name, value in variables.items())
+    return [problem for problem in problems if problem is not None]
 
 
 def settings(variable: Variable, value: str) -> list[tuple[str, Kind, str]]:

@@ -12,22 +12,17 @@ from runner.worker.performance_variables import is_performance_variable
 
 @dataclass(frozen=True)
 class Environment:
-    """What a worker is started with, and what it must observe for the profile to count as in effect.
-
-    ``preload`` maps logical library names to paths inside the image, in the order they are preloaded; LD_PRELOAD is
-    already among ``variables``. ``prefix`` is put before the interpreter (for example numactl and its options). With
-    several ``ranks`` it is that of each. ``gpus`` is how many it needs; a container must be given the machine's then.
-    """
+    """What a worker is started with, and what it must observe for the profile to count as in effect."""
 
     profile: str
     title: str
-    variables: dict[str, str]
-    preload: dict[str, str]
-    prefix: tuple[str, ...]
+    variables: dict[str, str]  # LD_PRELOAD is already among them
+    preload: dict[str, str]  # by logical name the paths inside the image, in the order they are preloaded
+    prefix: tuple[str, ...]  # stands before the interpreter, for example numactl and its options
     expect: dict[str, str | int | bool]
     numerics: str
-    ranks: int = 1
-    gpus: int = 0
+    ranks: int = 1  # where there are several, this is the environment of each
+    gpus: int = 0  # how many it needs; a container must be given the machine's then
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "prefix": list(self.prefix)}

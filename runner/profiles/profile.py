@@ -28,11 +28,7 @@ _SAMPLE_FACTS = dict.fromkeys(FACTS, 1)
 
 @dataclass(frozen=True)
 class Profile:
-    """One profile with everything it extends merged in; values still hold ``${...}``.
-
-    ``needs`` has the least value of host facts: with less of one the profile does not apply to a machine. ``ranks``
-    processes train together, each with its part of the CPUs, for which facts in the values stand then.
-    """
+    """One profile with everything it extends merged in; values still hold ``${...}``."""
 
     name: str
     title: str
@@ -47,8 +43,8 @@ class Profile:
     path: Path
     helps: str | None = None
     hurts: str | None = None
-    needs: dict[str, str | int] = field(default_factory=dict)
-    ranks: int = 1
+    needs: dict[str, str | int] = field(default_factory=dict)  # the least of host facts, for it to apply to a machine
+    ranks: int = 1  # so many processes train together, each on its part of the CPUs, for which facts stand then
 
     @property
     def on_gpus(self) -> bool:
@@ -76,19 +72,16 @@ def load(name: str, folder: Path = PROFILE_FOLDER) -> Profile:
 
     What it extends is looked up beside it, then in ``folder``. Raises InputError naming file, line and fix.
     """
+    path = _first(_places(name, folder))
+    if path.is_file():
+        return _load(path, folder, chain=())
     if name.endswith((".yaml", ".yml")):
-        path = Path(name)
-        if not path.is_file():
-            raise InputError(f"{path}: no such profile file")
-    else:
-        path = _first(_places(name, folder))
-        if not path.is_file():
-            if name == TUNED:
-                raise InputError(f"{path}: this machine has no tuned profile yet; make one with: envkit tune")
-            near = difflib.get_close_matches(name, [*names(folder), *local_names(folder)], cutoff=0.7)
-            meant = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
-            raise InputError(f"no profile '{name}' in {folder}{meant}; envkit profiles lists all")
-    return _load(path, folder, chain=())
+        raise InputError(f"{path}: no such profile file")
+    if name == TUNED:
+        raise InputError(f"{path}: this machine has no tuned profile yet; make one with: envkit tune")
+    near = difflib.get_close_matches(name, [*names(folder), *local_names(folder)], cutoff=0.7)
+    meant = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
+    raise InputError(f"no profile '{name}' in {folder}{meant}; envkit profiles lists all")
 
 
 def looked_for(name: str, folder: Path = PROFILE_FOLDER) -> list[Path]:

@@ -14,31 +14,26 @@ from runner.common.suggestion import suggestion
 
 @dataclass(frozen=True)
 class Kind:
-    """A type with its limits. ``exact`` words must have the case they are written in.
-
-    ``separator``, ``assign`` and ``keys`` are those of ``settings``: a list of ``key:value`` pairs, each key with a
-    kind of its own. ``tight`` settings may have no spaces and no empty entries. ``hex`` numbers may begin with 0x.
-    ``since`` is the library's version; of ``max_before`` it is the one before which no more is taken.
-    """
+    """A type with its limits."""
 
     type: str
     min: int | None = None
     max: int | None = None
-    max_before: dict[str, int] = field(default_factory=dict)
+    max_before: dict[str, int] = field(default_factory=dict)  # by the library's version before which no more is taken
     above: int | None = None
     below: int | None = None
     words: tuple[str, ...] = ()
-    exact: bool = False
+    exact: bool = False  # words must have the case they are written in
     units: str = ""
     pattern: str = ""
     shape: str = ""
-    separator: str = ","
-    assign: str = ":"
-    tight: bool = False
-    hex: bool = False
-    keys: dict[str, Kind] = field(default_factory=dict)
+    separator: str = ","  # between the pairs of ``settings``
+    assign: str = ":"  # between a pair's key and value
+    tight: bool = False  # settings may have no spaces and no empty entries
+    hex: bool = False  # numbers may begin with 0x
+    keys: dict[str, Kind] = field(default_factory=dict)  # of ``settings``
     default: str = ""
-    since: str = ""
+    since: str = ""  # the library's version
     does: str = ""
 
     def allowed(self) -> str:

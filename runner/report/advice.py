@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,8 @@ from runner.analysis.noise import commonest, interference_with
 from runner.analysis.summary import Comparison, Summary
 from runner.bench.calibration import is_calibration
 from runner.bench.plan import Arm, Plan
-from runner.engines.container import KINDS, LIMITS
+from runner.engines import CONTAINERS
+from runner.engines.container import LIMITS
 from runner.profiles import profile
 from runner.report import grid, multi_workload
 from runner.report.parts import Row
@@ -30,28 +30,24 @@ NEARLY_ALL = 0.8
 
 def rows(summary: Summary) -> list[Row]:
     """Each sentence once. Of many profiles the best has one, and each with which something is wrong."""
-    return [Row("next", text) for text in dict.fromkeys(_texts(summary))]
-
-
-def _texts(summary: Summary) -> list[str]:
     if summary.plan.across:
-        return _on_several_workloads(summary)
-    if summary.plan.compares_images:
-        return _per_image(summary)
-    return _per_profile(summary)
+        texts = _on_several_workloads(summary)
+    elif summary.plan.compares_images:
+        texts = [text for one in summary.comparisons if (text := _of_image(summary, one))]
+    else:
+        texts = _per_profile(summary)
+    return [Row("next", text) for text in dict.fromkeys(texts)]
 
 
 def _per_profile(summary: Summary) -> list[str]:
-    texts: list[str] = []
-    arms = {arm.name: arm for arm in summary.plan.compared}
-    if chosen := _of_a_search(summary, arms):
+    if chosen := _of_a_search(summary):
         return [chosen]
-    best_told = False
+    texts, best_told = list[str](), False
     ranked = ranking.ranked(summary)
     if ranking.many(summary):  # the noisiest of them is the likeliest to be at the top without being known to be faster
         ranked = sorted(ranked, key=lambda one: not is_worth_it(one))
     for one in ranked:
-        arm = arms[one.arm]
+        arm = summary.plan.arm(one.arm)
         wrong = one.verdict == Verdict.NOT_IN_EFFECT or learns_otherwise(summary, one)
         if ranking.many(summary) and best_told and not wrong:
             continue
@@ -69,7 +65,7 @@ def _per_profile(summary: Summary) -> list[str]:
     return texts
 
 
-def _of_a_search(summary: Summary, arms: Mapping[str, Arm]) -> str | None:
+def _of_a_search(summary: Summary) -> str | None:
     """What to do after a search whose confirmation found both profiles faster: use the one that the search wrote.
 
     The search compared these two; a report compares both with the baseline alone.
@@ -77,7 +73,7 @@ def _of_a_search(summary: Summary, arms: Mapping[str, Arm]) -> str | None:
     if not summary.plan.more_comparisons or not all(
         is_worth_it(one)
         and not learns_otherwise(summary, one)
-        and not too_much_interference(summary, one, arms[one.arm])
+        and not too_much_interference(summary, one, summary.plan.arm(one.arm))
         for one in summary.comparisons
     ):
         return None
@@ -90,13 +86,8 @@ def is_worth_it(one: Comparison) -> bool:
     return one.verdict == Verdict.FASTER and one.speedup is not None and not one.speedup.within_margin
 
 
-def _per_image(summary: Summary) -> list[str]:
-    arms = {arm.name: arm for arm in summary.plan.compared}
-    texts = [_of_image(summary, one, arms[one.arm]) for one in summary.comparisons]
-    return [text for text in texts if text]
-
-
-def _of_image(summary: Summary, one: Comparison, arm: Arm) -> str | None:
+def _of_image(summary: Summary, one: Comparison) -> str | None:
+    arm = summary.plan.arm(one.arm)
     reference = summary.plan.reference_of(arm)
     there = _there(summary, arm)
     if one.verdict == Verdict.NOT_IN_EFFECT:
@@ -125,19 +116,18 @@ def fallback(summary: Summary, folder: str) -> str:
 
 def _on_several_workloads(summary: Summary) -> list[str]:
     """What is wrong with profiles, which to use, and how long it takes to know more."""
-    arms = {arm.name: arm for arm in summary.plan.compared}
     of_profile = {arm.profile: arm for arm in summary.plan.compared}
-    texts = []
+    texts, wrong = [], set()
     for one in summary.comparisons:
+        arm = summary.plan.arm(one.arm)
         if one.verdict == Verdict.NOT_IN_EFFECT:
-            texts.append(f"find out why {one.arm} was not in effect: envkit doctor {_there(summary, arms[one.arm])}")
+            texts.append(f"find out why {one.arm} was not in effect: envkit doctor {_there(summary, arm)}")
         elif learns_otherwise(summary, one):
-            texts.append(_find_out(arms[one.arm]))
-    wrong = {arms[one.arm].profile for one in summary.comparisons if learns_otherwise(summary, one)}
+            wrong.add(arm.profile)
+            texts.append(_find_out(arm))
     winners = [name for names in multi_workload.winners(summary).values() for name in names]
-    best, fast = (
-        [name for name in names if name not in wrong] for names in (multi_workload.everywhere(summary), winners)
-    )
+    everywhere = multi_workload.everywhere(summary)
+    best, fast = ([name for name in names if name not in wrong] for names in (everywhere, winners))
     if best:
         arm = of_profile[best[0]]
         texts.append(f"use {best[0]}, which is faster on all of these: {_exec(summary, arm)}")
@@ -200,9 +190,9 @@ def _named(summary: Summary, name: str) -> str:
 
 def _there(summary: Summary, arm: Arm) -> str:
     """The profile and where it was measured, as ``envkit exec`` and ``envkit doctor`` are given them."""
-    given = {**summary.plan.engine_options, **({KINDS[arm.engine].image_option: arm.image} if arm.image else {})}
+    given = {**summary.plan.engine_options, **({CONTAINERS[arm.engine].image_option: arm.image} if arm.image else {})}
     local = arm.engine == "local"
-    means = {"python"} if local else {KINDS[arm.engine].image_option, *LIMITS}
+    means = {"python"} if local else {CONTAINERS[arm.engine].image_option, *LIMITS}
     pairs = [*([] if local else [("engine", arm.engine)]), *(pair for pair in given.items() if pair[0] in means)]
     options = [word for name, value in pairs for word in (f"--{name.replace('_', '-')}", value)]
     return shlex.join([_named(summary, arm.profile), *options])

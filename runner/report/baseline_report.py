@@ -10,6 +10,7 @@ from rich.text import Text
 
 from runner.analysis.baseline_diff import BaselineVerdict, Change, Changes, Difference, Factor
 from runner.analysis.baselines import Baseline
+from runner.common.plain_table import plain_table
 from runner.report.terminal import item
 
 STYLES = {
@@ -48,14 +49,13 @@ def when(one: Baseline) -> str:
 
 def speeds(found: Changes, reference: str, threshold: float, out: Console) -> None:
     """The change of each arm's speed, what it means, and what it does not tell."""
-    normalised = found.machine is not None
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("profile", overflow="fold")
-    decisive = "normalised" if normalised else f"to {reference}"
+    decisive = "normalised" if found.machine else f"to {reference}"
     for column in ("ms/step then", "now", "speed as measured", decisive, f"{_share(found.confidence)} interval"):
         table.add_column(column, justify="right")
     for change in found.arms:
-        factor = change.normalised if normalised else change.relative
+        factor = change.decisive
         cells = (_percent(factor.ratio), _interval(factor)) if factor else ("-", "-")
         then, now = (f"{seconds * 1000:.2f}" for seconds in (change.old_step_s, change.new_step_s))
         table.add_row(change.arm, then, now, _percent(change.measured.ratio), *cells)
@@ -63,13 +63,12 @@ def speeds(found: Changes, reference: str, threshold: float, out: Console) -> No
     out.print()
     for change in found.arms:
         style = STYLES.get(change.verdict, "bold")
-        item(out, "verdict", f"{change.arm}: {_verdict(change, normalised, threshold)}", style)
-    if normalised:
+        item(out, "verdict", f"{change.arm}: {_verdict(change, threshold)}", style)
+    if found.machine is not None:
         for change in found.arms:
             if change.relative is not None:
                 text = f"{change.arm} to {reference}, within each session: {_percent(change.relative.ratio)}"
                 item(out, "ratio", f"{text} ({_interval(change.relative)})")
-    if found.machine is not None:
         text = f"its own speed, by the reference kernel: {_percent(found.machine.ratio)} ({_interval(found.machine)})"
         item(out, "machine", f"{text}; what is normalised leaves this out")
     else:
@@ -84,20 +83,18 @@ def environments(different: Sequence[Difference], out: Console) -> None:
     if not different:
         item(out, "differs", "nothing that is recorded of the two environments")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("differs", "then", "now"):
-        table.add_column(column, overflow="fold")
+    table = plain_table(("differs", "then", "now"), fold=True)
     for one in different:
         table.add_row(*(Text("-" if cell is None else cell) for cell in (one.what, one.old, one.new)))
     out.print(table)
 
 
-def _verdict(change: Change, normalised: bool, threshold: float) -> str:
-    factor = change.normalised if normalised else change.relative
+def _verdict(change: Change, threshold: float) -> str:
+    factor = change.decisive
     if factor is None:
         return str(change.verdict)
-    what = "its speed relative to the reference kernel" if normalised else "its lead"
-    relative = " relative to the reference kernel" if normalised else ""
+    what = "its speed relative to the reference kernel" if change.normalised else "its lead"
+    relative = " relative to the reference kernel" if change.normalised else ""
     texts = {
         BaselineVerdict.REGRESSION: f"REGRESSION: it has lost {1 - factor.high:.1%} of {what} at least",
         BaselineVerdict.FASTER: f"faster by {factor.low - 1:.1%} at least{relative}; save a new baseline to hold that",

@@ -60,9 +60,8 @@ def _engines(summary: Summary) -> list[Row]:
 
 def _lengths(plan: Plan) -> list[tuple[str, str]]:
     """What is trained, and for how long: one line, or one for each workload where they differ in that."""
-    if plan.epochs or len(plan.workloads) == 1:
-        steps = f"{plan.training.steps} steps after {plan.training.warmup_steps} to warm up"
-        return [(", ".join(plan.workloads), f"{plan.epochs} epochs" if plan.epochs else steps)]
+    if plan.epochs:
+        return [(", ".join(plan.workloads), f"{plan.epochs} epochs")]
     return [(name, f"{one.steps} steps after {one.warmup_steps} to warm up") for name, one in plan.workloads.items()]
 
 

@@ -20,11 +20,11 @@ MARKERS = "o+x*#@%&"
 
 @dataclass(frozen=True)
 class Cell:
-    """``seconds`` for IMAGES images: the median of the samples, and the ``least`` and ``most`` of any."""
+    """One setting of the loader, and how long IMAGES images take with it."""
 
     settings: Settings
     samples: int
-    seconds: float
+    seconds: float  # the median of the samples, with the least and the most of any
     least: float
     most: float
 
@@ -41,13 +41,12 @@ class Cell:
 class Variant:
     """One table: a number of batches that workers make ahead, and whether memory is pinned.
 
-    ``cells`` are by the number of workers and the size of a batch; without workers nothing is made ahead, so those are
-    the same in all variants.
+    Without workers nothing is made ahead, so those cells are the same in all variants.
     """
 
     prefetch: int
     pin: bool
-    cells: dict[tuple[int, int], Cell]
+    cells: dict[tuple[int, int], Cell]  # by the number of workers and the size of a batch
 
     @property
     def title(self) -> str:
@@ -83,11 +82,9 @@ def cells(summary: Summary) -> list[Cell]:
 
 def variants(measured: Sequence[Cell]) -> list[Variant]:
     """The tables, in the order in which their cells come."""
-    kinds = dict.fromkeys((one.settings.prefetch, one.settings.pin) for one in measured if one.settings.workers)
-    if not kinds:  # without any worker
-        kinds = dict.fromkeys((one.settings.prefetch, one.settings.pin) for one in measured)
+    with_workers = [one for one in measured if one.settings.workers] or measured
     found = []
-    for prefetch, pin in kinds:
+    for prefetch, pin in dict.fromkeys((one.settings.prefetch, one.settings.pin) for one in with_workers):
         own = [one for one in measured if one.settings.pin == pin and one.settings.prefetch in (0, prefetch)]
         by_place = {(one.settings.workers, one.settings.batch): one for one in own}
         found.append(Variant(prefetch, pin, by_place))

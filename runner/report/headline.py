@@ -81,7 +81,7 @@ def _doubts(summary: Summary, one: Comparison) -> str:
     """What speaks against a result, in the same line."""
     if wording.learns_otherwise(summary, one):
         return ", but its losses differ: it changes what is learnt"
-    if advice.too_much_interference(summary, one, _arm(summary, one)):
+    if advice.too_much_interference(summary, one, summary.plan.arm(one.arm)):
         return ", but nearly all blocks were disturbed from outside"
     unverified = any(measured.unverified for measured in summary.measured if measured.arm == one.arm)
     return ", though it could not be verified that it was in effect" if unverified else ""
@@ -89,7 +89,7 @@ def _doubts(summary: Summary, one: Comparison) -> str:
 
 def _why(summary: Summary, one: Comparison) -> str:
     """Why a comparison has no result: who was not in effect, or whose worker failed and how."""
-    pair = (one.arm, summary.plan.reference_of(_arm(summary, one)).name)
+    pair = (one.arm, summary.plan.reference_of(summary.plan.arm(one.arm)).name)
     for measured in summary.not_in_effect if one.verdict == Verdict.NOT_IN_EFFECT else ():
         if measured.arm in pair:
             missed = next(check for check in measured.checks if not check.holds)
@@ -159,13 +159,10 @@ def _of_grid(summary: Summary) -> str:
     return f"the fastest of {len(measured)} settings of the loader here: {best.named}, with {least}"
 
 
-def _arm(summary: Summary, one: Comparison) -> Arm:
-    return next(arm for arm in summary.plan.compared if arm.name == one.arm)
-
-
 def _names(summary: Summary, one: Comparison) -> tuple[str, str]:
     """What is compared and with what, as a sentence has them; the second with where that is."""
-    plan, arm = summary.plan, _arm(summary, one)
+    plan = summary.plan
+    arm = plan.arm(one.arm)
     reference = plan.reference_of(arm)
     if plan.across:
         return f"{arm.profile} on {plan.workload_of(arm)}", f"{_profile(reference.profile)} there"

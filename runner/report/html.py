@@ -12,7 +12,7 @@ from runner.analysis.summary import Summary
 from runner.bench.record import Event
 from runner.report import pictures
 from runner.report.model import report_of
-from runner.report.parts import Drawing, Part, Row
+from runner.report.parts import Drawing, Row
 
 
 def page(folder: Path, events: Sequence[Event], summary: Summary) -> str:
@@ -26,17 +26,11 @@ def page(folder: Path, events: Sequence[Event], summary: Summary) -> str:
     )
 
     def drawn(drawing: Drawing, narrow: bool) -> Markup:
-        (picture,) = (one for one in (pictures.GRID, *pictures.PICTURES) if one.name == drawing.name)
-        return Markup(pictures.svg(picture, summary, narrow, drawing.words))
+        return Markup(pictures.svg(pictures.named(drawing.name), summary, narrow, drawing.words))
 
     return environment.get_template("report.html.j2").render(
-        report=report_of(summary, str(folder), events, wide=True, full=True), kind=_kind, cards=_cards, drawn=drawn
+        report=report_of(summary, str(folder), events, wide=True, full=True), cards=_cards, drawn=drawn
     )
-
-
-def _kind(part: Part) -> str:
-    """By what the template chooses how to lay out a part."""
-    return type(part).__name__
 
 
 def _cards(rows: Sequence[Row]) -> list[tuple[Row, list[Row]]]:

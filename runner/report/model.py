@@ -1,8 +1,4 @@
-"""Decide what a report says: its first line, which sections it has and in which order. Renderers only lay it out.
-
-To add a sentence, write it in the module where its like are: ``wording``, ``advice``, ``scaling_wording`` or another
-that is imported here. To add a section, write a function here and name it in `SHORT` or `FULL` at the end.
-"""
+"""Decide what a report says: its first line, which sections it has and in which order. Renderers only lay it out."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ from pathlib import Path
 
 from runner.analysis import ranking
 from runner.analysis.summary import Measured, Summary
+from runner.bench import quality
 from runner.bench.record import Event
 from runner.report import (
     advice,
@@ -20,7 +17,6 @@ from runner.report import (
     gpu_wording,
     grid,
     image_wording,
-    learning,
     multi_workload,
     reproduce,
     scaling_wording,
@@ -45,16 +41,13 @@ READING = {
 
 @dataclass(frozen=True)
 class Run:
-    """What sections are made of. ``folder`` is where the record is, ``events`` are in it as far as they are needed.
-
-    ``wide`` is for what has room for more than 80 columns, ``full`` for what has evidence, settings and commands, too.
-    """
+    """What sections are made of."""
 
     summary: Summary
-    folder: str
-    events: Sequence[Event] = ()
-    wide: bool = False
-    full: bool = False
+    folder: str  # where the record is
+    events: Sequence[Event] = ()  # of the record, as far as they are needed
+    wide: bool = False  # there is room for more than 80 columns
+    full: bool = False  # with evidence, settings and commands
 
     @property
     def page(self) -> bool:
@@ -195,9 +188,20 @@ def _certainty(run: Run) -> Section | None:
     """What limits the result."""
     summary = run.summary
     rows = [*wording.certainty(summary), *wording.evidence(summary), *gpu_wording.rows(summary)]
-    rows += learning.learnt(summary)
+    rows += _learnt(summary)
     nothing = Note("Nothing was compared often enough to say.") if run.page and not rows else None
     return _section("certainty", "How sure this is", Rows(rows), nothing)
+
+
+def _learnt(summary: Summary) -> list[Row]:
+    """Loss and figures of the reference after a sample's steps; none where nothing was tested, or a table has it."""
+    plan = summary.plan
+    one = next((one for one in summary.measured if one.arm == plan.reference.name), None)
+    if one is None or not one.quality or one.final_loss is None or plan.epochs or len(plan.workloads) > 1:
+        return []
+    steps = plan.training.warmup_steps + plan.training.steps
+    text = f"after {steps} steps {one.arm} has a loss of {one.final_loss:.3f}, {quality.shown(one.quality)}"
+    return [Row("learnt", text)]
 
 
 def _findings(run: Run) -> Section | None:
@@ -305,8 +309,7 @@ def _drawing(run: Run, name: str) -> Drawing | None:
         return None
     from runner.report import pictures  # which takes long to import
 
-    summary = run.summary
-    (picture,) = (one for one in (pictures.GRID, *pictures.PICTURES) if one.name == name)
+    summary, picture = run.summary, pictures.named(name)
     words = "The figures are in the table 'Speedups, and what each took'."
     if picture is pictures.FOREST:
         words = "; ".join(f"{row.label}: {row.text}" for row in wording.verdicts(summary) if row.label)

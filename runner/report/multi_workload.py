@@ -51,9 +51,9 @@ def winners(summary: Summary) -> dict[str, list[str]]:
     return found
 
 
-def sentences(summary: Summary) -> list[str]:
-    """Which profile wins where, in a sentence for each workload; none before anything was worked out."""
-    if not any(one.speedup for one in summary.comparisons):
+def wins(summary: Summary) -> list[Row]:
+    """Which profile wins where, in a sentence for each of several workloads; none before anything was worked out."""
+    if not summary.plan.across or not any(one.speedup for one in summary.comparisons):
         return []
     said = []
     for workload, names in winners(summary).items():
@@ -62,12 +62,6 @@ def sentences(summary: Summary) -> list[str]:
             said.append(f"{workload}: {names[0]}{others}")
         else:
             said.append(f"{workload}: no profile is known to be faster than {summary.plan.reference.profile}")
-    return said
-
-
-def wins(summary: Summary) -> list[Row]:
-    """The same as rows; none for a run of one workload."""
-    said = sentences(summary) if summary.plan.across else []
     return [Row("" if number else "wins", text) for number, text in enumerate(said)]
 
 
@@ -79,14 +73,9 @@ def everywhere(summary: Summary) -> list[str]:
 
 def compared(summary: Summary) -> list[tuple[Arm, Comparison]]:
     """In the order of the table: workload by workload, and of each the fastest first."""
-    arms = {arm.name: arm for arm in summary.plan.compared}
-    order = list(summary.plan.workloads)
-    pairs = [(arms[one.arm], one) for one in summary.comparisons]
-    return sorted(pairs, key=lambda pair: (order.index(summary.plan.workload_of(pair[0])), -_ratio(pair[1])))
-
-
-def _ratio(one: Comparison) -> float:
-    return ranking.ratio_of(one) or 0.0
+    plan, order = summary.plan, list(summary.plan.workloads)
+    pairs = [(plan.arm(one.arm), one) for one in summary.comparisons]
+    return sorted(pairs, key=lambda pair: (order.index(plan.workload_of(pair[0])), -(ranking.ratio_of(pair[1]) or 0)))
 
 
 def _losses(losses: Losses | None) -> str:

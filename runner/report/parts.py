@@ -8,16 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """A labelled sentence. ``weight`` is ``good``, ``bad`` or ``plain``.
-
-    ``whole`` has something to copy in it, and is not to be broken into lines. ``output`` is what a program printed.
-    """
+    """A labelled sentence."""
 
     label: str
     text: str
-    weight: str = "plain"
-    whole: bool = False
-    output: str = ""
+    weight: str = "plain"  # or good, or bad
+    whole: bool = False  # it has something to copy in it, and is not to be broken into lines
+    output: str = ""  # what a program printed
 
 
 @dataclass(frozen=True)
@@ -30,19 +27,18 @@ class Rows:
 
 @dataclass(frozen=True)
 class Table:
-    """``numbers`` are the columns that stand on the right. ``weights``, one for each row, are those of a `Row`, and
-    ``soft`` for what matters less."""
+    """Cells in rows."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
-    numbers: Collection[int] = ()
-    weights: Sequence[str] = ()
+    numbers: Collection[int] = ()  # the columns that stand on the right
+    weights: Sequence[str] = ()  # one for each row: those of a Row, and soft for what matters less
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Lines that are shown as they are; ``title`` says of what."""
+    """Lines that are shown as they are, and a title that says of what."""
 
     lines: Sequence[str]
     title: str = ""
@@ -50,16 +46,13 @@ class Listing:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture, by its name in ``runner.report.pictures``, or why it is ``missing``.
+    """A picture."""
 
-    ``reading`` says how to read it, and ``words`` is for those who have it read out to them.
-    """
-
-    name: str
+    name: str  # in runner.report.pictures
     title: str
-    reading: str
-    missing: str | None
-    words: str
+    reading: str  # how to read it
+    missing: str | None  # why there is none
+    words: str  # for those who have it read out to them
 
 
 @dataclass(frozen=True)
@@ -85,18 +78,18 @@ Part = Rows | Table | Listing | Drawing | Note | Fold
 
 @dataclass(frozen=True)
 class Section:
-    """``full`` ones follow after the short report."""
+    """A part of a report with a title of its own."""
 
     name: str
     title: str
     parts: Sequence[Part]
-    full: bool = False
+    full: bool = False  # it follows after the short report
 
 
 @dataclass(frozen=True)
 class Report:
-    """``headline`` is the verdict, ``title`` what was compared with what."""
+    """All that a renderer lays out."""
 
-    headline: Row
-    title: str
+    headline: Row  # the verdict
+    title: str  # what was compared with what
     sections: Sequence[Section]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.analysis.summary import Summary
+from runner.bench.blocks import first_event
 from runner.bench.record import FILE_NAME, Event
 from runner.report.parts import Row
 
@@ -41,8 +42,7 @@ def rows(folder: Path, events: Sequence[Event], summary: Summary) -> list[Row]:
         Row("seed", f"{summary.plan.seed}: with --seed {summary.plan.seed} the blocks run in the same order"),
         Row("runner", f"{run['runner_version']} (record schema {run['schema']})"),
     ]
-    first = next((event for event in events if event["event"] == "sample"), None)
-    if first is not None:
+    if (first := first_event(events, "sample")) is not None:
         found += [Row(name.replace("_", " "), f"SHA-256 {value}") for name, value in first["digests"].items()]
     return [
         *found,

@@ -80,9 +80,8 @@ def _losses(summary: Summary, one: Scaled) -> Row | None:
     if one.losses is None:
         return None
     plan, losses = summary.plan, one.losses
-    (arm,) = (arm for arm in plan.distributed if arm.name == one.arm)
     differ = f"by {losses.largest_difference:.1e} at most over {losses.steps} steps"
-    allowed = f"{loss_tolerance(plan, arm, other_ranks=True):g}"
+    allowed = f"{loss_tolerance(plan, plan.arm(one.arm), other_ranks=True):g}"
     if losses.agree:
         return Row("", f"Losses differ from those of 1 process {differ}; {allowed} is the tolerance.")
     return Row("", f"LOSSES DIFFER from those of 1 process {differ}: the tolerance is {allowed}", "bad")

@@ -15,7 +15,7 @@ from runner.bench.calibration import is_calibration
 from runner.bench.measure import PRECISE
 from runner.bench.plan import Arm, Plan
 from runner.checks.effect import NOT_SEEN
-from runner.report.parts import Row as Row  # noqa: PLC0414 - others import it from here
+from runner.report.parts import Row
 from runner.stats.interval import ERROR_RATE, Speedup
 from runner.stats.sequential import fewest_blocks
 from runner.stats.verdict import Verdict
@@ -34,14 +34,14 @@ WITNESSED = "it must end by itself, in a Python that has imported torch and whos
 def verdicts(summary: Summary) -> list[Row]:
     """For each profile that was compared, what was found and what it means."""
     rows = []
-    references = {arm.name: summary.plan.reference_of(arm).name for arm in summary.plan.compared}
     for comparison in ranking.ranked(summary):
         arm, found = comparison.arm, comparison.speedup
         if found is not None:
             interval = f"({CONFIDENCE} interval {found.low:.3f} to {found.high:.3f})"
             weight = ranking.WEIGHTS.get(found.verdict, "plain")
             rows.append(Row(arm, f"{found.ratio:.3f} {interval}: {found.words.upper()}", weight))
-            rows.append(Row("", _meaning(arm, found, references[arm])))
+            reference = summary.plan.reference_of(summary.plan.arm(arm)).name
+            rows.append(Row("", _meaning(arm, found, reference)))
         elif comparison.single_ratio is not None:
             rows.append(Row(arm, f"{comparison.single_ratio:.3f}, from one run each: no interval, no verdict"))
         else:
@@ -126,7 +126,7 @@ def other_workload(summary: Summary, arm: Arm) -> str | None:
 
 def _losses(summary: Summary, comparison: Comparison) -> list[Row]:
     losses = comparison.losses
-    (arm,) = (arm for arm in summary.plan.compared if arm.name == comparison.arm)
+    arm = summary.plan.arm(comparison.arm)
     if other := other_workload(summary, arm):
         time = "whole trainings" if summary.plan.epochs else "times per image"
         return [Row("", f"It trains something else ({other}): {time} are compared, losses are not.")]
@@ -253,7 +253,7 @@ def _interference(summary: Summary) -> list[Row]:
 
 
 def _was_hit(summary: Summary, comparison: Comparison) -> bool:
-    (arm,) = (arm for arm in summary.plan.compared if arm.name == comparison.arm)
+    arm = summary.plan.arm(comparison.arm)
     return bool(interference_with((summary.plan.reference_of(arm), arm), summary.interference))
 
 

@@ -24,13 +24,10 @@ MIN_VALUES = 6
 
 @dataclass(frozen=True)
 class Drift:
-    """``change`` is from the first to the last value, as a share of the first: 0.1 is 10% more.
+    """A trend."""
 
-    ``p_value`` is how often values in random order show a trend as clear as this, in either direction.
-    """
-
-    change: float
-    p_value: float
+    change: float  # from the first to the last value, as a share of the first: 0.1 is 10% more
+    p_value: float  # how often values in random order show a trend as clear as this, in either direction
 
 
 def drift(values: Sequence[float]) -> Drift | None:

@@ -31,18 +31,14 @@ EXACT_BLOCKS = 200
 
 @dataclass(frozen=True)
 class Speedup:
-    """``ratio`` is the reference's time over the profile's: above 1 the profile is faster.
+    """The speedup of a profile, and its interval."""
 
-    ``margin`` is the smallest difference that matters, as a share. ``settled`` is the verdict where it does not come
-    from this interval but from the stricter one of a look that ended the run.
-    """
-
-    ratio: float
+    ratio: float  # the reference's time over the profile's: above 1 the profile is faster
     low: float
     high: float
     blocks: int
-    margin: float
-    settled: Verdict | None = None
+    margin: float  # the smallest difference that matters, as a share
+    settled: Verdict | None = None  # where the stricter interval of a look that ended the run gave the verdict
 
     @property
     def half_width(self) -> float:

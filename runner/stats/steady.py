@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runner.stats.moderated import NORMAL_DEVIATION
+
 BATCH_STEPS = 5
 # With fewer steps than that a cut would be chance too often.
 MIN_STEPS = 100
@@ -27,19 +29,14 @@ MATTERS = 0.05
 # Farther than this from the steady level, in standard deviations, a step is an outlier: it counts as if it were just
 # there, or one spike in the middle would weigh more than a whole warm-up.
 FARTHEST = 5.0
-# Of a normal distribution, in median absolute deviations.
-DEVIATION = 1.4826
 
 
 @dataclass(frozen=True)
 class Steady:
-    """``steps``: how many leading steps are a transient, 0 for none.
+    """After how many steps it is steady."""
 
-    ``reached`` is False where that is half of all: then it may not have been steady at all.
-    """
-
-    steps: int
-    reached: bool
+    steps: int  # the leading ones that are a transient
+    reached: bool  # False where that is half of all: then it may not have been steady at all
 
 
 def steady(curves: Sequence[Sequence[float]]) -> Steady | None:
@@ -60,7 +57,7 @@ def steady(curves: Sequence[Sequence[float]]) -> Steady | None:
     curve = measured = _typical(numpy.asarray(curves, dtype=float))
     half = len(curve) // 2
     level = numpy.median(curve[half:])
-    bound = FARTHEST * DEVIATION * numpy.median(numpy.abs(curve[half:] - level))
+    bound = FARTHEST * NORMAL_DEVIATION * numpy.median(numpy.abs(curve[half:] - level))
     outlying = numpy.abs(curve - level) > bound
     if bound > 0:
         curve = numpy.clip(curve, level - bound, level + bound)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from runner.analysis.noise import interference_in
 from runner.analysis.summary import Summary
 from runner.bench.plan import MARGIN, Plan
 from runner.bench.record import Event
+from runner.common.plain_table import plain_table
 from runner.report import terminal, wording
 from runner.report.advice import from_folder, gpus, too_much_interference
 from runner.stats.interval import ERROR_RATE, MIN_BLOCKS, Speedup, speedup
@@ -53,9 +55,8 @@ def failed_again(confirmation: Summary) -> str:
 
 def parameter_importance(space: Space, store: TrialStore) -> list[Importance]:
     """Which parameters mattered, by the candidates of the space that had a trial."""
-    scores = store.scores()
-    own = [entry for entry in store.entries.values() if entry.choice is not None and entry.number in scores]
-    return importance(space, [entry.choice or {} for entry in own], [scores[entry.number] for entry in own])
+    scored = store.scored()
+    return importance(space, [choice for choice, _ in scored], [score for _, score in scored])
 
 
 def _best_shipped(untried: Sequence[str]) -> str:
@@ -130,9 +131,7 @@ def show_search(
 
 
 def _importance_table(found: Sequence[Importance]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("parameter", "share of it all", "best level", "worth"):
-        table.add_column(column, overflow="fold")
+    table = plain_table(("parameter", "share of it all", "best level", "worth"), fold=True)
     for one in found[:RANKED]:
         share = f"{one.share:.0%} ({one.low:.0%} to {one.high:.0%})"
         if share.startswith("0% "):
@@ -145,11 +144,8 @@ def _importance_table(found: Sequence[Importance]) -> Table:
 
 def show_ranking(store: TrialStore, out: Console) -> None:
     """Show the best candidates of an exhaustive measurement, each with the interval that its own trials allow."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("speedup", justify="right")
-    table.add_column(f"{wording.CONFIDENCE} interval")
-    table.add_column("trials", justify="right")
-    table.add_column("candidate", overflow="fold")
+    columns = ("speedup", f"{wording.CONFIDENCE} interval", "trials", "candidate")
+    table = plain_table(columns, right=("speedup", "trials"), fold=True)
     lines = ranked(store)
     for line in lines[:RANKED]:
         interval = _alone(store, line.number)
@@ -245,8 +241,8 @@ def to_json(store: TrialStore, left_out: Sequence[LeftOut], found: Sequence[Impo
             {"number": number, "title": store.entries[number].title, "problem": problem}
             for number, problem in store.problems.items()
         ],
-        "left_out": [one.to_json() for one in left_out],
-        "importance": [one.to_json() for one in found],
+        "left_out": [asdict(one) for one in left_out],
+        "importance": [asdict(one) for one in found],
         "search_s": round(store.spent_s, 3),
     }
 

@@ -29,26 +29,22 @@ REFERENCE_KERNEL_S = 1.5  # about what the reference kernel takes, once in each 
 
 @dataclass(frozen=True)
 class Decision:
-    """``best`` says what came out on top: TUNED, SHIPPED or BASELINE. ``versus`` is tuned against shipped.
+    """Who won, and against what."""
 
-    ``same_losses``: whether the best has the baseline's, but for rounding. ``refused`` names the arms that were faster
-    and could not win for their losses.
-    """
-
-    best: str
+    best: str  # TUNED, SHIPPED or BASELINE
     tuned: Comparison | None
     shipped: Comparison | None
-    versus: Speedup | None
-    same_losses: bool = True
-    refused: tuple[str, ...] = ()
+    versus: Speedup | None  # tuned against shipped
+    same_losses: bool = True  # whether the best has the baseline's, but for rounding
+    refused: tuple[str, ...] = ()  # the arms that were faster and could not win for their losses
 
 
 @dataclass(frozen=True)
 class Size:
-    """How long the run is: its blocks, the timed steps of each sample, and the seconds that it takes."""
+    """How long the run is."""
 
     blocks: int
-    steps: int
+    steps: int  # the timed ones of each sample
     takes_s: float
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from runner.tuning.main_effects import Columns, fit
@@ -29,29 +29,24 @@ LEAST_CANDIDATES = 8
 
 @dataclass(frozen=True)
 class Importance:
-    """``share`` of the variance of the log speedup, from ``low`` to ``high`` in 95% of the draws; none is below 0.
+    """How much one parameter matters.
 
-    ``best`` is the level that is predicted to be fastest, and ``worth`` (again with an interval) how many times as fast
-    it is as ``first``, the first of the parameter's levels that were tried. As the best of several levels was lucky
-    too, that interval is wide enough to hold all levels' worths together in 95% of the draws (Westfall and Young 1993).
+    As the best of several levels was lucky too, the interval of its worth is wide enough to hold all levels' worths
+    together in 95% of the draws (Westfall and Young 1993).
     """
 
     parameter: str
-    share: float
-    low: float
+    share: float  # of the variance of the log speedup, as the median of the draws; 0 or more, as are its ends
+    low: float  # below it are 2.5% of the draws, and above `high` as many
     high: float
-    first: str
-    best: str
-    worth: float
+    first: str  # the first of the levels that were tried
+    best: str  # the one that is predicted to be fastest
+    worth: float  # how many times as fast `best` is as `first`
     worth_low: float
     worth_high: float
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for the evidence of a profile and for scripts."""
-        return asdict(self)
 
-
-def importance(space: Space, choices: Sequence[Choice], scores: Sequence[float], seed: int = 1) -> list[Importance]:
+def importance(space: Space, choices: Sequence[Choice], scores: Sequence[float]) -> list[Importance]:
     """The parameters that were varied, the most important first; none with fewer than LEAST_CANDIDATES candidates.
 
     ``scores`` are the candidates' log speedups.
@@ -63,7 +58,7 @@ def importance(space: Space, choices: Sequence[Choice], scores: Sequence[float],
         return []
     rows, values = columns.matrix(choices), numpy.asarray(scores, dtype=float)
     effects, penalty = fit(rows, values)
-    generator = numpy.random.default_rng(seed)
+    generator = numpy.random.default_rng(1)
     drops: list[list[float]] = []  # by draw and parameter
     weights = []  # by draw and column
     for _ in range(DRAWS):
@@ -82,34 +77,23 @@ def importance(space: Space, choices: Sequence[Choice], scores: Sequence[float],
         weights.append(fitted.weights)
     if not drops:
         return []
-    shares, drawn_weights = numpy.array(drops), numpy.array(weights)
+    shares = numpy.array(drops)
+    # with a last column of zeros, which is number -1: a first level may have none, and is worth 0
+    whole: Any = numpy.append(effects.weights, 0.0)
+    drawn_weights = numpy.pad(weights, ((0, 0), (0, 1)))
     found = []
-    for number, parameter in enumerate(columns.parameters):
-        levels = [level for level in _levels(space, parameter) if any(one.get(parameter) == level for one in choices)]
-        of = {level: columns.of.get((parameter, level)) for level in levels}  # the first may have none, and is worth 0
-        best = max(levels, key=lambda level: _weight(effects.weights, of[level]))
-        over = numpy.array([_weights(drawn_weights, of[level]) for level in levels])
+    for number, (parameter, levels) in enumerate(columns.levels.items()):
+        own = [columns.of.get((parameter, level), -1) for level in levels]
+        best = int(whole[own].argmax())
+        over = numpy.array([drawn_weights[:, column] for column in own])
         over = over - over[0]  # the first
         farthest = numpy.abs(over - over.mean(axis=1, keepdims=True)).max(axis=0)  # of any level, by draw
-        worth = _weight(effects.weights, of[best]) - _weight(effects.weights, of[levels[0]])
+        worth = whole[own[best]] - whole[own[0]]
         low, middle, high = (max(0.0, float(one)) for one in numpy.percentile(shares[:, number], (2.5, 50, 97.5)))
         # draws repeat candidates, and so shrink effects further: only their spread is used, not their middle
         few = max(2, min(sum(one.get(parameter) == level for one in choices) for level in levels))
         # the spread of draws with replacement from n is too small by (n - 1) / n
         about = float(numpy.percentile(farthest, 95)) * math.sqrt(few / (few - 1))
         worths = (math.exp(float(worth) + shift) for shift in (0.0, -about, about))
-        found.append(Importance(parameter, middle, low, high, levels[0], best, *worths))
+        found.append(Importance(parameter, middle, low, high, levels[0], levels[best], *worths))
     return sorted(found, key=lambda one: -one.share)
-
-
-def _levels(space: Space, name: str) -> list[str]:
-    return next(list(parameter.levels) for parameter in space.parameters if parameter.name == name)
-
-
-def _weight(weights: Any, column: int | None) -> float:
-    return 0.0 if column is None else float(weights[column])
-
-
-def _weights(drawn: Any, column: int | None) -> Any:
-    """Of each draw."""
-    return drawn[:, 0] * 0.0 if column is None else drawn[:, column]

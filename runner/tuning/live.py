@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.common.live_view import LiveView, minutes
+from runner.common.plain_table import plain_table
 from runner.tuning.trial_store import TrialStore
 
 SHOWN = 5
@@ -43,10 +44,7 @@ class View(LiveView):
         return [Text(f"{begin}: {len(store.entries)} candidates{failed}{spent}{found}")]
 
     def _table(self) -> Table:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("speedup", justify="right")
-        table.add_column("trials", justify="right")
-        table.add_column("candidate")
+        table = plain_table(("speedup", "trials", "candidate"), right=("speedup", "trials"))
         for line in ranked(self._store)[:SHOWN]:
             table.add_row(f"{line.speedup:.3f}", str(line.trials), line.title)
         return table

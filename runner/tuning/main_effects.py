@@ -26,28 +26,28 @@ class Columns:
     """Which column stands for which level. Of a parameter that does not count, all columns are 0."""
 
     of: dict[tuple[str, str], int]
+    levels: dict[str, list[str]]  # that some choices have, of each parameter that not all agree on
 
     @staticmethod
     def of_choices(space: Space, choices: Sequence[Choice]) -> Columns:
-        """A column for each level that some of the choices have, but for parameters that all agree on.
+        """A column for each level.
 
         Levels of a parameter that counts only with some levels of others are compared with its first level: a column
         for that too would say no more than those of the others.
         """
         found: list[tuple[str, str]] = []
+        levels: dict[str, list[str]] = {}
         for parameter in space.parameters:
-            levels = [level for level in parameter.levels if any(one.get(parameter.name) == level for one in choices)]
-            if len(levels) > 1:
-                found += [(parameter.name, level) for level in (levels[1:] if parameter.when else levels)]
-        return Columns({pair: number for number, pair in enumerate(found)})
+            tried = [level for level in parameter.levels if any(one.get(parameter.name) == level for one in choices)]
+            if len(tried) > 1:
+                levels[parameter.name] = tried
+                found += [(parameter.name, level) for level in (tried[1:] if parameter.when else tried)]
+        return Columns({pair: number for number, pair in enumerate(found)}, levels)
 
     @property
     def parameters(self) -> dict[str, list[int]]:
         """The columns of each parameter."""
-        found: dict[str, list[int]] = {}
-        for (parameter, _), number in self.of.items():
-            found.setdefault(parameter, []).append(number)
-        return found
+        return {name: [number for (other, _), number in self.of.items() if other == name] for name in self.levels}
 
     def matrix(self, choices: Sequence[Choice]) -> Any:
         import numpy

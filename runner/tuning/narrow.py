@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.checks.doctor.finding import Situation
@@ -26,9 +26,6 @@ class LeftOut:
     what: str
     why: str
 
-    def to_json(self) -> dict[str, str]:
-        return asdict(self)
-
 
 def narrow(
     space: Space, inspection: Mapping[str, Any], numerics: str, not_tried: NotTried = lambda ranks: None
@@ -49,28 +46,19 @@ def narrow(
         kept: dict[str, Fragment] = {}
         alike: dict[str, str] = {}
         for level, fragment in parameter.levels.items():
-            alone = replace(space, parameters=(replace(parameter, when={}),), constraints=())
-            reason = not_tried(fragment.ranks or 1)
-            if reason is not None:
-                left_out.append(LeftOut(f"{parameter.name}={level}", reason))
-                continue
-            environment, why = _applies(alone, {parameter.name: level}, fragment, inspection, numerics)
-            if environment is None:
-                left_out.append(LeftOut(f"{parameter.name}={level}", why))
-                continue
-            first = alike.setdefault(identity(environment), level)
-            stands_for[parameter.name, level] = first
-            if first == level:
-                kept[level] = fragment
-            else:
-                left_out.append(LeftOut(f"{parameter.name}={level}", f"comes to the same as {first} here"))
+            found = not_tried(fragment.ranks or 1) or _applies(space, parameter, level, inspection, numerics)
+            if isinstance(found, Environment):
+                first = alike.setdefault(identity(found), level)
+                stands_for[parameter.name, level] = first
+                if first == level:
+                    kept[level] = fragment
+                    continue
+                found = f"comes to the same as {first} here"
+            left_out.append(LeftOut(f"{parameter.name}={level}", found))
         if kept:
             parameters.append(replace(parameter, levels=kept, when=when))
-    constraints = []
-    for constraint in space.constraints:
-        never = _renamed(constraint.never, stands_for)
-        if all(never.values()):
-            constraints.append(Constraint(never, constraint.because))
+    renamed = [Constraint(_renamed(one.never, stands_for), one.because) for one in space.constraints]
+    constraints = [one for one in renamed if all(one.never.values())]
     if all(len(parameter.levels) < 2 for parameter in parameters):
         first_reason = f": {left_out[0].what}: {left_out[0].why}" if left_out else ""
         raise InputError(f"{space.path}: nothing of this space can be varied here{first_reason}; give another space")
@@ -98,9 +86,10 @@ def why(name: str, error: InputError) -> str:
     return str(error).removeprefix(f"profile '{name}'").lstrip(":, ").partition(": it does not apply")[0]
 
 
-def differs(numerics: Numerics, wanted: str) -> bool:
-    """Whether what may change the results is not wanted."""
-    return numerics == "may-differ" and wanted == "same"
+def differs(numerics: Numerics, wanted: str) -> str | None:
+    """Why something is not tried that may change the results; None where it can't, or where that is wanted."""
+    unwanted = numerics == "may-differ" and wanted == "same"
+    return "may change the results; --numerics any tries it too" if unwanted else None
 
 
 def identity(environment: Environment) -> str:
@@ -125,14 +114,15 @@ def _renamed(
 
 
 def _applies(
-    alone: Space, choice: dict[str, str], fragment: Fragment, inspection: Mapping[str, Any], numerics: str
-) -> tuple[Environment | None, str]:
+    space: Space, parameter: Parameter, level: str, inspection: Mapping[str, Any], numerics: str
+) -> Environment | str:
     """What a level alone sets here, or why it can't be tried."""
-    if differs(fragment.numerics, numerics):
-        return None, "may change the results; --numerics any tries it too"
-    made = profile(alone, choice, "level")
+    if reason := differs(parameter.levels[level].numerics, numerics):
+        return reason
+    alone = replace(space, parameters=(replace(parameter, when={}),), constraints=())
+    made = profile(alone, {parameter.name: level}, "level")
     assert made is not None, "one level can't contradict itself"
     try:
-        return require(made, inspection), ""
+        return require(made, inspection)
     except InputError as error:
-        return None, why("level", error)
+        return why("level", error)

@@ -18,8 +18,8 @@ import itertools
 import random
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from runner.tuning.main_effects import Columns, fit
 from runner.tuning.space import Choice, Space, allowed, choices
@@ -41,18 +41,13 @@ BEST = 3
 
 
 def propose(
-    space: Space,
-    known: Iterable[tuple[Choice, float | None]],
-    admit: Callable[[Choice], bool],
-    count: int,
-    seed: int,
+    space: Space, known: Sequence[tuple[Choice, float | None]], admit: Callable[[Choice], bool], count: int, seed: int
 ) -> list[Choice]:
     """Up to ``count`` choices, in order; fewer where the space has no more.
 
     ``known`` are choices with their scores (higher is better), None for one that failed. ``admit`` says of a choice
     whether it is a new candidate, and remembers it.
     """
-    known = list(known)
     study = _study(space, known, seed)
     chance = random.Random(seed)
     hopeless = _hopeless(known)
@@ -150,8 +145,8 @@ def _drawn(space: Space, admit: Callable[[Choice], bool], chance: random.Random)
     countable = list(itertools.islice(choices(space), COUNTABLE))
     if len(countable) < COUNTABLE:
         chance.shuffle(countable)
-        return next((choice for choice in countable if admit(choice)), None)
-    return next((choice for choice in itertools.islice(_random(space, chance), DRAWN) if admit(choice)), None)
+        return next(filter(admit, countable), None)
+    return next(filter(admit, itertools.islice(_random(space, chance), DRAWN)), None)
 
 
 def _random(space: Space, chance: random.Random) -> Iterator[Choice]:
@@ -162,15 +157,3 @@ def _random(space: Space, chance: random.Random) -> Iterator[Choice]:
                 choice[parameter.name] = chance.choice(list(parameter.levels))
         if allowed(space, choice):
             yield choice
-
-
-def known_of(
-    entries: Iterable[Any], scores: dict[int, float], failed: Iterable[int]
-) -> list[tuple[Choice, float | None]]:
-    """What to tell of candidates: those with a score, and those that failed."""
-    failed = set(failed)
-    return [
-        (one.choice, scores.get(one.number))
-        for one in entries
-        if one.choice is not None and (one.number in scores or one.number in failed)
-    ]

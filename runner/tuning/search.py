@@ -23,7 +23,7 @@ from runner.stats.interval import log_ratios
 from runner.tuning import halving
 from runner.tuning.main_effects import over_first
 from runner.tuning.narrow import identity, require
-from runner.tuning.proposals import STARTUP, known_of, propose
+from runner.tuning.proposals import STARTUP, propose
 from runner.tuning.space import Choice, Space, allowed, choices, nearest, profile
 from runner.tuning.trial_store import BASELINE, TrialStore
 
@@ -94,23 +94,18 @@ class Trial(Protocol):
 
 @dataclass
 class Search:
-    """``candidates`` has those of the store, by number; ``resolve`` makes one of a profile, or refuses it.
-
-    ``shipped`` are candidates that compete beside those of the space. ``blocks`` above 0 measures each candidate of
-    the space so often, and searches nothing. ``budget_s`` is the whole budget, in seconds of workers, of which at least
-    ``reserve_s`` are left for the confirmation; ``reserve`` says how many that are, given the seconds that a trial of
-    its dearest arm may take.
-    """
+    """``candidates`` has those of the store, by number."""
 
     space: Space
     baseline: Candidate
-    shipped: Sequence[Candidate]
-    resolve: Callable[[Profile], Environment]
+    shipped: Sequence[Candidate]  # compete beside those of the space
+    resolve: Callable[[Profile], Environment]  # raises InputError for a profile that can't apply
     store: TrialStore
     append: Append
-    budget_s: float
+    budget_s: float  # the whole budget, in seconds of workers
     seed: int
-    blocks: int = 0
+    blocks: int = 0  # above 0: each candidate of the space is measured so often, and nothing is searched
+    # How many seconds at least to leave for the confirmation, given those that a trial of its dearest arm may take.
     reserve: Callable[[float], float] = lambda dearest_s: 0.0
 
     def __post_init__(self) -> None:
@@ -219,8 +214,7 @@ class Search:
         """The best finalist of the space without the levels whose main effect is negligible, if that is new."""
         store = self.store
         choice = next((one for number in finalists if (one := store.entries[number].choice) is not None), None)
-        known = known_of(store.entries.values(), store.scores(), ())
-        scored = [(one, score) for one, score in known if score is not None]
+        scored = store.scored()
         if choice is None or len(scored) < STARTUP:
             return []
         worth = over_first(self.space, [one for one, _ in scored], [score for _, score in scored])
@@ -281,10 +275,9 @@ class Search:
             return True
 
         store = self.store
-        known = known_of(store.entries.values(), store.scores(), store.problems)
         # another stream of chance for each round, and the same one for the same round
         seed = random.Random(f"{self.seed}:propose:{len(store.rounds)}").randrange(2**31)
-        proposed = propose(self.space, known, admit, count, seed)
+        proposed = propose(self.space, store.known(), admit, count, seed)
         return [self._add(candidate, choice, None) for candidate, choice in zip(made.values(), proposed, strict=True)]
 
     def _finalists(self) -> list[int]:
@@ -308,18 +301,14 @@ class Search:
 
     def _grid(self) -> tuple[list[int], str] | None:
         if not self.store.rounds:  # a kill may have left only some of them numbered
-            self._all()
+            for choice in choices(self.space):
+                made = self._made(choice)
+                if made is not None and self._admit(made):
+                    self._add(made, choice, None)
         alive = self.store.alive
         if len(self.store.rounds) >= self.blocks or not alive:
             return None
         return [BASELINE, *alive], GRID
-
-    def _all(self) -> None:
-        """Number all candidates of the space."""
-        for choice in choices(self.space):
-            made = self._made(choice)
-            if made is not None and self._admit(made):
-                self._add(made, choice, None)
 
     def _choice_of(self, shipped: Candidate) -> Choice | None:
         """The choice that comes to a shipped profile, if there is one: the search then learns from its trials."""

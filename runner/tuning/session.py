@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,26 +34,14 @@ CHOSEN_FILE = "chosen.yaml"  # there too: what the search found, before it is co
 
 @dataclass(frozen=True)
 class Settings:
-    """``budget_s`` is in seconds of workers. ``blocks`` above 0 measures every candidate so often and searches nothing.
+    """Of a tuning, as its record has them."""
 
-    ``trial_steps`` are the timed steps of one trial; the confirmation's samples have those of the plan. ``profile`` is
-    the file to write.
-    """
-
-    budget_s: float
+    budget_s: float  # seconds of workers
     seed: int
     numerics: str
-    blocks: int
-    trial_steps: int
-    profile: str
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def from_json(fields: Mapping[str, Any]) -> Settings:
-        """The settings that ``to_json`` made ``fields`` of. Raises TypeError for others."""
-        return Settings(**fields)
+    blocks: int  # above 0: every candidate is measured so often, and nothing is searched
+    trial_steps: int  # the timed steps of one trial; the confirmation's samples have those of the plan
+    profile: str  # the file to write
 
 
 @dataclass
@@ -91,14 +79,11 @@ class Session:
             ],
             resolve=lambda made: require(made, self.inspection),
             store=self.store,
-            append=self.append,
+            append=self.record.append,
             budget_s=self.settings.budget_s,
             seed=self.settings.seed,
             blocks=self.settings.blocks,
         )
-
-    def append(self, event: str, **fields: Any) -> Event:
-        return self.record.append(event, **fields)
 
     @property
     def confirmation(self) -> Path:
@@ -108,7 +93,7 @@ class Session:
         """Search, or go on searching. Raises BaselineFailed."""
         job = replace(self.job, plan=self.job.plan.with_steps(self.settings.trial_steps))
         with View(self.store, 0.0, self.quiet) as view:
-            trials = Trials(job, self.settings.numerics, self.append, self.events, view.before)
+            trials = Trials(job, self.settings.numerics, self.record.append, self.events, view.before)
             for event in trials.warm():
                 self.store.add(event)
             warm_up = next(event for event in self.events if event["event"] == WARM_UP)
@@ -134,18 +119,15 @@ class Session:
         is_shipped = shipped is not None and identity(shipped.environment) == identity(chosen.environment)
         name = Path(self.settings.profile).stem
         plan = self.job.plan
-        arms = confirm.arms(
-            plan.reference.engine, None if is_shipped else name, shipped.profile.name if shipped else None
-        )
+        shipped_name = shipped.profile.name if shipped else None
+        arms = confirm.arms(plan.reference.engine, None if is_shipped else name, shipped_name)
         left_s = max(0.0, self.settings.budget_s - self.store.spent_s)
         measured = [one for one in (BASELINE, number, None if is_shipped else self.search.best()) if one is not None]
         size = confirm.size(self.events, measured, left_s, self.settings.trial_steps, plan.training.steps)
         if size.takes_s > left_s and not self.quiet:
-            over = (
-                f"the confirmation takes about {size.takes_s / 60:.0f} minutes, which is more than the budget has left"
-            )
-            over += f": an interval needs {size.blocks} blocks{conclusion.busy(self.events)}"
-            print(over, file=sys.stderr, flush=True)
+            over = f"takes about {size.takes_s / 60:.0f} minutes, which is more than the budget has left"
+            needs = f"an interval needs {size.blocks} blocks{conclusion.busy(self.events)}"
+            print(f"the confirmation {over}: {needs}", file=sys.stderr, flush=True)
         environments = dict(self.job.environments)
         if shipped is not None:
             environments[shipped.profile.name] = shipped.environment
@@ -161,7 +143,6 @@ class Session:
         job = replace(self.job, plan=plan, environments=environments)
         events, reason = self._measured(job)
         summary = summarise(events)
-        shipped_name = shipped.profile.name if shipped else None
         return reason, summary, confirm.decide(summary, events, shipped_name, self.settings.numerics == "same")
 
     def _measured(self, job: Job) -> tuple[list[Event], str]:
@@ -201,18 +182,17 @@ def shipped(
         if name == REFERENCE_PROFILE:
             continue
         loaded = profile.load(name, folder)
-        if reason := not_tried(loaded.ranks):
-            left_out.append(LeftOut(f"profile {name}", reason))
-            continue
-        try:
-            environment = require(loaded, inspection)
-        except InputError as error:
-            left_out.append(LeftOut(f"profile {name}", why(name, error)))
-            continue
-        if differs(loaded.numerics, numerics):
-            left_out.append(LeftOut(f"profile {name}", "may change the results; --numerics any tries it too"))
-        else:
+        reason = not_tried(loaded.ranks)
+        if reason is None:
+            try:
+                environment = require(loaded, inspection)
+                reason = differs(loaded.numerics, numerics)
+            except InputError as error:
+                reason = why(name, error)
+        if reason is None:
             found.append(Candidate(loaded, environment))
+        else:
+            left_out.append(LeftOut(f"profile {name}", reason))
     place = {name: number for number, name in enumerate(first)}
 
     def rank(one: Candidate) -> tuple[int, int, str]:

@@ -19,20 +19,16 @@ UNSET = "unset"
 
 @dataclass(frozen=True)
 class Fragment:
-    """What one level of a parameter sets. ``settings`` has, by variable, keys and values, which are merged key by key.
-
-    ``needs`` has host facts and how much of each there must be at least for the level to mean anything. ``ranks`` above
-    0 is how many processes train together.
-    """
+    """What one level of a parameter sets."""
 
     preload: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by variable, keys that are merged
     prefix: tuple[str, ...] = ()
     expect: Mapping[str, str | int | bool] = field(default_factory=dict)
     numerics: Numerics = "same"
-    needs: Mapping[str, int] = field(default_factory=dict)
-    ranks: int = 0
+    needs: Mapping[str, int] = field(default_factory=dict)  # of host facts, the least with which it means anything
+    ranks: int = 0  # above 0: how many processes train together
 
 
 @dataclass(frozen=True)
@@ -76,20 +72,17 @@ def _matches(wanted: Mapping[str, tuple[str, ...]], choice: Choice) -> bool:
 
 def choices(space: Space) -> Iterator[Choice]:
     """All choices that break no constraint, one by one; there can be very many."""
-    yield from _extended(space, 0, {})
+    return _extended(space, 0, {})
 
 
 def _extended(space: Space, at: int, choice: Choice) -> Iterator[Choice]:
     if at == len(space.parameters):
-        yield dict(choice)
+        yield choice
         return
     parameter = space.parameters[at]
-    if not parameter.counts(choice):
-        yield from _extended(space, at + 1, choice)
-        return
-    for level in parameter.levels:
-        chosen = {**choice, parameter.name: level}
-        if not any(constraint.broken(chosen) for constraint in space.constraints):
+    counts = parameter.counts(choice)
+    for chosen in [{**choice, parameter.name: level} for level in parameter.levels] if counts else [choice]:
+        if allowed(space, chosen):
             yield from _extended(space, at + 1, chosen)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -41,8 +42,7 @@ class TrialStore:
     finalists: list[int] = field(default_factory=list)
     finals_from: int = 0  # the first round of the finals
     spent_s: float = 0.0
-    trials_s: list[float] = field(default_factory=list)  # of whole workers
-    trials_s_of: dict[int, list[float]] = field(default_factory=dict)  # the same by candidate
+    trials_s_of: dict[int, list[float]] = field(default_factory=dict)  # of whole workers, warm-ups too, by candidate
     repeat: bool = False  # whether the last round needs one more trial of the baseline
 
     @staticmethod
@@ -72,10 +72,9 @@ class TrialStore:
                     # all others of the round are compared with it; its second trial counts, whatever disturbed that
                     self.repeat = BASELINE not in of_round and bool(interference_in(event))
                 of_round[event["candidate"]] = fmean(event["step_s"])
-                self.trials_s.append(event["worker_seconds"])
                 self.trials_s_of.setdefault(event["candidate"], []).append(event["worker_seconds"])
             case "warm-up":
-                self.trials_s.append(event["worker_seconds"])
+                self.trials_s_of.setdefault(BASELINE, []).append(event["worker_seconds"])
             case "failure" if event["candidate"] != BASELINE:  # the baseline is tried again when the search goes on
                 self.problems.setdefault(event["candidate"], event["problem"])
                 self.failed_in.setdefault(event["candidate"], event["round"])
@@ -91,7 +90,7 @@ class TrialStore:
     @property
     def trial_s(self) -> float:
         """What one more trial will cost, in seconds of a worker; 0 before the first."""
-        return fmean(self.trials_s) if self.trials_s else 0.0
+        return fmean(itertools.chain(*self.trials_s_of.values())) if self.trials_s_of else 0.0
 
     def trial_s_of(self, number: int) -> float:
         """What a trial of a candidate cost on average, in seconds of a worker; there must have been one."""
@@ -123,6 +122,16 @@ class TrialStore:
 
         ratios = {number: self.ratios(number) for number in self.alive}
         return {number: float(numpy.median(walsh_averages(own))) for number, own in ratios.items() if own}
+
+    def known(self) -> list[tuple[Choice, float | None]]:
+        """The choices of the space that have a score, and None in its place for those that failed."""
+        scores = self.scores()
+        judged = [one for number, one in self.entries.items() if number in scores or number in self.problems]
+        return [(one.choice, scores.get(one.number)) for one in judged if one.choice is not None]
+
+    def scored(self) -> list[tuple[Choice, float]]:
+        """The same without those that failed."""
+        return [(choice, score) for choice, score in self.known() if score is not None]
 
     def trials(self) -> dict[int, int]:
         """The number of rounds with a trial of each candidate and of the baseline."""

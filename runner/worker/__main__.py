@@ -139,7 +139,7 @@ def _require_memory() -> None:
         sys.exit(f"the reference kernel takes {takes >> 20} MiB, more than half of the limit of {limit >> 20} MiB")
 
 
-def _result(arguments: argparse.Namespace, cpus: Collection[int] | None = None) -> dict[str, Any] | None:
+def _result(arguments: argparse.Namespace, cpus: Collection[int] | None) -> dict[str, Any] | None:
     """The document to print; None in a rank that leaves that to another.
 
     ``cpus`` are those that the worker may run on, where torch was imported since it was started.

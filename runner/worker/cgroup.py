@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from runner.worker.readings import text_of
+
 
 def _own_folders(root: Path, controller: str, v1_names: tuple[str, ...]) -> Iterator[Path]:
     """This process's cgroup folder and its parents, the innermost first.
@@ -16,11 +18,7 @@ def _own_folders(root: Path, controller: str, v1_names: tuple[str, ...]) -> Iter
     A limit on any level holds, so all of them count. Inside a container the path in /proc/self/cgroup may be the
     host's; then only the mount's own top, which is the container's group, exists.
     """
-    try:
-        memberships = (root / "proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return
-    for line in memberships:
+    for line in text_of(root / "proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":
             mounts = [root / "sys/fs/cgroup", root / "sys/fs/cgroup/unified"]
@@ -36,13 +34,6 @@ def _own_folders(root: Path, controller: str, v1_names: tuple[str, ...]) -> Iter
             yield mount
 
 
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return None
-
-
 def cpu_quota(root: Path = Path("/")) -> float | None:
     """The least CPU quota in force, in CPUs (1.5 is one and a half), or None where there is none.
 
@@ -51,14 +42,12 @@ def cpu_quota(root: Path = Path("/")) -> float | None:
     """
     quotas = []
     for folder in _own_folders(root, "cpu", ("cpu", "cpu,cpuacct")):
-        v2 = _read(folder / "cpu.max")
-        if v2 is not None and not v2.startswith("max"):
-            quota, period = v2.split()
-            quotas.append(int(quota) / int(period))
-        v1 = _read(folder / "cpu.cfs_quota_us")
-        v1_period = _read(folder / "cpu.cfs_period_us")
-        if v1 is not None and v1_period is not None and int(v1) > 0:
-            quotas.append(int(v1) / int(v1_period))
+        v2 = text_of(folder / "cpu.max").split()
+        if v2 and v2[0] != "max":
+            quotas.append(int(v2[0]) / int(v2[1]))
+        v1, period = (text_of(folder / name) for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us"))
+        if v1 and period and int(v1) > 0:
+            quotas.append(int(v1) / int(period))
     return min(quotas, default=None)
 
 
@@ -70,8 +59,8 @@ def memory_limit(root: Path = Path("/")) -> int | None:
     limits = []
     for folder in _own_folders(root, "memory", ("memory",)):
         for name in ("memory.max", "memory.limit_in_bytes"):
-            text = _read(folder / name)
-            if text is not None and text != "max" and int(text) < 2**60:
+            text = text_of(folder / name).strip()
+            if text not in ("", "max") and int(text) < 2**60:
                 limits.append(int(text))
     return min(limits, default=None)
 
@@ -80,8 +69,8 @@ def pids_free(root: Path = Path("/")) -> int | None:
     """How many more processes and threads the group may have (``pids.max`` - ``pids.current``), or None."""
     free = []
     for folder in _own_folders(root, "pids", ("pids",)):
-        most, current = _read(folder / "pids.max"), _read(folder / "pids.current")
-        if most is not None and current is not None and most != "max":
+        most, current = (text_of(folder / name).strip() for name in ("pids.max", "pids.current"))
+        if current and most not in ("", "max"):
             free.append(int(most) - int(current))
     return min(free, default=None)
 
@@ -100,7 +89,7 @@ def throttled_seconds(root: Path = Path("/")) -> float | None:
     """
     found = []
     for folder in _own_folders(root, "cpu", ("cpu", "cpu,cpuacct")):
-        fields = dict(line.split()[:2] for line in (_read(folder / "cpu.stat") or "").splitlines() if line)
+        fields = dict(line.split()[:2] for line in text_of(folder / "cpu.stat").splitlines() if line)
         if "throttled_usec" in fields:
             found.append(int(fields["throttled_usec"]) / 1e6)
         elif "throttled_time" in fields:

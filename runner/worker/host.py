@@ -6,10 +6,12 @@ import ctypes
 import math
 import os
 import platform
+import re
 from pathlib import Path
 from typing import Any
 
 from runner.worker.cgroup import cpu_quota
+from runner.worker.readings import text_of
 
 # The instruction sets that decide what oneDNN can do, as /proc/cpuinfo calls them.
 ISA = ("avx2", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16")
@@ -23,10 +25,7 @@ ADDR_NO_RANDOMIZE, ASK_ONLY = 0x0040000, 0xFFFFFFFF  # linux/personality.h and p
 
 
 def _read(path: Path) -> str | None:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return None
+    return text_of(path).strip() or None
 
 
 def expand_cpu_list(text: str) -> set[int]:
@@ -53,14 +52,9 @@ def cpu_facts(root: Path = Path("/")) -> dict[str, Any]:
     quota = cpu_quota(root)
     cpus = mask & online or mask
     usable = len(cpus) if quota is None else max(1, min(len(cpus), math.floor(quota)))
-    cores = set()
-    for cpu in cpus:
-        topology = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
-        # cores are numbered anew in each package, and on some processors in each cluster of one
-        core = _read(topology / "thread_siblings_list") or _read(topology / "core_id") or f"cpu{cpu}"
-        cores.add((_read(topology / "physical_package_id"), core))
+    cores = {core_of(cpu, root) for cpu in cpus}
     nodes = list((root / "sys/devices/system/node").glob("node[0-9]*"))
-    with_cpus = sum(not cpus.isdisjoint(expand_cpu_list(_read(node / "cpulist") or "")) for node in nodes)
+    with_cpus = sum(not cpus.isdisjoint(expand_cpu_list(text_of(node / "cpulist"))) for node in nodes)
     return {
         "usable_cpus": usable,
         "physical_cores": min(len(cores), usable),
@@ -73,15 +67,18 @@ def cpu_facts(root: Path = Path("/")) -> dict[str, Any]:
     }
 
 
+def core_of(cpu: int, root: Path) -> tuple[str, str]:
+    """The package and the core that a CPU belongs to, as the kernel tells them."""
+    topology = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
+    # cores are numbered anew in each package, and on some processors in each cluster of one
+    core = text_of(topology / "thread_siblings_list") or text_of(topology / "core_id") or f"cpu{cpu}"
+    return text_of(topology / "physical_package_id"), core
+
+
 def _cpuinfo(root: Path) -> dict[str, str]:
     """The first processor's block of /proc/cpuinfo."""
-    fields = {}
-    for line in (_read(root / "proc/cpuinfo") or "").splitlines():
-        if not line.strip():
-            break
-        key, _, value = line.partition(":")
-        fields[key.strip()] = value.strip()
-    return fields
+    lines = text_of(root / "proc/cpuinfo").partition("\n\n")[0].splitlines()
+    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 
 def _caches(root: Path) -> dict[str, str]:
@@ -108,24 +105,17 @@ def fingerprint(root: Path = Path("/")) -> dict[str, Any]:
     """
     cpu = _cpuinfo(root)
     flags = cpu.get("flags", "").split()
-    memory = next(
-        (
-            int(line.split()[1]) * 1024
-            for line in (_read(root / "proc/meminfo") or "").splitlines()
-            if line.startswith("MemTotal:")
-        ),
-        None,
-    )
+    memory = re.search(r"^MemTotal:\s+(\d+)", text_of(root / "proc/meminfo"), re.MULTILINE)
     dmi = root / "sys/class/dmi/id"
     thp = root / "sys/kernel/mm/transparent_hugepage"
-    os_release = dict(line.split("=", 1) for line in (_read(root / "etc/os-release") or "").splitlines() if "=" in line)
+    os_release = dict(line.split("=", 1) for line in text_of(root / "etc/os-release").splitlines() if "=" in line)
     return {
         "cpu_model": cpu.get("model name") or platform.processor() or platform.machine(),
         "cpu_numbers": ", ".join(f"{name} {cpu[name]}" for name in CPU_NUMBERS if name in cpu) or None,
         "architecture": platform.machine(),
         "microcode": cpu.get("microcode"),
         "caches": _caches(root),
-        "memory_bytes": memory,
+        "memory_bytes": int(memory[1]) * 1024 if memory else None,
         "kernel": platform.release(),
         "distribution": os_release.get("PRETTY_NAME", "").strip('"') or None,
         "libc": " ".join(platform.libc_ver()).strip() or None,

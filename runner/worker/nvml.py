@@ -33,8 +33,6 @@ REASONS = {
     0x100: "display clocks",
 }
 NAME_BYTES = 96  # NVML_DEVICE_UUID_V2_BUFFER_SIZE, the longest of the texts that are asked for
-# What a reading is made of: a function of NVML's for each.
-NUMBERS = ("sm_mhz", "memory_mhz", "temperature_c", "power_mw", "energy_mj", "reasons")
 # Which of several GPUs tells most of a reading: the one with the lowest, or all of them; of others, the highest.
 LOWEST = ("sm_mhz", "memory_mhz")
 SUMMED = ("power_w", "mean_power_w", "energy_j", "allocated_bytes", "reserved_bytes")
@@ -74,7 +72,7 @@ class Nvml:
         return found
 
     def numbers(self, uuid: str) -> dict[str, int | None] | None:
-        """What NVML counts and measures of one GPU now, by NUMBERS, in NVML's own units; None if it has no such GPU."""
+        """What NVML counts and measures of one GPU now, in NVML's own units; None if it has no such GPU."""
         handle = self._handle("nvmlDeviceGetHandleByUUID", ctypes.c_char_p(uuid.encode()))
         if handle is None:
             return None

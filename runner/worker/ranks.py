@@ -20,9 +20,10 @@ from typing import Any, NoReturn
 from runner.worker import scratch
 from runner.worker.child import die_with
 from runner.worker.complaints import COMPLAINT
-from runner.worker.host import expand_cpu_list
+from runner.worker.host import core_of, expand_cpu_list
 from runner.worker.initial_environment import started_with
 from runner.worker.performance_variables import is_performance_variable
+from runner.worker.readings import text_of
 
 # What ``become`` is told, as JSON, by the launcher: a variable, because torchrun replaces words in arguments.
 TOLD = "ENVKIT_RANK"
@@ -68,24 +69,15 @@ def _cores_of_nodes(cpus: Collection[int], root: Path) -> dict[int, list[list[in
     """By NUMA node, the CPUs of each core."""
     node_of = {}
     for folder in (root / "sys/devices/system/node").glob("node[0-9]*"):
-        for cpu in expand_cpu_list(_read(folder / "cpulist")):
+        for cpu in expand_cpu_list(text_of(folder / "cpulist")):
             node_of[cpu] = int(folder.name.removeprefix("node"))
     cores: dict[tuple[int, str, str], list[int]] = {}
     for cpu in sorted(cpus):
-        topology = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
-        core = _read(topology / "thread_siblings_list") or _read(topology / "core_id") or f"cpu{cpu}"
-        cores.setdefault((node_of.get(cpu, 0), _read(topology / "physical_package_id"), core), []).append(cpu)
+        cores.setdefault((node_of.get(cpu, 0), *core_of(cpu, root)), []).append(cpu)
     nodes: dict[int, list[list[int]]] = {}
     for (node, _, _), core_cpus in sorted(cores.items(), key=lambda item: (item[0][0], item[1])):
         nodes.setdefault(node, []).append(core_cpus)
     return nodes
-
-
-def _read(path: Path) -> str:
-    """What is in a file of the kernel's; nothing where there is none."""
-    with contextlib.suppress(OSError):
-        return path.read_text().strip()
-    return ""
 
 
 def launch(nproc: int, of: int, nodes: int, rendezvous: str | None, argv: Sequence[str], node: int = 0) -> int:
@@ -136,7 +128,7 @@ def _torchrun(arguments: Sequence[str], logs: Path, nodes: int) -> int:
         return 128 + int(told.sigval)
     except ChildFailedError as error:
         rank, failure = min(error.failures.items(), key=lambda item: _order(item[1].exitcode, _folder(logs, item[1])))
-        log = _text(_folder(logs, failure) / LOG)[-LOG_CHARACTERS:]
+        log = text_of(_folder(logs, failure) / LOG)[-LOG_CHARACTERS:]
         if nodes == 1:
             print(log or f"rank {rank} printed nothing", file=sys.stderr, flush=True)
             return _problem(lost(rank, failure.exitcode, ""))
@@ -163,7 +155,7 @@ def _problem(text: str, **more: Any) -> int:
 
 def _pass_on(logs: Path) -> None:
     """Print what ranks have printed, each line once, and what libraries complain of last: the end is kept."""
-    lines = dict.fromkeys(line for file in sorted(logs.rglob(LOG)) for line in _text(file).splitlines())
+    lines = dict.fromkeys(line for file in sorted(logs.rglob(LOG)) for line in text_of(file).splitlines())
     for line in sorted(lines, key=lambda line: COMPLAINT.match(line) is not None):
         print(line, file=sys.stderr)
 
@@ -192,15 +184,8 @@ def _order(status: int, folder: Path) -> tuple[int, float]:
     when = file.stat().st_mtime if file.is_file() else 0.0
     if status == -signal.SIGTERM:
         return 2, when
-    said = _text(file if status > 0 else folder / LOG) if status > 0 or status == -signal.SIGABRT else ""
+    said = text_of(file if status > 0 else folder / LOG) if status > 0 or status == -signal.SIGABRT else ""
     return int(any(words in said for words in CONSEQUENCE)), when
-
-
-def _text(log: Path) -> str:
-    """What is in a file; nothing where there is none."""
-    with contextlib.suppress(OSError):
-        return log.read_text(errors="replace")
-    return ""
 
 
 def become() -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 # Where a probe keeps, by the name of a reading, why there is none (``runner.checks.effect`` looks there).
@@ -11,6 +12,14 @@ NOT_VERIFIED = "not_verified"
 
 class Unread(Exception):
     """Why something can't be read here, or what was read proves nothing; in words."""
+
+
+def text_of(path: Path) -> str:
+    """What is in a file; nothing where it can't be read."""
+    try:
+        return path.read_text(errors="replace")  # the names of files may be any bytes
+    except OSError:
+        return ""
 
 
 def read(found: dict[str, Any], name: str, ask: Callable[[], Any]) -> None:

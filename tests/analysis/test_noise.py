@@ -27,33 +27,42 @@ def stolen(cpus):
     return {"worker_cpus_steal_s": cpus * SECONDS}
 
 
-def test_a_quiet_sample_has_no_mark():
-    assert interference_in(sample()) == []
+ALONE = {"worker_cpus": 1, "user_s": 4.0, "system_s": 1.0}
+MANY = {"worker_cpus": 64, "user_s": 300.0, "system_s": 0.0}
+# In 30 ms two ticks of each of 4 CPUs look like 2.7 CPUs.
+SHORT = {"seconds": 0.03, "user_s": 0.1, "system_s": 0.0}
 
 
 @pytest.mark.parametrize(
-    ("disturbed", "reason", "short_of_it"),
+    ("usage", "reasons"),
     [
-        (others(0.43), "others used 0.43 CPUs", others(0.11)),
-        (stolen(0.12), "0.12 CPUs stolen", stolen(0.05)),
-        ({"machine_swapped_bytes": 3 * 2**20}, "3 MiB swapped", {"machine_swapped_bytes": 2**20}),
-        ({"throttle_events": 2}, "cores too hot 2 times", {"throttle_events": 0}),
+        ({}, []),
+        (others(0.43), ["others used 0.43 CPUs"]),
+        (others(0.11), []),
+        (stolen(0.12), ["0.12 CPUs stolen"]),
+        (stolen(0.05), []),
+        ({"machine_swapped_bytes": 3 * 2**20}, ["3 MiB swapped"]),
+        ({"machine_swapped_bytes": 2**20}, []),
+        ({"throttle_events": 2}, ["cores too hot 2 times"]),
+        ({**others(1), **stolen(1), "machine_swapped_bytes": 2**30, "throttle_events": 1},
+         ["others used 1.00 CPUs", "1.00 CPUs stolen", "1024 MiB swapped", "cores too hot 1 times"]),
+        # what an engine runs for the worker is no other program
+        ({**others(0.43), "engine_s": 0.33 * SECONDS}, []),
+        ({**others(0.43), "engine_s": 0.2 * SECONDS}, ["others used 0.23 CPUs"]),
+        ({**others(0.43), "engine_s": None}, ["others used 0.43 CPUs"]),
+        # of few CPUs a twentieth of one counts, of many the share
+        ({**ALONE, "worker_cpus_busy_s": 5.0 + 0.06 * SECONDS}, ["others used 0.06 CPUs"]),
+        ({**ALONE, "worker_cpus_busy_s": 5.0 + 0.05 * SECONDS}, []),
+        ({**MANY, "worker_cpus_busy_s": 300.0 + 2.0 * SECONDS}, ["others used 2.00 CPUs"]),
+        ({**MANY, "worker_cpus_busy_s": 300.0 + 1.5 * SECONDS}, []),
+        # the ticks of the clock disturb no short sample, and more own time than the CPUs were busy is their error too
+        ({**SHORT, "worker_cpus_busy_s": 0.1 + 0.08, "worker_cpus_steal_s": 0.08}, []),
+        ({**SHORT, "worker_cpus_busy_s": 0.1 + 8.0, "seconds": 3.0}, ["others used 2.67 CPUs"]),
+        ({"worker_cpus_busy_s": 14.9}, []),
     ],
-)
-def test_what_is_interference(disturbed, reason, short_of_it):
-    assert interference_in(sample(**disturbed)) == [reason]
-    assert interference_in(sample(**short_of_it)) == []
-
-
-def test_what_an_engine_runs_for_the_worker_is_no_other_program():
-    assert interference_in(sample(**others(0.43), engine_s=0.33 * SECONDS)) == []
-    assert interference_in(sample(**others(0.43), engine_s=0.2 * SECONDS)) == ["others used 0.23 CPUs"]
-    assert interference_in(sample(**others(0.43), engine_s=None)) == ["others used 0.43 CPUs"]
-
-
-def test_all_that_disturbed_a_sample_is_named():
-    found = interference_in(sample(**others(1), **stolen(1), machine_swapped_bytes=2**30, throttle_events=1))
-    assert found == ["others used 1.00 CPUs", "1.00 CPUs stolen", "1024 MiB swapped", "cores too hot 1 times"]
+)  # fmt: skip
+def test_what_is_interference(usage, reasons):
+    assert interference_in(sample(**usage)) == reasons
 
 
 @pytest.mark.parametrize(
@@ -64,29 +73,6 @@ def test_all_that_disturbed_a_sample_is_named():
 )  # fmt: skip
 def test_what_a_profile_can_cause_itself_is_no_interference(own):
     assert interference_in(sample(**own)) == []
-
-
-def test_on_few_cpus_a_twentieth_of_one_counts():
-    alone = {"worker_cpus": 1, "user_s": 4.0, "system_s": 1.0}
-    assert interference_in(sample(**alone, worker_cpus_busy_s=5.0 + 0.06 * SECONDS)) == ["others used 0.06 CPUs"]
-    assert interference_in(sample(**alone, worker_cpus_busy_s=5.0 + 0.05 * SECONDS)) == []
-
-
-def test_on_many_cpus_the_share_counts():
-    many = {"worker_cpus": 64, "user_s": 300.0, "system_s": 0.0}
-    assert interference_in(sample(**many, worker_cpus_busy_s=300.0 + 2.0 * SECONDS)) == ["others used 2.00 CPUs"]
-    assert interference_in(sample(**many, worker_cpus_busy_s=300.0 + 1.5 * SECONDS)) == []
-
-
-def test_a_short_sample_is_not_disturbed_by_the_ticks_of_the_clock():
-    """In 30 ms two ticks of each of 4 CPUs look like 2.7 CPUs."""
-    short = {"seconds": 0.03, "user_s": 0.1, "system_s": 0.0}
-    assert interference_in(sample(**short, worker_cpus_busy_s=0.1 + 0.08, worker_cpus_steal_s=0.08)) == []
-    assert interference_in(sample(**{**short, "seconds": 3.0}, worker_cpus_busy_s=0.1 + 8.0)) != []
-
-
-def test_more_own_time_than_the_cpus_were_busy_is_an_error_of_the_count():
-    assert interference_in(sample(worker_cpus_busy_s=14.9)) == []
 
 
 @pytest.mark.parametrize("name", sorted(QUIET.keys() - {"user_s", "system_s"}))

@@ -54,12 +54,9 @@ def test_blocks_that_lack_an_arm_do_not_count(tmp_path):
     assert run.blocks == 6
 
 
-def test_a_profile_is_what_is_compared_and_not_what_it_is_compared_with(tmp_path):
-    alone, compared, calibration = (
-        [arm("baseline")],
-        [arm("baseline"), arm("mine")],
-        [arm("baseline"), arm("baseline-again", "baseline")],
-    )
-    for arms, expected in ((alone, ["baseline"]), (compared, ["mine"]), (calibration, ["baseline"])):
-        begun, _ = recorded_runs.beginnings([write(tmp_path, run_events(*arms))])
-        assert [one.profile for one in begun[0].plan.subjects] == expected
+@pytest.mark.parametrize(
+    ("others", "profile"), [([], "baseline"), ([arm("mine")], "mine"), ([arm("again", "baseline")], "baseline")]
+)
+def test_a_profile_is_what_is_compared_and_not_what_it_is_compared_with(tmp_path, others, profile):
+    begun, _ = recorded_runs.beginnings([write(tmp_path, run_events(arm("baseline"), *others))])
+    assert [one.profile for one in begun[0].plan.subjects] == [profile]

@@ -26,6 +26,12 @@ def plan_of(events):
     return Plan.from_json(events[0]["plan"])
 
 
+def ratios(events, **options):
+    """Of the complete blocks of the first arm that is compared, in order."""
+    plan = plan_of(events)
+    return [math.exp(one) for one in block_ratios(events, plan, plan.compared[0], **options)]
+
+
 def without(events, *keys):
     """The same without the samples of these (block, arm)."""
     return [event for event in events if event["event"] != "sample" or (event["block"], event["arm"]) not in keys]
@@ -51,45 +57,37 @@ def test_ratios_of_complete_blocks_in_order_whatever_came_first():
     events = without(
         events_of(5, baseline={"seconds": [1, 2, 3, 4, 5]}, mine={"seconds": [1, 1, 1, 8, 10]}), (2, "mine")
     )
-    plan = plan_of(events)
-    (mine,) = plan.compared
-    assert [math.exp(one) for one in block_ratios(events, plan, mine)] == pytest.approx([1, 2, 0.5, 0.5])
-    left = block_ratios(events, plan, mine, without={1: ["noise"], 2: ["noise"]})
-    assert [math.exp(one) for one in left] == pytest.approx([1, 0.5, 0.5])
-    assert block_ratios(events, plan, mine, without=range(5)) == []
+    assert ratios(events) == pytest.approx([1, 2, 0.5, 0.5])
+    assert ratios(events, without={1: ["noise"], 2: ["noise"]}) == pytest.approx([1, 0.5, 0.5])
+    assert ratios(events, without=range(5)) == []
 
 
 def test_steps_that_still_warm_up_do_not_count():
     events = events_of(2, baseline={"seconds": [3.0]}, mine={"seconds": [3.0]})
     for event in samples(events):
         event["step_s"] = [10.0, 1.0, 2.0] if event["arm"] == "baseline" else [1.0, 1.0, 1.0]
-    plan = plan_of(events)
-    (mine,) = plan.compared
     assert skipped_steps(events) == 0
-    assert block_ratios(events, plan, mine) == pytest.approx([math.log(13 / 3)] * 2)
+    assert ratios(events) == pytest.approx([13 / 3] * 2)
     events.append({"event": "design", "planned_blocks": 2, "looks": [2], "skipped_steps": 1})
     assert skipped_steps(events) == 1
-    assert timed_steps(events, plan.reference) == [[1.0, 2.0]] * 2
-    assert block_ratios(events, plan, mine) == pytest.approx([math.log(3 / 2)] * 2)
+    assert timed_steps(events, plan_of(events).reference) == [[1.0, 2.0]] * 2
+    assert ratios(events) == pytest.approx([3 / 2] * 2)
 
 
 def test_samples_of_other_batches_compare_by_the_time_per_image():
     larger = {"seconds": [3.0], "images_per_step": 128}
     events = events_of(2, baseline={"seconds": [2.0]}, mine=larger, workloads={"mine": "cnn-batch128"})
+    assert ratios(events) == pytest.approx([2.0 / 64 / (3.0 / 128)] * 2)
     plan = plan_of(events)
-    (mine,) = plan.compared
-    assert block_ratios(events, plan, mine) == pytest.approx([math.log(2.0 / 64 / (3.0 / 128))] * 2)
-    assert comparable_steps(events, plan, mine, {0}) == [pytest.approx([1.0 / 128] * 3)]
+    assert comparable_steps(events, plan, plan.compared[0], {0}) == [pytest.approx([1.0 / 128] * 3)]
 
 
 def test_full_trainings_compare_by_their_whole_time():
     larger = {"seconds": [3.0], "images_per_step": 128, "full_steps": 2}
     fewer_steps = {"baseline": {"seconds": [4.0], "full_steps": 4}, "mine": larger}
     events = events_of(2, **fewer_steps, workloads={"mine": "cnn-batch128"}, plan={"epochs": 1, "blocks": 2})
-    plan = plan_of(events)
-    (mine,) = plan.compared
     assert {len(event["step_s"]) for event in samples(events)} == {2, 4}
-    assert block_ratios(events, plan, mine) == pytest.approx([math.log(4.0 / 3.0)] * 2)
+    assert ratios(events) == pytest.approx([4.0 / 3.0] * 2)
 
 
 def test_timed_steps_of_some_blocks():
@@ -113,7 +111,7 @@ def test_a_record_of_the_first_version():
     assert recorded_design(events, plan) is None
     assert skipped_steps(events) == 0
     assert step_curves(events, plan.reference) == []
-    assert len(block_ratios(events, plan, plan.compared[0])) == 3
+    assert len(ratios(events)) == 3
 
 
 def test_the_design_that_was_recorded():

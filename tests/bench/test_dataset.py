@@ -79,12 +79,10 @@ def package_tools(tools, search, tmp_path):
     content = search.fill(tmp_path / "package", level=9)
     log = tmp_path / "apt.log"
 
-    def make(without_lists=False, fails=False):
+    def make(without_lists=False):
         refuse = 'case "$*" in *Dir::State::lists*) ;; *) echo "E: Unable to locate" >&2; exit 100;; esac'
         scripts = {
-            "apt-get": f'echo "$*" >> {log}\n'
-            f"{'echo warning >&2; echo E: no network >&2; exit 100' if fails else ''}\n"
-            f'case "$*" in *update) exit 0;; esac\n{refuse if without_lists else ""}\n'
+            "apt-get": f'echo "$*" >> {log}\ncase "$*" in *update) exit 0;; esac\n{refuse if without_lists else ""}\n'
             ": > dataset-fashion-mnist_0.1_all.deb",
             "dpkg-deb": f'test "$1" = -x -a -f "$2" || exit 2\nout="$3{dataset.SYSTEM_FOLDER}"\n'
             f'/bin/mkdir -p "$out" && /bin/cp {content}/* "$out"',
@@ -101,7 +99,7 @@ def package_tools(tools, search, tmp_path):
 def publisher(monkeypatch):
     """Serve bodies by file name on loopback, as the publisher does; returns the list of what is asked for.
 
-    Of each answer, ``missing_bytes`` more are announced than sent.
+    What has no body is not found. Of each answer, ``missing_bytes`` more are announced than sent.
     """
     servers = []
 
@@ -151,24 +149,16 @@ def test_named_folder_may_be_relative_and_what_the_worker_is_given_is_not(search
     assert search.find("mine").location == str(tmp_path / "mine")
 
 
-@pytest.mark.parametrize("level", [1, 9])
-def test_named_folder_of_compressed_files_is_decompressed_into_the_cache(search, tmp_path, level):
-    folder = search.fill(tmp_path / "mine", level)
+@pytest.mark.parametrize("not_compressed", [(), (IMAGES,)])
+def test_named_folder_of_compressed_files_is_decompressed_into_the_cache(search, tmp_path, not_compressed):
+    folder = search.fill(tmp_path / "mine", 6)
+    for name in not_compressed:
+        (folder / f"{name}.gz").unlink()
+        (folder / name).write_bytes(search.files[name])
     assert search.find(folder) == dataset.DataSet(str(search.cache), f"folder {folder}")
     assert contents(search.cache) == search.files
-
-
-def test_cached_files_can_be_read_by_a_containers_user(search, tmp_path):
-    search.find(str(search.fill(tmp_path / "mine", 6)))
+    # a container's user can read them
     assert {path.stat().st_mode & 0o777 for path in search.cache.iterdir()} == {0o644}
-
-
-def test_some_files_compressed_and_some_not(search, tmp_path):
-    folder = search.fill(tmp_path / "mine", 6)
-    (folder / f"{IMAGES}.gz").unlink()
-    (folder / IMAGES).write_bytes(search.files[IMAGES])
-    assert search.find(folder).location == str(search.cache)
-    assert contents(search.cache) == search.files
 
 
 def wrong(path):
@@ -193,7 +183,6 @@ def not_gzip(path):
     ("level", "damage", "problem"),
     [
         (None, wrong, f"{IMAGES}: not the published file: SHA-256 of the content is "),
-        (None, truncated, f"{IMAGES}: not the published file"),
         (6, truncated, f"{IMAGES}.gz: corrupt or truncated"),
         (6, flipped, f"{IMAGES}.gz: "),
         (6, not_gzip, f"{IMAGES}.gz: corrupt or truncated"),
@@ -286,12 +275,7 @@ def test_synthetic_in_loud_words_when_nothing_answers(search):
     data = search.find()
     assert data.synthetic
     assert data.source == "synthetic, because no source of Fashion-MNIST could be reached"
-    assert search.sources() == [
-        "cache",
-        "system folder",
-        "Debian package",
-        "publisher",
-    ]
+    assert search.sources() == ["cache", "system folder", "Debian package", "publisher"]
     assert search.said[-1] == "data: no source has Fashion-MNIST: a SYNTHETIC set of the same shapes is used"
 
 
@@ -331,47 +315,37 @@ def test_package_with_lists_of_its_own_where_the_system_has_none(search, package
         assert f"Dir::Cache={temporary}/" in call
 
 
-def test_package_tools_that_fail_say_their_last_line(search, package_tools):
-    package_tools(fails=True)
-    assert search.find().synthetic
-    assert search.said[2] == "data: Debian package: apt-get failed: E: no network"
-
-
-def test_package_tools_that_bring_nothing(search, package_tools, tools):
+@pytest.mark.parametrize(
+    ("script", "timeout_s", "said"),
+    [
+        ("echo warning >&2; echo E: no network >&2; exit 100", 120, "apt-get failed: E: no network"),
+        ("exit 0", 120, "apt-get download dataset-fashion-mnist left no package"),
+        ("exec /bin/sleep 60", 0.2, "apt-get did not end in 0.2 s"),
+    ],
+)
+def test_package_tools_that_bring_nothing_say_why(search, package_tools, tools, monkeypatch, script, timeout_s, said):
     package_tools()
-    (tools / "apt-get").write_text("#!/bin/sh\n")
+    (tools / "apt-get").write_text(f"#!/bin/sh\n{script}\n")
+    monkeypatch.setattr(dataset, "APT_TIMEOUT_S", timeout_s)
     assert search.find().synthetic
-    assert search.said[2].startswith("data: Debian package: ")
+    assert search.said[2] == f"data: Debian package: {said}"
 
 
-def test_package_tools_that_do_not_end(search, package_tools, tools, monkeypatch):
-    package_tools()
-    (tools / "apt-get").write_text("#!/bin/sh\nexec /bin/sleep 60\n")
-    monkeypatch.setattr(dataset, "APT_TIMEOUT_S", 0.2)
+@pytest.mark.parametrize(
+    ("changed", "missing_bytes", "said"),
+    [
+        ({f"{NAMES[3]}.gz": None}, 0, f"/data/{NAMES[3]}.gz: HTTP Error 404"),
+        ({f"{IMAGES}.gz": gzip.compress(b"something else")}, 0, f"{IMAGES}.gz: not the published file"),
+        ({}, 5, f"/data/{IMAGES}.gz: "),
+    ],
+    ids=["without a file", "damaged", "cut short"],
+)
+def test_a_publisher_that_fails_is_named_with_its_file(search, publisher, changed, missing_bytes, said):
+    publisher({**search.compressed(), **changed}, missing_bytes)
     assert search.find().synthetic
-    assert search.said[2] == "data: Debian package: apt-get did not end in 0.2 s"
-
-
-def test_publisher_without_one_of_the_files(search, publisher):
-    bodies = search.compressed()
-    del bodies[f"{NAMES[3]}.gz"]
-    publisher(bodies)
-    assert search.find().synthetic
-    assert f"{NAMES[3]}.gz: HTTP Error 404" in search.said[3]
-    assert not search.cache.exists()
-
-
-def test_publisher_with_a_damaged_file(search, publisher):
-    publisher({**search.compressed(), f"{IMAGES}.gz": gzip.compress(b"something else")})
-    assert search.find().synthetic
-    assert f"{IMAGES}.gz: not the published file" in search.said[3]
-    assert not list(search.cache.iterdir())
-
-
-def test_publisher_whose_answer_is_cut_short(search, publisher):
-    publisher(search.compressed(), missing_bytes=5)
-    assert search.find().synthetic
-    assert f"data: publisher: {dataset.PUBLISHER}{IMAGES}.gz: " in search.said[3]
+    assert search.said[3].startswith("data: publisher: ")
+    assert said in search.said[3]
+    assert list(search.cache.glob("*")) == []
 
 
 def test_interrupted_while_storing_leaves_no_half_file(search, tmp_path, monkeypatch):

@@ -54,13 +54,15 @@ def test_what_happens_is_recorded_in_order(bench, simulation, instant, events, s
     assert len(set(samples())) == 12
 
 
-def test_order_within_blocks_is_random_and_repeats_with_the_seed(bench, simulation, instant, samples, tmp_path):
-    orders = []
+def test_order_within_blocks_and_padding_are_random_and_repeat_with_the_seed(bench, instant, tmp_path):
+    orders, paddings = [], []
     for name, seed in (("one", 3), ("two", 3), ("three", 4)):
         assert bench("mine", "--seed", seed, "--output", tmp_path / name).returncode == 0
-        orders.append([arm for _, arm in samples(tmp_path / name)])
-    assert orders[0] == orders[1]
-    assert orders[0] != orders[2]
+        found = recorded_samples(record.read(tmp_path / name))
+        orders.append([one["arm"] for one in found])
+        paddings.append({(one["block"], one["arm"]): one["padding_bytes"] for one in found})
+    assert orders[0] == orders[1] != orders[2]
+    assert paddings[0] == paddings[1] != paddings[2]
     blocks = set(zip(orders[0][::2], orders[0][1::2], strict=True))
     assert blocks == {("baseline", "mine"), ("mine", "baseline")}
 
@@ -89,7 +91,7 @@ def test_each_arm_is_started_once_unmeasured_before_the_first_block(bench, simul
     assert [(one["arm"], one["worker_seconds"]) for one in events("warm-up")] == [("baseline", 1.0), ("mine", 1.0)]
 
 
-def test_each_block_begins_with_the_reference_kernel_outside_of_any_profile(bench, simulation, events):
+def test_each_block_begins_with_the_reference_kernel_outside_of_any_profile(bench, simulation, instant, events):
     simulation.worker("reference-kernel", seconds=[0.2, 0.3, 0.4])
     assert bench("mine", "--blocks", 3).returncode == 0
     readings = events("reference-kernel")
@@ -104,7 +106,7 @@ def test_each_block_begins_with_the_reference_kernel_outside_of_any_profile(benc
         assert start["environment"].keys().isdisjoint({"SIMULATED", "ENVKIT_PADDING"})
 
 
-def test_each_samples_environment_is_padded_by_what_is_recorded(bench, simulation, events):
+def test_each_samples_environment_is_padded_by_what_is_recorded(bench, simulation, instant, events):
     assert bench("mine", "--blocks", 3).returncode == 0
     recorded = [event["padding_bytes"] for event in events("sample")]
     assert recorded == [len(start["environment"].get("ENVKIT_PADDING", "")) for start in simulation.starts()]
@@ -113,24 +115,11 @@ def test_each_samples_environment_is_padded_by_what_is_recorded(bench, simulatio
     assert not any("ENVKIT_PADDING" in start["environment"] for start in warming)
 
 
-def test_padding_repeats_with_the_seed(bench, instant, tmp_path):
-    def padding(name, seed):
-        assert bench("mine", "--seed", seed, "--output", tmp_path / name).returncode == 0
-        return {
-            (one["block"], one["arm"]): one["padding_bytes"] for one in recorded_samples(record.read(tmp_path / name))
-        }
-
-    first = padding("one", 3)
-    assert padding("two", 3) == first
-    assert padding("three", 4) != first
-
-
 def test_a_warming_start_that_fails_is_reported(bench, simulation, instant, events):
     simulation.worker("mine warming", does="exit", status=3)
     result = bench("mine")
     assert result.returncode == 1
     assert "FAILED   block 1, mine: the worker ended with exit status 3 (warming up)" in result.stdout
-    assert "mine     not worked out: failed" in result.stdout
     assert [event["block"] for event in events("failure")] == [0]
     assert simulation.starts() == []
 
@@ -155,7 +144,6 @@ def test_not_in_effect_ends_the_run_without_a_speedup(bench, simulation, instant
     simulation.worker("mine", seconds=times(0.5), evidence={"openmp": {"runtime": "gnu"}})
     result = bench("mine", text="expect: {openmp.runtime: intel}\n")
     assert result.returncode == 1
-    assert "effect   mine is NOT IN EFFECT: no speedup is worked out" in result.stdout
     assert "openmp.runtime: expected intel, seen gnu" in result.stdout
     assert "less time" not in result.stdout
     assert "interval" not in result.stdout
@@ -189,20 +177,12 @@ def test_not_in_effect_later_on_takes_back_the_speedup(bench, simulation, instan
     assert (found["verdict"], found["speedup"]) == ("NOT IN EFFECT", None)
 
 
-def test_a_variable_that_the_worker_was_not_given_is_not_in_effect(bench, simulation, instant):
-    simulation.worker("mine", evidence={"variables": {"sensitive": {"OMP_NUM_THREADS": "2", "KMP_BLOCKTIME": "0"}}})
-    result = bench("mine")
-    assert result.returncode == 1
-    assert "variable KMP_BLOCKTIME: expected not set, seen 0" in result.stdout
-
-
 @pytest.mark.parametrize(
     ("behaviour", "problem"),
     [
         ({"does": "signal", "signal": signal.SIGKILL}, "was killed by signal SIGKILL"),
         ({"does": "signal", "signal": signal.SIGSEGV}, "was killed by signal SIGSEGV"),
         ({"does": "exit", "status": 3}, "ended with exit status 3"),
-        ({"does": "print", "text": "Segmentation fault"}, "printed no JSON document"),
         ({"does": "print", "text": '{"seconds": 1.0, "step_s"'}, "printed no JSON document"),
         ({"does": "print", "text": ""}, "printed no JSON document"),
         ({"does": "print", "text": "[1, 2]"}, "printed another document"),
@@ -211,7 +191,7 @@ def test_a_variable_that_the_worker_was_not_given_is_not_in_effect(bench, simula
 )
 def test_a_worker_that_fails_is_recorded_and_reported(bench, simulation, events, request, behaviour, problem):
     """The second of the profile's workers fails: the run ends there, with status 1 and no speedup."""
-    if behaviour["does"] == "print":
+    if behaviour["does"] != "signal":
         request.getfixturevalue("instant")
     simulation.worker("mine", **{"from": 1, "stderr": "first line\nthe last words", **behaviour})
     result = bench("mine")
@@ -220,9 +200,8 @@ def test_a_worker_that_fails_is_recorded_and_reported(bench, simulation, events,
     assert (failure["block"], failure["arm"]) == (1, "mine")
     assert problem in failure["problem"]
     assert failure["worker_seconds"] > 0
+    assert "the last words" in failure["stderr"]
     assert f"FAILED   block 2, mine: the worker {problem}" in result.stdout
-    assert "         | the last words" in result.stdout
-    assert "mine     not worked out: failed" in result.stdout
     assert len(simulation.starts()) == len(events("sample", "failure"))
     assert events()[-1]["reason"] == "a worker failed"
 
@@ -235,15 +214,13 @@ def test_workers_must_run_the_same_torch(bench, simulation, instant, events):
     assert failure["problem"] in (said.format("2.13.0", "2.14.0"), said.format("2.14.0", "2.13.0"))
 
 
-@pytest.mark.parametrize("name", ["code", "data", "initial_weights"])
+@pytest.mark.parametrize("name", ["code", "initial weights"])
 def test_workers_must_run_the_same_code_data_and_weights(bench, simulation, instant, events, name):
-    simulation.worker("mine", digests={name: "f" * 64})
-    result = bench("mine")
-    assert result.returncode == 1
+    simulation.worker("mine", digests={name.replace(" ", "_"): "f" * 64})
+    assert bench("mine").returncode == 1
     (failure,) = events("failure")
-    assert failure["problem"].startswith(f"its {name.replace('_', ' ')} differs from that of earlier samples (")
+    assert failure["problem"].startswith(f"its {name} differs from that of earlier samples (")
     assert failure["block"] == 0
-    assert "mine     not worked out: failed" in result.stdout
 
 
 def test_a_worker_that_hangs_is_stopped_and_recorded(bench, simulation, events):
@@ -263,7 +240,7 @@ def test_a_long_timeout_is_not_an_error(bench):
     assert bench("mine", "--timeout", "1000h", "--blocks", 1).returncode == 0
 
 
-def test_full_training_once_each(bench, simulation, samples, events):
+def test_full_training_once_each(bench, simulation, instant, samples, events):
     simulation.worker("mine", seconds=times(0.5))
     result = bench("mine", "--full")
     assert result.returncode == 0
@@ -271,7 +248,7 @@ def test_full_training_once_each(bench, simulation, samples, events):
     assert "from one run each: no interval, no verdict" in result.stdout
     assert "84.00%" in result.stdout
     assert "the book's baseline" in result.stdout
-    assert simulation.starts()[0]["arguments"][-3:-1] == ["--epochs", "10"]
+    assert simulation.starts()[0]["arguments"][-2:] == ["--epochs", "10"]
     # it begins as one's own training would
     assert events("warm-up", "reference-kernel", "design") == []
     assert len(simulation.starts(all=True)) == 3

@@ -28,18 +28,11 @@ def seconds(folder):
 
 
 def damage(folder, number, line):
-    """Replace the line ``number`` (from 1)."""
+    """Replace the line ``number`` (from 1) by these bytes."""
     path = folder / FILE_NAME
-    lines = path.read_text().splitlines()
+    lines = path.read_bytes().splitlines()
     lines[number - 1] = line
-    path.write_text("\n".join(lines) + "\n")
-
-
-def test_what_was_appended_is_read_in_order(folder):
-    events = record.read(folder)
-    assert [event["event"] for event in events] == ["run", "sample", "sample"]
-    assert seconds(folder) == [1.5, 2.5]
-    assert [event["time"] for event in events] == sorted(event["time"] for event in events)
+    path.write_bytes(b"\n".join(lines) + b"\n")
 
 
 def test_each_event_is_on_disk_when_append_returns(tmp_path, monkeypatch):
@@ -85,13 +78,7 @@ def test_reading_does_not_wait_for_the_writer(folder):
         assert seconds(folder) == [1.5, 2.5]
 
 
-def test_reopening_goes_on_after_the_last_line(folder):
-    with Record.reopen(folder) as opened:
-        opened.append("sample", seconds=3.5)
-    assert seconds(folder) == [1.5, 2.5, 3.5]
-
-
-@pytest.mark.parametrize("cut", [1, 5, 20])
+@pytest.mark.parametrize("cut", [1, 20])
 def test_a_last_line_cut_short_is_left_out_and_then_overwritten(folder, cut):
     path = folder / FILE_NAME
     os.truncate(path, path.stat().st_size - cut)
@@ -111,7 +98,7 @@ def test_reading_what_is_not_there(tmp_path):
         record.read(tmp_path / "none")
 
 
-@pytest.mark.parametrize("line", ['{"event": "sample", "sec', "", "nonsense", "\x00\x00", "[]", "5", '"text"'])
+@pytest.mark.parametrize("line", [b'{"event": "sample", "sec', b"", b"[]", b'{"event": "sample", "seconds": \xff\xfe}'])
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_damaged_line_is_named(folder, number, line):
     damage(folder, number, line)
@@ -119,29 +106,17 @@ def test_a_damaged_line_is_named(folder, number, line):
         record.read(folder)
 
 
-def test_bytes_that_are_no_text_are_a_damaged_line(folder):
-    path = folder / FILE_NAME
-    before, last = path.read_bytes().rstrip(b"\n").rsplit(b"\n", 1)
-    path.write_bytes(before + b"\n" + last.replace(b"2.5", b"\xff\xfe") + b"\n")
-    with pytest.raises(InputError, match=f"{FILE_NAME}:3: damaged line"):
-        record.read(folder)
-
-
-@pytest.mark.parametrize("content", ["", '{"event": "sample"}\n', "{}\n", '{"event": "run"'])
+@pytest.mark.parametrize(
+    "content", ["", '{"event": "run"', '{"event": "sample"}\n', "{}\n", '{"event": "run", "plan": {}}\n']
+)
 def test_a_file_that_is_no_record(tmp_path, content):
     (tmp_path / FILE_NAME).write_text(content)
     with pytest.raises(InputError, match="is not the record of a run"):
         record.read(tmp_path)
 
 
-def test_a_record_without_a_schema_is_no_record(folder):
-    damage(folder, 1, '{"event": "run", "plan": {}}')
-    with pytest.raises(InputError, match=r"is not the record of a run|damaged line"):
-        record.read(folder)
-
-
 def test_a_record_of_a_later_version(folder):
-    damage(folder, 1, json.dumps({"event": "run", "schema": SCHEMA + 1}))
+    damage(folder, 1, json.dumps({"event": "run", "schema": SCHEMA + 1}).encode())
     with pytest.raises(
         InputError, match=rf"written by a later version \(schema {SCHEMA + 1}, .*up to {SCHEMA}\); upda"
     ):

@@ -90,6 +90,7 @@ def test_the_beginning_of_a_record_has_the_beginning_of_its_events(folder, appen
 
 @settings(max_examples=50)
 @given(appended=events, cut=st.floats(0, 1))
+@example(appended=[("sample", {})], cut=1.0)
 def test_a_record_that_goes_on_has_no_half_line_and_loses_no_whole_one(folder, appended, cut):
     returned = recorded(folder, appended)
     content = (folder / FILE_NAME).read_bytes()

@@ -110,15 +110,12 @@ def test_a_whole_record_and_a_whole_baseline_have_no_old_name():
     read = record.read(COMPATIBILITY / "2026-11")
     raw = [json.loads(line) for line in (COMPATIBILITY / "2026-11" / FILE_NAME).read_text().splitlines()]
     assert len(read) == len(raw)
+    assert record.first(COMPATIBILITY / "2026-11") == read[0]
     assert old & {*keys(raw)}
     assert not old & {*keys(read), *(event["event"] for event in read)}
     baseline = record_schema.baseline(json.loads((COMPATIBILITY / "2026-11-baseline.json").read_text()))
     assert not old & {*keys(baseline)}
     assert record_schema.baseline(baseline) == baseline
-
-
-def test_the_beginning_alone_is_read_alike():
-    assert record.first(COMPATIBILITY / "2026-11") == record.read(COMPATIBILITY / "2026-11")[0]
 
 
 def renamed_back(event: dict[str, Any]) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from benchmarks import script
+from benchmarks import interleaved, script
 from tests.conftest import Cli
+from tests.instant_engine import InstantEngine
 
 Benchmark = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -39,6 +40,35 @@ def benchmark_script(monkeypatch: pytest.MonkeyPatch) -> Benchmark:
         return subprocess.CompletedProcess(argv, status, stdout.getvalue(), stderr.getvalue())
 
     return run
+
+
+@pytest.fixture
+def results_file(tmp_path: Path) -> Path:
+    return tmp_path / "r.jsonl"
+
+
+@pytest.fixture
+def page_file(tmp_path: Path) -> Path:
+    return tmp_path / "page.md"
+
+
+@pytest.fixture
+def files(results_file: Path, page_file: Path) -> list[object]:
+    """The options that say where a benchmark keeps what it measures, and its page."""
+    return ["--results", results_file, "--page", page_file]
+
+
+@pytest.fixture
+def instant_bench(instant: InstantEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ``interleaved.Bench`` starts answers in this process."""
+    monkeypatch.setattr(interleaved, "LocalEngine", instant)
+
+
+def refusal(result: subprocess.CompletedProcess[str]) -> str:
+    """The line with which a benchmark ended as after bad input."""
+    lines = result.stderr.splitlines()
+    assert (result.returncode, len(lines)) == (2, 1), result
+    return lines[0]
 
 
 @pytest.fixture

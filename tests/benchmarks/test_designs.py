@@ -19,10 +19,10 @@ def process(factor, steps=12):
 
 
 @pytest.fixture
-def results(tmp_path):
+def results(results_file):
     """Pairs that differ by as much as their processes do; children of one parent don't differ."""
     chance = random.Random(1)
-    found = Results(tmp_path / "d.jsonl", {"machine": page.machine(), "seed": 1})
+    found = Results(results_file, {"machine": page.machine(), "seed": 1})
     for where in ("alone", "neighbour"):
         for number in range(20):
             for name, seconds in (("long", 40.0), ("short", 8.0), ("together", 5.0), ("slices", 12.0)):
@@ -31,18 +31,16 @@ def results(tmp_path):
             found.append("round", where=where, number=number)
     for _ in range(3):
         four = [process(0.9), process(0.9), process(1.1), process(1.1)]
-        found.append("measured", where="alone", design="forked", seconds=9.0, processes=four)
-        found.append(
-            "measured", where="alone", design="again", seconds=9.0, processes=[process(1.0)] + [process(0.1)] * 7
-        )
+        eight = [process(1.0)] + [process(0.1)] * 7
+        for name, processes in (("forked", four), ("again", eight)):
+            found.append("measured", where="alone", design=name, seconds=9.0, processes=processes)
     return found
 
 
-def test_the_page_compares_the_designs_and_says_what_was_not_taken(results, benchmark_script, tmp_path):
-    arguments = ("--results", results.path, "--page", tmp_path / "d.md", "--data", "synthetic")
-    result = benchmark_script(designs, *arguments, "--rounds", 20, "--beside", 20)
-    assert (result.returncode, result.stdout) == (0, f"written: {tmp_path}/d.md\n")  # nothing was left to measure
-    text = (tmp_path / "d.md").read_text()
+def test_the_page_compares_the_designs_and_says_what_was_not_taken(results, benchmark_script, files, page_file):
+    result = benchmark_script(designs, *files, "--data", "synthetic", "--rounds", 20, "--beside", 20)
+    assert (result.returncode, result.stdout) == (0, f"written: {page_file}\n")  # nothing was left to measure
+    text = page_file.read_text()
     rows = {line.split(" | ")[0]: line.split(" | ") for line in text.splitlines() if line.startswith("| ")}
     assert [rows[f"| {name}"][3] for name in ("long", "together")] == ["40.0", "5.0"]
     # of one noise, eight times as many pairs are about three times as sharp

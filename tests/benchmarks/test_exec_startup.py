@@ -7,13 +7,14 @@ import json
 import pytest
 
 from benchmarks import exec_startup
+from tests.benchmarks.conftest import refusal
 
 COMMANDS = {"/bin/true": 1.0, "python -c pass": 20.0, "python -c 'import torch'": 900.0}
 WAYS = {"bare": 0.0, "exec baseline": 30.0, "exec --no-check baseline": 60.0, "exec jemalloc-retain-mkl": 40.0}
 
 
 @pytest.fixture
-def options(tmp_path, monkeypatch):
+def options(files, monkeypatch):
     """Starts that take what they would on a quiet machine, with a little noise."""
     noise = iter(range(10**6))
 
@@ -22,13 +23,13 @@ def options(tmp_path, monkeypatch):
         return COMMANDS[command] + WAYS[way] + next(noise) % 7 / 10
 
     monkeypatch.setattr(exec_startup, "_ms", took)
-    return "--results", tmp_path / "s.jsonl", "--page", tmp_path / "page.md"
+    return files
 
 
-def test_what_is_added_has_an_interval_and_is_held_against_the_limit(options, benchmark_script, tmp_path):
+def test_what_is_added_has_an_interval_and_is_held_against_the_limit(options, benchmark_script, page_file):
     result = benchmark_script(exec_startup, *options, "--starts", 12)
     assert (result.returncode, result.stderr) == (0, "")
-    rows = [line.split(" | ") for line in (tmp_path / "page.md").read_text().splitlines() if line.startswith("| `")]
+    rows = [line.split(" | ") for line in page_file.read_text().splitlines() if line.startswith("| `")]
     assert [(row[0].strip("| `"), row[1]) for row in rows] == [(command, way) for command in COMMANDS for way in WAYS]
     for _, way, _, added, interval, within in rows:
         if way != "bare":
@@ -38,26 +39,25 @@ def test_what_is_added_has_an_interval_and_is_held_against_the_limit(options, be
             assert within.strip(" |") == ("no" if "--no-check" in way else "yes")
 
 
-def test_few_starts_give_no_interval(options, benchmark_script, tmp_path):
+def test_few_starts_give_no_interval(options, benchmark_script, page_file):
     benchmark_script(exec_startup, *options, "--starts", 2)
-    assert "too few starts" in (tmp_path / "page.md").read_text()
+    assert "too few starts" in page_file.read_text()
 
 
-def test_it_goes_on_with_what_it_has(options, benchmark_script, tmp_path):
+def test_it_goes_on_with_what_it_has(options, benchmark_script, results_file):
     benchmark_script(exec_startup, *options, "--starts", 2)
-    first = (tmp_path / "s.jsonl").read_text()
+    first = results_file.read_text()
     benchmark_script(exec_startup, *options, "--starts", 3)
-    lines = (tmp_path / "s.jsonl").read_text()
+    lines = results_file.read_text()
     assert lines.startswith(first)
     rounds = [json.loads(line)["round"] for line in lines.splitlines()[1:]]
     assert [rounds.count(number) for number in range(3)] == [12, 12, 12]
 
 
-def test_a_command_that_fails_is_no_time(benchmark_script, tmp_path, monkeypatch):
+def test_a_command_that_fails_is_no_time(benchmark_script, files, monkeypatch):
     monkeypatch.setitem(exec_startup.COMMANDS, "/bin/true", ("/bin/false",))
-    result = benchmark_script(exec_startup, "--results", tmp_path / "s.jsonl", "--page", tmp_path / "page.md")
-    assert result.returncode == 2
-    assert "/bin/false: ended with status 1: nothing" in result.stderr
+    said = refusal(benchmark_script(exec_startup, *files))
+    assert "/bin/false: ended with status 1: nothing" in said
 
 
 def test_an_interval_of_the_median():

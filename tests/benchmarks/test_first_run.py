@@ -19,14 +19,14 @@ def test_times_count_from_the_start_of_the_command_and_of_the_first_worker():
     assert found["step_ms"] == 1000 * sorted(of_baseline)[1] / 3
 
 
-def test_the_page(benchmark_script, tmp_path):
-    results = Results(tmp_path / "r.jsonl", {"machine": page.machine()})
+def test_the_page(benchmark_script, files, results_file, page_file):
+    results = Results(results_file, {"machine": page.machine()})
     for case in first_run.CASES:
         results.append(
             "run", case=case, commit="abc1234", setup_s=40.2, first_ratio_s=12.0, total_s=281.0, step_ms=40.0,
             blocks=50, ratio=0.9, low=0.85, high=0.95, verdict="slower",
         )  # fmt: skip
-    result = benchmark_script(first_run, "--results", tmp_path / "r.jsonl", "--page", tmp_path / "page.md")
+    result = benchmark_script(first_run, *files)
     assert (result.returncode, result.stderr) == (0, "")
-    text = (tmp_path / "page.md").read_text()
-    assert "| alone | abc1234 | 40 s | 12 s | 281 s | 40 | 50 | 0.900 (0.850 to 0.950) | slower |" in text
+    row = "| alone | abc1234 | 40 s | 12 s | 281 s | 40 | 50 | 0.900 (0.850 to 0.950) | slower |"
+    assert row in page_file.read_text()

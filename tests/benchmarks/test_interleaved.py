@@ -23,16 +23,15 @@ def entry(name: str, simulated: str | None = None, problems=lambda evidence, pri
 
 
 @pytest.fixture
-def measured(simulation, instant, monkeypatch, tmp_path):
+def measured(simulation, instant_bench, results_file):
     """Measure entries in so many blocks, and return the results."""
-    monkeypatch.setattr(interleaved, "LocalEngine", instant)
 
     def run(*entries: Entry, blocks: int = 2) -> Results:
         parser = argparse.ArgumentParser()
         interleaved.add_options(parser, blocks)
         arguments = parser.parse_args(["--python", str(simulation.python), "--data", "synthetic", "--steps", "3"])
         bench = Bench(arguments)
-        results = Results(tmp_path / "results.jsonl", bench.settings(entries, bench.inspection([])))
+        results = Results(results_file, bench.settings(entries, bench.inspection([])))
         interleaved.measure(bench, results, entries)
         return results
 
@@ -47,10 +46,9 @@ def test_each_block_has_each_entry_once(measured, simulation):
     assert len({start["environment"]["ENVKIT_PADDING"] for start in simulation.starts()}) == 6
 
 
-def test_it_goes_on_with_the_blocks_that_there_are(measured, simulation, tmp_path):
+def test_it_goes_on_with_the_blocks_that_there_are(measured, simulation, results_file):
     measured(entry("one"), blocks=3)
-    path = tmp_path / "results.jsonl"
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    results_file.write_text("".join(results_file.read_text().splitlines(keepends=True)[:-1]))
     results = measured(entry("one"), blocks=3)
     assert [line["block"] for line in results.of("sample")] == [0, 1, 2]
     assert len(simulation.starts()) == 4
@@ -58,13 +56,13 @@ def test_it_goes_on_with_the_blocks_that_there_are(measured, simulation, tmp_pat
 
 def test_blocks_are_not_added_after_a_look_at_what_came_out(measured):
     measured(entry("one"), blocks=1)
-    with pytest.raises(InputError, match=r"results\.jsonl: was measured with blocks 1, and now it is 3; move the file"):
+    with pytest.raises(InputError, match=r"r\.jsonl: was measured with blocks 1, and now it is 3; move the file"):
         measured(entry("one"), blocks=3)
 
 
 def test_entries_that_are_not_what_they_were_are_not_mixed(measured):
     measured(entry("one"), entry("two"))
-    with pytest.raises(InputError, match=r"results\.jsonl: was measured with other entries: two; move the file"):
+    with pytest.raises(InputError, match=r"r\.jsonl: was measured with other entries: two; move the file"):
         measured(entry("one"), entry("two", simulated="three"))
 
 
@@ -123,18 +121,23 @@ def test_a_difference_is_found_with_its_size(measured, simulation):
     assert found.verdict == Verdict.FASTER
 
 
-def results_with(path, **seconds: list[float]) -> Results:
+@pytest.fixture
+def results_with(results_file):
     """Results of entries with these times, in the order of the blocks."""
-    made = Results(path, {})
-    for name, of_entry in seconds.items():
-        for block, second in enumerate(of_entry):
-            made.append("sample", entry=name, block=block, seconds=second, losses=[2.0, 1.0], interference=[])
-    return made
+
+    def make(**seconds: list[float]) -> Results:
+        made = Results(results_file, {})
+        for name, of_entry in seconds.items():
+            for block, second in enumerate(of_entry):
+                made.append("sample", entry=name, block=block, seconds=second, losses=[2.0, 1.0], interference=[])
+        return made
+
+    return make
 
 
-def test_ratios_are_given_without_the_disturbed_blocks_too(tmp_path):
+def test_ratios_are_given_without_the_disturbed_blocks_too(results_with):
     slow = [2.01, 2.0, 1.99, 2.02, 1.98, 2.0, 2.01, 2.0]
-    results = results_with(tmp_path / "results.jsonl", one=slow, two=[*[1.0] * 7, 9.0], three=[1.0] * 8)
+    results = results_with(one=slow, two=[*[1.0] * 7, 9.0], three=[1.0] * 8)
     results.of("sample", entry="two", block=7)[0]["interference"].append("0.43 CPUs stolen")
     assert interleaved.compared(results, "one", "two", 1, without_interference=True).blocks == 7
     text = "\n".join(interleaved.interference(results, [("one", "two"), ("one", "three")], 1))
@@ -146,30 +149,28 @@ def test_ratios_are_given_without_the_disturbed_blocks_too(tmp_path):
     assert "| three |" not in text
 
 
-def test_a_run_that_nothing_disturbed_says_so(tmp_path):
-    results = results_with(tmp_path / "results.jsonl", one=[1.0] * 8, two=[1.0] * 8)
+def test_a_run_that_nothing_disturbed_says_so(results_with):
+    results = results_with(one=[1.0] * 8, two=[1.0] * 8)
     parts = interleaved.interference(results, [("one", "two")], 1)
     assert parts[1:] == [
         "By the rule of `envkit bench`, none of 8 blocks was disturbed from outside, as far as can be seen."
     ]
 
 
-def test_more_comparisons_have_wider_intervals(tmp_path):
+def test_more_comparisons_have_wider_intervals(results_with):
     draw = random.Random(1)
-    noisy = {name: [draw.gauss(1, 0.02) for _ in range(16)] for name in ("one", "two")}
-    results = results_with(tmp_path / "results.jsonl", **noisy)
+    results = results_with(**{name: [draw.gauss(1, 0.02) for _ in range(16)] for name in ("one", "two")})
     single, many = (interleaved.compared(results, "one", "two", number) for number in (1, 30))
     assert many.low < single.low < single.high < many.high
 
 
-def test_too_few_blocks_give_no_interval(tmp_path):
-    results = results_with(tmp_path / "results.jsonl", one=[1.0, 1.0], two=[1.0, 1.0])
-    assert interleaved.compared(results, "one", "two", 1) is None
+def test_too_few_blocks_give_no_interval(results_with):
+    assert interleaved.compared(results_with(one=[1.0, 1.0], two=[1.0, 1.0]), "one", "two", 1) is None
     assert interleaved.interval(None) == "too few blocks"
 
 
-def test_losses_are_compared_as_shares(tmp_path):
-    results = results_with(tmp_path / "results.jsonl", one=[1.0], two=[1.0])
+def test_losses_are_compared_as_shares(results_with):
+    results = results_with(one=[1.0], two=[1.0])
     results.append("sample", entry="three", block=0, seconds=1.0, losses=[2.0, 1.05])
     assert interleaved.loss_difference(results, "one", "two") == 0
     assert interleaved.loss_difference(results, "one", "three") == pytest.approx(0.05)
@@ -178,17 +179,15 @@ def test_losses_are_compared_as_shares(tmp_path):
     assert not interleaved.losses_agree(None)
 
 
-def test_a_loss_that_is_no_number_is_a_difference(tmp_path):
-    results = results_with(tmp_path / "results.jsonl", one=[1.0])
+def test_a_loss_that_is_no_number_is_a_difference(results_with):
+    results = results_with(one=[1.0])
     results.append("sample", entry="two", block=0, seconds=1.0, losses=[2.0, math.nan])
     assert not interleaved.losses_agree(interleaved.loss_difference(results, "one", "two"))
 
 
-def test_what_failed_in_the_middle_is_told_with_the_blocks_it_has(tmp_path):
-    results = results_with(tmp_path / "results.jsonl", one=[1.0], two=[1.0])
+def test_what_failed_in_the_middle_is_told_with_the_blocks_it_has(results_with):
+    results = results_with(one=[1.0], two=[1.0])
     results.append("failure", entry="two", problem="the worker was killed")
-    assert interleaved.failures(results, ["one", "two"]) == [
-        "## Failed",
-        "- two: the worker was killed (after 1 block)",
-    ]
+    said = ["## Failed", "- two: the worker was killed (after 1 block)"]
+    assert interleaved.failures(results, ["one", "two"]) == said
     assert interleaved.failures(results, ["one"]) == []

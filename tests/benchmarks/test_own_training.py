@@ -10,12 +10,11 @@ from runner.engines.base import PROJECT
 
 
 @pytest.fixture
-def page(tmp_path, monkeypatch):
+def page(page_file, monkeypatch):
     """A page like the one in docs/results/, in the place of that."""
-    path = tmp_path / "page.md"
-    path.write_text(f"# Mine\n\nWritten by hand.\n\n{own_training.EXAMPLES_BEGIN}\nof an earlier day\n")
-    monkeypatch.setattr(own_training, "PAGE", path)
-    return path
+    page_file.write_text(f"# Mine\n\nWritten by hand.\n\n{own_training.EXAMPLES_BEGIN}\nof an earlier day\n")
+    monkeypatch.setattr(own_training, "PAGE", page_file)
+    return page_file
 
 
 def test_the_end_of_the_page_is_written_anew(benchmark_script, page, monkeypatch):

@@ -8,12 +8,13 @@ import pytest
 
 from benchmarks import padding
 from runner.bench.measure import PADDING
+from tests.benchmarks.conftest import refusal
 
 
 @pytest.fixture
-def options(simulation, tmp_path):
-    paths = ["--results", tmp_path / "p.jsonl", "--page", tmp_path / "page.md"]
-    return ["--python", simulation.python, "--data", "synthetic", "--steps", 3, *paths]
+def run(simulation, benchmark_script, files):
+    fixed = ["--python", simulation.python, "--data", "synthetic", "--steps", 3, *files]
+    return lambda *options: benchmark_script(padding, *fixed, *options)
 
 
 def given(simulation):
@@ -21,48 +22,44 @@ def given(simulation):
     return [len(start["environment"][PADDING]) for start in simulation.starts()]
 
 
-def test_each_block_has_each_length_once(options, simulation, benchmark_script, tmp_path):
-    result = benchmark_script(padding, *options, "--blocks", 3, "--lengths", "0,10,2000")
+def test_each_block_has_each_length_once(run, instant_bench, simulation, page_file):
+    result = run("--blocks", 3, "--lengths", "0,10,2000")
     assert (result.returncode, result.stderr) == (0, "")
     lengths = given(simulation)
     assert [sorted(lengths[start : start + 3]) for start in (0, 3, 6)] == [[0, 10, 2000]] * 3
     assert "9/9  addresses random" in result.stdout
-    page = (tmp_path / "page.md").read_text()
+    page = page_file.read_text()
     assert "| 2,000 |" in page
     assert "addresses fixed" not in page
 
 
-def test_more_blocks_go_on_with_those_that_there_are(options, simulation, benchmark_script):
-    benchmark_script(padding, *options, "--blocks", 1, "--lengths", "0,10,2000")
-    benchmark_script(padding, *options, "--blocks", 2, "--lengths", "0,10,2000")
+def test_more_blocks_go_on_with_those_that_there_are(run, instant_bench, simulation):
+    for blocks in (1, 2):
+        run("--blocks", blocks, "--lengths", "0,10,2000")
     assert len(given(simulation)) == 6
 
 
-def test_without_randomisation_too(options, simulation, benchmark_script, tmp_path, monkeypatch):
+def test_without_randomisation_too(run, simulation, page_file, monkeypatch):
     monkeypatch.setattr(padding, "_require_aslr_off", lambda: None)
     monkeypatch.setattr(padding, "ASLR_OFF", ("env", "FIXED=yes"))
-    benchmark_script(padding, *options, "--blocks", 2, "--lengths", "0,10,20", "--aslr-off")
+    run("--blocks", 2, "--lengths", "0,10,20", "--aslr-off")
     fixed = [len(start["environment"][PADDING]) for start in simulation.starts() if "FIXED" in start["environment"]]
     assert (len(given(simulation)), sorted(fixed)) == (12, [0, 0, 10, 10, 20, 20])
-    assert "## With addresses fixed" in (tmp_path / "page.md").read_text()
+    assert "## With addresses fixed" in page_file.read_text()
 
 
-def test_randomisation_that_stays_on_is_refused(options, benchmark_script, monkeypatch):
+def test_randomisation_that_stays_on_is_refused(run, monkeypatch):
     monkeypatch.setattr(padding, "ASLR_OFF", ("env",))
-    result = benchmark_script(padding, *options, "--aslr-off")
-    assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
-    assert "can't be turned off here" in result.stderr
+    assert "can't be turned off here" in refusal(run("--aslr-off"))
 
 
-def test_a_worker_that_fails_ends_it_with_one_line(options, simulation, benchmark_script):
+def test_a_worker_that_fails_ends_it_with_one_line(run, instant_bench, simulation):
     simulation.worker("baseline", does="exit", status=3, stderr="no memory")
-    result = benchmark_script(padding, *options)
-    assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
-    assert "ended with exit status 3: no memory" in result.stderr
+    assert "ended with exit status 3: no memory" in refusal(run())
 
 
-def test_too_few_lengths_are_refused(options, benchmark_script):
-    result = benchmark_script(padding, *options, "--lengths", "0,0,10")
+def test_too_few_lengths_are_refused(run):
+    result = run("--lengths", "0,0,10")
     assert result.returncode == 2
     assert "three or more different numbers" in result.stderr
 

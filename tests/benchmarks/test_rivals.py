@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 from scipy import stats
 
-from benchmarks import rivals, tools
+from benchmarks import neighbour, rivals, tools
 from benchmarks.tools import Answer, Cost, Reading, ToolFailed
 from runner.common.errors import InputError
 
@@ -23,12 +24,10 @@ COST = Cost(run_s=0.25, pyperf_process_s=0.5)
         ("faster", 0, "wrong"),
         ("slower", 0, "wrong"),
         ("no difference found", 0, "quiet"),
-        ("too few samples", 0, "quiet"),
         ("no difference larger than 2%", 0, "excluded"),
         ("slower", 3, "found"),
         ("faster", 3, "wrong"),
         ("no difference found", 3, "missed"),
-        ("too few samples", 3, "missed"),
         ("no difference larger than 2%", 3, "wrong"),
         ("no difference larger than 5%", 3, "missed"),
     ],
@@ -161,18 +160,23 @@ def pretended(monkeypatch):
     monkeypatch.setattr(tools, "look", lambda folder, seconds, command: COST)
 
 
+@pytest.fixture
+def run(pretended, benchmark_script, files):
+    """Run the benchmark with tools that answer at once, with no neighbour unless one is asked for."""
+    return lambda *options: benchmark_script(rivals, *files, "--neighbour", "off", *options)
+
+
 def cells(page: str, section: str, tool: str) -> list[str]:
     """The cells of a tool's row in the first table after a heading."""
     rows = page.partition(f"## {section}\n")[2].partition("\n## ")[0].splitlines()
     return next([cell.strip() for cell in row.split("|")[1:-1]] for row in rows if row.startswith(f"| {tool}"))
 
 
-def test_the_page_counts_wrong_found_and_missed(pretended, benchmark_script, tmp_path):
-    options = ["--neighbour", "off", "--results", tmp_path / "r.jsonl", "--page", tmp_path / "page.md"]
-    result = benchmark_script(rivals, "--trials", 4, *options)
+def test_the_page_counts_wrong_found_and_missed(run, page_file):
+    result = run("--trials", 4)
     assert (result.returncode, result.stderr) == (0, "")
     assert "16/16  neighbour off" in result.stdout
-    page = (tmp_path / "page.md").read_text()
+    page = page_file.read_text()
     assert cells(page, "No neighbour, the same work", "pyperf")[1:4] == ["4 of 4 (40% to 100%)", "-", "±1.0%"]
     assert cells(page, "No neighbour, the same work", "envkit")[1:4] == ["0 of 4 (0% to 60%)", "0 of 4", "±5.0%"]
     assert cells(page, "No neighbour, 3% more work", "pyperf")[1:4] == ["0 of 4 (0% to 60%)", "4 of 4", "0"]
@@ -182,45 +186,37 @@ def test_the_page_counts_wrong_found_and_missed(pretended, benchmark_script, tmp
     assert "pyperf's intervals are narrower (±1.0%, and the kit: ±5.0%)" in page
 
 
-def test_more_trials_go_on_with_those_that_there_are(pretended, benchmark_script, tmp_path):
-    options = ["--neighbour", "off", "--truths", 3, "--results", tmp_path / "r.jsonl", "--page", tmp_path / "page.md"]
-    assert benchmark_script(rivals, "--trials", 1, *options).stdout.count("neighbour off") == 2
-    assert benchmark_script(rivals, "--trials", 3, *options).stdout.count("neighbour off") == 4
-    assert cells((tmp_path / "page.md").read_text(), "All together", "envkit")[2] == "0 of 3"
+def test_more_trials_go_on_with_those_that_there_are(run, page_file):
+    assert run("--truths", 3, "--trials", 1).stdout.count("neighbour off") == 2
+    assert run("--truths", 3, "--trials", 3).stdout.count("neighbour off") == 4
+    assert cells(page_file.read_text(), "All together", "envkit")[2] == "0 of 3"
 
 
-def test_a_trial_that_failed_is_on_the_page(pretended, benchmark_script, monkeypatch, tmp_path):
+def test_a_trial_that_failed_is_on_the_page(run, monkeypatch, page_file):
     def fail(question):
         raise ToolFailed("it broke")
 
     monkeypatch.setitem(tools.TOOLS, "pyperf", fail)
-    options = ["--neighbour", "off", "--truths", 3, "--results", tmp_path / "r.jsonl", "--page", tmp_path / "page.md"]
-    benchmark_script(rivals, "--trials", 1, *options)
-    assert "it broke" in (tmp_path / "page.md").read_text().partition("## Trials that failed")[2]
+    run("--truths", 3, "--trials", 1)
+    assert "it broke" in page_file.read_text().partition("## Trials that failed")[2]
 
 
-def test_each_tool_meets_the_same_neighbour(pretended, benchmark_script, monkeypatch, tmp_path):
-    from contextlib import nullcontext
-
-    from benchmarks import neighbour
-
+def test_each_tool_meets_the_same_neighbour(run, monkeypatch):
     seeds = []
     monkeypatch.setattr(neighbour, "running", lambda seed, seconds: seeds.append(seed) or nullcontext())
-    options = ["--neighbour", "on", "--truths", 3, "--results", tmp_path / "r.jsonl", "--page", tmp_path / "page.md"]
-    benchmark_script(rivals, "--trials", 2, *options)
+    run("--truths", 3, "--trials", 2, "--neighbour", "on")
     assert seeds.pop(0) == "look"
     assert seeds[0] == seeds[1] != seeds[2] == seeds[3]
 
 
-def test_trials_on_cpus_of_their_own(pretended, benchmark_script, tmp_path):
-    options = ["--neighbour", "off", "--truths", 3, "--results", tmp_path / "r.jsonl", "--page", tmp_path / "page.md"]
+def test_trials_on_cpus_of_their_own(run, page_file):
     cpus = len(os.sched_getaffinity(0))
-    result = benchmark_script(rivals, "--at-once", cpus + 1, *options)
+    result = run("--at-once", cpus + 1)
     assert result.returncode == 2
     assert result.stderr.splitlines()[-1].endswith(f"--at-once {cpus + 1}: there are {cpus} usable CPUs")
     if cpus > 1:
-        assert benchmark_script(rivals, "--trials", 4, "--at-once", 2, *options).returncode == 0
-        page = (tmp_path / "page.md").read_text()
+        assert run("--truths", 3, "--trials", 4, "--at-once", 2).returncode == 0
+        page = page_file.read_text()
         assert "2 trials at once, each on a CPU of its own" in page
         assert cells(page, "All together", "pyperf")[2] == "4 of 4"
     assert len(os.sched_getaffinity(0)) == cpus  # this process was bound to none of them

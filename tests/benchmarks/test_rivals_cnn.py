@@ -22,11 +22,10 @@ def pretended(monkeypatch):
     monkeypatch.setattr(tools, "look", lambda folder, seconds, command: Cost(3.0, 0.5))
 
 
-def test_the_page_has_each_tools_answers(pretended, benchmark_script, tmp_path):
-    options = ["--data", "synthetic", "--results", tmp_path / "r.jsonl", "--page", tmp_path / "page.md"]
-    result = benchmark_script(rivals_cnn, "--trials", 2, *options)
+def test_the_page_has_each_tools_answers(pretended, benchmark_script, files, page_file):
+    result = benchmark_script(rivals_cnn, "--trials", 2, "--data", "synthetic", *files)
     assert (result.returncode, result.stderr) == (0, "")
-    text = (tmp_path / "page.md").read_text()
+    text = page_file.read_text()
     assert "| envkit | 2 of 2 | 1.320 | 1.320 to 1.320 | ±8.7% |" in text
     assert "| 1 | hyperfine | it broke | no interval |" in text
 

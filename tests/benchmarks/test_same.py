@@ -9,60 +9,54 @@ import pytest
 from benchmarks import page, same
 from benchmarks.results import Results
 from runner.bench.record import FILE_NAME
-
-OPTIONS = ("--steps", 3, "--budget", "20s", "--data", "synthetic")
-
-
-@pytest.fixture
-def paths(tmp_path):
-    return ["--results", tmp_path / "s.jsonl", "--page", tmp_path / "page.md"]
+from tests.benchmarks.conftest import refusal
 
 
 @pytest.fixture
-def workers(simulation, instant, in_process):
-    return simulation
+def run(benchmark_script, simulation, instant, in_process, files):
+    fixed = (*files, "--python", simulation.python, "--budget", "20s", "--data", "synthetic")
+    return lambda steps=3, runs=1: benchmark_script(same, *fixed, "--steps", steps, "--runs", runs)
 
 
-def test_runs_calibrate_and_keeps_its_record(paths, workers, benchmark_script, tmp_path):
-    result = benchmark_script(same, *paths, *OPTIONS, "--runs", 1, "--python", workers.python)
+@pytest.fixture
+def first_record(results_file):
+    """The record of the first run."""
+    return results_file.with_suffix("") / "00" / FILE_NAME
+
+
+def test_runs_calibrate_and_keeps_its_record(run, first_record, page_file):
+    result = run()
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.startswith("1/1  ")
-    assert (tmp_path / "s" / "00" / FILE_NAME).exists()
-    text = (tmp_path / "page.md").read_text()
+    assert first_record.exists()
+    text = page_file.read_text()
     assert "of 1 (" in text
     assert "The floor: a block's log ratio has a standard deviation of " in text
 
 
-def test_a_run_that_fails_ends_it_with_one_line(paths, workers, benchmark_script):
-    workers.worker("baseline", does="exit", status=3)
-    result = benchmark_script(same, *paths, *OPTIONS, "--runs", 1, "--python", workers.python)
-    assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
-    assert "envkit calibrate ended with exit status 1" in result.stderr
+def test_a_run_that_fails_ends_it_with_one_line(run, simulation):
+    simulation.worker("baseline", does="exit", status=3)
+    assert "envkit calibrate ended with exit status 1" in refusal(run())
 
 
 def measured(path, *verdicts: tuple[str, float | None, float | None]) -> None:
     """Write a file of results with these verdicts and the ends of their intervals."""
     results = Results(path, {"machine": page.machine(), "budget_s": 20.0, "steps": 3})
-    for run, (verdict, low, high) in enumerate(verdicts):
-        known = (
-            {"ratio": 1.0, "low": low, "high": high, "blocks": 9}
-            if low
-            else dict.fromkeys(("ratio", "low", "high", "blocks"))
-        )
+    for number, (verdict, low, high) in enumerate(verdicts):
         results.append(
-            "run", run=run, duration_s=1.0, verdict=verdict, blocks_with_interference=2, ended="budget used up", **known
-        )
+            "run", run=number, duration_s=1.0, verdict=verdict, blocks_with_interference=2, ended="budget used up",
+            low=low, high=high, ratio=1.0 if low else None, blocks=9 if low else None,
+        )  # fmt: skip
 
 
-def test_verdicts_and_intervals_are_counted(paths, benchmark_script, tmp_path):
+def test_verdicts_and_intervals_are_counted(run, results_file, page_file):
     verdicts = [
         ("faster", 1.01, 1.05), ("slower", 0.95, 0.99), ("no difference found", 0.9, 1.1),
         ("no difference larger than 2%", 0.99, 1.01), ("too few samples", None, None),
     ]  # fmt: skip
-    measured(tmp_path / "s.jsonl", *verdicts)
-    result = benchmark_script(same, *paths, *OPTIONS, "--runs", 5)
-    assert result.stdout == f"written: {tmp_path}/page.md\n"  # nothing was left to measure
-    text = (tmp_path / "page.md").read_text()
+    measured(results_file, *verdicts)
+    assert run(runs=5).stdout == f"written: {page_file}\n"  # nothing was left to measure
+    text = page_file.read_text()
     for said in (
         "Clopper and Pearson 1934): 2 of 5 (5% to 85%)",
         "intervals that hold 1: 2 of 4 (7% to 93%)",
@@ -75,21 +69,17 @@ def test_verdicts_and_intervals_are_counted(paths, benchmark_script, tmp_path):
         assert said in text
 
 
-def test_results_of_other_settings_are_refused(paths, benchmark_script, tmp_path):
-    measured(tmp_path / "s.jsonl")
-    result = benchmark_script(same, *paths, "--steps", 4, "--budget", "20s")
-    assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
-    assert "was measured with steps 3, and now it is 4" in result.stderr
+def test_results_of_other_settings_are_refused(run, results_file):
+    measured(results_file)
+    assert "was measured with steps 3, and now it is 4" in refusal(run(steps=4))
 
 
-def test_a_run_that_was_interrupted_is_gone_on_with(paths, workers, benchmark_script, tmp_path):
-    options = (*paths, *OPTIONS, "--runs", 1, "--python", workers.python)
-    benchmark_script(same, *options)
-    record = tmp_path / "s" / "00" / FILE_NAME
-    lines = record.read_text().splitlines(keepends=True)
+def test_a_run_that_was_interrupted_is_gone_on_with(run, first_record, results_file):
+    run()
+    lines = first_record.read_text().splitlines(keepends=True)
     sample = next(number for number, line in enumerate(lines) if '"sample"' in line)
-    record.write_text("".join(lines[: sample + 1]))  # as if it had been killed after its first sample
-    (tmp_path / "s.jsonl").unlink()
-    assert benchmark_script(same, *options).returncode == 0
-    events = [json.loads(line)["event"] for line in record.read_text().splitlines()]
+    first_record.write_text("".join(lines[: sample + 1]))  # as if it had been killed after its first sample
+    results_file.unlink()
+    assert run().returncode == 0
+    events = [json.loads(line)["event"] for line in first_record.read_text().splitlines()]
     assert (events.count("run"), events.count("resume"), events[-1]) == (1, 1, "end")

@@ -1,14 +1,15 @@
-"""Workload files: what is read from them, and what is refused."""
+"""Commands of one's own: their words, and the workload files that keep them; what is read, and what is refused."""
 
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from runner.bench.plan import UserCommand
 from runner.cli import workload_file
-from runner.cli.workload_file import load
+from runner.cli.workload_file import load, words
 from runner.worker.user_command.metric import SECONDS
 from tests.refusals import assert_refused
 
@@ -28,6 +29,8 @@ from tests.refusals import assert_refused
         ('command: [python, "a\\0b"]', 1, "'command.1' has a NUL character", "remove it"),
         ('command: "python \\uD83D"', 1, "'command' has half of a character (\\ud83d)", "remove it"),
         ("command: \"sh -c 'echo\"", 1, "command: no closing quotation", "close it"),
+        ("command: a && b", 1, "command: '&&' is for a shell, and none reads this", "use bash -c '…', or quote it"),
+        ("command: |\n  cd x\n  python train.py", 1, "command: a line break ends", "or end the line with a '\\'"),
         ("command: python\nname: [a]", 2, "'name' must be a text", "put a text in quotes"),
         ("command: python\nname:", 2, "'name' must be a text", "put a text in quotes"),
         ("command: python\nfolder: ' '", 2, "'folder' can't be ''", "put a text in quotes"),
@@ -66,3 +69,53 @@ def test_a_workload_file(tmp_path):
     assert load(file) == ("my training", UserCommand(argv, folder, "time ([0-9.]+) ms", "ms", 10))
     file.write_text("command: python 'my train.py'\n")
     assert load(file) == ("mine", UserCommand(("python", "my train.py"), str(tmp_path)))
+
+
+# --- what a shell would do to a command ---
+
+
+@pytest.mark.parametrize(
+    ("command", "what", "fix"),
+    [
+        ("cd x && python train.py", "&&", "quote it"),
+        ("cd x;python train.py", ";", "quote it"),
+        ("python train.py || true", "||", "quote it"),
+        ("python train.py|tee log", "|", "quote it"),
+        ("python train.py > log", ">", "quote it"),
+        ("python train.py 2>&1", ">", "quote it"),
+        ("python train.py>>log", ">>", "quote it"),
+        ("python train.py < in", "<", "quote it"),
+        ("python train.py &", "&", "quote it"),
+        ("python train.py 'a;b'; true", ";", "quote it"),
+        ("OMP_NUM_THREADS=4 python train.py", "OMP_NUM_THREADS=", "quote it"),
+        ("python ~/train.py", "~", "quote it"),
+        # what it would replace, also between double quotes
+        ("python train.py --data $HOME/data", "$HOME", "single quotes"),
+        ('python train.py --data "$HOME/data"', "$HOME", "single quotes"),
+        ("python train.py --data ${DATA}", "${", "single quotes"),
+        ("python train.py --epochs $(cat epochs)", "$(", "single quotes"),
+        ("python train.py `cat options`", "`", "single quotes"),
+        ("bash -c 'python train.py' $1", "$1", "single quotes"),
+    ],
+)
+def test_a_shell_s_syntax_is_refused(command, what, fix):
+    said = f"'{what}' is for a shell, and none reads this; use bash -c '…', or {fix}"
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+        words(command)
+
+
+@pytest.mark.parametrize(
+    ("command", "argv"),
+    [
+        ("bash -c 'cd x && A=1 python train.py > log'", ["bash", "-c", "cd x && A=1 python train.py > log"]),
+        ('python -c "a = \\"b;\\"; c"', ["python", "-c", 'a = "b;"; c']),
+        (r"python x.py --between=a\;b '<' --url='?a&b'", ["python", "x.py", "--between=a;b", "<", "--url=?a&b"]),
+        ("env A=1 python train.py lr=0.1", ["env", "A=1", "python", "train.py", "lr=0.1"]),
+        ("python train.py \\\n  --epochs 1\n", ["python", "train.py", "--epochs", "1"]),
+        (r"""python '^a$' "b$" '$HOME' \$x""", ["python", "^a$", "b$", "$HOME", "$x"]),
+        ('sh -c "echo $HOME"', ["sh", "-c", "echo $HOME"]),
+        ("python -c 'a = 1\nb = 2'", ["python", "-c", "a = 1\nb = 2"]),
+    ],
+)
+def test_quoted_it_is_a_word_s(command, argv):
+    assert words(command) == argv

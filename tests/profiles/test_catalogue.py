@@ -76,12 +76,9 @@ def test_every_variable_of_a_shipped_profile_is_known_and_right(name):
 
 
 @pytest.mark.parametrize("name", [name for name in profile.names() if name.startswith(("gpu-", "nccl-"))])
-def test_a_shipped_profile_for_gpus_needs_some_and_says_where_it_helps_and_hurts(name):
+def test_a_shipped_profile_for_gpus_needs_some(name):
     loaded = profile.load(name)
     assert loaded.needs == {"gpus": 2 if name.startswith("nccl-") else 1}
-    assert all((loaded.helps, loaded.hurts, loaded.source.startswith("https://")))
-    assert all(load()[variable].verified_by for variable in loaded.env)
-    assert loaded.expect
     with pytest.raises(InputError, match="needs gpus to be"):
         resolve(loaded, INSPECTION)
 

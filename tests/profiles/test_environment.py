@@ -10,12 +10,7 @@ from runner.worker.performance_variables import is_performance_variable
 ENVIRONMENT = Environment("p", "A test", {"A": "1"}, {"jemalloc": "/lib/j.so"}, ("numactl", "-l"), {"x": 1}, "same")
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["OMP_NUM_THREADS", "KMP_AFFINITY", "GOMP_SPINCOUNT", "MKL_NUM_THREADS", "MALLOC_CONF", "MALLOC_ARENA_MAX",
-     "LD_PRELOAD", "GLIBC_TUNABLES", "TORCH_COMPILE", "PYTORCH_CUDA_ALLOC_CONF", "NCCL_ALGO", "CUDA_VISIBLE_DEVICES",
-     "PYTHONMALLOC", "PYTHONHASHSEED", "OPENBLAS_CORETYPE"],
-)  # fmt: skip
+@pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "TORCH_COMPILE", "PYTHONHASHSEED", "OPENBLAS_CORETYPE"])
 def test_variables_that_can_change_the_outcome_are_removed(name):
     assert clean({name: "1", "HOME": "/root"}, keep=()) == ({"HOME": "/root"}, {name: "1"})
 

@@ -14,21 +14,12 @@ from runner.worker.image.libraries import FILE_NAMES
 from tests.refusals import assert_refused
 
 SHIPPED = profile.names()
-GOOD = "name: NAME\ntitle: x\nwhy:\n  reason: x\n  source: x\n"
 
 
 @pytest.fixture
-def refusal(write_profile):
-    """The message with which a profile of the YAML lines given is refused, and where they begin (line 6)."""
-
-    def load(text: str) -> str:
-        with pytest.raises(InputError) as caught:
-            profile.load(str(write_profile("mine", text)))
-        message = str(caught.value)
-        assert "\n" not in message
-        return message
-
-    return load
+def load(write_profile):
+    """Load a profile of the YAML lines given, which begin in line 6."""
+    return lambda text, name="mine": profile.load(str(write_profile(name, text)))
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -39,15 +30,9 @@ def test_shipped_profiles_say_what_they_are_good_for_and_prove_what_they_set(nam
         assert text
         assert text.endswith(".")
     assert loaded.source.startswith("https://")
-    assert loaded.env.keys() <= catalogue.load().keys()
     assert name == "baseline" or loaded.expect
-
-
-@pytest.mark.parametrize("name", [name for name in SHIPPED if profile.load(name).env])
-def test_what_shipped_profiles_set_has_a_place_in_the_evidence(name):
-    known = catalogue.load()
-    unseen = [variable for variable in profile.load(name).env if known[variable].verified_by is None]
-    assert unseen == []
+    # what it sets has a place in the evidence
+    assert [variable for variable in loaded.env if catalogue.load()[variable].verified_by is None] == []
 
 
 def test_each_kind_of_profile_is_shipped():
@@ -69,16 +54,14 @@ def test_the_reference_sets_nothing():
     assert (loaded.env, loaded.preload, loaded.prefix) == ({}, (), ())
 
 
-def test_all_keys(write_profile):
-    path = write_profile(
-        "mine",
+def test_all_keys(load, tmp_path):
+    loaded = load(
         "preload: [jemalloc, intel-openmp]\n"
         "env:\n  A: 0x10\n  B: 1e3\n  C: ${usable_cpus - 1}\n  D: 'yes'\n"
         "prefix: [numactl, --physcpubind, 0]\n"
         "expect:\n  openmp.max_threads: 2\n  malloc.settings.background_thread: true\n"
-        "needs:\n  numa_nodes: 2\n  usable_cpus: ${physical_cores + 1}\nnumerics: may-differ\n",
+        "needs:\n  numa_nodes: 2\n  usable_cpus: ${physical_cores + 1}\nnumerics: may-differ\n"
     )
-    loaded = profile.load(str(path))
     assert loaded.needs == {"numa_nodes": 2, "usable_cpus": "${physical_cores + 1}"}
     assert (loaded.helps, loaded.hurts) == (None, None)
     assert loaded.preload == ("jemalloc", "intel-openmp")
@@ -86,19 +69,16 @@ def test_all_keys(write_profile):
     assert loaded.prefix == ("numactl", "--physcpubind", "0")
     assert loaded.expect == {"openmp.max_threads": 2, "malloc.settings.background_thread": True}
     assert loaded.numerics == "may-differ"
-    assert loaded.path == path
+    assert loaded.path == tmp_path / "mine.yaml"
 
 
-def test_extending_merges_key_by_key_and_null_takes_away(write_profile):
+def test_extending_merges_key_by_key_and_null_takes_away(write_profile, load):
     write_profile(
         "parent",
         "preload: [jemalloc]\nenv: {A: 1, B: 2}\nprefix: [nice]\nexpect: {malloc.allocator: jemalloc}\n"
         "needs: {numa_nodes: 2, usable_cpus: 4}\nnumerics: may-differ\n",
     )
-    path = write_profile(
-        "child", "extends: parent\nneeds: {usable_cpus: ~}\nenv: {A: 5, B: ~, C: 3}\nexpect: {openmp.runtime: gnu}\n"
-    )
-    loaded = profile.load(str(path))
+    loaded = load("extends: parent\nneeds: {usable_cpus: ~}\nenv: {A: 5, B: ~, C: 3}\nexpect: {openmp.runtime: gnu}\n")
     assert loaded.needs == {"numa_nodes": 2}
     assert loaded.env == {"A": "5", "C": "3"}
     assert loaded.preload == ("jemalloc",)
@@ -107,16 +87,16 @@ def test_extending_merges_key_by_key_and_null_takes_away(write_profile):
     assert loaded.numerics == "may-differ"
 
 
-def test_extending_replaces_lists_whole(write_profile):
+def test_extending_replaces_lists_whole(write_profile, load):
     write_profile("parent", "preload: [jemalloc]\nprefix: [nice]\n")
-    loaded = profile.load(str(write_profile("child", "extends: parent\npreload: [intel-openmp]\nprefix: []\n")))
+    loaded = load("extends: parent\npreload: [intel-openmp]\nprefix: []\n")
     assert (loaded.preload, loaded.prefix) == (("intel-openmp",), ())
 
 
-def test_what_is_extended_is_sought_beside_the_file_then_among_the_shipped(write_profile):
-    assert profile.load(str(write_profile("mine", "extends: jemalloc\n"))).preload == ("jemalloc",)
+def test_what_is_extended_is_sought_beside_the_file_then_among_the_shipped(write_profile, load):
+    assert load("extends: jemalloc\n").preload == ("jemalloc",)
     write_profile("jemalloc", "preload: [mimalloc]\n")
-    assert profile.load(str(write_profile("mine", "extends: jemalloc\n"))).preload == ("mimalloc",)
+    assert load("extends: jemalloc\n").preload == ("mimalloc",)
 
 
 def test_names_are_sorted_and_only_yaml(write_profile, tmp_path):
@@ -127,12 +107,11 @@ def test_names_are_sorted_and_only_yaml(write_profile, tmp_path):
 
 
 @pytest.fixture
-def local_folder(tmp_path):
+def local_folder(tmp_path, write_profile):
     """A folder of profiles in which this machine has a tuned one, and what that sets."""
     (tmp_path / "local").mkdir()
-    (tmp_path / "shared.yaml").write_text(GOOD.replace("NAME", "shared") + "env: {A: 1}\n")
-    tuned = tmp_path / "local" / f"{profile.tuned_name()}.yaml"
-    tuned.write_text(GOOD.replace("NAME", tuned.stem) + "extends: shared\nenv: {B: 2}\n")
+    write_profile("shared", "env: {A: 1}\n")
+    write_profile(profile.tuned_name(), "extends: shared\nenv: {B: 2}\n", tmp_path / "local")
     return tmp_path
 
 
@@ -175,7 +154,6 @@ BAD = [
     ("env: [A, B]\n", 6, "'env'", "as {OMP_NUM_THREADS: 4}"),
     ("env:\n", 6, "'env'", "as {OMP_NUM_THREADS: 4}"),
     ("env:\n  A: {x: 1}\n", 7, "'env.A'", "give a text or a number"),
-    ("env:\n  A: [1]\n", 7, "'env.A'", "give a text or a number"),
     ("env:\n  1A: x\n", 7, "'env.1A'", "letters, digits and _"),
     ("env:\n  A B: x\n", 7, "'env.A B'", "letters, digits and _"),
     ('env:\n  "A\\n": x\n', 7, "'env.A'", "letters, digits and _"),
@@ -183,15 +161,12 @@ BAD = [
     ("env:\n  LD_PRELOAD:\n", 7, "'env.LD_PRELOAD'", "name the library under 'preload'"),
     ("env:\n  A: 1\n  B: on\n", 8, "'env.B' can't be on", "in quotes where YAML takes it for true or false"),
     ("env:\n  A: ${cores}\n", 7, "'cores'", "known are gpus, numa_nodes, physical_cores, "),
-    ("env:\n  A: ${usable_cpus / 2}\n", 7, "'/'", "use '//' for whole-number division"),
-    ("env:\n  A: ${usable_cpus +}\n", 7, "'${usable_cpus +}'", "write for example ${usable_cpus}"),
     ('env:\n  A: "x\\0y"\n', 7, "'env.A'", "remove it"),
     # libraries and prefix
     ("preload: jemalloc\n", 6, "'preload'", "[jemalloc]"),
     ("preload:\n", 6, "'preload'", "[jemalloc]"),
     ("preload: [jemaloc]\n", 6, "'preload.0'", "did you mean 'jemalloc'?); there are: intel-openmp, "),
     ("preload:\n  - jemalloc\n  - [x]\n", 8, "'preload.1'", "there are: intel-openmp, "),
-    ("preload:\n  - true\n", 7, "'preload.0'", "there are: intel-openmp, "),
     ("preload: [5]\n", 6, "'preload.0' can't be 5", "there are: intel-openmp, "),
     ("prefix: numactl\n", 6, "'prefix'", "[numactl, --interleave=all]"),
     ("prefix: [nice, [x]]\n", 6, "'prefix.1'", "give one word, in quotes"),
@@ -202,7 +177,6 @@ BAD = [
     ("expect: gnu\n", 6, "'expect'", "as {malloc.allocator: jemalloc}"),
     ("expect:\n  openmp.runtim: gnu\n", 7, "'expect.openmp.runtim'", "(did you mean 'openmp.runtime'?); there are: "),
     ("expect:\n  open.settings.x: 1\n", 7, "'expect.open.settings.x'", ", openmp.settings.NAME, "),
-    ("expect:\n  openmp.max_threads: 1.5\n", 7, "'expect.openmp.max_threads'", "a text, a whole number or true/false"),
     ("expect:\n  openmp.max_threads: 2.0\n", 7, "'expect.openmp.max_threads'", "a text, a whole number or true/false"),
     ("expect:\n  openmp.max_threads: [1]\n", 7, "'expect.openmp.max_threads'", "a text, a whole number or true/false"),
     ("expect:\n  openmp.max_threads: ${cores}\n", 7, "'cores'", "known are gpus, "),
@@ -210,7 +184,6 @@ BAD = [
     ("needs: [numa_nodes]\n", 6, "'needs'", "as {numa_nodes: 2}"),
     ("needs:\n  numa_node: 2\n", 7, "'needs.numa_node'", "(did you mean 'numa_nodes'?); there are: "),
     ("needs:\n  numa_nodes: two\n", 7, "'needs.numa_nodes'", "give a whole number, or one expression"),
-    ("needs:\n  numa_nodes: 1.5\n", 7, "'needs.numa_nodes'", "give a whole number, or one expression"),
     ("needs:\n  numa_nodes: 2.0\n", 7, "'needs.numa_nodes'", "give a whole number, or one expression"),
     ("needs:\n  numa_nodes: yes\n", 7, "'needs.numa_nodes'", "give a whole number, or one expression"),
     ("needs:\n  usable_cpus: '${cores + 1}'\n", 7, "'cores'", "known are gpus, "),
@@ -228,11 +201,8 @@ BAD = [
 
 
 @pytest.mark.parametrize(("text", "line", "key", "fix"), BAD)
-def test_refused_with_file_line_key_and_fix(refusal, tmp_path, text, line, key, fix):
-    message = refusal(text)
-    assert message.startswith(f"{tmp_path}/mine.yaml:{line}: ")
-    assert key in message
-    assert fix in message
+def test_refused_with_file_line_key_and_fix(write_profile, text, line, key, fix):
+    assert_refused(lambda file: profile.load(str(file)), write_profile("mine", text), line, key, fix)
 
 
 @pytest.mark.parametrize(
@@ -263,22 +233,21 @@ def test_the_schema_has_the_libraries_and_facts_that_the_code_has():
     assert tuple(known["needs"]["properties"]) == FACTS
 
 
-def test_a_longer_circle_is_shown_whole(write_profile):
+def test_a_longer_circle_is_shown_whole(write_profile, load):
     write_profile("a", "extends: b\n")
     write_profile("b", "extends: c\n")
-    path = write_profile("c", "extends: a\n")
     with pytest.raises(InputError, match=r"b.yaml:6: 'extends' goes in a circle \(c -> a -> b -> c\); remove one link"):
-        profile.load(str(path))
+        load("extends: a\n", "c")
 
 
-def test_an_error_in_what_is_extended_names_that_file(write_profile):
+def test_an_error_in_what_is_extended_names_that_file(write_profile, load):
     write_profile("parent", "evn: {}\n")
     with pytest.raises(InputError, match=r"parent.yaml:6: unknown key 'evn'"):
-        profile.load(str(write_profile("child", "extends: parent\n")))
+        load("extends: parent\n")
 
 
-def test_division_by_a_fact_is_left_to_the_machine(write_profile):
-    assert profile.load(str(write_profile("mine", "env: {A: '${8 // (numa_nodes - 1)}'}\n"))).env
+def test_division_by_a_fact_is_left_to_the_machine(load):
+    assert load("env: {A: '${8 // (numa_nodes - 1)}'}\n").env
 
 
 def test_the_documentation_s_example_is_a_profile(tmp_path):

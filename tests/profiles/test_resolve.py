@@ -18,10 +18,18 @@ INSPECTION = {
 }
 
 
+def machine(**facts):
+    return {**INSPECTION, "facts": {**INSPECTION["facts"], **facts}}
+
+
 @pytest.fixture
 def resolved(write_profile):
-    """A profile of the YAML lines given, resolved for the machine above."""
-    return lambda text: resolve(profile.load(str(write_profile("some", text))), INSPECTION)
+    """A profile of the YAML lines given, resolved for the machine above or another, or for one of its ranks."""
+
+    def resolve_it(text, on=INSPECTION, ranks=1):
+        return resolve(profile.load(str(write_profile("some", text))), of_rank(on, ranks))
+
+    return resolve_it
 
 
 def test_values_for_this_machine(resolved):
@@ -97,35 +105,31 @@ def test_a_missing_prefix_command(resolved):
 # --- for one of several ranks ---
 
 
-def test_a_rank_has_its_part_of_the_machine(write_profile):
-    loaded = profile.load(str(write_profile("some", "env:\n  OMP_NUM_THREADS: ${usable_cpus}\n")))
-    assert resolve(loaded, of_rank(INSPECTION, 2)).variables == {"OMP_NUM_THREADS": "3"}
+def test_a_rank_has_its_part_of_the_machine(resolved):
+    assert resolved("env:\n  OMP_NUM_THREADS: ${usable_cpus}\n", ranks=2).variables == {"OMP_NUM_THREADS": "3"}
     assert of_rank(INSPECTION, 4)["facts"] == {
         "physical_cores": 1, "usable_cpus": 1, "numa_nodes": 1, "machine_numa_nodes": 1, "cpu_quota": 6.0
     }  # fmt: skip
     assert of_rank(INSPECTION, 1) is INSPECTION
 
 
-def test_a_rank_has_no_more_cpus_than_its_cores(write_profile):
-    three_cores = {**INSPECTION, "facts": {**INSPECTION["facts"], "physical_cores": 3}}
-    assert of_rank(three_cores, 2)["facts"]["usable_cpus"] == 2
+def test_a_rank_has_no_more_cpus_than_its_cores():
+    assert of_rank(machine(physical_cores=3), 2)["facts"]["usable_cpus"] == 2
 
 
-def test_a_rank_has_as_many_threads_as_cores_unless_a_profile_says_otherwise(write_profile):
-    loaded = profile.load(str(write_profile("some", "env:\n  X: 1\nexpect:\n  openmp.runtime: gnu\n")))
-    found = resolve(loaded, of_rank(INSPECTION, 2))
+def test_a_rank_has_as_many_threads_as_cores_unless_a_profile_says_otherwise(resolved):
+    text = "env:\n  X: 1\nexpect:\n  openmp.runtime: gnu\n"
+    found = resolved(text, ranks=2)
     assert found.variables == {"X": "1", "OMP_NUM_THREADS": "2"}
     assert found.expect == {"openmp.max_threads": 2, "openmp.runtime": "gnu"}
-    assert resolve(loaded, INSPECTION).variables == {"X": "1"}
+    assert resolved(text).variables == {"X": "1"}
 
 
-def test_what_a_profile_needs_is_a_ranks_part_but_for_the_machines_nodes(write_profile):
-    loaded = profile.load(str(write_profile("some", "needs: {numa_nodes: 2}\n")))
-    two_nodes = {**INSPECTION, "facts": {**INSPECTION["facts"], "numa_nodes": 2}}
-    assert resolve(loaded, of_rank(two_nodes, 2)).variables == {"OMP_NUM_THREADS": "2"}
-    many = profile.load(str(write_profile("many", "needs: {usable_cpus: 4}\n")))
+def test_what_a_profile_needs_is_a_ranks_part_but_for_the_machines_nodes(resolved):
+    found = resolved("needs: {numa_nodes: 2}\n", machine(numa_nodes=2), ranks=2)
+    assert found.variables == {"OMP_NUM_THREADS": "2"}
     with pytest.raises(InputError, match="needs usable_cpus to be 4 or more, and here it is 3"):
-        resolve(many, of_rank(INSPECTION, 2))
+        resolved("needs: {usable_cpus: 4}\n", ranks=2)
 
 
 @pytest.mark.parametrize(
@@ -135,44 +139,38 @@ def test_what_a_profile_needs_is_a_ranks_part_but_for_the_machines_nodes(write_p
         "[numactl, -C, '0']", "[numactl, --localalloc, --cpubind=0]", "[/usr/bin/numactl, --membind=0]",
     ],
 )  # fmt: skip
-def test_a_rank_can_not_choose_where_it_runs(write_profile, prefix):
-    loaded = profile.load(str(write_profile("some", f"prefix: {prefix}\n")))
+def test_a_rank_can_not_choose_where_it_runs(resolved, prefix):
     with pytest.raises(InputError, match=r"says where to run \(.*\), and each rank gets CPUs of its own; leave one"):
-        resolve(loaded, of_rank(INSPECTION, 2))
+        resolved(f"prefix: {prefix}\n", ranks=2)
 
 
-@pytest.mark.parametrize("prefix", ["[numactl, --interleave=all]", "[env, -C, /tmp]", "[numactl, --localalloc]"])
-def test_a_prefix_that_leaves_the_cpus_alone_goes_with_ranks(write_profile, prefix):
-    loaded = profile.load(str(write_profile("some", f"prefix: {prefix}\n")))
+@pytest.mark.parametrize("prefix", ["numactl --interleave=all", "env -C /tmp", "numactl --localalloc"])
+def test_a_prefix_that_leaves_the_cpus_alone_goes_with_ranks(resolved, prefix):
+    words = prefix.split()
     there = {**INSPECTION, "commands": {"numactl": "/usr/bin/numactl", "env": "/usr/bin/env"}}
-    assert resolve(loaded, of_rank(there, 2)).prefix == loaded.prefix
+    assert resolved(f"prefix: [{', '.join(words)}]\n", there, ranks=2).prefix == tuple(words)
 
 
 # --- GPUs ---
 
 
 @pytest.mark.parametrize("facts", [{}, {"gpus": 0}])
-def test_gpus_that_were_not_looked_for_are_none(write_profile, facts):
-    inspection = {**INSPECTION, "facts": {**INSPECTION["facts"], **facts}}
+def test_gpus_that_were_not_looked_for_are_none(resolved, facts):
     with pytest.raises(InputError) as caught:
-        resolve(profile.load(str(write_profile("some", "needs: {gpus: 1}\n"))), inspection)
+        resolved("needs: {gpus: 1}\n", machine(**facts))
     assert str(caught.value) == (
         "profile 'some' needs gpus to be 1 or more, and here it is 0 (those that training on --device cuda could use): "
         "it does not apply to this machine; choose another"
     )
 
 
-def test_gpus_may_be_referred_to(write_profile):
-    inspection = {**INSPECTION, "facts": {**INSPECTION["facts"], "gpus": 2}}
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_rank_has_one_gpu_and_what_a_profile_needs_is_the_machines(resolved, ranks):
     text = "needs: {gpus: 2}\nenv:\n  OMP_NUM_THREADS: ${physical_cores // gpus}\n"
-    assert resolve(profile.load(str(write_profile("some", text))), inspection).variables == {"OMP_NUM_THREADS": "2"}
-
-
-def test_a_rank_has_one_gpu_and_what_a_profile_needs_is_the_machines(write_profile):
-    inspection = {**INSPECTION, "facts": {**INSPECTION["facts"], "gpus": 2}}
-    text = "needs: {gpus: 2}\nenv:\n  OMP_NUM_THREADS: ${physical_cores // gpus}\n"
-    loaded = profile.load(str(write_profile("some", text)))
-    assert resolve(loaded, of_rank(inspection, 2)).variables == {"OMP_NUM_THREADS": "2"}
+    assert resolved(text, machine(gpus=2), ranks).variables == {"OMP_NUM_THREADS": "2"}
     with pytest.raises(InputError, match="needs gpus to be 2 or more, and here it is 1 "):
-        resolve(loaded, of_rank({**inspection, "facts": {**inspection["facts"], "gpus": 1}}, 2))
-    assert of_rank({**inspection, "facts": {**inspection["facts"], "gpus": 0}}, 2)["facts"]["gpus"] == 0
+        resolved(text, machine(gpus=1), ranks)
+
+
+def test_a_rank_has_no_gpu_where_there_is_none():
+    assert of_rank(machine(gpus=0), 2)["facts"]["gpus"] == 0

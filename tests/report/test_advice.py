@@ -35,30 +35,30 @@ def test_advice_names_where_it_was_measured(engine, options, named):
     assert f"use mine: envkit exec {named} -- your command" in said(events)
 
 
-def test_advice_names_the_file_that_was_given():
-    events = events_of()
-    events[0]["command"] = ["envkit", "bench", "my profiles/mine.yml", "--blocks", "7"]
-    assert "use mine: envkit exec 'my profiles/mine.yml' -- your command" in said(events)
+SPECIFIED = {
+    "command": ["envkit", "bench", "--specification=/x/specification.json", "--output=/x/node1"],
+    "specification": {"arms": [{"profile": "baseline"}, {"profile": "/a/mine.yaml"}], "allow_unknown": True},
+}
 
 
-def test_advice_names_the_file_that_was_given_from_elsewhere_too():
-    events = events_of()
-    events[0] |= {"command": ["envkit", "bench", "mine.yaml"], "cwd": "/my profiles"}
-    assert "use mine: envkit exec '/my profiles/mine.yaml' -- your command" in said(events)
-    events[0]["cwd"] = str(Path.cwd())
-    assert "use mine: envkit exec mine.yaml -- your command" in said(events)
-
-
-def test_advice_names_the_file_that_a_specification_named():
-    events = events_of()
-    events[0]["command"] = ["envkit", "bench", "--specification=/x/specification.json", "--output=/x/node1"]
-    events[0]["specification"] = {"arms": [{"profile": "baseline"}, {"profile": "/a/mine.yaml"}], "allow_unknown": True}
-    assert "use mine: envkit exec /a/mine.yaml --allow-unknown -- your command" in said(events)
+@pytest.mark.parametrize(
+    ("profile", "run", "named"),
+    [
+        ("mine", {"command": ["envkit", "bench", "my profiles/mine.yml", "--blocks", "7"]}, "'my profiles/mine.yml'"),
+        ("mine", {"command": ["envkit", "bench", "mine.yaml"], "cwd": "/my profiles"}, "'/my profiles/mine.yaml'"),
+        ("mine", {"command": ["envkit", "bench", "mine.yaml"], "cwd": str(Path.cwd())}, "mine.yaml"),
+        ("mine", SPECIFIED, "/a/mine.yaml --allow-unknown"),
+        # a file that is called like a shipped profile is meant where one was given
+        ("jemalloc-retain", {}, "jemalloc-retain"),
+        ("jemalloc-retain", {"command": ["envkit", "bench", "/a/jemalloc-retain.yaml"]}, "/a/jemalloc-retain.yaml"),
+    ],
+)
+def test_advice_names_the_file_that_was_given(profile, run, named):
+    assert f"use {profile}: envkit exec {named} -- your command" in said(events_of(profile=profile, **run))
 
 
 def test_a_command_to_paste_is_one_line_however_long_it_is():
-    events = events_of()
-    events[0]["command"] = ["envkit", "bench", f"/a/{'long ' * 30}folder/mine.yaml"]
+    events = events_of(command=["envkit", "bench", f"/a/{'long ' * 30}folder/mine.yaml"])
     (line,) = [line for line in printed(events).splitlines() if line.startswith("next ")]
     assert line.endswith("folder/mine.yaml' -- your command")
 
@@ -82,13 +82,6 @@ def test_of_many_the_best_that_is_known_to_be_faster_is_advised():
     first = ranking.ranked(summary)[0]
     assert (first.arm, first.verdict) == ("noisy", Verdict.NOT_FOUND)
     assert [row.text.partition(":")[0] for row in advice.rows(summary)] == ["use quick"]
-
-
-def test_a_file_that_is_called_like_a_shipped_profile_is_meant(tmp_path):
-    events = events_of(profile="jemalloc-retain")
-    assert "use jemalloc-retain: envkit exec jemalloc-retain -- your command" in said(events)
-    events[0]["command"] = ["envkit", "bench", "/a/jemalloc-retain.yaml"]
-    assert "use jemalloc-retain: envkit exec /a/jemalloc-retain.yaml -- your command" in said(events)
 
 
 def test_where_the_margin_was_not_found_in_enough_blocks_a_smaller_one_is_looked_for():

@@ -112,11 +112,8 @@ def test_workers_alone_have_one_table():
     assert only.title == "no workers"
 
 
-def test_other_reports_have_the_grid_too(tmp_path):
-    found = events()
-    (tmp_path / "record.jsonl").write_text("{}\n")
-    run = {**found[0], "command": ["envkit", "loader-grid"], "runner_version": "1"}
-    given = (tmp_path, [run, *found[1:]], summarise(found))
+def test_other_reports_have_the_grid_too(recorded):
+    given = recorded(events())
     text = markdown.document(*given)
     assert "s per 1,000 images, prefetch_factor 2:\n\n| batch | 0 workers | 2 workers | 4 workers |" in text
     assert "| 16 | 10.00 | 5.00 | 6.25 |" in text

@@ -8,19 +8,17 @@ from html.parser import HTMLParser
 
 import pytest
 
-from runner.analysis.summary import summarise
 from runner.bench import record
-from runner.bench.measure import FAILED
 from runner.report import html, pictures
 from tests import records
+from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, disturbed, failed
 from tests.reports import events_of
-from tests.simulation import times
 
-STARTED = {"command": ["/somewhere/__main__.py", "bench", "mine", "--budget", "60s"], "runner_version": "0.1.0"}
 SECTIONS = ["found", "speedups", "how-to-read", "certainty", "findings", "next", "place", "step-times", "course",
             "evidence", "differences", "reproduce"]  # fmt: skip
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 BLOCKS = {"p", "h2", "h3", "dt", "dd", "td", "th", "text", "summary", "pre", "div"}
+FETCHING = {"script", "link", "iframe", "img", "object", "embed", "base"}
 # What a browser would fetch, wherever it stands; a link (a) is for people to follow.
 LOADING = {"src", "srcset", "data", "poster", "background", "href", "xlink:href"}
 
@@ -65,35 +63,11 @@ class Page(HTMLParser):
         return " ".join(self.words.get(name, "").split())
 
 
-@pytest.fixture
-def text(tmp_path):
-    """The page of these events."""
-
-    def make(events):
-        folder = records.write(tmp_path / "run", [{**events[0], **STARTED}, *events[1:]])
-        read = record.read(folder)
-        return html.page(folder, read, summarise(read))
-
-    return make
-
-
-@pytest.fixture
-def page(text, monkeypatch):
-    """The same parsed, without what is in the pictures, which takes a second to draw."""
-    monkeypatch.setattr(pictures, "svg", lambda picture, *_: f'<svg role="img"><text>{picture.name}</text></svg>')
-    return lambda events: Page(text(events))
-
-
-def test_sections_in_the_order_in_which_they_are_asked_for(page):
-    found = page(events_of())
-    assert [section["id"] for section in found.all("section")] == SECTIONS
-    assert found.open == []
-
-
-def test_a_browser_needs_nothing_else(text):
-    content = text(events_of(others={"other": {}}))
+def complete(content):
+    """The page, of which a browser needs nothing else to show it."""
     found = Page(content)
-    assert {tag for tag, _ in found.elements} & {"script", "link", "iframe", "img", "object", "embed", "base"} == set()
+    assert found.open == []
+    assert {tag for tag, _ in found.elements} & FETCHING == set()
     for tag, attributes in found.elements:
         assert not [name for name in attributes if name.startswith("on")]
         for name in LOADING & attributes.keys():
@@ -103,21 +77,35 @@ def test_a_browser_needs_nothing_else(text):
     # pictures refer to parts of themselves
     ids = [attributes["id"] for _, attributes in found.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
-    assert len(found.all("svg")) == 2 * len(pictures.PICTURES)
     used = [value for attributes in found.all("use") for name, value in attributes.items() if name.endswith("href")]
     used += re.findall(r"url\((#[^)]*)\)", str(found.elements))
     assert used
     assert {one.removeprefix("#") for one in used} <= set(ids)
+    return found
 
 
-def test_what_was_found_comes_first(page):
-    found = page(events_of(mine={"seconds": times(0.5)}, others={"same": {}}))
-    assert "best of 2 profiles: mine is 100% faster than the baseline here" in found.section(None)
-    text = found.section("found")
-    assert re.search(r"mine: 2\.000 \(95% interval [\d.]+ to [\d.]+\): FASTER mine takes 50\.0% less time", text)
-    assert re.search(r"same: 1\.000 \(95% interval [\d.]+ to [\d.]+\): NO DIFFERENCE LARGER THAN 2%", text)
-    assert "7 blocks (complete)" in found.section("certainty")
-    assert "use mine: envkit exec mine.yaml -- your command" in found.section("next")
+@pytest.fixture
+def page(recorded, undrawn):
+    """The page of these events, parsed."""
+    return lambda events: Page(html.page(*recorded(events)))
+
+
+@pytest.mark.parametrize(
+    ("events", "sections"),
+    [(events_of(), SECTIONS), (events_of(plan={"data": "synthetic"}), ["warnings", *SECTIONS])],
+)
+def test_sections_in_the_order_in_which_they_are_asked_for(page, events, sections):
+    found = page(events)
+    assert [section["id"] for section in found.all("section")] == sections
+    assert found.open == []
+    assert "What was disturbed" not in found.section("course")
+
+
+def test_a_browser_needs_nothing_else_and_the_same_record_gives_the_same_page(recorded):
+    events = events_of(others={"other": {}})
+    content = html.page(*recorded(events))
+    assert len(complete(content).all("svg")) == 2 * len(pictures.PICTURES)
+    assert html.page(*recorded(events)) == content
 
 
 def test_every_arm_is_in_the_table(page):
@@ -131,35 +119,34 @@ def test_every_arm_is_in_the_table(page):
 @pytest.mark.parametrize(
     ("events", "words"),
     [
+        (events_of(others={"same": {}}),
+         {None: "best of 2 profiles: mine is 100% faster than the baseline here", "found": "same: 1.000 (95% interval ",
+          "certainty": "7 blocks (complete)", "next": "use mine: envkit exec mine.yaml -- your command"}),
+        (events_of(plan={"data": "synthetic"}), {"warnings": "SYNTHETIC DATA: "}),
+        (disturbed(events_of(), 2, machine_swapped_bytes=2**23), {"course": "3 mine: 8 MiB swapped"}),
+        (failed(events_of(), problem="ended with exit status 3", stderr="Oh <no> & so on\n"),
+         {"found": "FAILED: block 7, mine: the worker ended with exit status 3 Oh <no> & so on",
+          "next": "envkit bench --resume"}),
         (events_of(blocks=0), {"found": "an interval needs", "step-times": "No picture: no sample was measured"}),
         (events_of(blocks=3), {"speedups": "No picture: no profile has an interval", "step-times": "distributions"}),
         (events_of(blocks=1, plan={"epochs": 1}),
          {"found": "from one run each", "speedups": "No picture: one run each", "course": "No picture: one sample",
           "next": "without --full"}),
-        (events_of(mine={"evidence": {"openmp": {"runtime": "intel"}}}),
+        (events_of(mine=NOT_IN_EFFECT),
          {"found": "NOT IN EFFECT", "evidence": "mine: NOT IN EFFECT", "next": "envkit doctor mine"}),
-        (events_of(mine={"evidence": {"openmp": {"runtime": None, "not_verified": {"runtime": "two answer for it"}}}}),
-         {"found": "FASTER", "evidence": "mine: not verified"}),
+        (events_of(mine=NOT_VERIFIED), {"found": "FASTER", "evidence": "mine: not verified"}),
         (records.read_events(), {"found": "FASTER", "speedups": "forest"}),
         (records.read_events(records.arm("baseline")),
          {None: "nothing to compare", "speedups": "No picture: nothing was compared",
           "differences": "only one environment"}),
     ],
-    ids=["nothing measured", "too few", "full", "not in effect", "not verified", "first version", "one profile"],
+    ids=["usual", "synthetic", "disturbed", "failed", "nothing measured", "too few", "full", "not in effect",
+         "not verified", "first version", "one profile"],
 )  # fmt: skip
 def test_there_is_a_page_of_every_run_and_what_is_missing_is_said(page, events, words):
     found = page(events)
     for section, word in words.items():
         assert word in found.section(section), found.section(section)
-
-
-def test_a_worker_that_failed(page):
-    said = {"block": 6, "arm": "mine", "problem": "ended with exit status 3", "stderr": "Oh <no> & so on\n"}
-    events = events_of(ended=None)
-    events += [{"event": "failure", "time": events[-1]["time"], **said}, {"event": "end", "time": 0, "reason": FAILED}]
-    found = page(events)
-    assert "FAILED: block 7, mine: the worker ended with exit status 3 Oh <no> & so on" in found.section("found")
-    assert "envkit bench --resume" in found.section("next")
 
 
 def test_names_and_values_can_not_become_markup(page):
@@ -171,16 +158,6 @@ def test_names_and_values_can_not_become_markup(page):
     assert "<script>alert(1)</script>: 1.000" in found.section("found")
     for section in ("evidence", "differences"):
         assert '"><img src=x onerror=alert(1)>' in found.section(section)
-
-
-def test_disturbed_samples_are_listed_with_the_reason(page):
-    events = events_of()
-    for event in events:
-        if event["event"] == "sample" and (event["block"], event["arm"]) == (2, "mine"):
-            event["usage"]["machine_swapped_bytes"] = 2**23
-    text = page(events).section("course")
-    assert "3 mine: 8 MiB swapped" in text
-    assert "What was disturbed" not in page(events_of()).section("course")
 
 
 def test_differences_between_the_environments(page):
@@ -218,20 +195,7 @@ def test_how_to_reproduce_it(page, tmp_path):
         assert words in text
 
 
-def test_synthetic_data_is_named_before_anything_else(page):
-    found = page(events_of(plan={"data": "synthetic"}))
-    assert found.section("warnings").startswith("SYNTHETIC DATA: ")
-    assert found.all("section")[0]["id"] == "warnings"
-    assert page(events_of()).section("warnings") == ""
-
-
 def test_packages_that_were_not_verified_are_named_before_anything_else(page):
     events = events_of()
-    events[0]["engines"]["local"]["inspection"]["unverified_packages"] = (
-        "torch.whl was installed without being verified"
-    )
-    assert "UNVERIFIED package: torch.whl was installed" in page(events).section("warnings")
-
-
-def test_the_same_record_gives_the_same_page(text):
-    assert text(events_of()) == text(events_of())
+    events[0]["engines"]["local"]["inspection"]["unverified_packages"] = "torch.whl was not verified"
+    assert "UNVERIFIED package: torch.whl was not verified" in page(events).section("warnings")

@@ -6,24 +6,14 @@ import re
 
 import pytest
 
-from runner.analysis.summary import summarise
-from runner.bench import record
-from runner.bench.measure import FAILED
 from runner.report import markdown
-from tests import records
+from tests.report.planted import failed
 from tests.reports import events_of
-
-STARTED = {"command": ["/somewhere/__main__.py", "bench", "mine"], "runner_version": "0.1.0"}
 
 
 @pytest.fixture
-def document(tmp_path):
-    def make(events):
-        folder = records.write(tmp_path / "run", [{**events[0], **STARTED}, *events[1:]])
-        read = record.read(folder)
-        return markdown.document(folder, read, summarise(read))
-
-    return make
+def document(recorded):
+    return lambda events: markdown.document(*recorded(events))
 
 
 def table(text):
@@ -51,7 +41,7 @@ def test_verdicts_certainty_and_what_to_do(document):
     assert lines[3] == "  - mine takes 50.0% less time than baseline here."
     assert any(line.startswith("- **sure**: 7 blocks (complete).") for line in lines)
     assert "- **next**: use mine: envkit exec mine.yaml -- your command" in lines
-    assert lines[-2] == "- **command**: `envkit bench mine`"
+    assert lines[-2] == "- **command**: `envkit bench mine --budget 60s`"
     assert re.fullmatch(r"- \*\*record\*\*: SHA-256 [0-9a-f]{64}", lines[-1])
 
 
@@ -64,11 +54,8 @@ def test_names_can_not_become_markup_or_columns(document):
 
 
 def test_an_arm_without_a_result_is_not_left_out(document):
-    events = events_of(ended=None)
-    events = [event for event in events if event.get("arm") != "mine"]
-    said = {"block": 0, "arm": "mine", "problem": "ended with exit status 3", "stderr": ""}
-    events += [{"event": "failure", "time": 0, **said}, {"event": "end", "time": 0, "reason": FAILED}]
-    text = document(events)
+    events = [event for event in events_of() if event.get("arm") != "mine"]
+    text = document(failed(events, block=0, problem="ended with exit status 3"))
     assert table(text)[-1] == ["mine", "0", "-", "-", "-", "-", "-", "", "", "failed"]
     assert "- **FAILED**: **block 1, mine: the worker ended with exit status 3**" in text
 

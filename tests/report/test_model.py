@@ -9,13 +9,10 @@ from pathlib import Path
 import pytest
 
 from runner.analysis.summary import summarise
-from runner.bench import record
-from runner.report import details, html, markdown, model, pictures, terminal
-from tests import records
+from runner.report import details, html, markdown, model, terminal
 from tests.report import test_grid, test_multi_workload
-from tests.reports import events_of, printed
+from tests.reports import events_of, printed, said
 
-STARTED = {"command": ["/somewhere/__main__.py", "bench", "mine"], "runner_version": "0.1.0"}
 RENDERERS = (terminal, details, html, markdown)
 # What a renderer may import of the package: pictures are drawn when they are laid out.
 ALLOWED = {"runner.report.model", "runner.report.parts", "runner.report.terminal", "runner.report.pictures"}
@@ -41,13 +38,10 @@ def test_renderers_know_nothing_of_the_contents(renderer):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_the_verdict_is_the_first_line_of_every_report(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(pictures, "svg", lambda *_: "<svg></svg>")
-    events = [{**RUNS[name][0], **STARTED}, *RUNS[name][1:]]
-    folder = records.write(tmp_path / "run", events)
-    given = (folder, record.read(folder), summarise(events))
-    verdict = model.report_of(given[2], str(folder)).headline.text
-    assert " ".join(printed(events).split()).startswith(verdict)
+def test_the_verdict_is_the_first_line_of_every_report(name, recorded, undrawn):
+    given = folder, events, summary = recorded(RUNS[name])
+    verdict = model.report_of(summary, str(folder)).headline.text
+    assert said(events).startswith(verdict)
     assert markdown.document(*given).startswith(f"**{markdown.escaped(verdict)}**\n")
     body = escapes.unescape(html.page(*given).partition("<main>")[2])
     assert body.partition(">")[2].startswith(f"{verdict}</h1>")

@@ -14,13 +14,15 @@ from runner.report import advice, html, markdown, multi_workload, wording
 from runner.report.exports.rows import results
 from runner.report.pictures import png
 from tests import records
-from tests.reports import details, events_of, printed
+from tests.report.planted import disturbed
+from tests.reports import details, events_of, printed, said
 from tests.simulation import STEADY, times
 
 TRANSLATION = "baseline on translation"
 WORKLOADS = {"baseline": "cnn", "mine": "cnn", "slow": "cnn",
              **dict.fromkeys((TRANSLATION, "mine on translation", "slow on translation"), "translation")}  # fmt: skip
 PROFILES = {TRANSLATION: "baseline", "mine on translation": "mine", "slow on translation": "slow"}
+LEARNS_OTHERWISE = {"mine on translation": {"losses": [3.0, 3.0, 3.0, 3.0]}}
 EACH = {"cnn": WorkloadSpec(1, 3, "/data"), "translation": WorkloadSpec(2, 4, "generated")}
 
 
@@ -110,8 +112,7 @@ def test_what_is_left_out_is_said_workload_by_workload():
     found = events()
     design = next(event for event in found if event["event"] == "design")
     design |= {"warm_up": {"baseline": 0}, "skipped_of_arms": {name: 1 for name in WORKLOADS if "translation" in name}}
-    said = "warm-up steps left out at the start of each sample: cnn 1, translation 3"
-    assert said in " ".join(printed(found).split())
+    assert "warm-up steps left out at the start of each sample: cnn 1, translation 3" in said(found)
 
 
 def test_losses_are_compared_with_those_of_the_same_workload():
@@ -122,11 +123,8 @@ def test_losses_are_compared_with_those_of_the_same_workload():
 
 
 def test_a_disturbance_marks_the_workload_that_it_hit():
-    found = events(16)
-    for event in found:
-        if (event["event"], event.get("arm"), event.get("block")) == ("sample", TRANSLATION, 3):
-            event["usage"] |= {"worker_cpus_steal_s": 20.0}
-    by_arm = {one.arm: one for one in summarise(found).comparisons}
+    summary = summarise(disturbed(events(16), 3, arm=TRANSLATION))
+    by_arm = {one.arm: one for one in summary.comparisons}
     assert by_arm["mine"].without_interference is None
     assert by_arm["mine on translation"].without_interference.blocks == 15
 
@@ -157,13 +155,13 @@ def test_winners():
     summary = summarise(events())
     assert multi_workload.winners(summary) == {"cnn": ["mine"], "translation": []}
     assert multi_workload.everywhere(summary) == []
-    text = " ".join(printed(events()).split())
+    text = said(events())
     assert "wins cnn: mine translation: no profile is known to be faster than baseline" in text
     assert "measure your own training before you choose" in text
 
 
 def test_a_profile_that_wins_everywhere_and_learns_otherwise_is_not_recommended():
-    found = events(mine_there=0.5, others={"mine on translation": {"losses": [3.0, 3.0, 3.0, 3.0]}})
+    found = events(mine_there=0.5, others=LEARNS_OTHERWISE)
     texts = [row.text for row in advice.rows(summarise(found))]
     assert texts[0] == "find out why the losses of mine on translation differ, before you use it"
     assert not any("envkit exec mine" in text or "envkit bench mine" in text for text in texts)
@@ -172,20 +170,19 @@ def test_a_profile_that_wins_everywhere_and_learns_otherwise_is_not_recommended(
 def test_a_profile_that_wins_everywhere_is_recommended():
     summary = summarise(events(mine_there=0.8, slow=0.9))
     assert multi_workload.everywhere(summary) == ["mine"]
-    assert multi_workload.sentences(summary)[0] == "cnn: mine; faster too: slow"
+    assert multi_workload.wins(summary)[0].text == "cnn: mine; faster too: slow"
     (first, *_) = advice.rows(summary)
     assert first.text.startswith("use mine, which is faster on all of these: envkit exec mine.yaml -- ")
 
 
 def test_losses_that_differ_stand_out():
-    found = events(others={"mine on translation": {"losses": [3.0, 3.0, 3.0, 3.0]}})
-    text = printed(found)
+    text = printed(events(others=LEARNS_OTHERWISE))
     assert [words[-1] for words in cells(text, "translation")] == ["DIFFER", "equal"]
     assert "find out why the losses of mine on translation differ" in " ".join(text.split())
 
 
 def test_too_few_blocks_say_how_many_it_takes():
-    text = " ".join(printed(events(4)).split())
+    text = said(events(4))
     assert "no speedups: an interval needs 8 complete blocks (raise --budget)" in text
     assert "wins" not in text
 
@@ -195,20 +192,17 @@ def test_a_failure_leaves_a_table_without_verdicts():
     assert [words[2:4] for words in cells(text, "cnn")] == [["-", "failed"]] * 2
 
 
-def test_other_reports_tell_the_same(tmp_path):
-    found = events()
-    summary = summarise(found)
-    (tmp_path / "record.jsonl").write_text("{}\n")
-    run = {**found[0], "command": ["envkit", "bench"], "runner_version": "1"}
-    for text in (markdown.document(tmp_path, [run, *found[1:]], summary),
-                 html.page(tmp_path, [run, *found[1:]], summary)):  # fmt: skip
+def test_other_reports_tell_the_same(recorded):
+    given = recorded(events())
+    page = html.page(*given)
+    for text in (markdown.document(*given), page):
         assert "mine on translation" in text
         assert "no profile is known to be faster than baseline" in text
-    assert "envkit report: mine, slow on 2 workloads against baseline" in text
-    assert png(summary).startswith(b"\x89PNG")
-    said = details(found)
-    assert "4 steps after 2 to warm up" in said
-    assert "left out at the start" not in said
+    assert "envkit report: mine, slow on 2 workloads against baseline" in page
+    assert png(given[-1]).startswith(b"\x89PNG")
+    long = details(events())
+    assert "4 steps after 2 to warm up" in long
+    assert "left out at the start" not in long
 
 
 def test_scripts_get_the_reference_of_each():
@@ -246,7 +240,7 @@ def test_exports_have_the_reference_of_each(tmp_path):
 
 
 def test_a_star_is_explained():
-    text = " ".join(printed(events(numerics="may-differ")).split())
+    text = said(events(numerics="may-differ"))
     assert "mine *" in text
     assert "note a profile with * may change numerics: its losses may differ" in text
     assert "with *" not in printed(events())

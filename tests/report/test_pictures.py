@@ -8,22 +8,14 @@ import struct
 import pytest
 
 from runner.analysis.summary import summarise
-from runner.bench.measure import FAILED
 from runner.report import pictures
 from runner.report.pictures import DISTRIBUTIONS, FOREST, TIME_COURSE, style
+from tests.report.planted import NOT_IN_EFFECT, disturbed, failed
 from tests.reports import events_of
 from tests.simulation import times
 
 CALIBRATION = {"sd": 0.01, "blocks": 20, "folder": "results/x", "time": 1_792_000_000.0}
 NOISY = [1.0, 1.05, 0.95, 1.1, 0.9, 1.02, 0.98]
-
-
-def with_interference(events, *which):
-    """The same with these samples, by block and arm, disturbed from outside."""
-    for event in events:
-        if event["event"] == "sample" and (event["block"], event["arm"]) in which:
-            event["usage"]["machine_swapped_bytes"] = 2**23
-    return events
 
 
 def drawn(picture, events, narrow=False):
@@ -76,21 +68,20 @@ def test_speedups_are_labelled_with_names_and_figures():
     shown = words(drawn(FOREST, events))
     for word in ("mine", "same", "baseline's time / the profile's time", "95% interval", "±2%", "← slower", "faster →"):
         assert word in shown
+    assert not [word for word in ("noise floor", "without disturbed blocks") if word in shown]
     found = summarise(events).comparisons[0].speedup
     assert f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})" in shown
 
 
 def test_a_profile_that_was_not_in_effect_keeps_its_row_but_has_no_interval():
-    events = events_of(others={"broken": {"evidence": {"openmp": {"runtime": "intel"}}}})
-    figure = drawn(FOREST, events)
+    figure = drawn(FOREST, events_of(others={"broken": NOT_IN_EFFECT}))
     assert "broken" in words(figure)
     assert "not in effect" in words(figure)
     assert [row for _, _, row in segments(figure.axes[0])] == [0]
 
 
 def test_the_result_without_disturbed_blocks_is_beneath():
-    assert "without disturbed blocks" not in words(drawn(FOREST, events_of(blocks=9)))
-    events = with_interference(events_of(blocks=9), (4, "mine"))
+    events = disturbed(events_of(blocks=9), 4)
     figure = drawn(FOREST, events)
     (comparison,) = summarise(events).comparisons
     (all_blocks, others) = segments(figure.axes[0])
@@ -101,7 +92,6 @@ def test_the_result_without_disturbed_blocks_is_beneath():
 
 
 def test_the_noise_floor_is_shown_where_it_is_known():
-    assert "noise floor" not in words(drawn(FOREST, events_of()))
     assert "noise floor: equal profiles differ so (±0.8%)" in words(drawn(FOREST, events_of(calibration=CALIBRATION)))
 
 
@@ -128,19 +118,19 @@ def test_step_times_that_are_all_equal():
 
 
 def test_the_course_has_disturbed_samples_apart():
-    figure = drawn(TIME_COURSE, with_interference(events_of(), (2, "mine"), (5, "baseline")))
+    figure = drawn(TIME_COURSE, disturbed(disturbed(events_of(), 2), 5, arm="baseline"))
     of_baseline, of_mine = figure.axes
     assert [len(markers(axes, "X")) for axes in (of_baseline, of_mine)] == [1, 1]
     assert [len(markers(axes, "o")) for axes in (of_baseline, of_mine)] == [6, 6]
     hollow = [one for one in markers(of_mine, "o") if one.get_markerfacecolor() == style.PAPER]
     assert len(hollow) == 1  # of block 5, where the reference was disturbed
     assert "disturbed from outside" in words(figure)
-    assert "disturbed" not in words(drawn(TIME_COURSE, events_of()))
 
 
 def test_the_course_has_equal_scales():
-    spans = []
-    for axes in drawn(TIME_COURSE, events_of(mine={"seconds": NOISY})).axes:
+    figure, spans = drawn(TIME_COURSE, events_of(mine={"seconds": NOISY})), []
+    assert "disturbed" not in words(figure)
+    for axes in figure.axes:
         low, high = axes.get_ylim()
         spans.append(high / low)
         (course,) = [line for line in axes.lines if len(line.get_xdata()) > 1]
@@ -173,7 +163,7 @@ def test_a_long_pause_or_a_clock_set_back_takes_no_room_from_the_course(seconds)
     [
         (events_of(blocks=0), ["no profile has an interval (see what was found)", *["no sample was measured"] * 2]),
         (events_of(blocks=3), ["no profile has an interval (see what was found)", None, None]),
-        (events_of(ended=FAILED), ["no profile has an interval (see what was found)", None, None]),
+        (failed(events_of()), ["no profile has an interval (see what was found)", None, None]),
         (events_of(blocks=1, plan={"epochs": 1}),
          ["one run each gives a ratio, but no interval", None, "one sample of each shows no course"]),
     ],
@@ -189,7 +179,7 @@ MANY = {f"profile-{number}-with-a-name-that-is-long": {"seconds": NOISY} for num
 @pytest.mark.parametrize("others", [{}, MANY], ids=["two", "many"])
 @pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
 def test_all_words_can_be_read(picture, others, narrow):
-    events = with_interference(events_of(10, others=others, calibration=CALIBRATION), (1, "mine"))
+    events = disturbed(events_of(10, others=others, calibration=CALIBRATION), 1)
     figure = drawn(picture, events, narrow)
     assert {one.get_fontsize() >= 9 for one in texts(figure)} == {True}
     inside, page = figure.get_tightbbox(), figure.bbox_inches  # of everything that is drawn, in inches
@@ -208,7 +198,7 @@ def test_names_are_shown_as_they_are():
 
 
 def test_an_svg_takes_its_colours_from_the_page():
-    shown = pictures.svg(TIME_COURSE, summarise(with_interference(events_of(), (1, "mine"))), False, "")
+    shown = pictures.svg(TIME_COURSE, summarise(disturbed(events_of(), 1)), False, "")
     assert "var(--reference)" in shown
     assert "var(--interference)" in shown
     fixed = set(re.findall(r"#[0-9a-fA-F]{6}\b", shown))

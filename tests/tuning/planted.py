@@ -26,6 +26,11 @@ def write_space(folder: Path, text: str, name: str = "mine") -> Path:
     return path
 
 
+def read_space(folder: Path, text: str) -> Space:
+    """The space of these lines behind a name and a title."""
+    return space_file.read(write_space(folder, text))
+
+
 def planted(space: Space, seed: int) -> Truth:
     """The log speedup of each choice: a main effect of each level, and what only the combination has."""
     chance = random.Random(seed)

@@ -24,6 +24,7 @@ from tests.simulated_worker import sample
 from tests.simulation import STEADY, times
 
 BLOCKS = 7  # no fewer would do for three comparisons
+OTHER_LOSSES = [2.3, 2.2, 1.1]
 
 
 def confirmed(tmp_path, shipped=0.8, tuned=0.7, losses=None):
@@ -48,6 +49,11 @@ def confirmed(tmp_path, shipped=0.8, tuned=0.7, losses=None):
     return summarise(events), events
 
 
+def decided(tmp_path, shipped=0.8, tuned=0.7, losses=None, same_losses=True):
+    """What is decided after such a run."""
+    return decide(*confirmed(tmp_path, shipped, tuned, losses), "jemalloc" if shipped else None, same_losses)
+
+
 @pytest.mark.parametrize(
     ("shipped", "tuned", "best"),
     [
@@ -63,8 +69,7 @@ def confirmed(tmp_path, shipped=0.8, tuned=0.7, losses=None):
     ],
 )
 def test_the_tuned_profile_wins_only_by_an_interval_and_never_something_worse(tmp_path, shipped, tuned, best):
-    summary, events = confirmed(tmp_path, shipped, tuned)
-    found = decide(summary, events, "jemalloc" if shipped else None, same_losses=True)
+    found = decided(tmp_path, shipped, tuned)
     assert found.best == best
     assert (found.versus is None) == (shipped is None or tuned is None)
     said = conclusion.reason(found, records.BEGUN, "a machine", "jemalloc")
@@ -77,35 +82,31 @@ def test_the_tuned_profile_wins_only_by_an_interval_and_never_something_worse(tm
 
 
 def test_tuned_against_shipped_is_what_their_own_blocks_say(tmp_path):
-    summary, events = confirmed(tmp_path, shipped=0.8, tuned=0.4)
-    versus = decide(summary, events, "jemalloc", same_losses=True).versus
+    versus = decided(tmp_path, shipped=0.8, tuned=0.4).versus
     assert versus.low < 2.0 < versus.high
     assert versus.blocks == BLOCKS
 
 
 def test_other_losses_lose_unless_they_are_allowed(tmp_path):
-    summary, events = confirmed(tmp_path, losses=[2.3, 2.2, 1.1])
-    found = decide(summary, events, "jemalloc", same_losses=True)
+    found = decided(tmp_path, losses=OTHER_LOSSES)
     assert (found.best, found.refused) == (SHIPPED, (TUNED,))
-    allowed = decide(summary, events, "jemalloc", same_losses=False)
-    assert (allowed.best, allowed.refused) == (TUNED, ())
+    for losses, same in ((None, True), (OTHER_LOSSES, False)):
+        allowed = decided(tmp_path, losses=losses, same_losses=False)
+        assert (allowed.best, allowed.refused, allowed.same_losses) == (TUNED, (), same)
 
 
 def test_losses_that_are_no_numbers_lose_always(tmp_path):
-    summary, events = confirmed(tmp_path, losses=[2.3, math.nan, 1.1])
-    assert decide(summary, events, "jemalloc", same_losses=False).best == SHIPPED
+    assert decided(tmp_path, losses=[2.3, math.nan, 1.1], same_losses=False).best == SHIPPED
 
 
 def test_that_something_faster_was_refused_for_its_losses_is_said(tmp_path):
     refused = " with the same losses (tuned is, with others)"
-    summary, events = confirmed(tmp_path / "one", losses=[2.3, 2.2, 1.1])
-    found = decide(summary, events, "jemalloc", same_losses=True)
+    found = decided(tmp_path, losses=OTHER_LOSSES)
     why = conclusion.reason(found, 0.0, "a machine", "jemalloc")
     assert why.startswith(f"A copy of the shipped profile jemalloc, which envkit tune could not better{refused} on ")
     said = conclusion.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
     assert said.startswith(f"the search found nothing that is surely faster than jemalloc{refused}; a copy of that")
-    summary, events = confirmed(tmp_path / "other", shipped=1.0, losses=[2.3, 2.2, 1.1])
-    found = decide(summary, events, "jemalloc", same_losses=True)
+    found = decided(tmp_path, shipped=1.0, losses=OTHER_LOSSES)
     why = conclusion.reason(found, 0.0, "a machine", "jemalloc")
     assert f"found nothing that is surely faster than the baseline{refused}, so this sets nothing" in why
     for written in (Written(), Written(stays=True)):
@@ -114,24 +115,24 @@ def test_that_something_faster_was_refused_for_its_losses_is_said(tmp_path):
 
 
 def test_what_was_refused_for_its_losses_need_not_better_what_won(tmp_path):
-    summary, events = confirmed(tmp_path, shipped=0.6, tuned=0.8, losses=[2.3, 2.2, 1.1])
-    found = decide(summary, events, "jemalloc", same_losses=True)
+    found = decided(tmp_path, shipped=0.6, tuned=0.8, losses=OTHER_LOSSES)
     assert (found.best, found.refused) == (SHIPPED, (TUNED,))
     assert "with others" not in conclusion.reason(found, 0.0, "a machine", "jemalloc")
     assert "with others" not in conclusion.advice(found, "jemalloc", tmp_path / "x.yaml", Written())
 
 
+EITHER = "use what the search wrote, which is jemalloc, unless tuned was surely faster than that too"
+
+
 @pytest.mark.parametrize(
     ("shipped", "tuned", "advised"),
     [
-        (0.8, 0.7, "use what the search wrote, which is jemalloc, unless tuned was surely faster than that too: "
-                   "envkit exec tuned.yaml -- your command"),
-        (0.7, 0.8, "use what the search wrote, which is jemalloc, unless tuned was surely faster than that too: "
-                   "envkit exec tuned.yaml -- your command"),
+        (0.8, 0.7, f"{EITHER}: envkit exec tuned.yaml -- your command"),
+        (0.7, 0.8, f"{EITHER}: envkit exec tuned.yaml -- your command"),
         (0.7, 1.2, "use jemalloc: envkit exec jemalloc -- your command"),
         (None, 0.7, "use tuned: envkit exec tuned.yaml -- your command"),
     ],
-)  # fmt: skip
+)
 def test_a_report_advises_what_the_search_wrote(tmp_path, shipped, tuned, advised):
     """It does not know which of two that is: the search compared them."""
     summary, _ = confirmed(tmp_path, shipped, tuned)
@@ -214,15 +215,8 @@ def test_tuned_against_shipped_shares_the_error_rate_with_the_others(tmp_path):
     summary, _ = confirmed(tmp_path)
     assert summary.design.comparisons == 3
     assert "shared by 3 comparisons" in wording.design(summary)
-    summary, _ = confirmed(tmp_path / "one", shipped=None)
+    summary, _ = confirmed(tmp_path, shipped=None)
     assert summary.design.comparisons == 1
-
-
-@pytest.mark.parametrize(("losses", "same"), [(None, True), ([2.3, 2.2, 1.1], False)])
-def test_whether_the_best_has_other_losses_is_known(tmp_path, losses, same):
-    summary, events = confirmed(tmp_path, losses=losses)
-    found = decide(summary, events, "jemalloc", same_losses=False)
-    assert (found.best, found.same_losses) == (TUNED, same)
 
 
 def test_what_is_written_is_a_profile_that_sets_all_that_was_measured(tmp_path):

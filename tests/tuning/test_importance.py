@@ -8,10 +8,9 @@ import random
 
 import pytest
 
-from runner.tuning import space_file
 from runner.tuning.importance import importance
 from runner.tuning.space import choices
-from tests.tuning.planted import write_space
+from tests.tuning.planted import read_space
 
 TEXT = """parameters:
   allocator: {choices: {glibc: , jemalloc: {preload: [jemalloc]}}}
@@ -25,7 +24,7 @@ EFFECTS = {("allocator", "jemalloc"): 0.2, ("thp", "always"): 0.15, ("spin", "0"
 
 @pytest.fixture
 def space(tmp_path):
-    return space_file.read(write_space(tmp_path, TEXT))
+    return read_space(tmp_path, TEXT)
 
 
 def found(space, candidates=30, seed=1):
@@ -70,7 +69,7 @@ def test_the_best_of_many_levels_that_do_nothing_is_not_said_to_be_worth_somethi
         f"  {name}: {{variable: {name}, values: [{', '.join(map(str, range(8)))}]}}\n"
         for name in ("GOMP_SPINCOUNT", "KMP_BLOCKTIME")
     )
-    space = space_file.read(write_space(tmp_path, text))
+    space = read_space(tmp_path, text)
     wrong = 0
     for seed in range(60):
         chance = random.Random(seed)

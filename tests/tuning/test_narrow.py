@@ -11,7 +11,7 @@ from runner.tuning import session, space_file
 from runner.tuning.narrow import identity, narrow
 from runner.tuning.space import choices, shown
 from tests.simulated_worker import inspection
-from tests.tuning.planted import write_space
+from tests.tuning.planted import read_space, write_space
 
 TEXT = """parameters:
   threads: {variable: OMP_NUM_THREADS, values: [unset, "${physical_cores}", "${usable_cpus}"]}
@@ -32,7 +32,7 @@ constraints:
 
 @pytest.fixture
 def space(tmp_path):
-    return space_file.read(write_space(tmp_path, TEXT))
+    return read_space(tmp_path, TEXT)
 
 
 def seen(**facts):
@@ -76,9 +76,8 @@ def test_a_larger_machine_and_other_numerics_leave_more(space):
 
 def test_ranks_that_can_not_train_what_is_trained_are_left_out(tmp_path):
     text = "parameters:\n  ranks: {choices: {one: {ranks: 1}, two: {ranks: 2}, four: {ranks: 4}}}\n"
-    path = write_space(tmp_path, text)
     reasons = {4: "four are too many"}
-    narrowed, left_out = narrow(space_file.read(path), seen(), "same", reasons.get)
+    narrowed, left_out = narrow(read_space(tmp_path, text), seen(), "same", reasons.get)
     assert [list(parameter.levels) for parameter in narrowed.parameters] == [["one", "two"]]
     assert [(one.what, one.why) for one in left_out] == [("ranks=four", "four are too many")]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runner.tuning import space_file
 from runner.tuning.proposals import STARTUP, propose
-from tests.tuning.planted import write_space
+from tests.tuning.planted import read_space
 
 SPACE = """\
 parameters:
@@ -17,7 +16,7 @@ parameters:
 
 @pytest.mark.parametrize(("failures", "tried"), [(0, True), (1, True), (2, False)])
 def test_a_level_of_which_several_failed_and_none_ran_is_not_predicted_to_be_good(tmp_path, failures, tried):
-    space = space_file.read(write_space(tmp_path, SPACE))
+    space = read_space(tmp_path, SPACE)
     spins = list(next(parameter for parameter in space.parameters if parameter.name == "spin").levels)
     known = [({"spin": spin, "allocator": "unset"}, 0.1) for spin in spins[:STARTUP]]
     known += [({"spin": spin, "allocator": "1"}, 0.0) for spin in spins[:STARTUP]]

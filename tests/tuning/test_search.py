@@ -12,13 +12,17 @@ from runner.tuning import search, space_file
 from runner.tuning.search import Candidate
 from runner.tuning.space import choices, nearest, profile
 from runner.tuning.trial_store import BASELINE, PREPARING, Entry
-from tests.tuning.planted import Planted, coarse, planted, resolve, write_space
+from tests.tuning.planted import Planted, coarse, planted, read_space, resolve
 
 GRID_BLOCKS = 8
 
 
-def test_a_quarter_of_the_grid_s_trials_finds_a_candidate_within_3_percent_of_its_optimum():
-    space = coarse()
+@pytest.fixture
+def space():
+    return coarse()
+
+
+def test_a_quarter_of_the_grid_s_trials_finds_a_candidate_within_3_percent_of_its_optimum(space):
     grid = list(choices(space))
     quarter = (len(grid) + 1) * GRID_BLOCKS / 4
     lost, trials = [], []
@@ -32,8 +36,7 @@ def test_a_quarter_of_the_grid_s_trials_finds_a_candidate_within_3_percent_of_it
     assert sum(one <= math.log(1.03) for one in lost) >= 18, sorted(lost)[-5:]
 
 
-def test_a_search_that_was_killed_at_any_trial_goes_on_as_it_would_have_done():
-    space = coarse()
+def test_a_search_that_was_killed_at_any_trial_goes_on_as_it_would_have_done(space):
     whole = Planted(space, planted(space, 3), 60).run()
     for stopped in (0, 1, 8, 25, len(whole.trials) - 1):
         cut = Planted(space, planted(space, 3), 60).run(stop_after=stopped)
@@ -52,32 +55,28 @@ def once(events):
 
 
 @pytest.mark.parametrize("stopped", [4, 9, 17, -1])
-def test_a_search_that_was_killed_between_the_candidates_of_a_round_finds_the_same(stopped):
-    space = coarse()
+def test_a_search_that_was_killed_between_the_candidates_of_a_round_finds_the_same(space, stopped):
     whole = Planted(space, planted(space, 3), 60).run()
     numbered = [place for place, event in enumerate(whole.events) if event["event"] == "candidate"]
     again = Planted(space, planted(space, 3), 60, events=whole.events[: numbered[stopped] + 1]).run()
     assert once(again.events) == whole.events
 
 
-def test_another_seed_searches_elsewhere():
-    space = coarse()
+def test_another_seed_searches_elsewhere(space):
     one, other = (Planted(space, planted(space, 3), 30, seed).run() for seed in (1, 2))
     assert [entry.choice for entry in one.search.store.entries.values()] != [
         entry.choice for entry in other.search.store.entries.values()
     ]
 
 
-def test_every_round_has_the_baseline_once_and_its_order_is_random():
-    space = coarse()
+def test_every_round_has_the_baseline_once_and_its_order_is_random(space):
     run = Planted(space, planted(space, 1), 74).run()
     rounds = [event["order"] for event in run.events if event["event"] == "round"]
     assert all(order.count(BASELINE) == 1 for order in rounds)
     assert len({order.index(BASELINE) for order in rounds}) > 2
 
 
-def test_the_better_third_gets_more_trials_and_a_handful_the_most():
-    space = coarse()
+def test_the_better_third_gets_more_trials_and_a_handful_the_most(space):
     truth = planted(space, 1)
     store = Planted(space, truth, 74).run().search.store
     trials, scores = store.trials(), store.scores()
@@ -89,9 +88,7 @@ def test_the_better_third_gets_more_trials_and_a_handful_the_most():
     assert all(truth(store.entries[number].choice) > average for number in store.finalists)
 
 
-def test_what_failed_is_counted_and_never_tried_again():
-    space = coarse()
-
+def test_what_failed_is_counted_and_never_tried_again(space):
     def fails(choice):
         return "ended with exit status 3" if choice["runtime"] == "intel" else None
 
@@ -102,16 +99,15 @@ def test_what_failed_is_counted_and_never_tried_again():
     assert run.best["runtime"] == "gnu"
 
 
-def test_where_every_candidate_fails_nothing_is_the_best():
-    space = coarse()
+def test_where_every_candidate_fails_nothing_is_the_best(space):
     run = Planted(space, planted(space, 1), 74, fails=lambda choice: "ended with exit status 3").run()
     assert run.search.best() is None
     assert len(run.search.store.problems) == len(run.search.store.entries)
 
 
 def test_a_small_space_is_searched_through_and_then_the_finals_begin(tmp_path):
-    path = write_space(tmp_path, "parameters:\n  spin: {variable: GOMP_SPINCOUNT, values: [unset, 0, 1000, 5000]}\n")
-    space = space_file.read(path)
+    text = "parameters:\n  spin: {variable: GOMP_SPINCOUNT, values: [unset, 0, 1000, 5000]}\n"
+    space = read_space(tmp_path, text)
     run = Planted(space, lambda choice: 0.2 if choice["spin"] == "1000" else 0.0, 60).run()
     # the choice that sets nothing is the baseline, which is not a candidate
     assert sorted(entry.choice["spin"] for entry in run.search.store.entries.values()) == ["0", "1000", "5000"]
@@ -120,46 +116,39 @@ def test_a_small_space_is_searched_through_and_then_the_finals_begin(tmp_path):
 
 def test_choices_that_come_to_the_same_are_tried_once(tmp_path):
     text = "parameters:\n  a: {choices: {x: {env: {OMP_DYNAMIC: true}}, y: {env: {OMP_DYNAMIC: true}}, z: }}\n"
-    space = space_file.read(write_space(tmp_path, text))
-    run = Planted(space, lambda choice: 0.1, 30).run()
+    run = Planted(read_space(tmp_path, text), lambda choice: 0.1, 30).run()
     assert len(run.search.store.entries) == 1
 
 
-def test_exhaustive_tries_every_candidate_in_each_of_the_rounds():
-    space = coarse()
+def test_exhaustive_tries_every_candidate_in_each_of_the_rounds(space):
     run = Planted(space, planted(space, 1), 0, blocks=3).run()
     store = run.search.store
     assert (len(store.entries), len(store.rounds)) == (35, 3)  # one of the 36 is the baseline but for its name
     assert set(store.trials().values()) == {3}
 
 
-def test_a_kill_while_the_candidates_are_numbered_loses_none_of_them():
-    space = coarse()
+def test_a_kill_while_the_candidates_are_numbered_loses_none_of_them(space):
     whole = Planted(space, planted(space, 1), 0, blocks=1).run()
     numbered = [event for event in whole.events if event["event"] == "candidate"][:9]
     again = Planted(space, planted(space, 1), 0, blocks=1, events=numbered).run()
     assert once(again.events) == whole.events
 
 
-def test_a_disturbed_trial_of_the_baseline_is_repeated_and_lifts_nobody():
-    space = coarse()
-    calm = Planted(space, lambda choice: 0.0, 0, blocks=1).run()
-    run = Planted(space, lambda choice: 0.0, 0, blocks=1)
-    run.interference = {0: 0.5}
-    run.run()
+def test_a_disturbed_trial_of_the_baseline_is_repeated_and_lifts_nobody(space):
+    def disturbed(events=(), stop_after=None):
+        run = Planted(space, lambda choice: 0.0, 0, blocks=1, events=events)
+        run.interference = {0: 0.5}
+        return run.run(stop_after)
+
+    calm, run = Planted(space, lambda choice: 0.0, 0, blocks=1).run(), disturbed()
     baselines = [event for event in run.trials if event["candidate"] == BASELINE]
     assert [round(event["step_s"][0], 1) for event in baselines] == [1.6, 1.0]
     assert max(run.search.store.scores().values()) == max(calm.search.store.scores().values()) < 0.3
-    cut = Planted(space, lambda choice: 0.0, 0, blocks=1)
-    cut.interference = {0: 0.5}
-    cut.run(stop_after=len(run.trials) - 1)
-    again = Planted(space, lambda choice: 0.0, 0, blocks=1, events=cut.events)
-    again.interference = {0: 0.5}
-    assert again.run().events == run.events
+    cut = disturbed(stop_after=len(run.trials) - 1)
+    assert disturbed(cut.events).events == run.events
 
 
-def test_what_is_kept_for_the_confirmation_is_left_over():
-    space = coarse()
+def test_what_is_kept_for_the_confirmation_is_left_over(space):
     run = Planted(space, planted(space, 1), 74)
     run.search.reserve = lambda dearest_s: run.search.budget_s - 50
     run.run()
@@ -167,8 +156,7 @@ def test_what_is_kept_for_the_confirmation_is_left_over():
     assert run.search.store.finalists
 
 
-def test_more_is_kept_where_a_faster_candidate_takes_longer():
-    space = coarse()
+def test_more_is_kept_where_a_faster_candidate_takes_longer(space):
     asked = []
 
     def reserve(dearest_s):
@@ -187,9 +175,8 @@ def test_more_is_kept_where_a_faster_candidate_takes_longer():
 
 
 @pytest.mark.parametrize(("noise", "best"), [(0.0, 0), (0.4, 1)])
-def test_of_shipped_finalists_only_the_best_can_be_preferred_for_being_known(noise, best):
+def test_of_shipped_finalists_only_the_best_can_be_preferred_for_being_known(space, noise, best):
     """The second best is surely worse than the candidate of the space, and the third too noisy to tell."""
-    space = coarse()
     run = Planted(space, planted(space, 1), 30)
     store = run.search.store
     store.entries = {0: Entry(0, {"runtime": "intel"}, None, "its own"), 1: Entry(1, None, "second", "second"),
@@ -201,8 +188,7 @@ def test_of_shipped_finalists_only_the_best_can_be_preferred_for_being_known(noi
     assert run.search.best(shipped=True) == 1
 
 
-def test_the_shipped_profiles_for_which_there_was_no_time_are_known(tmp_path):
-    space = coarse()
+def test_the_shipped_profiles_for_which_there_was_no_time_are_known(space):
     made = [profile(space, choice, f"profile-{number}") for number, choice in enumerate(choices(space))]
     shipped = [Candidate(one, resolve(one)) for one in made[1:] if one is not None]
     run = Planted(space, planted(space, 1), 30, shipped=shipped).run()
@@ -221,8 +207,7 @@ def test_exhaustive_refuses_a_space_too_large_for_it():
     search.require_candidates(space, baseline, {}, one_by_one=False, alone=True)
 
 
-def test_where_the_first_few_rounds_all_fail_it_is_given_up():
-    space = coarse()
+def test_where_the_first_few_rounds_all_fail_it_is_given_up(space):
     run = Planted(space, planted(space, 1), 500, fails=lambda choice: "ended with exit status 3").run()
     assert search.HOPELESS <= len(run.search.store.problems) < search.HOPELESS + search.ROUND
 
@@ -234,7 +219,7 @@ def test_a_shipped_profile_that_the_space_has_teaches_the_search(tmp_path):
   decay: {when: {allocator: [jemalloc]}, variable: MALLOC_CONF, key: dirty_decay_ms, values: [unset, -1, 60000]}
   wait: {variable: OMP_WAIT_POLICY, values: [unset, passive]}
 """
-    space = space_file.read(write_space(tmp_path, text))
+    space = read_space(tmp_path, text)
     choice = {"allocator": "jemalloc", "thp": "always", "decay": "-1", "wait": "unset"}
     made = profile(space, choice, "shipped")
     assert nearest(space, made) == choice
@@ -250,7 +235,7 @@ def test_what_does_nothing_is_not_in_what_is_found(tmp_path):
               "MKL_DYNAMIC": ["false"], "PYTHONMALLOC": ["malloc"], "OMP_WAIT_POLICY": ["active", "passive"],
               "OMP_NESTED": ["true"]}  # fmt: skip
     lines = [f"  {name}: {{variable: {name}, values: {['unset', *values]}}}\n" for name, values in levels.items()]
-    space = space_file.read(write_space(tmp_path, "parameters:\n" + "".join(lines)))
+    space = read_space(tmp_path, "parameters:\n" + "".join(lines))
     effects = {("GOMP_SPINCOUNT", "1000"): 0.2, ("OMP_PROC_BIND", "close"): 0.1}
     alone = 0
     for seed in range(8):

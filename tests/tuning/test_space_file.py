@@ -13,7 +13,7 @@ from runner.tuning import space_file
 from runner.tuning.narrow import identity
 from runner.tuning.space import allowed, choices, nearest, profile, shown
 from tests.refusals import assert_refused
-from tests.tuning.planted import resolve, write_space
+from tests.tuning.planted import read_space, resolve, write_space
 
 SPIN = "  spin: {variable: GOMP_SPINCOUNT, values: [unset, 0]}\n"
 ALLOCATOR = """\
@@ -27,7 +27,7 @@ DECAY = "  decay: {when: {allocator: [jemalloc]}, variable: MALLOC_CONF, key: di
 
 @pytest.fixture
 def space(tmp_path):
-    return lambda text: space_file.read(write_space(tmp_path, text))
+    return lambda text: read_space(tmp_path, text)
 
 
 @pytest.mark.parametrize("name", space_file.names())
@@ -44,8 +44,7 @@ def test_the_shipped_profiles_to_try_first_are_named(space):
 
 def test_what_is_no_mapping_is_called_no_space(tmp_path):
     (tmp_path / "x.yaml").write_text("- a\n")
-    with pytest.raises(InputError, match="a space is a mapping"):
-        space_file.read(tmp_path / "x.yaml")
+    assert_refused(space_file.read, tmp_path / "x.yaml", 1, "a space is a mapping")
 
 
 def test_a_parameter_counts_only_with_the_levels_that_it_names(space):
@@ -104,11 +103,9 @@ def after_spin(entry: str) -> str:
 BAD = [
     # the file
     ("parameters: {}\n", 3, "'parameters' is empty", "add one"),
-    ("parameters:\n", 3, "'parameters'", "add one"),
     ("parameters: [a]\n", 3, "'parameters'", "add one"),
     ("first: []\n", 1, "'parameters' is missing", "add one"),
     ("parameter:\n" + SPIN, 3, "'parameter'", "(did you mean 'parameters'?); there are: name, title, first, "),
-    ("knobs: {}\n", 3, "'parameters' is empty", "add one"),
     ("knobs:\n  a: {}\n", 4, "'parameters.a'", "'choices', or 'variable' with 'values'"),
     ("parameters:\n" + SPIN + "knobs:\n" + SPIN, 5, "'knobs'", "there are: name, title, first, parameters, "),
     ("first: [jemalloc-retian]\nparameters:\n" + SPIN, 3, "'jemalloc-retian'", "(did you mean 'jemalloc-retain'?)"),
@@ -124,11 +121,10 @@ BAD = [
     (only("choices: [x]"), 4, "'parameters.a.choices'", "give it levels and what each sets"),
     (only("choices: {x: }, values: [1]"), 4, "'parameters.a.values'", "'variable'; add that, or remove"),
     (only("choices: {x: }, key: thp"), 4, "'parameters.a.key'", "'variable'; add that, or remove this"),
-    ("parameters:\n  a:\n    choices: {x: }\n    numerics: same\n", 6, "'parameters.a.numerics'", "or remove this"),
+    (only("choices: {x: }, numerics: same"), 4, "'parameters.a.numerics'", "'variable'; add that, or remove this"),
     (only("variable: OMP_DYNAMIC"), 4, "'parameters.a.variable'", "without 'values'; add that"),
     (only("variable: OMP_DYNAMIC, values: []"), 4, "'parameters.a.values' is empty", "[unset, 1]"),
     (only("variable: OMP_DYNAMIC, values: true"), 4, "'parameters.a.values'", "as [unset, 1]"),
-    (only("variable: OMP_DYNAMIC, values: [[true]]"), 4, "'parameters.a.values.0'", "give a text or "),
     (only("variable: OMP_DYNAMIC, values: [~]"), 4, "'parameters.a.values.0'", "give a text or a number"),
     (only("variable: OMP_DYNAMIC, values: [true, true]"), 4, "'true' stands twice", "remove one"),
     (only("variable: OMP_DYNAMIC, values: [true], numerics: no"), 4, "'parameters.a.numerics'",
@@ -168,26 +164,17 @@ BAD = [
     (level("prefix: ['${cores}']"), 4, "'cores'", "known are gpus, "),
     (level("expect: {openmp.runtim: gnu}"), 4, "x.expect.openmp.runtim'", "(did you mean 'openmp.runtime'?)"),
     (level("expect: {openmp.runtime: }"), 4, "x.expect.openmp.runtime'", "give what must"),
-    (level("expect: {gpu.count: 1.5}"), 4, "x.expect.gpu.count'", "a whole number or "),
     (level("expect: {gpu.count: '${cores}'}"), 4, "'cores'", "known are gpus, "),
     (level("numerics: maybe"), 4, "choices.x.numerics'", "there are: same, may-differ"),
     (level("needs: {sockets: 2}"), 4, "x.needs.sockets'", "there are: physical_cores, "),
     (level("needs: {gpus: '2'}"), 4, "x.needs.gpus'", "must be a whole number"),
-    (level("needs: {gpus: 2.0}"), 4, "x.needs.gpus'", "must be a whole number"),
-    (level("needs: {gpus: }"), 4, "x.needs.gpus'", "must be a whole number"),
     (level("ranks: 0"), 4, "x.ranks'", "how many processes train together"),
-    (level("ranks: "), 4, "x.ranks'", "how many processes train together"),
     # when a parameter counts
-    (after_spin("when: [spin]"), 5,
-     "'parameters.b.when'", "as {parameter: [level]}"),
-    (after_spin("when: {spin: 0}"), 5,
-     "'parameters.b.when.spin'", "list levels of this parameter"),
-    (after_spin("when: {spin: []}"), 5,
-     "'parameters.b.when.spin' is empty", "list levels of this parameter"),
-    (after_spin("when: {spinn: [0]}"), 5,
-     "parameter 'b' counts when 'spinn', which is no parameter", "(did you mean 'spin'?)"),
-    (after_spin("when: {spin: [7]}"), 5,
-     "parameter 'b' counts when spin is '7', which it never is", "it is: unset, 0"),
+    (after_spin("when: [spin]"), 5, "'parameters.b.when'", "as {parameter: [level]}"),
+    (after_spin("when: {spin: 0}"), 5, "'parameters.b.when.spin'", "list levels of this parameter"),
+    (after_spin("when: {spin: []}"), 5, "'parameters.b.when.spin' is empty", "list levels of this parameter"),
+    (after_spin("when: {spinn: [0]}"), 5, "counts when 'spinn', which is no parameter", "(did you mean 'spin'?)"),
+    (after_spin("when: {spin: [7]}"), 5, "counts when spin is '7', which it never is", "it is: unset, 0"),
     ("parameters:\n  b: {when: {spin: [0]}, variable: OMP_DYNAMIC, values: [true]}\n" + SPIN, 4,
      "parameter 'b' counts when 'spin', which stands further down", "move 'spin' before it"),
     # constraints
@@ -199,10 +186,8 @@ BAD = [
      "say what is never tried, as never: {parameter: [level]}"),
     (never("{never: {spin: [0]}}"), 6, "'constraints.0.because' is missing", "as because: a reason"),
     (never("{never: {spin: [0]}, because: 3}"), 6, "'constraints.0.because'", "as because: a reason"),
-    (never("{never: {spinn: [0]}, because: x}"), 6, "a constraint names 'spinn', which is no parameter",
-     "(did you mean 'spin'?)"),
-    (never("{never: {spin: [9]}, because: x}"), 6, "a constraint names spin is '9', which it never is",
-     "it is: unset, 0"),
+    (never("{never: {spinn: [0]}, because: x}"), 6, "names 'spinn', which is no parameter", "(did you mean 'spin'?)"),
+    (never("{never: {spin: [9]}, because: x}"), 6, "names spin is '9', which it never is", "it is: unset, 0"),
     (never("{never: {spin: [unset, 0]}, because: x}"), 6, "this constraint excludes every choice", "narrow it"),
     (f"parameters:\n{ALLOCATOR}{DECAY}constraints:\n- {{never: {{allocator: [glibc], decay: [-1]}}, because: x}}\n", 10,
      "this constraint never applies", "remove it"),
@@ -219,11 +204,10 @@ def test_a_bad_space_gets_one_line_with_file_line_key_and_fix(tmp_path, text, li
 
 def test_a_space_needs_a_name_and_a_title(tmp_path):
     path = tmp_path / "x.yaml"
-    for text, said in (("title: x\n", ":1: 'name' is missing"), ("name: x\n", ":1: 'title' is missing"),
-                       ("name: 3\ntitle: x\n", ":1: 'name' must be a text")):  # fmt: skip
-        path.write_text(f"{text}parameters:\n{SPIN}")
-        with pytest.raises(InputError, match=said):
-            space_file.read(path)
+    for text, said in (("title: x", "'name' is missing"), ("name: x", "'title' is missing"),
+                       ("name: 3\ntitle: x", "'name' must be a text")):  # fmt: skip
+        path.write_text(f"{text}\nparameters:\n{SPIN}")
+        assert_refused(space_file.read, path, 1, said)
 
 
 def test_the_old_name_of_the_parameters_still_works_and_one_line_says_so(space, capsys):

@@ -70,16 +70,10 @@ def test_each_device_has_its_clock(monkeypatch):
     assert accelerator.watch("cpu") is None
 
 
-def test_what_a_sample_keeps_of_its_gpu(monkeypatch):
-    energy = iter([1_000, 701_000])
-    library = Library()
-    library._answers["nvmlDeviceGetTotalEnergyConsumption"] = None
-    watch = Watch(Gpu(), Nvml(library))
-    readings = []
-    for millijoules in energy:
-        library._answers["nvmlDeviceGetTotalEnergyConsumption"] = millijoules
-        readings.append(watch.read())
-    told = watch.told(*readings, 2.0)
+def test_what_a_sample_keeps_of_its_gpu():
+    libraries = (Library(nvmlDeviceGetTotalEnergyConsumption=millijoules) for millijoules in (1_000, 701_000))
+    earlier, later = (Watch(Gpu(), Nvml(library)) for library in libraries)
+    told = later.told(earlier.read(), later.read(), 2.0)
     assert (told["energy_j"], told["mean_power_w"]) == (700.0, 350.0)
     assert told["after"]["held_back"] == ["power cap"]
     assert (told["allocated_bytes"], told["reserved_bytes"]) == (3 * 2**20, 4 * 2**20)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from runner.worker.cgroup import cpu_quota, is_seen, throttled_seconds
+from tests.worker.made_up import write
 
 
 @pytest.fixture
@@ -10,15 +11,15 @@ def root(tmp_path):
     """A root folder with this process's memberships and the control files given (path below sys/fs/cgroup: text)."""
 
     def make(memberships, files):
-        for path, text in {
-            "proc/self/cgroup": memberships,
-            **{f"sys/fs/cgroup/{k}": v for k, v in files.items()},
-        }.items():
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path).write_text(text)
-        return tmp_path
+        control = {f"sys/fs/cgroup/{path}": text for path, text in files.items()}
+        return write(tmp_path, {"proc/self/cgroup": memberships, **control})
 
     return make
+
+
+def v1(folder, quota, period=100_000):
+    """The control files of one group."""
+    return {f"{folder}/cpu.cfs_quota_us": f"{quota}\n", f"{folder}/cpu.cfs_period_us": f"{period}\n"}
 
 
 V1 = "12:pids:/job\n4:cpu,cpuacct:{0}\n1:name=systemd:/job\n"
@@ -42,23 +43,14 @@ HYBRID = "4:cpu,cpuacct:/a\n0::/b\n"
         ("0::/docker/0123abc\n", {"cpu.max": "75000 50000\n"}, 1.5),
         ("0::/../../other\n", {"cpu.max": "75000 50000\n"}, 1.5),
         # version 1
-        (V1.format("/"), {"cpu/cpu.cfs_quota_us": "50000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 0.5),
-        (V1.format("/"), {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, None),
-        (V1.format("/"), {"cpu,cpuacct/cpu.cfs_quota_us": "7000", "cpu,cpuacct/cpu.cfs_period_us": "10000"}, 0.7),
-        (
-            V1.format("/docker/abc"),
-            {
-                "cpu/docker/cpu.cfs_quota_us": "300000\n",
-                "cpu/docker/cpu.cfs_period_us": "100000\n",
-                "cpu/docker/abc/cpu.cfs_quota_us": "-1\n",
-                "cpu/docker/abc/cpu.cfs_period_us": "100000\n",
-            },
-            3,
-        ),
+        (V1.format("/"), v1("cpu", 50_000), 0.5),
+        (V1.format("/"), v1("cpu", -1), None),
+        (V1.format("/"), v1("cpu,cpuacct", 7_000, 10_000), 0.7),
+        (V1.format("/docker/abc"), {**v1("cpu/docker", 300_000), **v1("cpu/docker/abc", -1)}, 3),
         # the controller's name is compared whole
-        ("4:cpuset:/\n", {"cpu/cpu.cfs_quota_us": "50000\n", "cpu/cpu.cfs_period_us": "100000\n"}, None),
+        ("4:cpuset:/\n", v1("cpu", 50_000), None),
         # both versions mounted
-        (HYBRID, {"cpu/a/cpu.cfs_quota_us": "50000", "cpu/a/cpu.cfs_period_us": "100000"}, 0.5),
+        (HYBRID, v1("cpu/a", 50_000), 0.5),
         (HYBRID, {"unified/b/cpu.max": "250000 100000\n"}, 2.5),
     ],
 )  # fmt: skip

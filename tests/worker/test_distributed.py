@@ -74,22 +74,19 @@ def test_steps_of_all_ranks_are_no_longer_than_the_whole():
     assert distributed.merged([first, second])["step_s"] == [12.0, 10.0, 12.0, 10.0]
 
 
-@pytest.mark.parametrize("wrong", [0, 1])
-def test_ranks_must_have_been_in_the_same_modes(wrong):
-    documents = [document(rank, modes={"precision": "bf16" if rank == wrong else "fp32"}) for rank in range(2)]
-    assert distributed.merged(documents) == {"problem": "trained in other modes in rank 1 (here) than in rank 0"}
-
-
 @pytest.mark.parametrize(
-    ("fields", "what"),
+    ("one", "other", "said"),
     [
-        ({"digests": {"code": "c", "initial_weights": "x"}}, "initial weights"),
-        ({"final_weights": "x"}, "weights at the end"),
+        ({"modes": {"precision": "bf16"}}, {}, "trained in other modes {}"),
+        ({}, {"modes": {"precision": "bf16"}}, "trained in other modes {}"),
+        ({"backend": "nccl"}, {"backend": "gloo"}, "trained in other modes {}"),
+        ({}, {"digests": {"code": "c", "initial_weights": "x"}}, "had other initial weights {} (by their digests)"),
+        ({}, {"final_weights": "x"}, "had other weights at the end {} (by their digests)"),
     ],
 )
-def test_ranks_must_have_the_same_code_data_and_weights(fields, what):
-    said = f"had other {what} in rank 1 (there) than in rank 0 (by their digests)"
-    assert distributed.merged([document(0), document(1, node="there", **fields)]) == {"problem": said}
+def test_ranks_must_have_the_same_modes_backend_code_data_and_weights(one, other, said):
+    problem = said.format("in rank 1 (there) than in rank 0")
+    assert distributed.merged([document(0, **one), document(1, node="there", **other)]) == {"problem": problem}
 
 
 @pytest.mark.parametrize(
@@ -171,15 +168,9 @@ def test_what_is_communication(backend, spans):
 
 def test_the_gpus_of_all_ranks_as_one():
     gpus = [{"idle_share": 0.1, "allocated_bytes": 5}, {"idle_share": 0.3, "allocated_bytes": 7}]
-    found = distributed.merged([document(rank, gpu=gpu) for rank, gpu in enumerate(gpus)])
-    assert found["gpu"] == {"idle_share": 0.3, "allocated_bytes": 12}
+    found = distributed.merged([document(rank, gpu=gpu, backend="nccl") for rank, gpu in enumerate(gpus)])
+    assert (found["gpu"], found["backend"]) == ({"idle_share": 0.3, "allocated_bytes": 12}, "nccl")
     assert [rank["gpu"] for rank in found["ranks"]] == gpus
-
-
-def test_ranks_must_have_exchanged_by_the_same_backend():
-    documents = [document(0, backend="nccl"), document(1, backend="gloo")]
-    assert distributed.merged(documents) == {"problem": "trained in other modes in rank 1 (here) than in rank 0"}
-    assert distributed.merged([document(rank, backend="nccl") for rank in range(2)])["backend"] == "nccl"
 
 
 def test_an_exchange_takes_the_mean_over_ranks():

@@ -45,14 +45,12 @@ def test_mismatch_shows_both_digests(folder):
 
 
 def test_synthetic_set_has_the_real_ones_shapes():
-    shapes = {name: array.shape for name, array in synthetic().items()}
-    assert shapes == {
-        "train-images-idx3-ubyte": (60_000, 28, 28),
-        "train-labels-idx1-ubyte": (60_000,),
-        "t10k-images-idx3-ubyte": (10_000, 28, 28),
-        "t10k-labels-idx1-ubyte": (10_000,),
-    }
-    assert {array.dtype for array in synthetic().values()} == {numpy.dtype("uint8")}
+    arrays = synthetic()
+    assert {name: array.shape for name, array in arrays.items()} == {
+        "train-images-idx3-ubyte": (60_000, 28, 28), "train-labels-idx1-ubyte": (60_000,),
+        "t10k-images-idx3-ubyte": (10_000, 28, 28), "t10k-labels-idx1-ubyte": (10_000,),
+    }  # fmt: skip
+    assert {array.dtype for array in arrays.values()} == {numpy.dtype("uint8")}
 
 
 def test_synthetic_set_is_always_the_same_and_has_every_class():

@@ -11,12 +11,7 @@ import pytest
 from runner.worker import host
 from runner.worker.host import ADDR_NO_RANDOMIZE, cpu_facts, expand_cpu_list, fingerprint
 from tests.conftest import PROJECT
-
-
-def write(root, files):
-    for path, text in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
+from tests.worker.made_up import write
 
 
 @pytest.fixture
@@ -33,18 +28,17 @@ def machine(tmp_path, monkeypatch):
         files = {f"sys/devices/system/cpu/{path}": text for path, text in system.items()}
         files |= {f"sys/devices/system/node/node{node}/cpulist": f"{node}\n" for node in range(nodes)}
         files |= {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": f"{quota or 'max'} 100000\n"}
-        write(tmp_path, files)
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid: mask or set(range(len(cpus))))
-        return cpu_facts(tmp_path)
+        return cpu_facts(write(tmp_path, files))
 
     return facts
 
 
 def test_nodes_without_cpus_are_memory_only(tmp_path):
     """As a GPU's memory is on some machines: nobody's threads are divided among these."""
-    for node, cpus in enumerate(["0-3", "", ""]):
-        write(tmp_path, {f"sys/devices/system/node/node{node}/cpulist": f"{cpus}\n"})
-    facts = cpu_facts(tmp_path)
+    lists = ["0-3", "", ""]
+    files = {f"sys/devices/system/node/node{node}/cpulist": f"{cpus}\n" for node, cpus in enumerate(lists)}
+    facts = cpu_facts(write(tmp_path, files))
     assert (facts["numa_nodes"], facts["memory_nodes"]) == (1, 3)
 
 
@@ -58,13 +52,13 @@ def test_nodes_without_a_cpu_of_the_mask_are_not_counted(machine):
 
 def test_cores_are_told_by_their_threads_where_their_numbers_begin_anew(tmp_path, monkeypatch):
     """In each cluster of an ARM processor, of which there are two with two cores each."""
+    files = {"sys/devices/system/cpu/online": "0-3\n"}
     for cpu in range(4):
         topology = f"sys/devices/system/cpu/cpu{cpu}/topology"
-        write(tmp_path, {f"{topology}/physical_package_id": "0\n", f"{topology}/core_id": f"{cpu % 2}\n",
-                         f"{topology}/thread_siblings_list": f"{cpu}\n"})  # fmt: skip
+        files |= {f"{topology}/physical_package_id": "0\n", f"{topology}/core_id": f"{cpu % 2}\n",
+                  f"{topology}/thread_siblings_list": f"{cpu}\n"}  # fmt: skip
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
-    write(tmp_path, {"sys/devices/system/cpu/online": "0-3\n"})
-    assert cpu_facts(tmp_path)["physical_cores"] == 4
+    assert cpu_facts(write(tmp_path, files))["physical_cores"] == 4
 
 
 @pytest.mark.parametrize(
@@ -108,14 +102,9 @@ def test_usable_cpus_and_physical_cores(machine, arguments, usable, cores):
 def test_what_the_counts_were_worked_out_from(machine):
     facts = machine(SMT, mask={0, 1, 2}, quota=250_000, nodes=2)
     assert facts == {
-        "usable_cpus": 2,
-        "physical_cores": 2,
-        "numa_nodes": 2,
-        "affinity_cpus": 3,
-        "online_cpus": 4,
-        "cpu_quota": 2.5,
+        "usable_cpus": 2, "physical_cores": 2, "numa_nodes": 2, "affinity_cpus": 3, "online_cpus": 4, "cpu_quota": 2.5,
         "smt": True,
-    }
+    }  # fmt: skip
 
 
 def test_a_machine_that_tells_nothing(tmp_path, monkeypatch):
@@ -141,41 +130,28 @@ def test_fingerprint(tmp_path):
         f"{cpu0}/cache/index0/type": "Data\n",
         f"{cpu0}/cache/index0/size": "32K\n",
     }
-    write(tmp_path, files)
-    found = fingerprint(tmp_path)
+    found = fingerprint(write(tmp_path, files))
     expected = {
-        "cpu_model": "Some CPU @ 2GHz",
-        "cpu_numbers": "cpu family 25, model 17, stepping 1",
-        "microcode": "0x5",
-        "isa": ["avx2", "amx_bf16"],
-        "memory_bytes": 2048 * 1024,
-        "distribution": "Some Linux 12",
-        "thp_enabled": "madvise",
-        "thp_defrag": None,
-        "governor": "powersave",
-        "hypervisor": "Some Vendor Some Machine",
-        "caches": {"L1 Data": "32K"},
-    }
+        "cpu_model": "Some CPU @ 2GHz", "cpu_numbers": "cpu family 25, model 17, stepping 1", "microcode": "0x5",
+        "isa": ["avx2", "amx_bf16"], "memory_bytes": 2048 * 1024, "distribution": "Some Linux 12",
+        "thp_enabled": "madvise", "thp_defrag": None, "governor": "powersave",
+        "hypervisor": "Some Vendor Some Machine", "caches": {"L1 Data": "32K"},
+    }  # fmt: skip
     assert {name: found[name] for name in expected} == expected
 
 
 @pytest.mark.parametrize(
-    ("cpuinfo", "numbers"),
+    ("cpuinfo", "name", "value"),
     [
         ("CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n",
-         "CPU implementer 0x41, CPU variant 0x3, CPU part 0xd0c"),
-        ("cpu\t\t: POWER9, altivec supported\n", None),
+         "cpu_numbers", "CPU implementer 0x41, CPU variant 0x3, CPU part 0xd0c"),
+        ("cpu\t\t: POWER9, altivec supported\n", "cpu_numbers", None),
+        ("flags : avx2\n", "hypervisor", None),
+        ("flags : hypervisor\n", "hypervisor", "a virtual machine of unknown make"),
     ],
 )  # fmt: skip
-def test_numbers_of_other_processors(tmp_path, cpuinfo, numbers):
-    write(tmp_path, {"proc/cpuinfo": cpuinfo})
-    assert fingerprint(tmp_path)["cpu_numbers"] == numbers
-
-
-@pytest.mark.parametrize(("flags", "hypervisor"), [("avx2", None), ("hypervisor", "a virtual machine of unknown make")])
-def test_hypervisor(tmp_path, flags, hypervisor):
-    write(tmp_path, {"proc/cpuinfo": f"flags : {flags}\n"})
-    assert fingerprint(tmp_path)["hypervisor"] == hypervisor
+def test_what_cpuinfo_tells_of_other_processors(tmp_path, cpuinfo, name, value):
+    assert fingerprint(write(tmp_path, {"proc/cpuinfo": cpuinfo}))[name] == value
 
 
 @pytest.fixture
@@ -205,10 +181,9 @@ def personality(monkeypatch):
     ],
 )
 def test_address_space_randomisation(tmp_path, personality, kernel, persona, aslr):
-    if kernel is not None:
-        write(tmp_path, {"proc/sys/kernel/randomize_va_space": f"{kernel}\n"})
+    files = {"proc/sys/kernel/randomize_va_space": f"{kernel}\n"} if kernel is not None else {}
     personality(persona)
-    assert fingerprint(tmp_path)["aslr"] == aslr
+    assert fingerprint(write(tmp_path, files))["aslr"] == aslr
 
 
 @pytest.mark.skipif(shutil.which("setarch") is None, reason="setarch is not installed")

@@ -51,12 +51,10 @@ def test_lines_in_every_known_form(picture, filters):
     assert numpy.array_equal(png.decode(filtered(picture, filters)), picture)
 
 
-@pytest.mark.parametrize("chunk", [5, 40])
-def test_data_in_several_pieces(picture, chunk):
-    body = zlib.decompress(png.encode(picture)[41:-16])
-    packed = zlib.compress(body)
+def test_data_in_several_pieces(picture):
+    packed = zlib.compress(zlib.decompress(png.encode(picture)[41:-16]))
     header = (b"IHDR", struct.pack(">II", 7, 9) + png.KIND)
-    pieces = [(b"IDAT", packed[at : at + chunk]) for at in range(0, len(packed), chunk)]
+    pieces = [(b"IDAT", packed[at : at + 5]) for at in range(0, len(packed), 5)]
     assert numpy.array_equal(png.decode(file_of(header, *pieces)), picture)
 
 

@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from runner.worker import ranks
+from tests.worker.made_up import write
 
 
 @pytest.fixture
@@ -15,18 +16,13 @@ def machine(tmp_path):
     """The root of a machine with the CPUs given, as (NUMA node, core) each."""
 
     def make(cpus):
-        nodes = {}
+        files, nodes = {}, {}
         for cpu, (node, core) in enumerate(cpus):
-            topology = tmp_path / f"sys/devices/system/cpu/cpu{cpu}/topology"
-            topology.mkdir(parents=True)
-            (topology / "core_id").write_text(f"{core}\n")
-            (topology / "physical_package_id").write_text(f"{node}\n")
+            topology = f"sys/devices/system/cpu/cpu{cpu}/topology"
+            files |= {f"{topology}/core_id": f"{core}\n", f"{topology}/physical_package_id": f"{node}\n"}
             nodes.setdefault(node, []).append(str(cpu))
-        for node, its in nodes.items():
-            folder = tmp_path / f"sys/devices/system/node/node{node}"
-            folder.mkdir(parents=True)
-            (folder / "cpulist").write_text(",".join(its) + "\n")
-        return range(len(cpus)), tmp_path
+        files |= {f"sys/devices/system/node/node{node}/cpulist": ",".join(its) + "\n" for node, its in nodes.items()}
+        return range(len(cpus)), write(tmp_path, files)
 
     return make
 
@@ -104,20 +100,18 @@ def test_what_is_said_of_a_rank_that_died(status, node, said):
 def test_the_cause_comes_before_its_consequences(tmp_path):
     """Of ranks that end at about the same time."""
 
-    def failure(name, status, error=None, log=""):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / "stderr.log").write_text(log)
+    def failure(name, status, error=None, log="", at_s=0):
+        folder = write(tmp_path / name, {"stderr.log": log, "error.json": error})
         if error is not None:
-            (folder / "error.json").write_text(error)
-            os.utime(folder / "error.json", (len(causes), len(causes)))
+            os.utime(folder / "error.json", (at_s, at_s))
         return status, folder
 
-    causes = []
-    causes.append(failure("killed", -signal.SIGKILL))
-    causes.append(failure("aborted", -signal.SIGABRT, log="free(): invalid pointer"))
-    causes.append(failure("raised", 1, '{"message": "planted trouble"}'))
-    causes.append(failure("raised later", 1, '{"message": "other trouble"}'))
+    causes = [
+        failure("killed", -signal.SIGKILL),
+        failure("aborted", -signal.SIGABRT, log="free(): invalid pointer"),
+        failure("raised", 1, '{"message": "planted trouble"}', at_s=2),
+        failure("raised later", 1, '{"message": "other trouble"}', at_s=3),
+    ]
     lost = failure("lost", 1, '{"message": "[gloo/transport/tcp/pair.cc:534] Connection closed by peer"}')
     gone = failure("gone", -signal.SIGABRT, log="terminate called: Connection reset by peer")
     told = failure("told", -signal.SIGTERM)
@@ -133,9 +127,7 @@ def test_the_cause_comes_before_its_consequences(tmp_path):
 
 def test_complaints_of_any_rank_come_last_and_each_line_once(tmp_path, capsys):
     for rank, text in enumerate(("OMP: Warning #1: planted\nsame\n", "same\n" + "noise\n")):
-        folder = tmp_path / f"id/attempt_0/{rank}"
-        folder.mkdir(parents=True)
-        (folder / "stderr.log").write_text(text)
+        write(tmp_path, {f"id/attempt_0/{rank}/stderr.log": text})
     ranks._pass_on(tmp_path)
     assert capsys.readouterr().err.splitlines() == ["same", "noise", "OMP: Warning #1: planted"]
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from runner.checks.doctor.finding import Finding, Situation
+from runner.checks.doctor.finding import Finder, Finding, Situation
 from runner.checks.doctor.machine_findings import MACHINE_CHECKS
 from runner.checks.doctor.process_findings import PROCESS_CHECKS
 from runner.checks.doctor.profile_findings import PROFILE_CHECKS
 
-Check = Callable[[Situation], Finding | None]
 SEVERITIES = ("stop", "warn", "note")
 
 
@@ -23,6 +22,6 @@ def diagnose_process(situation: Situation) -> list[Finding]:
     return _sorted(situation, PROCESS_CHECKS)
 
 
-def _sorted(situation: Situation, checks: Sequence[Check]) -> list[Finding]:
+def _sorted(situation: Situation, checks: Sequence[Finder]) -> list[Finding]:
     found = [finding for check in checks if (finding := check(situation)) is not None]
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))

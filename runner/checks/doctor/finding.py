@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -13,35 +13,27 @@ from runner.worker.measure.machine_load import Load
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong.
-
-    ``severity``: ``stop`` makes a measurement worthless, ``warn`` costs speed or certainty, ``note`` is worth knowing.
-    ``fix`` is a command or a line of a profile.
-    """
+    """Something that is wrong."""
 
     code: str
+    # stop makes a measurement worthless, warn costs speed or certainty, note is worth knowing
     severity: Literal["stop", "warn", "note"]
     seen: str
     why: str
-    fix: str
+    fix: str  # a command or a line of a profile
 
 
 @dataclass(frozen=True)
 class Situation:
-    """What is known; None where it was not looked at.
+    """What is known; None where it was not looked at."""
 
-    ``facts``, ``fingerprint`` and ``libraries`` are those of an inspection; ``evidence`` is a worker's, or a part of
-    it that was seen from outside; ``load`` is what the rest of the machine did meanwhile; ``accelerator`` what was seen
-    of GPUs, where they were looked for.
-    """
-
-    facts: Mapping[str, Any]
+    facts: Mapping[str, Any]  # of an inspection, as are fingerprint, libraries and accelerator
     fingerprint: Mapping[str, Any]
     environment: Environment | None = None
-    evidence: Mapping[str, Any] | None = None
-    load: Load | None = None
+    evidence: Mapping[str, Any] | None = None  # a worker's, or a part of it that was seen from outside
+    load: Load | None = None  # what the rest of the machine did meanwhile
     libraries: Mapping[str, Any] = field(default_factory=dict)
-    accelerator: Mapping[str, Any] = field(default_factory=dict)
+    accelerator: Mapping[str, Any] = field(default_factory=dict)  # what was seen of GPUs, where they were looked for
 
     @property
     def numa_nodes(self) -> int:
@@ -55,3 +47,6 @@ class Situation:
     def variable(self, name: str) -> str | None:
         """What the profile sets a variable to."""
         return self.environment.variables.get(name) if self.environment else None
+
+
+Finder = Callable[[Situation], Finding | None]

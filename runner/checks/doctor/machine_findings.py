@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from runner.checks.doctor.finding import Finding, Situation
+from runner.checks.doctor.finding import Finder, Finding, Situation
 
 # The share of a machine's CPUs that others may use before it shows in a measurement, and the share that may be stolen.
 OTHERS_SHARE = 0.10
@@ -51,9 +49,8 @@ def swapping(situation: Situation) -> Finding | None:
 
 
 def governor(situation: Situation) -> Finding | None:
-    if situation.fingerprint["governor"] != "powersave":
-        return None
-    if situation.fingerprint["frequency_driver"] in SCALING_DRIVERS:
+    machine = situation.fingerprint
+    if machine["governor"] != "powersave" or machine["frequency_driver"] in SCALING_DRIVERS:
         return None
     return Finding(
         "governor", "warn",
@@ -89,6 +86,6 @@ def fixed_addresses(situation: Situation) -> Finding | None:
     )  # fmt: skip
 
 
-MACHINE_CHECKS: tuple[Callable[[Situation], Finding | None], ...] = (
+MACHINE_CHECKS: tuple[Finder, ...] = (
     other_load, steal, swapping, governor, small_shm, fixed_addresses,
 )  # fmt: skip

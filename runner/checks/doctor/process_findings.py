@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from runner.checks.doctor.finding import Finding, Situation
+from runner.checks.doctor.finding import Finder, Finding, Situation
+from runner.profiles.environment import capabilities
 from runner.worker.host import expand_cpu_list
 
 # Threads that Python, PyTorch and a few DataLoader workers start besides OpenMP's.
@@ -135,7 +134,7 @@ def remote_memory(situation: Situation) -> Finding | None:
 
 
 def numa_calls_refused(situation: Situation) -> Finding | None:
-    wanted = situation.environment is not None and "numactl" in situation.environment.prefix
+    wanted = situation.environment is not None and capabilities(situation.environment.prefix)
     if situation.seen("limits", "numa_calls") is not False or not (wanted or situation.numa_nodes > 1):
         return None
     return Finding(
@@ -158,7 +157,7 @@ def near_memory_limit(situation: Situation) -> Finding | None:
     )  # fmt: skip
 
 
-PROCESS_CHECKS: tuple[Callable[[Situation], Finding | None], ...] = (
+PROCESS_CHECKS: tuple[Finder, ...] = (
     too_many_threads, too_many_runnable, pinned_to_one_core, children_on_one_core, two_runtimes, few_processes,
     remote_memory, numa_calls_refused, near_memory_limit, siblings_as_cores, page_faults,
 )  # fmt: skip

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
-from runner.checks.doctor.finding import Finding, Situation
+from runner.checks.doctor.finding import Finder, Finding, Situation
 from runner.worker import gpus
 from runner.worker.host import expand_cpu_list
 
@@ -60,11 +59,8 @@ def huge_pages_off(situation: Situation) -> Finding | None:
 
 
 def no_gpu(situation: Situation) -> Finding | None:
-    names = (
-        [name for name in situation.environment.variables if name.startswith(GPU_VARIABLES)]
-        if situation.environment
-        else []
-    )
+    variables = situation.environment.variables if situation.environment else {}
+    names = [name for name in variables if name.startswith(GPU_VARIABLES)]
     if not names or situation.accelerator.get("devices") or any(device.exists() for device in GPU_DEVICES):
         return None
     return Finding(
@@ -109,9 +105,10 @@ def of_x86_alone(situation: Situation) -> Finding | None:
     architecture = situation.fingerprint["architecture"]
     if architecture == "x86_64":
         return None
-    isa = (situation.variable("ONEDNN_MAX_CPU_ISA") or situation.variable("DNNL_MAX_CPU_ISA") or "").lower()
+    isa = {name: situation.variable(name) or "" for name in ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")}
     hints, tunables = situation.variable("ONEDNN_CPU_ISA_HINTS"), situation.variable("GLIBC_TUNABLES") or ""
-    said = f"ONEDNN_MAX_CPU_ISA={isa}" if X86_ISA.search(isa) else f"ONEDNN_CPU_ISA_HINTS={hints}" if hints else None
+    said = next((f"{name}={value.lower()}" for name, value in isa.items() if X86_ISA.search(value.lower())), None)
+    said = said or (f"ONEDNN_CPU_ISA_HINTS={hints}" if hints else None)
     said = said or next((one for one in tunables.split(":") if one.startswith(X86_TUNABLES)), None)
     if said is None:
         return None
@@ -216,7 +213,7 @@ def hidden_topology(situation: Situation) -> Finding | None:
     )  # fmt: skip
 
 
-PROFILE_CHECKS: tuple[Callable[[Situation], Finding | None], ...] = (
+PROFILE_CHECKS: tuple[Finder, ...] = (
     asks_for_too_many_threads, huge_pages_off, no_gpu, isa_above_cpu, isa_already_the_best, of_x86_alone,
     fpmath_above_cpu, numa_node_missing, gpu_missing, interface_missing, mixed_versions, hidden_topology,
 )  # fmt: skip

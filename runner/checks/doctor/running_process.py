@@ -31,14 +31,12 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
     thread, is left out. The masks are those of the threads that were seen to run.
     """
     runnable: list[int] = []
-    masks: Counter[str] = Counter()
     seen: dict[str, str] = {}
     mapped: dict[str, None] = {}
     usage: dict[int, tuple[float, float, int]] = {}
     alone: dict[int, str] = {}  # children that may run on one CPU only
-    end = time.monotonic() + seconds
     begin = time.monotonic()
-    while time.monotonic() < end and _runs(pid):
+    while time.monotonic() < begin + seconds and _runs(pid):
         running = 0
         for process in _tree(pid):
             fields = stat_fields(process)
@@ -56,7 +54,7 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
                     seen[f"{process}/{thread}"] = mask
         runnable.append(running)
         time.sleep(INTERVAL_S)
-    masks.update(seen.values())
+    masks = Counter(seen.values())
     user, system, faults = (sum(column) for column in zip(*usage.values(), strict=True)) if usage else (0.0, 0.0, 0)
     busy = [count for count in runnable if count > 1] or runnable
     return {

@@ -11,7 +11,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from runner import engines
@@ -22,9 +21,10 @@ from runner.bench.plan import Arm
 from runner.bench.requirements import choosing, on_gpus
 from runner.bench.specification import Specification
 from runner.cli import engine_options, measuring, measuring_options
-from runner.cli.arguments import count, duration, share
+from runner.cli.arguments import count, duration, option, share
 from runner.cli.measuring import Invocation
 from runner.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
+from runner.common.plain_table import plain_table
 from runner.engines.base import EngineOptions
 from runner.engines.inspect_image import inspect
 from runner.profiles import profile
@@ -120,9 +120,7 @@ def _list(arguments: argparse.Namespace) -> int:
         hint = "save one with: envkit baseline save NAME --from DIR"
         out.print(Text(f"no baselines in {arguments.folder}; {hint}"), soft_wrap=True)
     else:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in ("baseline", "measured", "blocks", "profiles", "machine"):
-            table.add_column(column, overflow="fold")
+        table = plain_table(("baseline", "measured", "blocks", "profiles", "machine"), fold=True)
         for one in found:
             machine = one.engine(one.reference)["inspection"]
             cpus = f"{machine['fingerprint']['cpu_model']}, {machine['facts']['usable_cpus']} CPUs"
@@ -144,7 +142,7 @@ def _check(arguments: argparse.Namespace) -> int:
     if arguments.against is not None:
         for name in ("profile", *FREE, *EngineOptions.names()):
             if getattr(arguments, name) not in (None, False):
-                raise InputError(f"--{name.replace('_', '-')} means nothing with --against, which measures nothing")
+                raise InputError(f"{option(name)} means nothing with --against, which measures nothing")
         return _compare(arguments, old, arguments.against)
     asked = _asked(arguments, old)
     _require_same_machine(asked, old)

@@ -60,7 +60,9 @@ def _asked(arguments: argparse.Namespace) -> Specification:
         arms = rank_options.arms(arguments, against_baseline(arguments.profile, engine), nodes)
         budget_s = rank_options.budget_s(arguments, arms, nodes)
         if arguments.workload == EVERY:
-            arms, title = on_every_workload(arms), f"{title}-all"
+            # the baseline on a workload is what others are compared with there
+            arms = [Arm(f"{arm.name} on {one}", arm.profile, arm.engine, one) for one in ALL for arm in arms]
+            title = f"{title}-all"
             budget_s = BUDGET_EACH_S * len(arms)
         asked = measuring_options.specification(arguments, title, arms, budget_s)
     if arguments.backend:
@@ -73,13 +75,6 @@ def against_baseline(profiles: list[str], engine: str) -> list[Arm]:
     arms = [Arm(Path(name).stem, name, engine) for name in dict.fromkeys((REFERENCE_PROFILE, *profiles))]
     for number, arm in enumerate(arms):
         if arm.name in {earlier.name for earlier in arms[:number]}:
-            taken = (
-                "a profile of your own can't be called" if arm.name == REFERENCE_PROFILE else "two profiles are called"
-            )
-            raise InputError(f"{arm.profile}: {taken} '{arm.name}'; rename it")
+            own, two = "a profile of your own can't be called", "two profiles are called"
+            raise InputError(f"{arm.profile}: {own if arm.name == REFERENCE_PROFILE else two} '{arm.name}'; rename it")
     return arms
-
-
-def on_every_workload(arms: list[Arm]) -> list[Arm]:
-    """The same on each of ALL: the baseline on a workload is what others are compared with there."""
-    return [Arm(f"{arm.name} on {workload}", arm.profile, arm.engine, workload) for workload in ALL for arm in arms]

@@ -20,7 +20,7 @@ from runner.checks.doctor.finding import Finding, Situation
 from runner.checks.doctor.running_process import watch as watch_process
 from runner.checks.effect import check
 from runner.cli import engine_options
-from runner.cli.arguments import duration
+from runner.cli.arguments import duration, option
 from runner.common.errors import FAILED, MEASURED, InputError
 from runner.common.machine_lock import machine_lock
 from runner.engines.base import EngineOptions, Task
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         for name, given in {"engine": arguments.engine, **engine_options.given(arguments).to_json()}.items():
             if given and given != "local":
                 where = "a command after --, which is watched as it runs on this machine"
-                raise InputError(f"doctor: --{name.replace('_', '-')} means nothing to {where}; leave it out")
+                raise InputError(f"doctor: {option(name)} means nothing to {where}; leave it out")
         findings = _of_command(arguments.user_command, arguments.watch or WATCH_S)
     elif arguments.without_dashes:
         raise InputError(f"doctor: '{arguments.without_dashes[0]}': a command to watch comes after --")

@@ -10,7 +10,7 @@ import sys
 from runner.cli import engine_options, resolving_options
 from runner.cli.resolving_options import Looked
 from runner.common.errors import MEASURED, InputError
-from runner.engines import container
+from runner.engines import CONTAINERS, container
 from runner.engines.base import PROJECT
 from runner.profiles.formats import FORMATS, docker_run
 from runner.profiles.formats.resolved import Resolved
@@ -81,7 +81,7 @@ def _resolved(looked: Looked, limits: tuple[str, ...], stray: tuple[str, ...]) -
     digest = f" {described['digest'][:SHORT_DIGEST]}" if described.get("digest") else ""
     inside = f"{container.CODE}/"
     mounted = [path for path in environment.preload.values() if path.startswith(inside)]
-    kind = container.KINDS["podman" if described["name"] == "podman" else "docker"]
+    kind = CONTAINERS["podman" if described["name"] == "podman" else "docker"]
     return Resolved(
         environment=environment,
         host=f"{platform.node()} ({looked.inspection['fingerprint']['cpu_model']})",

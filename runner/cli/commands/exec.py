@@ -43,13 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", help="where to run it: local, docker, podman, apptainer (default: local)")
     parser.add_argument("--evidence", metavar="FILE", type=Path, help="write what was seen of each process, as JSON")
     parser.add_argument("--no-check", action="store_true", help="leave the check out, and what it puts into PYTHONPATH")
-    parser.add_argument(
-        "--keep-env",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="pass this variable on although it can change the outcome; into a container, any",
-    )
+    kept = "pass this variable on although it can change the outcome; into a container, any"
+    parser.add_argument("--keep-env", metavar="NAME", action="append", default=[], help=kept)
     parser.add_argument("--gpus", action="store_true",
                         help="give a container the machine's GPUs; a profile for GPUs does so itself")  # fmt: skip
     parser.add_argument("--allow-unknown", action="store_true",
@@ -76,7 +71,9 @@ def run(arguments: argparse.Namespace) -> int:
             environment["variables"] = preloading(environment["variables"], kept)
             stray = {name for name in caller if is_unlisted(name)} - kept.keys()
             own = environment["variables"].items()
-            _say_removed(sorted(stray - {name for name, value in own if _replaces_nothing(name, value)}))
+            removed = sorted(stray - {name for name, value in own if _replaces_nothing(name, value)})
+            if removed:
+                _say(f"left out {', '.join(removed)}, which could change the outcome (--keep-env NAME passes one on)")
             inherited = {name: value for name, value in caller.items() if name not in stray}
             passed_on = {name: value for name, value in inherited.items() if is_performance_variable(name)}
             try:
@@ -182,11 +179,6 @@ def _write(path: Path, document: Mapping[str, Any]) -> None:
 def _replaces_nothing(name: str, value: str) -> bool:
     """Whether a profile's variable may take the place of the caller's without a word: not where libraries are lost."""
     return name != PRELOAD or os.environ.get(PRELOAD, "") in ("", value)
-
-
-def _say_removed(names: Sequence[str]) -> None:
-    if names:
-        _say(f"left out {', '.join(names)}, which could change the outcome (--keep-env NAME passes one on)")
 
 
 def _say_overruled(kept: Sequence[str], variables: Mapping[str, str]) -> None:

@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from rich.text import Text
@@ -29,14 +28,6 @@ LOOK = ("train", "--workload", "cnn", "--data", SYNTHETIC, "--warmup-steps", "0"
 LOOK_TIMEOUT_S = 120.0
 
 
-@dataclass(frozen=True)
-class Here:
-    """What a worker with nothing set had (``value``; None where that can't be told), and how that is known."""
-
-    value: Any
-    how: str
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="an environment variable, for example KMP_BLOCKTIME")
     parser.add_argument("--json", action="store_true", help="print JSON for scripts")
@@ -53,6 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     engine, inherited = engine_options.engine(arguments)
     inspection = inspect(engine, inherited)
     present = catalogue.readers(inspection)
+    here, how = _here(variable, engine, inspection, inherited)
     document = {
         "name": variable.name,
         "does": variable.does,
@@ -65,8 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
             for key, kind in variable.kind.keys.items()
         },
         "default": variable.default,
-        "here": (here := _here(variable, engine, inspection, inherited)).value,
-        "here_how": here.how,
+        "here": here,
+        "here_how": how,
         "shell": os.environ.get(variable.name),
         "verified_by": variable.verified_by,
         "not_observable": variable.not_observable,
@@ -80,13 +72,18 @@ def run(arguments: argparse.Namespace) -> int:
     return MEASURED
 
 
-def _here(variable: Variable, engine: Engine, inspection: Mapping[str, Any], inherited: dict[str, str]) -> Here:
-    """Ask a short worker, in which a library that reads the variable runs."""
+def _here(
+    variable: Variable, engine: Engine, inspection: Mapping[str, Any], inherited: dict[str, str]
+) -> tuple[Any, str]:
+    """What a worker with nothing set has, None where that can't be told, and how that is known.
+
+    A short one is asked, in which a library that reads the variable runs.
+    """
     if variable.verified_by is None:
-        return Here(None, f"can't be seen: {variable.not_observable}")
+        return None, f"can't be seen: {variable.not_observable}"
     present = [library for library in variable.read_by if library in catalogue.readers(inspection)]
     if not present:
-        return Here(None, "nothing in this image reads it")
+        return None, "nothing in this image reads it"
     # One that is there anyway answers for what training has by default; the others run only where they are preloaded.
     library = next((library for library in present if library not in inspection["libraries"]), present[0])
     found = inspection["libraries"].get(library)
@@ -95,17 +92,17 @@ def _here(variable: Variable, engine: Engine, inspection: Mapping[str, Any], inh
         with machine_lock():  # a worker more would spoil a measurement that runs
             outcome = engine.run(Task(LOOK, variables=variables, inherited=inherited, timeout_s=LOOK_TIMEOUT_S))
     except InputError as error:
-        return Here(None, f"not looked at: {error}")
+        return None, f"not looked at: {error}"
     if outcome.failure is not None:
-        return Here(None, f"not known: the worker {outcome.failure}")
+        return None, f"not known: the worker {outcome.failure}"
     evidence = json.loads(outcome.stdout)["evidence"]
     how = f"a worker's own answer, with {library} preloaded" if found else "a worker's own answer, with nothing set"
     if variable.verified_by.endswith("."):
         values = {key: look_up(evidence, variable.verified_by + key) for key in variable.kind.keys}
         seen = {key: value for key, value in values.items() if value is not None}
-        return Here(seen or None, how if seen else f"{library} tells only of keys that are set")
+        return seen or None, (how if seen else f"{library} tells only of keys that are set")
     value = look_up(evidence, variable.verified_by)
-    return Here(value, how if value is not None else f"{how}: it says nothing of it")
+    return value, (how if value is not None else f"{how}: it says nothing of it")
 
 
 def _profiles(name: str) -> dict[str, str]:

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = FORMATS[arguments.format]
     if chosen.binary and arguments.output is None:
         raise InputError(f"--format {arguments.format} is not for a terminal: name a file with --output")
-    places = arguments.folders or [_default()]
+    places = arguments.folders or [short(PROJECT / "results")]  # short, as it becomes a part of each row
     found = {place: recorded_runs.folders(place) for place in places}
     rows: list[Row] = []
     for folder in dict.fromkeys(folder for inner in found.values() for folder in inner):
@@ -52,8 +52,3 @@ def _rows(chosen: Format, folder: Path) -> list[Row]:
     events = record.read(folder)
     with record.reading(folder):
         return chosen.rows(folder, events)
-
-
-def _default() -> Path:
-    """Named as from where the user is: it becomes a part of each row."""
-    return short(PROJECT / "results")

@@ -91,12 +91,14 @@ def _show(entries: list[Entry], unread: list[Unread], place: Path, found: int, o
         out.print(Text(f"none of the {found} runs in {short(place)} is like that"), soft_wrap=True)
     elif entries:
         runs = [run for entry in entries for run in entry.runs]
-        names = min(NAME_WIDTH, max(len(_label(run, arm)) for run in runs for arm in _names(run)))
+        longest = max(len(_label(run, arm.name)) for run in runs for arm in run.summary.plan.subjects)
+        names = min(NAME_WIDTH, longest)
         out.print(Text(f"runs in {short(place)}, the latest first"), soft_wrap=True)
         for entry in entries:
             _entry(entry, names, out)
     for one in unread:
-        out.print(Text(f"not read: {_name(one.folder, place)}: {one.problem}", "yellow"), soft_wrap=True)
+        name = one.folder if one.folder == place else one.folder.name
+        out.print(Text(f"not read: {name}: {one.problem}", "yellow"), soft_wrap=True)
 
 
 def _entry(entry: Entry, names: int, out: Console) -> None:
@@ -123,8 +125,7 @@ def _entry(entry: Entry, names: int, out: Console) -> None:
         facts.append(f"against {plan.reference.name}")
     elif plan.reference.profile != REFERENCE_PROFILE:
         facts.append(f"against {plan.reference.profile}")
-    ended = dict.fromkeys(one.summary.ended or "runs, or was killed" for one in (run, *others))
-    facts += ended
+    facts += dict.fromkeys(one.summary.ended or "runs, or was killed" for one in (run, *others))
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(width=10)
     grid.add_column(overflow="fold")
@@ -134,14 +135,10 @@ def _entry(entry: Entry, names: int, out: Console) -> None:
     out.print(grid)
 
 
-def _names(run: Run) -> list[str]:
-    return [arm.name for arm in run.summary.plan.subjects]
-
-
 def _label(run: Run, name: str) -> str:
     """An arm as one line can name it: by its profile, with the engine or the image where there are several."""
-    arm = next(arm for arm in run.summary.plan.arms if arm.name == name)
     plan = run.summary.plan
+    arm = next(arm for arm in plan.arms if arm.name == name)
     where = arm.name if plan.compares_images else arm.engine if len(recorded_runs.engines(plan)) > 1 else ""
     return f"{arm.profile} in {where}" if where else arm.name
 
@@ -150,7 +147,3 @@ def _speedup(one: Comparison) -> str:
     if one.speedup is not None:
         return f"{one.speedup.ratio:.3f} ({one.speedup.low:.3f}-{one.speedup.high:.3f})"
     return "-" if one.single_ratio is None else f"{one.single_ratio:.3f}"
-
-
-def _name(folder: Path, place: Path) -> str:
-    return folder.name if folder != place else str(folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from runner import engines
@@ -12,7 +13,7 @@ from runner.analysis.summary import summarise
 from runner.bench import record
 from runner.bench.plan import REFERENCE_PROFILE, Arm
 from runner.cli import measuring, measuring_options
-from runner.cli.arguments import counts
+from runner.cli.arguments import counts, refuse
 from runner.common import atomic
 from runner.common.errors import MEASURED, InputError
 from runner.report import grid, pictures, terminal
@@ -42,10 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    def tell(folder: Path) -> int:
-        return _tell(folder, arguments.json)
-
-    how = measuring.invocation(arguments, resumed_by="loader-grid")
+    how, tell = measuring.invocation(arguments, resumed_by="loader-grid"), partial(_tell, as_json=arguments.json)
     if arguments.resume is not None:
         return measuring.resume_given(arguments, how, tell)
     _require(arguments)
@@ -72,10 +70,7 @@ def cells(arguments: argparse.Namespace) -> list[Settings]:
 
 def _require(arguments: argparse.Namespace) -> None:
     """Raise InputError for options that mean nothing here, for too few cells, and for settings that can't be."""
-    for name in NOT_HERE:
-        if getattr(arguments, name) not in (None, False):
-            option = f"--{name.removeprefix('user_').replace('_', '-')}"
-            raise InputError(f"{option} means nothing to loader-grid, which measures the loader; leave it out")
+    refuse(arguments, NOT_HERE, "means nothing to loader-grid, which measures the loader; leave it out")
     if arguments.prefetch and not any(arguments.workers or WORKERS):
         raise InputError("--prefetch means nothing without workers; leave it out, or give more --workers")
     wanted = cells(arguments)

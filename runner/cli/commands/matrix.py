@@ -18,7 +18,7 @@ from runner.bench.prepare import plan_of
 from runner.bench.specification import Specification
 from runner.checks.preflight import preflight
 from runner.checks.sample_effect import check_sample
-from runner.cli import measuring, measuring_options, rank_options
+from runner.cli import measuring, measuring_options
 from runner.cli.measuring import Invocation
 from runner.common.errors import InputError
 from runner.common.machine_lock import machine_lock
@@ -36,12 +36,12 @@ BUDGET_PER_PROFILE_S = 120.0
 
 @dataclass
 class Choice:
-    """``environments`` has what to measure, by what the record calls it, and ``named`` each one's name or file as it
-    was given; ``left_out`` says of the others why, by their names."""
+    """Which profiles to measure, and which not."""
 
-    environments: dict[str, Environment] = field(default_factory=dict)
-    named: dict[str, str] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
+    # By what the record calls it, as `physical-cores = mine` for those that are measured as one: its name or file as it
+    # was given, and what it comes to.
+    measured: dict[str, tuple[str, Environment]] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)  # of the others why, by their names
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +58,6 @@ def run(arguments: argparse.Namespace) -> int:
         return measuring.resume_given(arguments, how)
     reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")
     asked = measuring_options.specification(arguments, "matrix", [reference])
-    rank_options.require_backend(arguments.backend, 1)
     with machine_lock():  # for trying and measuring: nothing else is to begin between the two
         engines.remove_leftovers()
         return _try_and_measure(asked, arguments.profile or profile.names(), how)
@@ -80,11 +79,11 @@ def _try_and_measure(asked: Specification, named: Sequence[str], how: Invocation
         requirements.require_gpus(context.seen, environment.ranks, asked.options)
 
     inspection = context.seen[engine]["inspection"]
-    choice = choose(loaded, inspection, asked.force, asked.allow_unknown, require_ranks)
+    choice = choose(loaded, inspection, asked, require_ranks)
     try_once(choice, asked, context, how)
     for names, reason in wording.together(choice.left_out).items():
         print(f"left out {names}: {reason}", file=sys.stderr)
-    if not choice.environments:
+    if not choice.measured:
         raise InputError(f"none of these profiles is left to measure: {', '.join(choice.left_out)}; name others")
     asked = replace(asked, arms=tuple(arms_of(choice, engine)))
     if asked.open_ended and not asked.epochs:
@@ -93,17 +92,17 @@ def _try_and_measure(asked: Specification, named: Sequence[str], how: Invocation
 
 
 def arms_of(choice: Choice, engine: str) -> list[Arm]:
-    reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine)
-    own = {name: own_ranks(environment.ranks) for name, environment in choice.environments.items()}
-    return [reference, *(Arm(name, given, engine, ranks=own[name]) for name, given in choice.named.items())]
+    arms = [Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine)]
+    for name, (given, environment) in choice.measured.items():
+        arms.append(Arm(name, given, engine, ranks=own_ranks(environment.ranks)))
+    return arms
 
 
 def choose(
     loaded: Mapping[str, Profile],
     inspection: Mapping[str, Any],
-    force: bool,
-    allow_unknown: bool,
-    require: Callable[[Environment], None] = lambda environment: None,
+    asked: Specification,
+    require: Callable[[Environment], None],
 ) -> Choice:
     """Which of the profiles can be measured in the image that was inspected; ``loaded`` has them as they were named.
 
@@ -112,15 +111,15 @@ def choose(
     """
     choice = Choice()
     alike: dict[str, list[str]] = {}
-    resolved: dict[str, Environment] = {}
+    resolved: dict[str, tuple[str, Environment]] = {}
     for given, one in loaded.items():
         if one.name in {*choice.left_out, *resolved, REFERENCE_PROFILE}:
             raise InputError(f"{given}: another profile is called '{one.name}' too; rename it")
         try:
             environment = resolve(one, inspection)
             inside = of_rank(inspection, environment.ranks)
-            catalogue.require(environment, inside, allow_unknown)
-            preflight([(environment, inside)], force)
+            catalogue.require(environment, inside, asked.allow_unknown)
+            preflight([(environment, inside)], asked.force)
             require(environment)
         except InputError as error:
             choice.left_out[one.name] = why(one.name, error)
@@ -128,18 +127,10 @@ def choose(
         if not environment.variables and not environment.prefix:
             choice.left_out[one.name] = f"it sets nothing here, and so is the same as {REFERENCE_PROFILE}"
             continue
-        resolved[one.name] = environment
+        resolved[one.name] = given, environment
         alike.setdefault(identity(environment), []).append(one.name)
-    given_as = {one.name: given for given, one in loaded.items()}
-    for names in alike.values():
-        choice.environments[_together(names)] = resolved[names[0]]
-        choice.named[_together(names)] = given_as[names[0]]
+    choice.measured |= {" = ".join(names): resolved[names[0]] for names in alike.values()}
     return choice
-
-
-def _together(names: Sequence[str]) -> str:
-    """``physical-cores = mine`` for profiles that are measured as one."""
-    return " = ".join(names)
 
 
 def try_once(choice: Choice, asked: Specification, context: ExecutionContext, how: Invocation) -> None:
@@ -148,14 +139,14 @@ def try_once(choice: Choice, asked: Specification, context: ExecutionContext, ho
     It would end the whole run, and with it what there is to say of all others. A user's command runs to its end. Where
     the baseline fails nothing is left out: the run will end with that.
     """
-    if not choice.environments:
+    if not choice.measured:
         return
     engine = asked.arms[0].engine
     arms = tuple(arms_of(choice, engine))
     plan = plan_of(replace(asked, arms=arms), requirements.data(asked).location)
     baseline = resolve(profile.load(REFERENCE_PROFILE), context.seen[engine]["inspection"])
-    environments = {REFERENCE_PROFILE: baseline, **choice.environments}
-    job = Job(plan, environments, context.engines, context.inherited, context.kept)
+    environments = {name: environment for name, (_, environment) in choice.measured.items()}
+    job = Job(plan, {REFERENCE_PROFILE: baseline, **environments}, context.engines, context.inherited, context.kept)
     with Progress(0.0, quiet=how.json) as progress:
         for arm in arms:
             progress.start("trying once", arm.name, 0.0)
@@ -165,7 +156,7 @@ def try_once(choice: Choice, asked: Specification, context: ExecutionContext, ho
             if arm is arms[0]:
                 return
             choice.left_out[arm.name] = reason
-            del choice.environments[arm.name], choice.named[arm.name]
+            del choice.measured[arm.name]
 
 
 def _problem(job: Job, arm: Arm) -> str | None:

@@ -7,10 +7,11 @@ import json
 import math
 import shlex
 import statistics
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from runner import engines
@@ -19,8 +20,10 @@ from runner.bench import record
 from runner.bench.blocks import block_ratios, recorded_plan, timed_steps
 from runner.bench.plan import MARGIN
 from runner.cli import measuring, measuring_options
+from runner.cli.arguments import option
 from runner.cli.commands.bench import against_baseline
 from runner.common.errors import MEASURED, InputError
+from runner.common.plain_table import plain_table
 from runner.engines.base import EngineOptions
 from runner.report import terminal
 from runner.stats.bootstrap import bootstrap
@@ -36,16 +39,6 @@ DIFFERENCES = (0.01, 0.02, 0.05)
 NOTABLE_SHARE = 0.5
 
 
-@dataclass(frozen=True)
-class Need:
-    """What it takes to find a ``difference`` (a share) with the chance POWER."""
-
-    difference: float
-    blocks: int
-    minutes: int
-    command: str
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
     parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
@@ -56,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     for name in REFUSED:
         if getattr(arguments, name):
-            raise InputError(f"plan takes no --{name.replace('_', '-')}; give --blocks to look at the noise for longer")
+            raise InputError(f"plan takes no {option(name)}; give --blocks to look at the noise for longer")
     blocks = arguments.blocks or BLOCKS
     if blocks < LEAST_BLOCKS:
         raise InputError(f"--blocks {blocks}: the noise can't be told from fewer than {LEAST_BLOCKS} blocks")
@@ -65,12 +58,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(
             "plan needs another PROFILE than baseline; for baseline against itself there is: envkit calibrate"
         )
-
-    def tell(folder: Path) -> int:
-        return _tell(folder, arguments)
-
-    asked = measuring_options.specification(arguments, f"plan-{arms[1].name}", arms)
-    return measuring.run(replace(asked, blocks=blocks), measuring.invocation(arguments, resumed_by=None), tell)
+    asked = replace(measuring_options.specification(arguments, f"plan-{arms[1].name}", arms), blocks=blocks)
+    how = measuring.invocation(arguments, resumed_by=None)
+    return measuring.run(asked, how, partial(_tell, arguments=arguments))
 
 
 def _same_options(arguments: argparse.Namespace) -> list[str]:
@@ -82,12 +72,11 @@ def _same_options(arguments: argparse.Namespace) -> list[str]:
     for name in ("engine", *EngineOptions.names(), *names):
         given = getattr(arguments, name)
         if isinstance(given, bool):
-            options += [f"--{name.replace('_', '-')}"] if given else []
+            options += [option(name)] if given else []
             continue
         for value in given if isinstance(given, list) else [given]:
-            option = f"--{name.removeprefix('user_').replace('_', '-')}"
             if value is not None:  # one that begins with a dash would be taken for another option
-                options += [f"{option}={value}"] if str(value).startswith("-") else [option, str(value)]
+                options += [f"{option(name)}={value}"] if str(value).startswith("-") else [option(name), str(value)]
     return options
 
 
@@ -99,7 +88,7 @@ def _tell(folder: Path, arguments: argparse.Namespace) -> int:
     deviation = statistics.stdev(ratios)
     seconds = summarise(events).seconds_per_block
     noise = bootstrap(timed_steps(events, plan.reference), timed_steps(events, arm))
-    needs = []
+    needs: list[dict[str, Any]] = []  # what it takes to find a difference (a share) with the chance POWER
     for difference in DIFFERENCES:
         blocks = blocks_needed(deviation, len(ratios), difference)
         minutes = math.ceil(blocks * seconds / 60) + 1
@@ -107,11 +96,11 @@ def _tell(folder: Path, arguments: argparse.Namespace) -> int:
         least = min(difference, plan.stopping.margin)
         margin = ["--margin", f"{least * 100:g}%"] if least != MARGIN else []
         command = ["envkit", "bench", arguments.profile, *_same_options(arguments), *margin, "--budget", f"{minutes}m"]
-        needs.append(Need(difference, blocks, minutes, shlex.join(command)))
+        needs.append({"difference": difference, "blocks": blocks, "minutes": minutes, "command": shlex.join(command)})
     within = noise.within_share if noise else 0.0
     if arguments.json:
         found = {"deviation": deviation, "blocks": len(ratios), "seconds_per_block": seconds, "within_share": within}
-        print(json.dumps({**found, "chance": POWER, "needs": [asdict(need) for need in needs], "record": str(folder)}))
+        print(json.dumps({**found, "chance": POWER, "needs": needs, "record": str(folder)}))
         return MEASURED
     out = terminal.console()
     measured = f"standard deviation, from {len(ratios)} blocks of {seconds:.0f} s"
@@ -121,12 +110,10 @@ def _tell(folder: Path, arguments: argparse.Namespace) -> int:
     longer = more if within > NOTABLE_SHARE else "longer ones would not help"
     terminal.item(out, "", f"{within:.0%} of that comes from the steps within samples: {longer}")
     out.print()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("to find", "blocks", "minutes"):
-        table.add_column(column, justify="right")
-    table.add_column("")
-    for need in needs:
-        table.add_row(f"{need.difference:.0%}", f"{need.blocks:,}", f"{need.minutes:,}", Text(need.command))
+    figures = ("to find", "blocks", "minutes")
+    table = plain_table((*figures, ""), right=figures)
+    for one in needs:
+        table.add_row(f"{one['difference']:.0%}", f"{one['blocks']:,}", f"{one['minutes']:,}", Text(one["command"]))
     out.print(table)
     out.print()
     promise = f"a difference of that size is found {POWER:.0%} of the time"

@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -16,22 +15,20 @@ from rich.text import Text
 from runner import engines
 from runner.analysis import operator_times
 from runner.analysis.operator_times import Profiled
-from runner.bench import parse_sample, requirements
-from runner.bench.context import execution_context
+from runner.bench import parse_sample
 from runner.bench.measure import Job
 from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan
-from runner.bench.prepare import plan_of
+from runner.bench.prepare import prepare
 from runner.bench.specification import TIMEOUT_S, Specification
 from runner.checks.effect import Check, check
-from runner.checks.preflight import preflight
 from runner.cli import engine_options, training_options
 from runner.cli.arguments import count, duration
 from runner.common.errors import FAILED, MEASURED, InputError
 from runner.common.machine_lock import machine_lock
+from runner.common.plain_table import plain_table
 from runner.common.progress import Progress
 from runner.engines.base import Outcome
-from runner.profiles import catalogue, profile
-from runner.profiles.resolve import resolve
+from runner.profiles import profile
 from runner.report import terminal, wording
 from runner.worker.fashion_mnist import SYNTHETIC
 from runner.worker.workloads import WORKLOADS
@@ -67,14 +64,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--json", action="store_true", help="print JSON for scripts: every operator, every process")
 
 
-@dataclass(frozen=True)
-class _Found:
-    """What all processes printed, in pairs; ``unmet`` is what was expected of an arm and not seen."""
-
-    documents: dict[str, list[dict[str, Any]]]
-    unmet: dict[str, list[Check]]
-
-
 class _Failure(Exception):
     """A worker failed: which, what happened, and how it ended."""
 
@@ -89,14 +78,13 @@ def run(arguments: argparse.Namespace) -> int:
         job, source, versions = _prepare(arguments)
         try:
             with Progress(0.0, quiet=arguments.json) as progress:
-                found = _measure(job, progress)
+                documents, unmet = _measure(job, progress)
         except _Failure as failure:
             print(f"envkit: {failure}", file=sys.stderr)
             for line in failure.outcome.stderr_tail.strip().splitlines()[-terminal.STDERR_LINES :]:
                 print(f"        | {line}", file=sys.stderr)
             return FAILED
-    sides = [operator_times.profiled(arm.name, found.documents[arm.name]) for arm in job.plan.arms]
-    unmet = [(arm, one) for arm, checks in found.unmet.items() for one in checks]
+    sides = [operator_times.profiled(arm.name, documents[arm.name]) for arm in job.plan.arms]
     said = operator_times.reasons(sides[0], sides[1]) if len(sides) > 1 and not unmet else []
     if arguments.json:
         plan = job.plan
@@ -124,11 +112,10 @@ def _arms(first: str, second: str | None, engine: str) -> tuple[Arm, ...]:
 def _prepare(arguments: argparse.Namespace) -> tuple[Job, str, str]:
     """What to start; where its data is from; the engine's version and its PyTorch's."""
     arms = _arms(arguments.profile, arguments.second, arguments.engine or "local")
-    profiles = {arm.name: profile.load(arm.profile) for arm in arms}
-    for loaded in profiles.values():
-        if loaded.ranks > 1:
+    for arm in arms:
+        if (ranks := profile.load(arm.profile).ranks) > 1:
             one = "only one process is profiled here; choose another"
-            raise InputError(f"profile '{loaded.name}' is for {loaded.ranks} ranks, and {one}")
+            raise InputError(f"profile '{arm.name}' is for {ranks} ranks, and {one}")
     asked = Specification(
         title="profile-ops",
         arms=arms,
@@ -142,44 +129,40 @@ def _prepare(arguments: argparse.Namespace) -> tuple[Job, str, str]:
         blocks=arguments.processes,
         timeout_s=arguments.timeout,
         seed=0,
+        force=arguments.force,
+        allow_unknown=arguments.allow_unknown,
     )
-    requirements.require(asked)
-    prefixes = [loaded.prefix[0] for loaded in profiles.values() if loaded.prefix]
-    context = execution_context(asked, [*prefixes, *requirements.tools(asked.options)])
-    requirements.require_in(context.seen, asked.workloads, asked.options)
-    about = context.seen[arms[0].target]
-    inspection = about["inspection"]
-    environments = {name: resolve(loaded, inspection) for name, loaded in profiles.items()}
-    for environment in environments.values():
-        catalogue.require(environment, inspection, arguments.allow_unknown)
-    preflight([(environment, inspection) for environment in environments.values()], arguments.force)
-    data = requirements.data(asked)
-    job = Job(plan_of(asked, data.location), environments, context.engines, context.inherited, context.kept)
-    versions = f"{about['engine']['name']} {about['engine']['version']}, torch {inspection['packages']['torch']}"
-    return job, data.source, versions
+    prepared = prepare(asked)
+    about = prepared.context.seen[arms[0].target]
+    engine, torch = about["engine"], about["inspection"]["packages"]["torch"]
+    return prepared.job, prepared.data_source, f"{engine['name']} {engine['version']}, torch {torch}"
 
 
-def _measure(job: Job, progress: Progress) -> _Found:
-    """Start the processes, in turns: A B, B A, A B, so that what drifts hits both alike. Raises _Failure."""
+def _measure(job: Job, progress: Progress) -> tuple[dict[str, list[dict[str, Any]]], list[tuple[str, Check]]]:
+    """What each arm's processes printed, and what was expected of an arm and not seen. Raises _Failure.
+
+    They take turns: A B, B A, A B, so that what drifts hits both alike.
+    """
     plan, training = job.plan, job.plan.training
     length = ("--warmup-steps", str(training.warmup_steps), "--steps", str(training.steps))
     arguments = ("operators", "--workload", plan.workload, "--data", training.data, *length, *plan.options.arguments())
-    found = _Found({arm.name: [] for arm in plan.arms}, {})
+    documents: dict[str, list[dict[str, Any]]] = {arm.name: [] for arm in plan.arms}
+    unmet: dict[str, list[Check]] = {}
     for turn in range(plan.stopping.blocks):
         for arm in plan.arms if turn % 2 == 0 else reversed(plan.arms):
             stage = f"process {turn + 1} of {plan.stopping.blocks}"
             progress.start(stage, arm.name, 0.0)
             outcome = job.engines[arm.engine].run(job.task(arm, arguments, plan.padding(turn, arm)))
-            earlier = [one for documents in found.documents.values() for one in documents]
+            earlier = [one for of_arm in documents.values() for one in of_arm]
             document, problem = parse_sample.parse_sample(outcome, earlier, plan.options, KEYS)
             if document is None:
                 raise _Failure(arm.name, problem or "", outcome)
             progress.finish(stage, arm.name, document["seconds"] / len(document["step_s"]))
-            found.documents[arm.name].append(document)
+            documents[arm.name].append(document)
             checks = check(job.environments[arm.name], document["evidence"], job.kept, outcome.stderr_tail)
-            if not all(one.holds for one in checks):
-                found.unmet.setdefault(arm.name, [one for one in checks if not one.holds])
-    return found
+            if missed := [one for one in checks if not one.holds]:
+                unmet.setdefault(arm.name, missed)
+    return documents, [(name, one) for name, of_arm in unmet.items() for one in of_arm]
 
 
 def _show(
@@ -241,10 +224,8 @@ def _calls(line: operator_times.Line) -> str:
 
 
 def _outside_the_profiler(sides: Sequence[Profiled], out: Console) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("without the profiler")
-    for head in ("ms/step", "user ms", "system ms", "faults/step"):
-        table.add_column(head, justify="right")
+    figures = ("ms/step", "user ms", "system ms", "faults/step")
+    table = plain_table(("without the profiler", *figures), right=figures)
     for side in sides:
         table.add_row(side.arm, f"{side.step_ms.median:.2f}", f"{side.user_ms.median:.2f}",
                       f"{side.system_ms.median:.2f}", f"{side.faults.median:,.0f}")  # fmt: skip

@@ -6,9 +6,8 @@ import argparse
 import json
 from collections.abc import Mapping
 
-from rich.table import Table
-
 from runner.common.errors import MEASURED
+from runner.common.plain_table import plain_table
 from runner.profiles import profile
 from runner.profiles.expressions import ExpressionError
 from runner.profiles.profile import Profile
@@ -31,9 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
         listed = [{**{key: getattr(one, key) for key in keys}, "does_not_apply": lacking[one.name]} for one in loaded]
         print(json.dumps(listed))
         return MEASURED
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("profile", "what it does", "preloads"):
-        table.add_column(column)
+    table = plain_table(("profile", "what it does", "preloads"))
     for one in loaded:
         table.add_row(one.name, one.title, ", ".join(one.preload) or "-")
     out = terminal.console()

@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _of_submission(arguments: argparse.Namespace) -> int:
-    from runner.cluster.slurm import collect, table
+    from runner.cluster.slurm import collect, node_status, table
     from runner.cluster.slurm.settings import Settings
 
     folder = arguments.folder
@@ -71,7 +71,7 @@ def _of_submission(arguments: argparse.Namespace) -> int:
         settings = Settings.from_json(record.first(folder, "submit")["settings"])
     if settings.fleet:
         raise InputError(f"{folder}: is a fleet's; report on it with: envkit fleet report {quoted(folder)}")
-    begun = [name for name in collect.nodes_seen(folder) if record.is_begun(folder / name)]
+    begun = [name for name in node_status.seen(folder) if record.is_begun(folder / name)]
     runs = sorted(begun, key=recorded_runs.natural)
     if not runs:
         raise InputError(f"{folder}: nothing was measured yet; follow it with: envkit submit --resume {quoted(folder)}")

@@ -65,7 +65,7 @@ def _start(arguments: argparse.Namespace) -> int:
     tune_options.require(arguments)
     path = space_file.find(arguments.space or tune_options.SPACE)
     space = space_file.read(path)
-    written = _absolute(arguments.profile or _default_path())
+    written = (arguments.profile or _default_path()).absolute()
     if not arguments.exhaustive:
         destination.require(written)
     rank_options.require(arguments)
@@ -105,7 +105,7 @@ def _start(arguments: argparse.Namespace) -> int:
             schema=record.SCHEMA,
             runner_version=__version__,
             command=sys.argv,
-            settings=settings.to_json(),
+            settings=asdict(settings),
             space=space.name,
             plan=plan.to_json(),
             engines=context.seen,
@@ -115,7 +115,7 @@ def _start(arguments: argparse.Namespace) -> int:
                 {"profile": profile_file.to_json(one.profile), "environment": one.environment.to_json()}
                 for one in shipped
             ],
-            left_out_profiles=[one.to_json() for one in left_out],
+            left_out_profiles=[asdict(one) for one in left_out],
             removed_variables=context.removed,
             allowed_variables=context.kept,
         )
@@ -136,7 +136,7 @@ def _resume(arguments: argparse.Namespace) -> int:
         exhaustive = bool(first["settings"]["blocks"])
     if exhaustive and arguments.profile:
         raise InputError("--profile means nothing with --exhaustive, which writes no profile; leave it out")
-    written = _absolute(arguments.profile or Path(places[-1]))
+    written = (arguments.profile or Path(places[-1])).absolute()
     if not exhaustive:
         destination.require(written)
     context = recorded_context(arguments.resume, first, plan)
@@ -151,7 +151,7 @@ def _go_on(opened: Record, events: list[Event], context: ExecutionContext, as_js
     first, folder = events[0], opened.path.parent
     with record.reading(folder):
         plan = Plan.from_json(first["plan"])
-        settings = Settings.from_json(first["settings"])
+        settings = Settings(**first["settings"])
         if events[-1]["event"] == "resume":
             settings = replace(settings, profile=events[-1]["profile"])
         baseline = Environment.from_json(first["baseline"])
@@ -174,10 +174,10 @@ def _go_on(opened: Record, events: list[Event], context: ExecutionContext, as_js
     except KeyboardInterrupt:
         return _interrupted(tuning)
     except BaselineFailed as error:
-        tuning.append("end", reason=FAILED_WORKER)
+        tuning.record.append("end", reason=FAILED_WORKER)
         # one that never ran will hardly do so when nothing has changed
         never = f"fix that and start again; the record is in {tuning.folder}"
-        print(f"envkit: {error}; {_go_on_with(tuning) if tuning.store.trials_s else never}", file=sys.stderr)
+        print(f"envkit: {error}; {_go_on_with(tuning) if tuning.store.trials_s_of else never}", file=sys.stderr)
         return FAILED
     if reason == CUT_SHORT:
         return _interrupted(tuning)
@@ -211,7 +211,7 @@ def _concluded(tuning: Session, reason: str, summary: Summary, decision: Decisio
     here = [event for event in ends if event.get("profile", str(path)) == str(path)]
     written_before = any(event.get("previous_sha256") != previous for event in here)
     best = decision.best if ended else None
-    tuning.append("end", reason=reason, best=best, previous_sha256=previous, profile=str(path))
+    tuning.record.append("end", reason=reason, best=best, previous_sha256=previous, profile=str(path))
     # last, as it has the digest of the whole record
     replaces = decision.best != confirm.BASELINE and not written_before  # to read an old one again replaces nothing
     written = _write(tuning, summary, decision, shipped, found, replaces) if ended else None
@@ -232,12 +232,9 @@ def _concluded(tuning: Session, reason: str, summary: Summary, decision: Decisio
         if written:
             terminal.item(out, "written", conclusion.advice(decision, shipped, path, written), width=conclusion.LABEL)
             if decision.best != confirm.BASELINE and not written.stays:
-                terminal.item(
-                    out,
-                    "use it",
-                    conclusion.usage(tuning.job.plan, _name(path), profile.load(str(path)).ranks, tuning.job.kept),
-                    width=conclusion.LABEL,
-                )
+                name = profile.TUNED if path == _default_path() else str(path)
+                usage = conclusion.usage(tuning.job.plan, name, profile.load(str(path)).ranks, tuning.job.kept)
+                terminal.item(out, "use it", usage, width=conclusion.LABEL)
         terminal.item(out, "machine", wording.machine(summary), width=conclusion.LABEL)
         confirmed = f"{short(tuning.folder)}, and the confirmation: envkit report {quoted(tuning.confirmation)}"
         terminal.item(out, "record", confirmed, width=conclusion.LABEL)
@@ -283,7 +280,7 @@ def _write(
         "comparisons": summary.to_json()["comparisons"],
         "versus_best_shipped": decision.versus and decision.versus.to_json(),
         "checks": [asdict(one) for one in measured.checks],
-        "importance": [one.to_json() for one in found],
+        "importance": [asdict(one) for one in found],
         "records": {str(folder / record.FILE_NAME): digest(folder) for folder in folders},
     }
     content = profile_file.content(made, why, source, path)
@@ -295,7 +292,7 @@ def _write(
 
 def _ranked(tuning: Session, as_json: bool) -> int:
     """The end of --exhaustive."""
-    tuning.append("end", reason=ENDED[-1])
+    tuning.record.append("end", reason=ENDED[-1])
     found = conclusion.parameter_importance(tuning.space, tuning.store)
     if as_json:
         print(json.dumps({**conclusion.to_json(tuning.store, tuning.left_out, found), "record": str(tuning.folder)}))
@@ -309,7 +306,7 @@ def _ranked(tuning: Session, as_json: bool) -> int:
 
 def _nothing(tuning: Session) -> int:
     """Every candidate failed."""
-    tuning.append("end", reason=FAILED_WORKER)
+    tuning.record.append("end", reason=FAILED_WORKER)
     store = tuning.store
     if store.problems:
         number, problem = next(iter(store.problems.items()))
@@ -323,22 +320,13 @@ def _nothing(tuning: Session) -> int:
 
 
 def _interrupted(tuning: Session) -> int:
-    tuning.append("end", reason=CUT_SHORT)
+    tuning.record.append("end", reason=CUT_SHORT)
     print(f"envkit: interrupted; {_go_on_with(tuning)}", file=sys.stderr)
     return INTERRUPTED
 
 
 def _go_on_with(tuning: Session) -> str:
     return f"go on with: envkit tune --resume {quoted(tuning.folder)}"
-
-
-def _absolute(path: Path) -> Path:
-    return path if path.is_absolute() else Path.cwd() / path
-
-
-def _name(path: Path) -> str:
-    """How a command names the profile that was written there."""
-    return profile.TUNED if path == _default_path() else str(path)
 
 
 def _default_path() -> Path:

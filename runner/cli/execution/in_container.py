@@ -14,7 +14,7 @@ from runner.cli import engine_options
 from runner.cli.execution import environment_cache, resolving
 from runner.cli.execution.on_machine import Start, with_hook
 from runner.common.errors import InputError
-from runner.engines import apptainer, container
+from runner.engines import CONTAINERS, apptainer, container
 from runner.engines.base import Task
 from runner.worker.gpus import CHOOSING
 from runner.worker.performance_variables import preloading
@@ -33,7 +33,7 @@ def prepare(
     user. Raises InputError.
     """
     engine, inherited = engine_options.engine(arguments)
-    if engine.name not in container.KINDS:  # the local engine, with options of others: said by now
+    if engine.name not in CONTAINERS:  # the local engine, with options of others: said by now
         raise InputError(f"--engine {engine.name}: runs nothing in a container")
     executable = shutil.which(engine.name)
     if executable is None:
@@ -60,7 +60,7 @@ def prepare(
         gpus=gpus,
     )
     argv = engine.command(task)
-    kind = container.KINDS[engine.name]
+    kind = CONTAINERS[engine.name]
     at = argv.index(kind.start) + 1
     argv[at:at] = [*_attached(engine.name), *([kind.mount, f"{evidence}:{EVIDENCE}:rw"] if evidence else [])]
     caller = apptainer.callers(task, os.environ) if engine.name == "apptainer" else os.environ

@@ -28,19 +28,14 @@ def groups(nodes: Sequence[Node]) -> tuple[list[list[Node]], list[LeftOut]]:
             kinds.setdefault(node.kind, []).append(node)
     found = []
     for of_kind in kinds.values():
-        counted = Counter(_key(node.must_agree) for node in of_kind)
-        (usual_key, _) = max(counted.items(), key=lambda one: (one[1], one[0]))
-        usual = dict(usual_key)
+        counted = Counter(tuple(sorted(node.must_agree.items())) for node in of_kind)
+        usual = dict(max(counted.items(), key=lambda one: (one[1], one[0]))[0])
         found.append([node for node in of_kind if node.must_agree == usual])
         left_out += [
             LeftOut(node.name, _difference(node.must_agree, usual)) for node in of_kind if node.must_agree != usual
         ]
     found.sort(key=lambda group: (-len(group), group[0].kind))
     return found, left_out
-
-
-def _key(must_agree: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(must_agree.items()))
 
 
 def _too_few(node: Node) -> str:

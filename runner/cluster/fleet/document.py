@@ -27,11 +27,10 @@ def document(fleet: Fleet) -> dict[str, Any]:
 
 
 def _kind(kind: Kind) -> dict[str, Any]:
-    spread = asdict(kind.spread)
     return {
         "kind": kind.name,
         "judged": kind.judged,
-        **spread,
+        **asdict(kind.spread),
         "quantiles": {f"{share:g}": ratio for share, ratio in kind.spread.quantiles.items()},
         "nodes": [_node(one) for one in kind.results],
         "differences": [

@@ -31,21 +31,16 @@ class NodeVerdict(TextEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """One node: its time over that of the middle node of its kind, with the interval, and what that means.
-
-    ``reference_kernel`` and ``clock`` are the node's own over its kind's median; None where nothing is known, or that
-    kernel was other work. ``unusual`` is in what it differs from most nodes of its kind (name, what it has, what most
-    have); it is left empty for nodes that are ok.
-    """
+    """One node: its time over that of the middle node of its kind, with the interval, and what that means."""
 
     node: Node
     ratio: float
     low: float
     high: float
     verdict: NodeVerdict
-    reference_kernel: float | None
-    clock: float | None
-    unusual: list[tuple[str, str, str]]
+    reference_kernel: float | None  # the node's own over its kind's median; None: not known, or it was other work
+    clock: float | None  # the same
+    unusual: list[tuple[str, str, str]]  # in what it differs from most: name, own, theirs; empty where ok
 
 
 @dataclass(frozen=True)
@@ -99,9 +94,7 @@ class Fleet:
 def find(place: Path, profile: str | None, margin: float, asked: Sequence[str] = ()) -> Fleet:
     """Read the records in ``place`` and judge their nodes; see ``reading.read`` and ``slow.judge``.
 
-    ``asked`` are the nodes that it should have, where that is known.
-
-    Raises InputError if no node has what it takes.
+    ``asked`` are the nodes that it should have, where that is known. Raises InputError if no node has what it takes.
     """
     nodes, unusable = reading.read(place, profile, asked)
     groups, not_alike = comparability.groups(nodes)
@@ -132,19 +125,13 @@ def _kind(nodes: Sequence[Node], judged: Judged) -> Kind:
     verdicts = _verdicts(judged)
     kernels, clocks = _to_median(_comparable_kernels(nodes)), _to_median([node.clock_mhz for node in nodes])
     ratios, lows, highs = (values.tolist() for values in (judged.ratio, judged.low, judged.high))
-    results = [
-        Result(
-            node,
-            ratios[number],
-            lows[number],
-            highs[number],
-            verdict,
-            kernels[number],
-            clocks[number],
-            differences.unusual(own[number], usual) if verdict in (NodeVerdict.SLOW, NodeVerdict.NOT_CERTAIN) else [],
-        )
-        for number, (node, verdict) in enumerate(zip(nodes, verdicts, strict=True))
+    told = (NodeVerdict.SLOW, NodeVerdict.NOT_CERTAIN)
+    unusual = [
+        differences.unusual(of_node, usual) if verdict in told else []
+        for of_node, verdict in zip(own, verdicts, strict=True)
     ]
+    columns = zip(nodes, ratios, lows, highs, verdicts, kernels, clocks, unusual, strict=True)
+    results = [Result(*row) for row in columns]
     varied = differences.differences(own, [verdict == NodeVerdict.SLOW for verdict in verdicts], ratios)
     return Kind(nodes[0].kind, judged.spread, judged.judged, results, varied)
 

@@ -7,31 +7,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Node:
-    """One node and what it measured; ``name`` is that of the folder that its record is in.
+    """One node and what it measured. What is None is not known."""
 
-    Times are in seconds. ``step_s`` has the mean time of a step in each sample, in the order in which they were
-    measured. ``kind`` is the type of machine, and ``must_agree`` what has to be equal on two nodes of a kind for their
-    times to be comparable; ``facts`` is all that is known of machine and image. ``began`` is by the node's own clock,
-    in seconds since 1970; ``finished`` whether its run was completed. ``samples_with_interference`` counts those
-    that something from outside disturbed, and ``interference`` says what disturbed most of them.
-    ``reference_kernel_s`` and ``clock_mhz`` are medians over the run, and None where nothing is known of them.
-    """
-
-    name: str
+    name: str  # of the folder that its record is in
     profile: str
     workload: str
-    kind: str
-    must_agree: dict[str, str]
-    facts: dict[str, str]
+    kind: str  # the type of machine
+    must_agree: dict[str, str]  # has to be equal on two nodes of a kind for their times to be comparable
+    facts: dict[str, str]  # all that is known of machine and image
     memory_bytes: int | None
-    began: float
-    finished: bool
-    step_s: tuple[float, ...]
-    samples_with_interference: int
-    interference: str
-    reference_kernel_s: float | None
+    began: float  # seconds since 1970, by the node's own clock
+    finished: bool  # whether its run was completed
+    step_s: tuple[float, ...]  # the mean time of a step in each sample, in the order in which they were measured
+    samples_with_interference: int  # how many something from outside disturbed
+    interference: str  # what disturbed most of these
+    reference_kernel_s: float | None  # the median over the run
     reference_kernel_digest: str | None
-    clock_mhz: float | None
+    clock_mhz: float | None  # the median over the run
 
 
 @dataclass(frozen=True)

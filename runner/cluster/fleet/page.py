@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -48,6 +49,8 @@ def page(fleet: Fleet) -> str:
         lstrip_blocks=True,
     )
     slow = fleet.of(NodeVerdict.SLOW)
+    in_words = " ".join(row.text for row in sentences.summary(fleet))
+    found = f"{sentences.headline(fleet).text}; the figures are in the table below"
     return environment.get_template("fleet.html.j2").render(
         place=fleet.place,
         profiles=", ".join(fleet.profiles),
@@ -55,8 +58,8 @@ def page(fleet: Fleet) -> str:
         advice=sentences.advice(fleet),
         summary=sentences.summary(fleet),
         certainty=sentences.certainty(fleet),
-        spread=_spread(fleet),
-        intervals=_intervals(fleet) if slow else None,
+        spread=_drawn(picture.spread, fleet, READING, f"Histogram of the nodes' times. {in_words}"),
+        intervals=_drawn(picture.intervals, fleet, READING_SLOW, found) if slow else None,
         nodes=_nodes([*slow, *fleet.of(NodeVerdict.NOT_JUDGED)]),
         differences=[_differences(kind, len(fleet.kinds) > 1) for kind in fleet.kinds if kind.differences],
         no_cause=sentences.NO_CAUSE,
@@ -64,16 +67,10 @@ def page(fleet: Fleet) -> str:
     )
 
 
-def _spread(fleet: Fleet) -> Drawn:
-    words = f"Histogram of the nodes' times. {' '.join(row.text for row in sentences.summary(fleet))}"
-    wide, narrow = (Markup(picture.spread(fleet, width, words)) for width in (False, True))
-    return Drawn(READING, wide, narrow)
-
-
-def _intervals(fleet: Fleet) -> Drawn:
-    words = f"{sentences.headline(fleet).text}; the figures are in the table below"
-    wide, narrow = (Markup(picture.intervals(fleet, width, words)) for width in (False, True))
-    return Drawn(READING_SLOW, wide, narrow)
+def _drawn(draw: Callable[[Fleet, bool, str], str], fleet: Fleet, reading: str, words: str) -> Drawn:
+    """``words`` are in the place of the picture for those who don't see it."""
+    wide, narrow = (Markup(draw(fleet, is_narrow, words)) for is_narrow in (False, True))
+    return Drawn(reading, wide, narrow)
 
 
 def _nodes(results: list[Result]) -> Table:

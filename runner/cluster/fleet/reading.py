@@ -39,12 +39,9 @@ def read(place: Path, profile: str | None, asked: Sequence[str] = ()) -> tuple[l
     left_out = [LeftOut(folder.name, f"has no {FILE_NAME}: nothing was measured") for folder in missing]
     there = {folder.name for folder in (*folders, *missing)}
     left_out += [LeftOut(name, "has no folder: its job did not begin") for name in asked if name not in there]
-    nodes = []
-    for one in _all(folders, profile):
-        if isinstance(one, Node):
-            nodes.append(one)
-        else:
-            left_out.append(one)
+    found = list(_all(folders, profile))
+    nodes = [one for one in found if isinstance(one, Node)]
+    left_out += [one for one in found if isinstance(one, LeftOut)]
     left_out.sort(key=lambda one: one.name)
     if not folders:
         raise InputError(f"{place}: holds no records; give a folder with a folder for each node that has a {FILE_NAME}")

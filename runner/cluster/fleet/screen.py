@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from runner.cluster.fleet import sentences
 from runner.cluster.fleet.differences import Fact
 from runner.cluster.fleet.findings import Fleet, NodeVerdict, Result
+from runner.common.plain_table import plain_table
 from runner.report.terminal import STYLES, item, items
 
 # What a screen has room for; the page and the JSON document have all.
@@ -36,9 +36,7 @@ def show(fleet: Fleet, out: Console) -> None:
 
 
 def _nodes(results: Sequence[Result], out: Console) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for number, column in enumerate(sentences.SLOW_HEADER):
-        table.add_column(column, justify="right" if number else "left", overflow="fold")
+    table = plain_table(sentences.SLOW_HEADER, right=sentences.SLOW_HEADER[1:], fold=True)
     for one in results[:MOST_NODES]:
         table.add_row(*map(Text, sentences.slow_row(one)))
     out.print(table)
@@ -65,9 +63,8 @@ def _differences(facts: Sequence[Fact], kind: str, slow: bool, out: Console) -> 
     if not slow:
         item(out, "differs", f"{f'{kind}: ' if kind else ''}{', '.join(fact.name for fact in facts)}")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold", title=kind or None, title_justify="left")
-    for number, column in enumerate(sentences.DIFFERENCE_HEADER):
-        table.add_column(column, justify="right" if number > 1 else "left", overflow="fold")
+    table = plain_table(sentences.DIFFERENCE_HEADER, right=sentences.DIFFERENCE_HEADER[2:], fold=True)
+    table.title, table.title_justify = kind or None, "left"
     for fact in facts[:MOST_FACTS]:
         for cells, marked in sentences.difference_rows(fact, MOST_VALUES):
             table.add_row(*map(Text, cells), style=STYLES["bad"] if marked else "")

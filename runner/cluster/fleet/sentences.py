@@ -34,10 +34,8 @@ def summary(fleet: Fleet) -> list[Row]:
         rows.append(Row("kind", f"{kind.name}: {nodes(spread.nodes)}, {_samples(kind.results)}"))
         rows.append(Row("spread", _spread(kind)))
         if spread.autocorrelation > NOTABLE_CORRELATION:
-            text = (
-                f"a sample resembles the one before it (correlation {spread.autocorrelation:.2f}): intervals are wider"
-            )
-            rows.append(Row("note", text))
+            alike = f"a sample resembles the one before it (correlation {spread.autocorrelation:.2f})"
+            rows.append(Row("note", f"{alike}: intervals are wider"))
     return rows
 
 
@@ -59,27 +57,20 @@ def certainty(fleet: Fleet) -> list[Row]:
     rows = []
     for kind in fleet.kinds:
         if not kind.judged:
-            text = f"{kind.name}: {nodes(kind.spread.nodes)} of this kind, {MIN_NODES} are needed to judge"
-            rows.append(Row("note", text))
+            few = f"{nodes(kind.spread.nodes)} of this kind, {MIN_NODES} are needed to judge"
+            rows.append(Row("note", f"{kind.name}: {few}"))
             continue
         of_kind = f" of {kind.name}" if len(fleet.kinds) > 1 else ""
         why = "--margin" if kind.spread.by_margin else "so far healthy nodes of this fleet differ"
         text = f"slow{of_kind} is more than {percent(1 + kind.spread.allowance)} ({why}) with the whole interval"
         rows.append(Row("allowed", text))
     if any(kind.judged for kind in fleet.kinds):
-        text = (
-            f"of the nodes called slow {ERROR_RATE:.0%} at most are expected to be within what is allowed; "
-            f"each side of an interval misses in {fleet.side:.2g} of cases"
-        )
-        rows.append(Row("sure", text))
-    uncertain = fleet.of(NodeVerdict.NOT_CERTAIN)
-    if uncertain:
-        text = (
-            f"{nodes(len(uncertain))} may be slow, but their intervals reach into what is allowed: {_names(uncertain)}"
-        )
-        rows.append(Row("maybe", f"{text}; measure more samples there"))
-    unfinished = [one for one in fleet.results if not one.node.finished]
-    if unfinished:
+        wrong = f"of the nodes called slow {ERROR_RATE:.0%} at most are expected to be within what is allowed"
+        rows.append(Row("sure", f"{wrong}; each side of an interval misses in {fleet.side:.2g} of cases"))
+    if uncertain := fleet.of(NodeVerdict.NOT_CERTAIN):
+        text = f"{nodes(len(uncertain))} may be slow, but their intervals reach into what is allowed"
+        rows.append(Row("maybe", f"{text}: {_names(uncertain)}; measure more samples there"))
+    if unfinished := [one for one in fleet.results if not one.node.finished]:
         text = f"{nodes(len(unfinished))} did not finish; what was measured counts: {_names(unfinished)}"
         rows.append(Row("note", text))
     if apart := fleet.apart:
@@ -104,9 +95,8 @@ def advice(fleet: Fleet) -> list[Row]:
         text = f"{_names(disturbed)}: most samples were disturbed from outside ({disturbed[0].node.interference})"
         rows.append(Row("next", f"{text}; measure again when nothing else runs there"))
     if len(disturbed) < len(slow):
-        rows.append(
-            Row("next", "measure slow nodes again before you act; one that stays slow needs a look at the machine")
-        )
+        text = "measure slow nodes again before you act; one that stays slow needs a look at the machine"
+        rows.append(Row("next", text))
     return rows
 
 

@@ -49,52 +49,38 @@ QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 
 @dataclass(frozen=True)
 class Measured:
-    """The nodes of one kind, as arrays in their order, of logarithms of seconds.
-
-    ``error`` is the standard error of ``centre``, with ``degrees`` degrees of freedom. ``autocorrelation`` is how alike
-    neighbouring samples were (0 to 0.9).
-    """
+    """The nodes of one kind, as arrays in their order, of logarithms of seconds."""
 
     centre: Any
-    error: Any
-    degrees: Any
-    autocorrelation: float
+    error: Any  # the standard error of the centre
+    degrees: Any  # of freedom, that this has
+    autocorrelation: float  # how alike neighbouring samples were, from 0 to 0.9
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How far the nodes of one kind differ.
-
-    ``median_s`` is the middle node's time per step in seconds. ``quantiles`` are of the nodes' times over that, by the
-    share of nodes below. ``between`` is the standard deviation between healthy nodes themselves, ``noise`` the typical
-    standard error of one node, ``allowance`` how much more time a node may take: all three as shares. ``by_margin``
-    says whether the allowance is the user's margin, or else the reach of healthy nodes.
-    """
+    """How far the nodes of one kind differ."""
 
     nodes: int
-    median_s: float
-    quantiles: dict[float, float]
-    between: float
-    noise: float
-    allowance: float
-    by_margin: bool
+    median_s: float  # the middle node's time per step
+    quantiles: dict[float, float]  # of the nodes' times over that, by the share of nodes below
+    between: float  # the standard deviation between healthy nodes themselves, as a share
+    noise: float  # the typical standard error of one node, as a share
+    allowance: float  # how much more time a node may take, as a share
+    by_margin: bool  # whether that is the user's margin, or else the reach of healthy nodes
     autocorrelation: float
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What was found of the nodes of one kind, as arrays in their order: time over the middle node's, with intervals.
-
-    ``slow`` has the nodes whose whole interval is beyond the allowance. Where there are too few nodes, none is, and
-    ``judged`` is False.
-    """
+    """What was found of a kind's nodes, as arrays in their order: time over the middle node's, with intervals."""
 
     spread: Spread
     ratio: Any
     low: Any
     high: Any
-    slow: Any
-    judged: bool
+    slow: Any  # whether the whole interval is beyond the allowance
+    judged: bool  # False where there are too few nodes: then none is slow
 
 
 def measure(samples: Sequence[Sequence[float]]) -> Measured:

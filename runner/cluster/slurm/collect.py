@@ -80,7 +80,7 @@ def collect(
     nodes |= followed.nodes if followed else {}
     if settings.joint and followed:
         nodes = _joint(folder, settings, nodes, rolls, followed.jobs[0])
-    begun = nodes_seen(folder)
+    begun = node_status.seen(folder)
     if settings.joint and TOGETHER in begun and followed is None:
         begun = [TOGETHER]  # what single nodes said to earlier jobs is over
     heard_of = {*rolls, *(found.job for name in begun if (found := node_status.read(folder / name)))}
@@ -111,19 +111,18 @@ def _joint(
     return refusing or {TOGETHER: job}
 
 
-def nodes_seen(folder: Path) -> list[str]:
-    """The nodes that have begun there at any time."""
-    return [path.name for path in folder.iterdir() if (path / node_status.NAME).exists()]
-
-
 def _result(
     folder: Path, name: str, settings: Settings, job: Job | None, called: RollCall | None, down: str | None
 ) -> NodeResult:
     place = folder / name
     begun = record.is_begun(place)
     ended = node_status.ended(place)
+    summary: Summary | None = None
     try:
-        summary = _summary(place) if begun and not settings.fleet else None
+        if begun and not settings.fleet:
+            events = record.read(place)
+            with record.reading(place):
+                summary = summarise(events)
     except InputError as error:
         return NodeResult(name, WORKER_FAILED, str(error))
     if ended is not None:
@@ -152,13 +151,6 @@ def _ended(
     states = {BAD_INPUT: REFUSED, INTERRUPTED: STOPPED}
     problem = found.problem or f"ended with exit status {found.status}; see {place / node_status.LOG}"
     return states.get(found.status, WORKER_FAILED), problem
-
-
-def _summary(place: Path) -> Summary:
-    """Raises InputError for a record that can't be used."""
-    events = record.read(place)
-    with record.reading(place):
-        return summarise(events)
 
 
 def _failure(summary: Summary | None, place: Path) -> str:

@@ -8,24 +8,19 @@ from pathlib import Path
 from runner.cluster.slurm.settings import Settings
 
 NAME = "roll-call"
-NOTHING = "nothing"
 # Clocks that agree to so many seconds do no harm: records of two nodes can be laid side by side.
 TOLERANCE_S = 2.0
 
 
 @dataclass
 class RollCall:
-    """``host`` called the roll; ``before`` and ``after`` are the seconds since 1970 of its own clock around it.
+    """Times are in seconds since 1970, by the clock of whoever says them."""
 
-    By node, ``times`` are the clocks that the answers had, and ``missing`` what was not found: ``folder``, ``python``,
-    ``project`` or ``nothing``. ``after`` is None while the roll is being called.
-    """
-
-    host: str = ""
-    before: float | None = None
-    after: float | None = None
-    times: dict[str, float] = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)
+    host: str = ""  # called the roll
+    before: float | None = None  # the host's own clock before the roll, and after it
+    after: float | None = None  # None while the roll is being called
+    times: dict[str, float] = field(default_factory=dict)  # by node, the clock that its answer had
+    missing: dict[str, str] = field(default_factory=dict)  # by node: "folder", "python", "project" or "nothing"
 
     def clock(self, node: str) -> float:
         """How many seconds the node's clock is ahead of the host's, at least; below 0 if it is behind.
@@ -49,20 +44,14 @@ class RollCall:
 
     def problem(self, node: str, settings: Settings, folder: Path) -> str | None:
         """What keeps the node from measuring, and how to fix it."""
-        missing = self.missing.get(node, NOTHING)
+        missing = self.missing.get(node)
         if missing == "folder":
-            return f"{not_shared(folder)}"
-        if missing == "python":
-            return (
-                f"{settings.python}: is not there, or can't be run; put the project with its .venv on a file system "
-                "that all nodes share, and submit from there"
-            )
-        if missing == "project":
-            return (
-                f"{settings.project}: the project's code is not there; put it on a file system that all nodes share, "
-                "and submit from there"
-            )
-        return None
+            return not_shared(folder)
+        problem = {
+            "python": f"{settings.python}: is not there, or can't be run; put the project with its .venv",
+            "project": f"{settings.project}: the project's code is not there; put it",
+        }.get(missing or "")
+        return f"{problem} on a file system that all nodes share, and submit from there" if problem else None
 
 
 def not_shared(folder: Path) -> str:

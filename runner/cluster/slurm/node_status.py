@@ -19,19 +19,22 @@ TAIL_BYTES = 4096
 
 @dataclass(frozen=True)
 class Outcome:
-    """``status`` is the exit status of ``envkit bench``, None while it runs, or if it was killed. Times are in seconds
-    since 1970, by the node's clock. ``problem`` is one line. ``nodes`` are those of the job that the run began in, in
-    Slurm's short form."""
+    """Times are in seconds since 1970, by the node's clock."""
 
     job: str
     began: float
     ended: float | None = None
-    status: int | None = None
-    problem: str | None = None
-    nodes: str = ""
+    status: int | None = None  # the exit status of `envkit bench`; None while it runs, or if it was killed
+    problem: str | None = None  # one line
+    nodes: str = ""  # those of the job that the run began in, in Slurm's short form
 
     def write(self, place: Path) -> None:
         atomic.write(place / NAME, json.dumps(asdict(self)).encode())
+
+
+def seen(folder: Path) -> list[str]:
+    """The nodes that have begun in a submission's ``folder`` at any time. Raises OSError."""
+    return [path.name for path in folder.iterdir() if (path / NAME).exists()]
 
 
 def read(place: Path) -> Outcome | None:

@@ -88,7 +88,6 @@ def render(
 
     ``name`` is the job's. What each option means: https://slurm.schedmd.com/sbatch.html
     """
-    given = [f"--{option}" for option in settings.options]
     lines = [
         f"--job-name={name}",
         *(["--nodes=1"] if settings.fleet else _one_job(nodes, wanted, unwanted)),
@@ -103,7 +102,7 @@ def render(
         "--requeue",
         "--no-kill",  # the other nodes go on where one dies
         f"--signal=URG@{grace_s(settings.minutes)}",
-        *given,
+        *(f"--{option}" for option in settings.options),
     ]
     place = TOGETHER if settings.joint else "NODE"
     command = shlex.join(settings.command(str(folder), place)).replace("\n", "\n#   ")

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from runner.analysis import ranking
 from runner.cluster.slurm.collect import WORKER_FAILED, NodeResult
 from runner.common.folders import quoted
+from runner.common.plain_table import plain_table
 from runner.report import terminal
 
 # So many nodes are named; of more there is the number.
@@ -23,29 +23,22 @@ def show(results: Sequence[NodeResult], folder: Path, out: Console) -> None:
     """Each node's own verdicts: one node's interval says nothing of another's. ``folder`` is the submission's."""
     rows = [row for one in results for row in _rows(one)]
     if rows:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in COLUMNS:
-            numbers = column in ("samples", "speedup", "ms/step")
-            table.add_column(column, justify="right" if numbers else "left", overflow="fold")
+        table = plain_table(COLUMNS, right=("samples", "speedup", "ms/step"), fold=True)
         for cells, weight in rows:
             table.add_row(*cells, style=terminal.STYLES[weight])
         out.print(table)
         out.print()
-    failed = [one for one in results if one.state == WORKER_FAILED and one.summary]
-    for one in failed[:NAMED]:
-        assert one.summary is not None
-        terminal.failures(one.summary, out, one.name)
-    if sum(_has_interval(one) for one in results) > 1:
+    failed = [(one.summary, one.name) for one in results if one.state == WORKER_FAILED and one.summary]
+    for summary, name in failed[:NAMED]:
+        terminal.failures(summary, out, name)
+    found = [one.summary.comparisons for one in results if one.summary]
+    if sum(any(one.speedup for one in of_node) for of_node in found) > 1:
         each = "each interval is for its own node and has its own error rate"
         terminal.item(out, "sure", f"{each}: of 20 nodes without any difference one is expected to show one")
     out.print(Text(f"record   {folder}"), soft_wrap=True)
     in_full = f"envkit report {quoted(folder)}"
     in_full = f"of each node: {in_full}/NODE" if len(results) > 1 else f"in full: {in_full}"
     out.print(Text(f"         {in_full}"), soft_wrap=True)
-
-
-def _has_interval(one: NodeResult) -> bool:
-    return one.summary is not None and any(found.speedup for found in one.summary.comparisons)
 
 
 def _rows(one: NodeResult) -> list[tuple[list[str], str]]:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from runner.cluster.slurm.watch import Sight
 from runner.common.live_view import LiveView, minutes
+from runner.common.plain_table import plain_table
 from runner.engines.slurm.client import Job
 
 # So many nodes fit on a screen; of more there are numbers.
@@ -83,9 +84,8 @@ def _table(nodes: Mapping[str, Sight]) -> list[Table | Text]:
         counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
         samples = sum(sight.samples for sight in nodes.values())
         return [Text(f"{len(nodes)} nodes: {counts}; {samples:,} samples")]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for number, column in enumerate(("node", "state", "blocks", "samples", "spent")):
-        table.add_column(column, justify="right" if number > 1 else "left")
+    figures = ("blocks", "samples", "spent")
+    table = plain_table(("node", "state", *figures), right=figures)
     for name, sight in nodes.items():
         budget = f" of {minutes(sight.budget_s)}" if sight.budget_s else ""
         spent = f"{minutes(sight.spent_s)}{budget}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -43,21 +44,16 @@ class Watch:
         Files are opened for the ``active`` ones only, as of thousands of nodes most may wait. Without these it is all,
         and all that have a folder.
         """
-        for name in sorted({*names, *(self._folders() if active is None else ())}):
+        wanted = {*names}
+        if active is None:
+            with contextlib.suppress(OSError):  # a file system of the cluster's that does not answer now
+                wanted |= {*node_status.seen(self._folder)}
+        for name in sorted(wanted):
             sight = self.nodes.setdefault(name, Sight())
-            if sight.state == DONE or (active is not None and name not in active):
-                continue
-            try:
-                _update(sight, self._folder / name, jobs)
-            except OSError:  # a file system of the cluster's that does not answer now
-                continue
+            if sight.state != DONE and (active is None or name in active):
+                with contextlib.suppress(OSError):
+                    _update(sight, self._folder / name, jobs)
         return self.nodes
-
-    def _folders(self) -> set[str]:
-        try:
-            return {path.name for path in self._folder.iterdir() if (path / node_status.NAME).exists()}
-        except OSError:
-            return set()
 
 
 def _update(sight: Sight, place: Path, jobs: Collection[str]) -> None:

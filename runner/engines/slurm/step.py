@@ -60,18 +60,14 @@ def run(argv: Sequence[str], environment: Mapping[str, str], nodes: int, timeout
         raise InputError(f"srun can't be started: {error.strerror}; leave large variables unset") from None
     if outcome.failure is None:
         return outcome
-    printed = _causes_first(outcome.stdout)
+    # the lines in which nodes say what rank they lost: of a rank's end that of others is a consequence
+    printed = "".join(sorted(outcome.stdout.splitlines(keepends=True), key=_order))
     said = _without_slurm(f"{outcome.stderr_tail}{_log(printed)}")
     outcome = replace(outcome, stdout=printed, stderr_tail=said)
     for name, said in client.out_of_service(names, client.DEAD).items():
         # what ranks on other nodes say of it is that a connection was closed
         return replace(outcome, stdout="", failure=f"lost {name}: Slurm says that the node is {said}")
     return outcome
-
-
-def _causes_first(printed: str) -> str:
-    """The lines in which nodes say what rank they lost: of a rank's end that of others is a consequence."""
-    return "".join(sorted(printed.splitlines(keepends=True), key=_order))
 
 
 def _log(printed: str) -> str:

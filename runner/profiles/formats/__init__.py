@@ -11,23 +11,16 @@ from runner.profiles.formats.resolved import Resolved
 
 @dataclass(frozen=True)
 class Format:
-    """``use`` is shown in the help.
-
-    ``inside``: it is for a container, so that paths must be those in an image. ``starts``: it starts commands with the
-    profile's prefix itself. ``asking`` is how what is pasted gets the machine's GPUs, where it does not ask for them
-    itself, and ``allowing`` how it gets the capabilities that the prefix needs. ``cleans``: it takes away what the
-    shell has that it is printed in (``Resolved.stray``). ``either``: containers read it as well as programs of this
-    machine.
-    """
+    """What prints a profile, and what must be known of that."""
 
     render: Callable[[Resolved], str]
-    use: str
-    inside: bool = False
-    starts: bool = False
-    asking: str = ""
-    allowing: str = ""
-    cleans: bool = False
-    either: bool = False
+    use: str  # for the help
+    inside: bool = False  # it is for a container, so that paths must be those in an image
+    starts: bool = False  # it starts commands with the profile's prefix itself
+    asking: str = ""  # how what is pasted gets the machine's GPUs, where it does not ask for them itself
+    allowing: str = ""  # how it gets the capabilities that the prefix needs
+    cleans: bool = False  # it takes away what the shell has that it is printed in (``Resolved.stray``)
+    either: bool = False  # containers read it as well as programs of this machine
 
 
 FORMATS = {

@@ -15,28 +15,21 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # the characters of Unicode's cat
 
 @dataclass(frozen=True)
 class Resolved:
-    """An Environment, and what it was resolved for.
-
-    ``place`` says for people where its libraries are. ``image`` is the name of an OCI image, None for an Apptainer
-    image or a local interpreter. ``limits`` are the user's, as options of ``docker run``.
-    ``mount`` is what the kit mounts (HOST:INSIDE) and a library of the profile is in; None where all are in the image.
-    ``asking`` are the options of ``docker run`` for the machine's GPUs, where the profile is for some.
-    ``stray`` are variables of the shell that it is printed in which could change the outcome and are not the profile's.
-    ``beside`` is how many CPUs one process has there, where its threads are not all that runs on them: others are for
-    DataLoader's workers, for other processes, or on other NUMA nodes. Else it is 0.
-    """
+    """An Environment, and what it was resolved for."""
 
     environment: Environment
     host: str
-    place: str
-    image: str | None
+    place: str  # for people: where its libraries are
+    image: str | None  # the name of an OCI image; None for an Apptainer image or a local interpreter
     usable_cpus: int
     physical_cores: int
     smt: bool
-    limits: tuple[str, ...] = ()
-    mount: str | None = None
-    asking: tuple[str, ...] = ()
-    stray: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()  # the user's, as options of ``docker run``
+    mount: str | None = None  # HOST:INSIDE, which the kit mounts, of a library that is not in the image
+    asking: tuple[str, ...] = ()  # the options of ``docker run`` for the machine's GPUs, where the profile is for some
+    stray: tuple[str, ...] = ()  # variables of the shell it is printed in that could change the outcome, not its own
+    # How many CPUs one process has there, where its threads are not all that runs on them: others are for DataLoader's
+    # workers, for other processes, or on other NUMA nodes.
     beside: int = 0
 
     def heading(self) -> str:

@@ -13,11 +13,11 @@ from runner.report.exports.rows import Row, results, samples
 
 @dataclass(frozen=True)
 class Format:
-    """``rows`` picks from a run's folder and events what ``render`` writes. ``binary`` is nothing for a terminal."""
+    """How a run is exported."""
 
-    rows: Callable[[Path, Sequence[Event]], list[Row]]
+    rows: Callable[[Path, Sequence[Event]], list[Row]]  # what is written of a run's folder and events
     render: Callable[[Sequence[Row]], bytes]
-    binary: bool = False
+    binary: bool = False  # it is nothing for a terminal
 
 
 FORMATS = {

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
-from typing import Any
 
+from runner.analysis.summary import finite
 from runner.report.exports.rows import Row, columns
 
 
 def render(rows: Sequence[Row]) -> bytes:
     """Every object has every column; what is not known, and numbers that JSON does not have, are null."""
     names = columns(rows)
-    lines = (json.dumps({name: _known(row.get(name)) for name in names}, allow_nan=False) for row in rows)
+    lines = (json.dumps({name: finite(row.get(name)) for name in names}, allow_nan=False) for row in rows)
     return ("[" + ",\n ".join(lines) + "]\n").encode()
-
-
-def _known(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics as basic
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from runner.analysis.scaling import exchanged
 from runner.analysis.summary import summarise
 from runner.bench import blocks
 from runner.bench.events import SampleEvent
-from runner.bench.plan import Plan
+from runner.bench.plan import Arm, Plan
 from runner.bench.record import Event
 from runner.checks.sample_effect import checks_of
 from runner.profiles.environment import Environment
@@ -37,25 +37,16 @@ def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
     """
     run = events[0]
     plan = Plan.from_json(run["plan"])
-    arms = {arm.name: arm for arm in plan.arms}
     environments = {name: Environment.from_json(document) for name, document in run["environments"].items()}
     kernel_s = {event["block"]: event["seconds"] for event in events if event["event"] == "reference-kernel"}
     rows = []
     for event in blocks.samples(events):
-        arm = arms[event["arm"]]
+        arm = plan.arm(event["arm"])
         checks = checks_of(environments[arm.name], event, run["allowed_variables"])
         communication = event.get("communication") or {}
         rows.append(
             {
-                "run": str(folder),
-                "time": event["time"],
-                "cpu_model": _host(run, arm.target)["cpu_model"],
-                "engine": arm.engine,
-                "arm": arm.name,
-                "profile": arm.profile,
-                "workload": plan.workload_of(arm),
-                "modes": plan.options.text(),
-                "ranks": plan.ranks_of(arm),
+                **_about(folder, event["time"], run, plan, arm),
                 "block": event["block"],
                 "seconds": event["seconds"],
                 "mean_step_s": basic.fmean(event["step_s"]),
@@ -99,32 +90,19 @@ def results(folder: Path, events: Sequence[Event]) -> list[Row]:
     summary = summarise(events)
     compared = {one.arm: one for one in summary.comparisons}
     scaling = {one.arm: one for one in summary.scaling}
-    arms = {arm.name: arm for arm in summary.plan.arms}
     rows = []
     for measured in summary.measured:
-        arm, comparison = arms[measured.arm], compared.get(measured.arm)
-        found = comparison.speedup if comparison else None
-        ranked = scaling.get(measured.arm)
+        arm, comparison = summary.plan.arm(measured.arm), compared.get(measured.arm)
+        found, ranked = comparison and comparison.speedup, scaling.get(measured.arm)
         rows.append(
             {
-                "run": str(folder),
-                "time": events[-1]["time"],
-                "cpu_model": _host(events[0], arm.target)["cpu_model"],
-                "engine": arm.engine,
-                "arm": arm.name,
-                "profile": arm.profile,
+                **_about(folder, events[-1]["time"], events[0], summary.plan, arm),
                 "reference": summary.plan.reference_of(arm).name,
-                "workload": summary.plan.workload_of(arm),
-                "modes": summary.plan.options.text(),
-                "ranks": summary.plan.ranks_of(arm),
                 "samples": measured.samples,
                 "step_s": measured.step_s,
                 "in_effect": measured.in_effect,
-                "ratio": found.ratio if found else None,
-                "low": found.low if found else None,
-                "high": found.high if found else None,
-                "communication_s": ranked.communication_s if ranked else None,
-                "communication_share": ranked.communication_share if ranked else None,
+                **{name: getattr(found, name, None) for name in ("ratio", "low", "high")},
+                **{name: getattr(ranked, name, None) for name in ("communication_s", "communication_share")},
             }
         )
     return rows
@@ -135,9 +113,19 @@ def columns(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def _host(run: Event, place: str) -> Mapping[str, Any]:
-    fingerprint: Mapping[str, Any] = run["engines"][place]["inspection"]["fingerprint"]
-    return fingerprint
+def _about(folder: Path, time: float, run: Event, plan: Plan, arm: Arm) -> Row:
+    """What was measured where and when; ``run`` is the record's first event."""
+    return {
+        "run": str(folder),
+        "time": time,
+        "cpu_model": run["engines"][arm.target]["inspection"]["fingerprint"]["cpu_model"],
+        "engine": arm.engine,
+        "arm": arm.name,
+        "profile": arm.profile,
+        "workload": plan.workload_of(arm),
+        "modes": plan.options.text(),
+        "ranks": plan.ranks_of(arm),
+    }
 
 
 def _flat(name: str, value: Any) -> Row:

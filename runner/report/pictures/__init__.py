@@ -21,25 +21,24 @@ TITLE, LEFT_OUT = 0.35, 0.7
 
 @dataclass(frozen=True)
 class Picture:
-    """``missing`` says why a summary has no such picture, or None; ``height`` is in inches.
-
-    ``height`` and ``draw`` are told whether the picture is to be narrow.
-    """
+    """``height`` and ``draw`` are told whether the picture is to be narrow."""
 
     name: str
     title: str
-    missing: Callable[[Summary], str | None]
-    height: Callable[[Summary, bool], float]
+    missing: Callable[[Summary], str | None]  # why a summary has no such picture, or None
+    height: Callable[[Summary, bool], float]  # in inches
     draw: Callable[[Any, Summary, bool], None]
 
 
 FOREST = Picture("forest", "Speedup", forest.missing, forest.height, forest.draw)
-DISTRIBUTIONS = Picture(
-    "distributions", "Step times", distributions.missing, distributions.height, distributions.draw
-)  # fmt: skip
+DISTRIBUTIONS = Picture("distributions", "Step times", distributions.missing, distributions.height, distributions.draw)
 TIME_COURSE = Picture("time-course", "Course of the run", time_course.missing, time_course.height, time_course.draw)
 GRID = Picture("grid", "Time of the input", loader_heatmap.missing, loader_heatmap.height, loader_heatmap.draw)
 PICTURES = (FOREST, DISTRIBUTIONS, TIME_COURSE)
+
+
+def named(name: str) -> Picture:
+    return next(one for one in (GRID, *PICTURES) if one.name == name)
 
 
 def svg(picture: Picture, summary: Summary, narrow: bool, alternative: str) -> str:

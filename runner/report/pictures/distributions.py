@@ -20,19 +20,13 @@ def missing(summary: Summary) -> str | None:
 
 
 def height(summary: Summary, narrow: bool) -> float:
-    return len(_arms(summary)) * (0.85 if narrow else 0.52) + (1.8 if narrow else 1.2)
-
-
-def _arms(summary: Summary) -> list[str]:
-    """Those that have samples, in the plan's order."""
-    there = {sample.arm for sample in summary.samples if sample.step_s}
-    return [arm.name for arm in summary.plan.arms if arm.name in there]
+    return len(style.measured(summary)) * (0.85 if narrow else 0.52) + (1.8 if narrow else 1.2)
 
 
 def draw(area: Any, summary: Summary, narrow: bool) -> None:
     import numpy
 
-    arms, colours = _arms(summary), style.colours(summary)
+    arms, colours = style.measured(summary), style.colours(summary)
     samples = [
         [1000 * numpy.asarray(sample.step_s) for sample in summary.samples if sample.arm == arm and sample.step_s]
         for arm in arms
@@ -56,12 +50,9 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
                   markeredgewidth=0)  # fmt: skip
         slowest = float(together.max())
         text = f"slowest {slowest:,.0f} ms" if slowest >= 100 else f"slowest {slowest:.3g} ms"
-        _label(axes, row, arm, text, colours[arm], narrow)
+        style.label(axes, row, arm, text, colours[arm], narrow, 0.44)
     axes.set_ylim(len(arms) - 0.5, -0.65 if narrow else -0.5)
-    axes.set_yticks([] if narrow else range(len(arms)), [] if narrow else [style.short(arm) for arm in arms])
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x")
+    style.name_rows(axes, arms, narrow)
     unit = f"ms per {summary.plan.step_name}"
     axes.set_xlabel(f"{unit} (logarithmic)" if logarithmic else unit)
     style.legend(area, _handles(), narrow)
@@ -107,24 +98,9 @@ def _quartiles(axes: Any, row: int, steps: Any, colour: str) -> None:
     axes.plot(middle, at, "|", color=style.PAPER, markersize=5, markeredgewidth=1.5)
 
 
-def _label(axes: Any, row: int, arm: str, text: str, colour: str, narrow: bool) -> None:
-    """The slowest step: beside the row or, on a narrow picture, above it and beside the name."""
-    side = axes.get_yaxis_transform()  # x as a share of the axes' width, y in rows
-    if narrow:
-        axes.text(0, row - 0.44, style.short(arm), transform=side, va="bottom", ha="left", size=9)
-        axes.text(1, row - 0.44, text, transform=side, va="bottom", ha="right", size=9, color=colour)
-    else:
-        axes.text(1.02, row, text, transform=side, va="center", ha="left", color=colour)
-
-
 def _handles() -> list[Any]:
-    from matplotlib.lines import Line2D
-
-    def handle(label: str, **looks: Any) -> Any:
-        return Line2D([], [], color=style.SOFT, label=label, **looks)
-
     return [
-        handle("middle half of all steps, and their median", linewidth=5),
-        handle("from 1% to 99% of all steps", linewidth=1),
-        handle("median of one sample", linewidth=0, marker="o", markersize=3.5),
+        style.handle("middle half of all steps, and their median", color=style.SOFT, linewidth=5),
+        style.handle("from 1% to 99% of all steps", color=style.SOFT, linewidth=1),
+        style.handle("median of one sample", color=style.SOFT, linewidth=0, marker="o", markersize=3.5),
     ]

@@ -39,11 +39,7 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
     for row, one in enumerate(compared):
         _row(axes, row, one, colours[one.arm])
         _label(axes, row, one, colours[one.arm], narrow)
-    names = [] if narrow else [style.short(one.arm) for one in compared]
-    axes.set_yticks(range(len(names)), names)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x")
+    style.name_rows(axes, [one.arm for one in compared], narrow)
     plan = summary.plan
     reference = style.short(plan.reference.profile if plan.across else plan.reference.name)
     axes.set_xlabel(f"{reference}'s time / the {tables.header(summary)[0]}'s time (logarithmic)")
@@ -82,15 +78,8 @@ def _label(axes: Any, row: int, one: Comparison, colour: str, narrow: bool) -> N
     """The result in figures: beside its row or, on a narrow picture, with the profile's name above it."""
     found = one.speedup
     text = f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})" if found else one.words.lower()
-    side = axes.get_yaxis_transform()  # x as a share of the axes' width, y in rows
-    colour = colour if found else style.SOFT
-    if narrow:
-        box = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0}  # the line at 1 may go through it
-        looks: dict[str, Any] = {"transform": side, "va": "bottom", "size": 9, "bbox": box}
-        axes.text(0, row - 0.24, style.short(one.arm), ha="left", **looks)
-        axes.text(1, row - 0.24, text, ha="right", color=colour, **looks)
-    else:
-        axes.text(1.02, row, text, transform=side, va="center", ha="left", color=colour)
+    box = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0}  # the line at 1 may go through it
+    style.label(axes, row, one.arm, text, colour if found else style.SOFT, narrow, 0.24, bbox=box)
 
 
 def _background(axes: Any, summary: Summary) -> list[Any]:
@@ -106,11 +95,9 @@ def _background(axes: Any, summary: Summary) -> list[Any]:
 
 
 def _handles(summary: Summary) -> list[Any]:
-    from matplotlib.lines import Line2D
-
     looks: dict[str, Any] = {"color": style.INK, "marker": "s"}
-    handles = [Line2D([], [], **looks, linewidth=2, markersize=5.5, label=f"speedup, {wording.CONFIDENCE} interval")]
+    handles = [style.handle(f"speedup, {wording.CONFIDENCE} interval", **looks, linewidth=2, markersize=5.5)]
     if any(one.without_interference for one in summary.comparisons):
-        label = "the same without disturbed blocks"
-        handles.append(Line2D([], [], **looks, linewidth=1.4, markersize=4, alpha=0.45, label=label))
+        looks |= {"linewidth": 1.4, "markersize": 4, "alpha": 0.45}
+        handles.append(style.handle("the same without disturbed blocks", **looks))
     return handles

@@ -113,6 +113,12 @@ def colours(summary: Summary) -> dict[str, str]:
     return {arm.name: found.get(arm.name, REFERENCE) for arm in summary.plan.arms}
 
 
+def measured(summary: Summary) -> list[str]:
+    """The names of the arms that have samples, in the plan's order."""
+    there = {sample.arm for sample in summary.samples if sample.step_s}
+    return [arm.name for arm in summary.plan.arms if arm.name in there]
+
+
 def short(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
@@ -140,6 +146,32 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
             return inside
     even = MaxNLocator(nbins=most - 1, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
     return [float(f"{tick:.6g}") for tick in even if low <= tick <= high and tick > 0]
+
+
+def name_rows(axes: Any, names: Sequence[str], narrow: bool) -> None:
+    """A row for each of ``names``, which stand beside them; not on a narrow picture, where ``label`` has them."""
+    shown = [] if narrow else [short(name) for name in names]
+    axes.set_yticks(range(len(shown)), shown)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x")
+
+
+def label(axes: Any, row: int, name: str, text: str, colour: str, narrow: bool, up: float, **looks: Any) -> None:
+    """Figures beside a row or, on a narrow picture, ``up`` rows above it and beside its name."""
+    side = axes.get_yaxis_transform()  # x as a share of the axes' width, y in rows
+    if narrow:
+        axes.text(0, row - up, short(name), transform=side, va="bottom", ha="left", size=9, **looks)
+        axes.text(1, row - up, text, transform=side, va="bottom", ha="right", size=9, color=colour, **looks)
+    else:
+        axes.text(1.02, row, text, transform=side, va="center", ha="left", color=colour)
+
+
+def handle(label: str, **looks: Any) -> Any:
+    """A line or a marker of the legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=label, **looks)
 
 
 def legend(area: Any, handles: Sequence[Any], narrow: bool) -> None:

@@ -24,7 +24,7 @@ def missing(summary: Summary) -> str | None:
 
 
 def height(summary: Summary, narrow: bool) -> float:
-    arms = len(_arms(summary))
+    arms = len(style.measured(summary))
     return math.ceil(arms / _columns(arms, narrow)) * 0.88 + (1.4 if narrow else 0.9)
 
 
@@ -32,18 +32,12 @@ def _columns(arms: int, narrow: bool) -> int:
     return 2 if arms > ONE_COLUMN and not narrow else 1
 
 
-def _arms(summary: Summary) -> list[str]:
-    there = {sample.arm for sample in summary.samples if sample.step_s}
-    return [arm.name for arm in summary.plan.arms if arm.name in there]
-
-
 def draw(area: Any, summary: Summary, narrow: bool) -> None:
-    arms, colours = _arms(summary), style.colours(summary)
+    arms, colours = style.measured(summary), style.colours(summary)
     columns = _columns(len(arms), narrow)
     rows = math.ceil(len(arms) / columns)
     samples = [sample for sample in summary.samples if sample.step_s]
     at = [sample.began_s / 60 for sample in samples]
-    label = "minutes of measuring"
     span = 1.25 * max(LEAST_SPAN, *(_span([one for one in samples if one.arm == arm]) for arm in arms))
     grid = area.subplots(rows, columns, sharex=True, squeeze=False)
     for number, axes in enumerate(grid.T.flat):
@@ -58,7 +52,7 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
         axes.grid(axis="y")
         lowest = number % rows == rows - 1 or number == len(arms) - 1
         axes.tick_params(axis="x", labelbottom=lowest)
-        axes.set_xlabel(label if lowest else "")
+        axes.set_xlabel("minutes of measuring" if lowest else "")
     unit = f"ms per {summary.plan.step_name}"
     unit = unit if narrow or columns > 1 else f"mean {unit}, the same logarithmic scale for all"
     grid[0, 0].set_title(unit, loc="right", size=9, pad=3, color=style.SOFT)
@@ -92,12 +86,10 @@ def _course(axes: Any, own: Sequence[tuple[float, Sample]], summary: Summary, co
 
 
 def _handles() -> list[Any]:
-    from matplotlib.lines import Line2D
-
     edge: dict[str, Any] = {"linewidth": 0, "markeredgewidth": 0.8}
     hit = {**edge, "marker": "X", "color": style.INTERFERENCE, "markeredgecolor": style.INK, "markersize": 7}
     beside = {**edge, "marker": "o", "color": style.PAPER, "markeredgecolor": style.SOFT, "markersize": 4.5}
     return [
-        Line2D([], [], label="disturbed from outside", **hit),
-        Line2D([], [], label="in the same block as a disturbed one", **beside),
+        style.handle("disturbed from outside", **hit),
+        style.handle("in the same block as a disturbed one", **beside),
     ]

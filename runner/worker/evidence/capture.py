@@ -1,12 +1,17 @@
-"""Catch what a C library prints, which goes past Python's own streams."""
+"""Catch what libraries print: in this process, where it goes past Python's own streams, and in another one."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from runner.worker.evidence.symbols import process
+
+# A Python that starts, and does nothing.
+NOTHING = (sys.executable, "-S", "-c", "")
 
 
 def printed(descriptor: int, call: Callable[[], object]) -> str:
@@ -24,3 +29,8 @@ def printed(descriptor: int, call: Callable[[], object]) -> str:
             os.close(saved)
         caught.seek(0)
         return caught.read().decode(errors="replace")
+
+
+def run_child(command: Sequence[str], variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """What a command prints that has these ``variables``."""
+    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=20, check=False)

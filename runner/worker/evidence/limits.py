@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.worker.cgroup import cpu_quota, memory_limit, pids_free, throttled_seconds
+from runner.worker.readings import text_of
 
 GET_MEMPOLICY = 239  # the system call's number on x86-64
 
@@ -45,11 +46,8 @@ def _processes_free() -> int | None:
 
 
 def _threads_if_mine(status: Path) -> int:
-    try:
-        fields = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
-    except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return 0
-    return int(fields["Threads"]) if int(fields["Uid"].split()[0]) == os.getuid() else 0
+    fields = dict(line.split(":", 1) for line in text_of(status).splitlines() if ":" in line)
+    return int(fields["Threads"]) if fields and int(fields["Uid"].split()[0]) == os.getuid() else 0
 
 
 def _numa_calls() -> bool | None:

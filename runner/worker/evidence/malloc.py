@@ -11,11 +11,11 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from runner.worker.evidence.capture import NOTHING, run_child
 from runner.worker.evidence.symbols import function, mapped_files, origin
 
 ALLOCATOR_FILES = {"libjemalloc": "jemalloc", "libtcmalloc": "tcmalloc", "libmimalloc": "mimalloc", "libc": "glibc"}
@@ -45,22 +45,13 @@ def allocator_of(path: str) -> str:
 def probe() -> dict[str, Any]:
     library = origin("malloc")
     allocator = allocator_of(library) if library else "unknown"
-    if allocator == "jemalloc":
-        settings = _jemalloc_settings(os.environ.get("MALLOC_CONF", ""))
-    elif allocator == "glibc":
-        settings = _glibc_tunables()
-    elif allocator == "tcmalloc":
-        settings = _tcmalloc_settings()
-    elif allocator == "mimalloc":
-        settings = _mimalloc_options()
-    else:
-        settings = {}
-    return {"allocator": allocator, "library": library, "settings": settings}
+    return {"allocator": allocator, "library": library, "settings": SETTINGS.get(allocator, dict)()}
 
 
-def _jemalloc_settings(conf: str) -> dict[str, Any]:
-    """The value that jemalloc has for each key of ``conf``; a key it does not know is None."""
-    keys = [pair.partition(":")[0].strip() for pair in conf.split(",") if pair.strip()]
+def _jemalloc_settings() -> dict[str, Any]:
+    """The value that jemalloc has for each key of MALLOC_CONF; a key it does not know is None."""
+    pairs = os.environ.get("MALLOC_CONF", "").split(",")
+    keys = [pair.partition(":")[0].strip() for pair in pairs if pair.strip()]
     return {key: _mallctl(f"opt.{key}", key in JEMALLOC_STRINGS) for key in keys}
 
 
@@ -93,11 +84,7 @@ def _tcmalloc_settings() -> dict[str, int | float | bool]:
 
 def _mimalloc_options() -> dict[str, int]:
     """What mimalloc has for each of its options, in a child with the same environment."""
-    environment = {**os.environ, "MIMALLOC_VERBOSE": "1"}
-    child = subprocess.run(
-        [sys.executable, "-S", "-c", ""], env=environment, capture_output=True, text=True, timeout=20, check=False
-    )
-    return parse_mimalloc(child.stderr)
+    return parse_mimalloc(run_child(NOTHING, {**os.environ, "MIMALLOC_VERBOSE": "1"}).stderr)
 
 
 def parse_mimalloc(listing: str) -> dict[str, int]:
@@ -111,10 +98,7 @@ def _glibc_tunables() -> dict[str, int | str]:
     if loader is None:
         return {}
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    listing = subprocess.run(
-        [loader, "--list-tunables"], env=environment, capture_output=True, text=True, timeout=20, check=False
-    ).stdout
-    return parse_tunables(listing)
+    return parse_tunables(run_child([loader, "--list-tunables"], environment).stdout)
 
 
 def parse_tunables(listing: str) -> dict[str, int | str]:
@@ -129,3 +113,12 @@ def parse_tunables(listing: str) -> dict[str, int | str]:
             except ValueError:
                 settings[name] = value
     return settings
+
+
+# What asks each allocator for its settings.
+SETTINGS: dict[str, Callable[[], dict[str, Any]]] = {
+    "jemalloc": _jemalloc_settings,
+    "glibc": _glibc_tunables,
+    "tcmalloc": _tcmalloc_settings,
+    "mimalloc": _mimalloc_options,
+}

@@ -47,7 +47,7 @@ def onednn() -> dict[str, Any]:
     if not torch.backends.mkldnn.is_available():
         return {"available": False}
 
-    usual = _usual(torch)
+    usual: dict[str, Any] = {"device": "cpu", "dtype": torch.float32}  # whatever the program's own default
 
     def convolve() -> None:
         with torch.no_grad(), torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_ON):
@@ -79,13 +79,8 @@ def mkl() -> dict[str, Any]:
     }
     if torch.backends.mkl.is_available():
         read(found, "code", _made_for)
-        read(found, "dispatch", lambda: dispatch(_made_for()))
+        read(found, "dispatch", lambda: "generic" if _made_for() == ANY_PROCESSOR else "native")
     return found
-
-
-def _usual(torch: Any) -> dict[str, Any]:
-    """What tensors are like unless a program chose another default."""
-    return {"device": "cpu", "dtype": torch.float32}
 
 
 def _made_for() -> str:
@@ -101,7 +96,3 @@ def _made_for() -> str:
     version = _MklVersion()
     tell(ctypes.byref(version))
     return str(version.processor.decode())
-
-
-def dispatch(processor: str) -> str:
-    return "generic" if processor == ANY_PROCESSOR else "native"

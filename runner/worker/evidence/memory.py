@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from runner.worker.host import expand_cpu_list
+from runner.worker.readings import text_of as _text
 
 THP = Path("/sys/kernel/mm/transparent_hugepage")
 MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) ", re.MULTILINE)
 SIZE = re.compile(r"^(\w+): +(\d+) kB$", re.MULTILINE)
-# As in torch_build.py: larger than what glibc keeps for blocks of less.
+# Larger than glibc's limit for blocks of their own ever grows by itself (32 MiB), so that the mapping is a new one.
 BLOCK_BYTES = 64 << 20
 # More than PyTorch alone takes, and less than a training.
 LITTLE_BYTES = 256 << 20
@@ -60,11 +61,17 @@ def _new_block_is_huge() -> bool:
 
 def huge_share(smaps: str, address: int) -> float:
     """What share of the memory in use of the mapping at ``address`` is in huge pages; 0 where there is none."""
+    sizes = dict(SIZE.findall(mapping_at(smaps, address)))
+    return int(sizes.get("AnonHugePages", 0)) / max(int(sizes.get("Anonymous", 0)), 1)
+
+
+def mapping_at(smaps: str, address: int) -> str:
+    """What /proc/PID/smaps says of the mapping at ``address``; nothing where there is none."""
     for match in MAPPING.finditer(smaps):
         if int(match[1], 16) <= address < int(match[2], 16):
-            sizes = dict(SIZE.findall(smaps[match.end() : smaps.find("VmFlags", match.end())]))
-            return int(sizes.get("AnonHugePages", 0)) / max(int(sizes.get("Anonymous", 0)), 1)
-    return 0.0
+            following = MAPPING.search(smaps, match.end())
+            return smaps[match.end() : following.start() if following else None]
+    return ""
 
 
 def parse_numa_maps(text: str) -> tuple[Counter[str], Counter[str]]:
@@ -105,14 +112,7 @@ def _rollup(field: str) -> int:
     return int(match.group(1)) * 1024 if match else 0
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")  # the names of files may be any bytes
-    except OSError:
-        return ""
-
-
 def _selected(text: str) -> str | None:
     """The word in brackets: ``always [madvise] never`` is madvise."""
-    match = re.search(r"\[(\w+)\]", text)
+    match = re.search(r"\[([\w+]+)\]", text)  # such as defer+madvise
     return match.group(1) if match else None

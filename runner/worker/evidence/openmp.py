@@ -10,12 +10,11 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from runner.worker.evidence.capture import printed
+from runner.worker.evidence.capture import printed, run_child
 from runner.worker.evidence.symbols import function, mapped_files, origin
 
 RUNTIME_FILES = ("libgomp", "libiomp5", "libomp")
@@ -50,11 +49,7 @@ def probe() -> dict[str, Any]:
         "mapped": [path for path in mapped_files() if named_like_runtime(path)],
         "library": active,
         "runtime": runtime_of(active) if active else "none",
-        "max_threads": None,
-        "proc_bind": None,
-        "places": None,
-        "blocktime_ms": None,
-        "wait_policy": None,
+        **dict.fromkeys(("max_threads", "proc_bind", "places", "blocktime_ms", "wait_policy")),
         "settings": {},
     }
     if active is None:
@@ -100,12 +95,8 @@ def _display(library: str) -> str:
     """
     if origin("omp_display_env") == library:
         return printed(2, lambda: function("omp_display_env")(1))
-    child = subprocess.run(
-        [sys.executable, "-S", "-c", DISPLAY, library, *map(str, sorted(STARTED_ON))],
-        env={**os.environ, "OMP_DISPLAY_ENV": "VERBOSE"}, capture_output=True, text=True, timeout=20,
-        check=False,
-    )  # fmt: skip
-    return child.stderr
+    command = [sys.executable, "-S", "-c", DISPLAY, library, *map(str, sorted(STARTED_ON))]
+    return run_child(command, {**os.environ, "OMP_DISPLAY_ENV": "VERBOSE"}).stderr
 
 
 def parse_display(text: str) -> dict[str, str]:

@@ -7,10 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# Larger than glibc's limit for blocks of their own ever grows by itself (32 MiB), so that the mapping is a new one.
-# Another allocator may take it from memory for which numpy asked for huge pages before: there it may say yes wrongly.
-TENSOR_BYTES = 64 << 20
-MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) ", re.MULTILINE)
+from runner.worker.evidence.memory import BLOCK_BYTES, mapping_at
 
 
 def probe() -> dict[str, Any]:
@@ -27,15 +24,15 @@ def probe() -> dict[str, Any]:
 
 
 def _asks_for_huge_pages(torch: Any) -> bool:
-    """Whether the kernel was asked for huge pages (madvise) where a new, large tensor is."""
-    tensor = torch.empty(TENSOR_BYTES, dtype=torch.uint8, device="cpu")  # whatever the program's own default
-    return advised(Path("/proc/self/smaps").read_text(errors="replace"), tensor.data_ptr() + TENSOR_BYTES // 2)
+    """Whether the kernel was asked for huge pages (madvise) where a new, large tensor is.
+
+    An allocator other than glibc's may take it from memory for which numpy asked before: this is then wrongly true.
+    """
+    tensor = torch.empty(BLOCK_BYTES, dtype=torch.uint8, device="cpu")  # whatever the program's own default
+    return advised(Path("/proc/self/smaps").read_text(errors="replace"), tensor.data_ptr() + BLOCK_BYTES // 2)
 
 
 def advised(smaps: str, address: int) -> bool:
     """Whether the mapping at ``address`` has the flag ``hg`` (kernel documentation, filesystems/proc, VmFlags)."""
-    for match in MAPPING.finditer(smaps):
-        if int(match[1], 16) <= address < int(match[2], 16):
-            flags = re.search(r"^VmFlags: (.*)$", smaps[match.end() :], re.MULTILINE)
-            return flags is not None and "hg" in flags[1].split()
-    return False
+    flags = re.search(r"^VmFlags: (.*)$", mapping_at(smaps, address), re.MULTILINE)
+    return flags is not None and "hg" in flags[1].split()

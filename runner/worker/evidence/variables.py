@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from typing import Any
 
+from runner.worker.evidence.capture import NOTHING, run_child
 from runner.worker.evidence.symbols import mapped_files
 from runner.worker.initial_environment import own
-from runner.worker.performance_variables import is_performance_variable
+from runner.worker.performance_variables import is_performance_variable, preloaded
 
 # What ld.so prints, for example: object '/x' from LD_PRELOAD cannot be preloaded (invalid ELF header): ignored.
 IGNORED = re.compile(r"from LD_PRELOAD cannot be preloaded \((.*)\): ignored")
@@ -24,7 +23,7 @@ def probe() -> dict[str, Any]:
     """
     given = own()
     mapped = {os.path.realpath(path) for path in mapped_files()}
-    entries = [entry for entry in given.get("LD_PRELOAD", "").replace(" ", ":").split(":") if entry]
+    entries = preloaded(given.get("LD_PRELOAD", ""))
     asked = given.get("ENVKIT_NAMES", "").split()
     return {
         "sensitive": {name: value for name, value in sorted(given.items()) if is_performance_variable(name)},
@@ -35,9 +34,5 @@ def probe() -> dict[str, Any]:
 
 def _why_not(entry: str) -> str:
     """The loader's words for a file that it does not preload, from a child that is asked to preload it alone."""
-    child = subprocess.run(
-        [sys.executable, "-S", "-c", ""], env={"LD_PRELOAD": entry}, capture_output=True, text=True, timeout=20,
-        check=False,
-    )  # fmt: skip
-    match = IGNORED.search(child.stderr)
+    match = IGNORED.search(run_child(NOTHING, {"LD_PRELOAD": entry}).stderr)
     return f"not mapped: {match.group(1)}" if match else "not mapped"

@@ -10,17 +10,19 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+from runner.worker.readings import text_of
+
 # Of torch/version.py: the commit it was built from, what for, and whether with its own checks.
 BUILD = ("git_version", "cuda", "hip", "debug")
 
 
-def contents(prefix: Path | None = None, root: Path = Path("/")) -> dict[str, dict[str, str]]:
-    """Versions by name, in four parts, which may be empty. ``prefix`` is by default the interpreter's."""
+def contents() -> dict[str, dict[str, str]]:
+    """Versions by name, in four parts, which may be empty."""
     return {
         "torch": torch_build(),
         "python": python_packages(),
-        "conda": conda_packages(Path(sys.prefix) if prefix is None else prefix),
-        "system": system_packages(root),
+        "conda": conda_packages(Path(sys.prefix)),
+        "system": system_packages(Path("/")),
     }
 
 
@@ -58,12 +60,8 @@ def conda_packages(prefix: Path) -> dict[str, str]:
 
 def system_packages(root: Path) -> dict[str, str]:
     """Debian's, by dpkg's list of them (dpkg(1), "FILES"); other systems' are not known."""
-    try:
-        text = (root / "var/lib/dpkg/status").read_text(errors="replace")
-    except OSError:
-        return {}
     found = {}
-    for paragraph in text.split("\n\n"):
+    for paragraph in text_of(root / "var/lib/dpkg/status").split("\n\n"):
         fields = dict(line.split(": ", 1) for line in paragraph.splitlines() if re.match(r"[A-Z][A-Za-z-]*: ", line))
         if fields.get("Status", "").endswith(" installed"):
             found[fields["Package"]] = fields["Version"]

@@ -7,7 +7,11 @@ import os
 from pathlib import Path
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-COUNTED = ("user_s", "system_s", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
+# What is counted of a process, and what getrusage(2) calls it.
+COUNTED = {
+    "user_s": "ru_utime", "system_s": "ru_stime", "minor_faults": "ru_minflt", "major_faults": "ru_majflt",
+    "voluntary_switches": "ru_nvcsw", "involuntary_switches": "ru_nivcsw",
+}  # fmt: skip
 
 
 def used(root: Path = Path("/")) -> dict[str, float]:

@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runner.worker.readings import text_of
+
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 # The fields of a CPU's line in /proc/stat, in their order; older kernels have fewer of them.
@@ -23,17 +25,13 @@ class CpuTime:
 
 @dataclass(frozen=True)
 class Counters:
-    """Totals since boot: times in seconds, swapping in bytes; None where the kernel does not tell.
-
-    ``busy_s`` has the time that interrupts take as well, which ``cpus`` has not. In ``pressure_s`` at least one task of
-    the machine was ready to run and had no CPU.
-    """
+    """Totals since boot: times in seconds, swapping in bytes; None where the kernel does not tell."""
 
     time_s: float
-    busy_s: float | None
+    busy_s: float | None  # with the time that interrupts take, which ``cpus`` has not
     steal_s: float | None
     swapped_bytes: int | None
-    pressure_s: float | None = None
+    pressure_s: float | None = None  # in which at least one task of the machine was ready to run and had no CPU
     cpus: dict[int, CpuTime] = field(default_factory=dict)
 
 
@@ -73,10 +71,7 @@ def read(root: Path = Path("/")) -> Counters:
 
 def _lines(path: Path) -> list[tuple[str, str, str]]:
     """Each line's first word, a space and the rest; nothing where the file can't be read."""
-    try:
-        return [line.partition(" ") for line in path.read_text().splitlines()]
-    except OSError:
-        return []
+    return [line.partition(" ") for line in text_of(path).splitlines()]
 
 
 def _seconds(text: str) -> dict[str, float] | None:

@@ -9,11 +9,11 @@ from typing import Any
 from runner.worker import accelerator, compiler
 from runner.worker.evidence import collect
 from runner.worker.measure.train import counters, increase, step_seconds, timed
-from runner.worker.modes import CPU, CUDA, USUAL, Options
+from runner.worker.modes import CUDA, Options
 from runner.worker.workloads import get
 
 
-def operators(workload: str, data: str, warmup_steps: int, steps: int, options: Options = USUAL) -> dict[str, Any]:
+def operators(workload: str, data: str, warmup_steps: int, steps: int, options: Options) -> dict[str, Any]:
     """Train ``steps`` steps without the profiler and as many with it, after ``warmup_steps``.
 
     ``step_s`` (seconds of each step), ``losses`` and ``usage`` (increases over all of them, see ``train``) are without
@@ -42,7 +42,7 @@ def operators(workload: str, data: str, warmup_steps: int, steps: int, options: 
 
 
 def under_profiler(
-    step: Callable[[], float], steps: int, device: str = CPU
+    step: Callable[[], float], steps: int, device: str
 ) -> tuple[list[dict[str, Any]], list[float], float | None]:
     """What each operator took over all ``steps``, the time at the start and after each step (seconds), and the share
     of the time in which a GPU had nothing to do.

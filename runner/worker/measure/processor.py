@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from runner.worker.readings import text_of
+
 
 def frequency_mhz(cpus: Collection[int], root: Path = Path("/")) -> float | None:
     """The mean of the CPUs' frequencies now, or None where the kernel does not tell, as in most virtual machines.
@@ -28,10 +30,5 @@ def throttle_events(cpus: Collection[int], root: Path = Path("/")) -> int | None
 
 def _each(cpus: Collection[int], name: str, root: Path) -> list[int]:
     """The number in a file of each CPU that has it."""
-    found = []
-    for cpu in cpus:
-        try:
-            found.append(int((root / f"sys/devices/system/cpu/cpu{cpu}" / name).read_text()))
-        except (OSError, ValueError):  # some drivers write <unknown>
-            continue
-    return found
+    texts = (text_of(root / f"sys/devices/system/cpu/cpu{cpu}" / name).strip() for cpu in cpus)
+    return [int(text) for text in texts if text.isdigit()]  # some drivers write <unknown>

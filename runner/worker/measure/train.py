@@ -35,12 +35,7 @@ def counters(cpus: Collection[int]) -> dict[str, float | None]:
         "machine_swapped_bytes": machine.swapped_bytes,
         "worker_cpus_busy_s": sum(cpu.programs_s for cpu in own) if told else None,
         "worker_cpus_steal_s": sum(cpu.steal_s for cpu in own) if told else None,
-        "user_s": sum(one.ru_utime for one in usage) + helped["user_s"],
-        "system_s": sum(one.ru_stime for one in usage) + helped["system_s"],
-        "minor_faults": sum(one.ru_minflt for one in usage) + helped["minor_faults"],
-        "major_faults": sum(one.ru_majflt for one in usage) + helped["major_faults"],
-        "voluntary_switches": sum(one.ru_nvcsw for one in usage) + helped["voluntary_switches"],
-        "involuntary_switches": sum(one.ru_nivcsw for one in usage) + helped["involuntary_switches"],
+        **{name: sum(getattr(one, field) for one in usage) + helped[name] for name, field in helpers.COUNTED.items()},
         "throttled_s": throttled_seconds() or 0.0,
         "throttle_events": processor.throttle_events(cpus),
         "cpu_pressure_s": machine.pressure_s,
@@ -96,16 +91,10 @@ def train(
 ) -> dict[str, Any]:
     """Train and return one sample: step times in seconds, losses, resource use, digests and evidence.
 
-    It takes ``steps`` timed steps, and more of them where ``seconds`` have not passed by then.
-    With ``epochs`` above 0 it trains that many whole epochs and tests the quality; ``steps`` is then not used. With
-    ``test`` it tests that after so many steps as well. ``modes`` are those that were seen to be in effect. ``usage`` is
-    that of the timed steps, and of what they started beside them, with two readings that are no counters:
-    ``worker_cpus``, how many CPUs the worker could run on when it started, and ``frequency_mhz``, how fast these ran at
-    the end. ``cpus`` are those where they had to be asked for earlier; one of several ranks also tells by which
-    ``backend`` it exchanges, the digest of its ``final_weights`` and, if ``profiled``, of its ``communication``, for
-    which it takes more steps. ``gpu``, where one was trained on, is what was read of it right before and right after
-    the timed steps (``accelerator.Watch``; ``usage`` has the little that this takes), and what the profiler says of
-    some more (``accelerator.profiled``). ``exchange`` is what a workload that only exchanges found.
+    It takes ``steps`` timed steps, and more of them where ``seconds`` have not passed by then; with ``epochs`` above 0
+    that many whole epochs instead. After these, or with ``test``, it tests the quality. ``cpus`` are those that the
+    worker may run on, where they had to be asked for earlier. One of several ranks takes more steps, if ``profiled``,
+    for its ``communication``.
     """
     if cpus is None:
         cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
@@ -127,6 +116,7 @@ def train(
     exchanged = {"exchange": training.exchanged(steps)} if known.exchange else {}
     return {
         **exchanged,
+        # read right around the timed steps, whose usage has the little that this takes; and what some more steps tell
         **({"gpu": gpu | accelerator.profiled(training.step)} if gpu is not None else {}),
         **(_of_ranks(training, options, profiled) if distributed.size() > 1 else {}),
         "seconds": times[-1] - times[0],
@@ -137,6 +127,7 @@ def train(
         "unit": training.unit,
         "quality": quality,
         "modes": training.network.seen(),
+        # of the timed steps and what they started beside them; then how many CPUs it began with, and their speed now
         "usage": {**increase(before, after), "worker_cpus": len(cpus), "frequency_mhz": frequency},
         "peak_memory_bytes": peak,
         "digests": training.digests,

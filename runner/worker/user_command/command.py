@@ -98,9 +98,8 @@ class _Watched:
 
 def attempt(arguments: argparse.Namespace) -> dict[str, Any]:
     """The sample, or what the ``problem`` was. Ends the process where it is told to stop."""
-    given = (arguments.argv, arguments.folder, arguments.metric, arguments.unit, arguments.warmup_lines)
     try:
-        return command(*given)
+        return command(arguments.argv, arguments.folder, arguments.metric, arguments.unit, arguments.warmup_lines)
     except (Failed, NotMeasured) as problem:
         return {"problem": str(problem)}
     except Stopped as stopped:
@@ -140,7 +139,10 @@ def command(argv: Sequence[str], folder: str, metric: str | None, unit: str, war
         "usage": {**usage, "worker_cpus": len(cpus), "frequency_mhz": processor.frequency_mhz(cpus)},
         "cpu_s": _cpu_s(),
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
-        "digests": {"command": _command_digest(argv, metric, unit, warmup_lines), **_of_files(named, argv, folder)},
+        "digests": {
+            "command": hashlib.sha256(json.dumps([list(argv), metric, unit, warmup_lines]).encode()).hexdigest(),
+            **{f"file {name}": digest for name, digest in files.unchanged(named, argv, Path(folder)).items()},
+        },
         "evidence": main["evidence"],
         "other_processes": [{name: one[name] for name in ("pid", "argv", "evidence")} for one in others],
     }
@@ -270,11 +272,3 @@ def _not_started(program: str, folder: str, error: OSError) -> str:
         return f"found no command '{program}' {where}"
     fixes = {errno.EACCES: f"; chmod +x {program}", errno.ENOEXEC: "; its first line must be one like #!/bin/sh"}
     return f"could not start the command '{program}': {error.strerror}{fixes.get(error.errno or 0, '')}"
-
-
-def _of_files(named: dict[str, files.Content], argv: Sequence[str], folder: str) -> dict[str, str]:
-    return {f"file {name}": digest for name, digest in files.unchanged(named, argv, Path(folder)).items()}
-
-
-def _command_digest(argv: Sequence[str], metric: str | None, unit: str, warmup_lines: int) -> str:
-    return hashlib.sha256(json.dumps([list(argv), metric, unit, warmup_lines]).encode()).hexdigest()

@@ -54,16 +54,13 @@ class NotMeasured(ValueError):
 
 @dataclass(frozen=True)
 class Metric:
-    """``expression`` or ``path``, one of the two. ``text`` is what was given for it.
+    """``expression`` or ``path``, one of the two."""
 
-    ``turned`` finds the lines of a bar that has a rate where the others have a time, or a time where they have a rate.
-    """
-
-    text: str
+    text: str  # what was given for it
     expression: re.Pattern[str] | None
     path: tuple[str | int, ...]
     unit: str
-    turned: re.Pattern[str] | None = None
+    turned: re.Pattern[str] | None = None  # finds a bar's lines with a rate where others have a time, or the reverse
 
     @property
     def looks_like(self) -> str | None:

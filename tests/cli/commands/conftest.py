@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from runner import engines
 from runner.engines.slurm import client
+from tests.instant_engine import replace_engine
 from tests.instant_images import InstantImages
 from tests.nvidia import accelerator
-from tests.sessions import session
+from tests.sessions import rewrite, session
 from tests.simulated_worker import inspection
 
 FACTS = inspection([], {})["facts"]
+
+
+def words(text):
+    """A text in one line, without what wrapping did to it."""
+    return " ".join(text.split())
 
 
 @pytest.fixture
@@ -21,10 +26,12 @@ def folder(tmp_path):
 
 @pytest.fixture
 def save(cli, folder, tmp_path):
-    """Save a simulated session (see ``tests.sessions``) as a baseline; returns its file."""
+    """Save a simulated session (see ``tests.sessions``) as a baseline, with ``change`` made; returns its file."""
 
-    def run(name="old", *options, **planted):
+    def run(name="old", *options, change=None, **planted):
         made = session(tmp_path / f"record-{name}", **planted)
+        if change is not None:
+            rewrite(made, change)
         result = cli("baseline", "save", name, "--from", made, "--folder", folder, *options)
         assert result.returncode == 0, result
         return folder / f"{name}.json"
@@ -41,6 +48,24 @@ def check(cli, folder, tmp_path):
         return cli("baseline", "check", "old", "--against", made, "--folder", folder, *options)
 
     return run
+
+
+@pytest.fixture
+def diff(cli, folder):
+    """What is said of the baselines ``old`` and ``new``."""
+    return lambda *options: cli("baseline", "diff", "old", "new", "--folder", folder, *options)
+
+
+@pytest.fixture
+def save_refused(refused, folder):
+    """Why a run can't become the baseline ``old``."""
+    return lambda made, *options: refused("baseline", "save", "old", "--from", made, "--folder", folder, *options)
+
+
+@pytest.fixture
+def check_refused(refused, folder):
+    """Why a run can't be held against the baseline ``old``."""
+    return lambda made, *options: refused("baseline", "check", "old", "--against", made, "--folder", folder, *options)
 
 
 @pytest.fixture
@@ -78,10 +103,20 @@ def machine(simulation):
 
 
 @pytest.fixture
-def in_image(tmp_path, monkeypatch):
+def images_of(tmp_path, monkeypatch):
+    """Have an engine answer at once; returns its images, of which there are none yet."""
+
+    def make(engine="docker", option="image"):
+        made = InstantImages(tmp_path / f"images-{engine}", engine, option)
+        replace_engine(monkeypatch, engine, made)
+        return made
+
+    return make
+
+
+@pytest.fixture
+def in_image(images_of):
     """An image of Docker's, on a machine with two GPUs."""
-    made = InstantImages(tmp_path / "images")
-    monkeypatch.setitem(engines.ENGINES, "docker", made)
-    image = made.add("envkit-cuda")
+    image = images_of().add("envkit-cuda")
     image.inspection(facts={**FACTS, "gpus": 2}, accelerator=accelerator(2))
     return image

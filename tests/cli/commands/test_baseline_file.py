@@ -8,8 +8,9 @@ import re
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
+from tests.cli.commands.conftest import words
 from tests.conftest import PROJECT
-from tests.sessions import BLOCKS, change_inspection, rewrite, session, signed, verdicts
+from tests.sessions import BLOCKS, change_inspection, signed, verdicts
 
 KERNEL = {"digest": "f" * 64}
 
@@ -38,13 +39,12 @@ def rewritten(path, **fields):
     path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
 
 
-def test_a_baseline_that_was_edited_is_refused(save, refused, folder):
+def test_a_baseline_that_was_edited_is_refused(save, check_refused, folder):
     path = save()
     document = json.loads(path.read_text())
     document["arms"]["mine"]["step_s"][3] *= 0.9
     rewritten(path, arms=document["arms"])
-    message = refused("baseline", "check", "old", "--against", folder, "--folder", folder)
-    assert message == (
+    assert check_refused(folder) == (
         f"envkit: {path}: was edited: its digest is that of another content; "
         "restore the file, or save it anew: envkit baseline save NAME --from DIR --replace"
     )
@@ -57,7 +57,7 @@ def test_another_order_or_layout_of_the_same_content_is_no_edit(save, check):
 
 
 @pytest.mark.parametrize(
-    ("fields", "words"),
+    ("fields", "said"),
     [
         ({"schema": 3, "readable_by": 3}, "was written by a later version (schema 3, this reads up to 2); update"),
         ({"schema": "one"}, "is not a baseline (it has no 'schema'); give a file of envkit baseline save"),
@@ -70,28 +70,26 @@ def test_another_order_or_layout_of_the_same_content_is_no_edit(save, check):
         ({"engines": {}}, "plan.arms[0].engine: there is no 'local' further on"),
     ],
 )
-def test_a_file_that_does_not_fit_the_schema(save, refused, folder, fields, words):
+def test_a_file_that_does_not_fit_the_schema(save, check_refused, folder, fields, said):
     path = save()
     rewritten(path, **fields)
-    message = refused("baseline", "check", "old", "--against", folder, "--folder", folder)
-    assert message.startswith(f"envkit: {path}: {words}")
+    assert check_refused(folder).startswith(f"envkit: {path}: {said}")
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "said"),
     [
         (b"", "is not valid JSON (Expecting value"),
-        (b"{nonsense", "is not valid JSON ("),
         (b'{"schema": NaN}', "is not valid JSON (NaN is no JSON)"),
         (b"\xff\xfe", "is not valid JSON ("),
         (b"[" * 100_000, "is not valid JSON ("),
         (b"[1]", "is not a baseline (it has no 'schema')"),
     ],
 )
-def test_a_file_that_is_no_baseline(refused, folder, content, words):
+def test_a_file_that_is_no_baseline(check_refused, folder, content, said):
     folder.mkdir()
     (folder / "old.json").write_bytes(content)
-    assert refused("baseline", "check", "old", "--folder", folder).startswith(f"envkit: {folder}/old.json: {words}")
+    assert check_refused(folder).startswith(f"envkit: {folder}/old.json: {said}")
 
 
 def with_unknown_keys(document):
@@ -129,10 +127,7 @@ def test_the_published_schema_is_valid_and_describes_what_is_written(save):
 # --- diff and list ---
 
 
-def test_diff_says_what_changed_beside_the_speed(save, cli, folder, tmp_path):
-    save("old")
-    made = session(tmp_path / "new", slower={"mine": 1.2}, seed=2)
-
+def test_diff_says_what_changed_beside_the_speed(save, diff):
     def change(run):
         run["engines"]["local"]["inspection"]["fingerprint"] |= {"kernel": "6.2.0", "governor": "powersave"}
         run["engines"]["local"]["inspection"]["packages"]["torch"] = "2.14.0"
@@ -140,8 +135,9 @@ def test_diff_says_what_changed_beside_the_speed(save, cli, folder, tmp_path):
         run["environments"]["mine"]["variables"] = {"UV_THREADPOOL_SIZE": "3"}
         run["environments"]["mine"]["prefix"] = ["numactl", "--localalloc"]
 
-    assert cli("baseline", "save", "new", "--from", rewrite(made, change), "--folder", folder).returncode == 0
-    result = cli("baseline", "diff", "old", "new", "--folder", folder)
+    save()
+    save("new", slower={"mine": 1.2}, seed=2, change=change)
+    result = diff()
     assert result.returncode == 0  # it judges nothing
     table = [re.split(r"  +", line.strip()) for line in result.stdout.split("differs")[1].splitlines()[1:]]
     assert table == [
@@ -153,22 +149,21 @@ def test_diff_says_what_changed_beside_the_speed(save, cli, folder, tmp_path):
         ["mine: prefix", "-", "numactl --localalloc"],
     ]
     assert re.search(r"^mine .* -1[67]\.\d%  -1\d\.\d% to -1\d\.\d%$", result.stdout, re.MULTILINE)
-    document = json.loads(cli("baseline", "diff", "old", "new", "--folder", folder, "--json").stdout)
+    document = json.loads(diff("--json").stdout)
     assert {"what": "kernel", "old": "6.1.0", "new": "6.2.0"} in document["differences"]
     assert document["speed"]["arms"][1]["verdict"] == "regression"
 
 
-def test_diff_of_two_machines_shows_the_environments_and_no_speed(save, cli, folder, tmp_path):
-    save("old")
-    made = rewrite(session(tmp_path / "new"), change_inspection("fingerprint", cpu_model="Another CPU"))
-    assert cli("baseline", "save", "new", "--from", made, "--folder", folder).returncode == 0
-    result = cli("baseline", "diff", "old", "new", "--folder", folder)
+def test_diff_of_two_machines_shows_the_environments_and_no_speed(save, diff):
+    save()
+    save("new", change=change_inspection("fingerprint", cpu_model="Another CPU"))
+    result = diff()
     assert result.returncode == 0
     why = "not compared: the CPU was Simulated CPU (model 1) and is now Another CPU (model 1)"
-    assert f"speed {why}" in " ".join(result.stdout.split())
+    assert f"speed {why}" in words(result.stdout)
     assert re.search(r"^cpu model +Simulated CPU +Another CPU$", result.stdout, re.MULTILINE)
     assert "ms/step" not in result.stdout
-    document = json.loads(cli("baseline", "diff", "old", "new", "--folder", folder, "--json").stdout)
+    document = json.loads(diff("--json").stdout)
     assert (document["speed"], document["regression"]) == (None, False)
     assert document["not_compared"] == [why.removeprefix("not compared: ")]
 

@@ -9,8 +9,8 @@ import pytest
 from runner.bench import record
 from runner.bench.blocks import recorded_plan
 from runner.profiles import profile
+from tests.cli.commands.conftest import FACTS
 from tests.sessions import REFERENCE_KERNEL_S, verdicts
-from tests.simulated_worker import inspection
 from tests.simulation import times
 
 BLOCKS_NOW = 6
@@ -28,43 +28,46 @@ def again(instant, simulation, save, write_profile, folder, tmp_path):
             "--output", tmp_path / "again"]  # fmt: skip
 
 
-@pytest.mark.parametrize("given", [True, False], ids=["steps-given", "steps-by-pace"])
-def test_measure_save_and_measure_the_same_again(instant, bench_arguments, simulation, cli, folder, run_folder, given):
+@pytest.fixture
+def measured_twice(instant, simulation, cli, folder, run_folder):
+    """Measure ``mine``, save that as a baseline and measure the same again; the plans of both, and the result."""
     simulation.worker("mine", seconds=times(0.5))
+
+    def run(*arguments):
+        made = cli(*arguments)
+        assert made.returncode == 0, made
+        assert cli("baseline", "save", "old", "--from", run_folder, "--folder", folder).returncode == 0
+        again, profile = run_folder.with_name("again"), run_folder.with_name("mine.yaml")
+        result = cli("baseline", "check", "old", "--folder", folder, "--profile", profile, "--output", again)
+        assert (result.returncode, len(verdicts(result))) == (0, 2), result
+        then, now = (recorded_plan(record.read(one)) for one in (run_folder, again))
+        return then, now, result
+
+    return run
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["steps-given", "steps-by-pace"])
+def test_measure_save_and_measure_the_same_again(measured_twice, bench_arguments, run_folder, given):
     arguments = bench_arguments("mine", "--blocks", 7)
     at = arguments.index("--steps")
-    assert cli(*arguments if given else arguments[:at] + arguments[at + 2 :]).returncode == 0
-    assert cli("baseline", "save", "old", "--from", run_folder, "--folder", folder).returncode == 0
-    again, profile = run_folder.with_name("again"), run_folder.with_name("mine.yaml")
-    result = cli("baseline", "check", "old", "--folder", folder, "--profile", profile, "--output", again)
-    assert (result.returncode, len(verdicts(result))) == (0, 2), result
-    then, now = (recorded_plan(record.read(one)) for one in (run_folder, again))
-    kept = ("arms", "engine_options", "workload", "workloads")
-    assert [getattr(now, name) for name in kept] == [getattr(then, name) for name in kept]
+    then, now, result = measured_twice(*(arguments if given else arguments[:at] + arguments[at + 2 :]))
+    assert (now.arms, now.engine_options) == (then.arms, then.engine_options)
+    assert (now.workload, now.workloads) == (then.workload, then.workloads)
     assert (now.stopping.timeout_s, now.stopping.blocks) == (then.stopping.timeout_s, then.stopping.blocks)
     assert now.training.steps >= 3
     assert now.training.warmup_steps > 0
-    assert record.read(again)[0]["environments"] == record.read(run_folder)[0]["environments"]
+    environments = [record.first(one)["environments"] for one in (run_folder, run_folder.with_name("again"))]
+    assert environments[0] == environments[1]
     assert "speedup" not in result.stdout
 
 
-def test_modes_and_a_workload_that_makes_its_data(instant, cli, simulation, write_profile, folder, run_folder):
-    simulation.worker("mine", seconds=times(0.5))
-    profile, again = write_profile("mine", "env:\n  SIMULATED: mine\n"), run_folder.with_name("again")
+def test_modes_and_a_workload_that_makes_its_data(measured_twice, bench_arguments):
     modes = ("--workload", "segmentation", "--precision", "bf16-autocast", "--channels-last", "--scale", 2)
-    made = cli("bench", profile, *modes, "--steps", 3, "--blocks", 7, "--python", simulation.python,
-               "--output", run_folder)  # fmt: skip
-    assert made.returncode == 0, made
-    assert cli("baseline", "save", "old", "--from", run_folder, "--folder", folder).returncode == 0
-    result = cli("baseline", "check", "old", "--folder", folder, "--profile", profile, "--output", again)
-    assert (result.returncode, len(verdicts(result))) == (0, 2), result
-    then, now = (record.read(one)[0]["plan"] for one in (run_folder, again))
-    assert (now["workload"], now["workloads"]["segmentation"]["data"], now["options"]) == (
-        "segmentation",
-        "generated",
-        then["options"],
-    )
-    assert (then["options"]["precision"], then["options"]["scale"]) == ("bf16-autocast", 2)
+    arguments = [one for one in bench_arguments("mine", *modes, "--blocks", 7) if one not in ("--data", "synthetic")]
+    then, now, _ = measured_twice(*arguments)
+    assert (now.workload, now.workloads["segmentation"].data) == ("segmentation", "generated")
+    assert now.options == then.options
+    assert (then.options.precision, then.options.channels_last, then.options.scale) == ("bf16-autocast", True, 2)
 
 
 def test_check_finds_a_slowdown(again, cli, simulation):
@@ -88,16 +91,13 @@ def test_a_profile_that_is_no_longer_in_effect(again, cli, simulation):
 
 
 def test_another_machine_is_refused_before_anything_is_measured(again, refused, simulation, run_folder):
-    seen = inspection([], {})
-    simulation.inspection(facts={**seen["facts"], "usable_cpus": 2})
-    starts = len(simulation.starts())
+    simulation.inspection(facts={**FACTS, "usable_cpus": 2})
     assert "the number of usable CPUs was 4 and is now 2" in refused(*again)
-    assert len(simulation.starts()) == starts
-    assert not (run_folder.parent / "again").exists()
+    assert (simulation.starts(), run_folder.with_name("again").exists()) == ([], False)
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "said"),
     [
         (("--blocks", 3), "--blocks 3: is too few to compare; give 6 or more"),
         (
@@ -107,13 +107,9 @@ def test_another_machine_is_refused_before_anything_is_measured(again, refused, 
         ),
     ],
 )
-def test_another_way_to_end_is_refused_before_anything_is_measured(
-    again, refused, simulation, run_folder, options, words
-):
-    starts = len(simulation.starts())
-    assert refused(*again, *options) == f"envkit: {words}"
-    assert len(simulation.starts()) == starts
-    assert not run_folder.with_name("again").exists()
+def test_another_way_to_end_is_refused_before_measuring(again, refused, simulation, run_folder, options, said):
+    assert refused(*again, *options) == f"envkit: {said}"
+    assert (simulation.starts(), run_folder.with_name("again").exists()) == ([], False)
 
 
 def test_a_check_whose_reference_kernel_fails_says_so(again, cli, simulation):

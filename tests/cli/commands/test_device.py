@@ -13,10 +13,12 @@ from runner.bench import record
 from runner.bench.plan import Plan
 from runner.cli.execution import in_container
 from runner.engines.base import PROJECT, EngineOptions
+from tests.cli.commands.conftest import words
 from tests.nvidia import accelerator
 from tests.simulation import times
 
 ON_GPU = ("--device", "cuda")
+IN_IMAGE = ("--engine", "docker", "--image", "envkit-cuda")
 
 
 def of(simulation, command):
@@ -36,7 +38,7 @@ def test_workers_train_on_the_gpu_that_the_caller_may_use(bench, simulation, ins
         assert (given["CUDA_VISIBLE_DEVICES"], given["CUDA_DEVICE_ORDER"]) == ("1", "PCI_BUS_ID")
         assert "NCCL_DEBUG" not in given
     assert all("--gpus" in start["arguments"] for start in of(simulation, "inspect"))
-    first = record.read(run_folder)[0]
+    first = record.first(run_folder)
     assert Plan.from_json(first["plan"]).options.device == "cuda"
     assert first["allowed_variables"] == {"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     assert "workloadcnn(cuda)" in "".join(result.stdout.split())
@@ -66,17 +68,27 @@ def test_a_worker_that_trained_elsewhere_is_a_failure(bench, simulation, instant
     simulation.worker("baseline", modes={"precision": "fp32", "device": "cpu"})
     result = bench("mine", *ON_GPU)
     assert result.returncode == 1
-    assert "was to train with device: cuda, and saw that it was: cpu" in " ".join(result.stdout.split())
+    assert "was to train with device: cuda, and saw that it was: cpu" in words(result.stdout)
 
 
-def test_a_container_is_told_which_gpus_are_meant(cli, in_image, write_profile, run_folder):
+@pytest.fixture
+def bench_in_image(cli, in_image, write_profile, run_folder):
+    """Measure ``mine`` in an image, on a machine with two GPUs."""
+
+    def run(*options, text="", **variables):
+        mine = write_profile("mine", f"{text}env: {{SIMULATED: mine}}\n")
+        result = cli("bench", mine, *IN_IMAGE, "--output", run_folder, *options, **variables)
+        assert result.returncode == 0, result.stderr
+        return result
+
+    return run
+
+
+def test_a_container_is_told_which_gpus_are_meant(bench_in_image, in_image):
     """Also where it looks for them: what is refused depends on it."""
-    fixed = ("--data", "synthetic", "--blocks", 1, "--steps", 3, "--output", run_folder)
-    named = ("--engine", "docker", "--image", "envkit-cuda")
     given = {"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-    mine = write_profile("mine", "needs: {gpus: 1}\nenv: {SIMULATED: mine}\n")
-    result = cli("bench", mine, *named, *fixed, *ON_GPU, **given)
-    assert result.returncode == 0, result.stderr
+    fixed = ("--data", "synthetic", "--blocks", 1, "--steps", 3)
+    bench_in_image(*fixed, *ON_GPU, text="needs: {gpus: 1}\n", **given)
     assert {start["arguments"][0] for start in in_image.starts(all=True)} >= {"inspect", "train"}
     for start in (*of(in_image, "inspect"), *of(in_image, "train")):
         assert {name: start["environment"].get(name) for name in given} == given
@@ -94,31 +106,25 @@ def test_a_command_of_ones_own_is_given_the_gpus_in_a_container(in_image, tmp_pa
     asked = (("gpu-host", False, True), ("baseline", True, True), ("baseline", False, False))
     for options.profile, options.gpus, given in asked:
         _, start, passed_on = in_container.prepare(options, ["true"], {}, None)
-        words = " ".join(start.argv)
-        assert ("--gpus all" in words, "--env CUDA_VISIBLE_DEVICES " in words) == (given, given)
-        assert words.endswith("envkit-cuda true")
+        typed = " ".join(start.argv)
+        assert ("--gpus all" in typed, "--env CUDA_VISIBLE_DEVICES " in typed) == (given, given)
+        assert typed.endswith("envkit-cuda true")
         assert passed_on == ({"CUDA_VISIBLE_DEVICES": "1"} if given else {})
         assert ("--gpus" in of(in_image, "inspect")[-1]["arguments"]) is (options.profile == "gpu-host")
 
 
 @pytest.mark.parametrize("on", [ON_GPU, ()])
-def test_what_won_in_a_container_is_used_with_the_same(cli, in_image, write_profile, run_folder, on):
-    mine = write_profile("mine", "env: {SIMULATED: mine}\n")
+def test_what_won_in_a_container_is_used_with_the_same(bench_in_image, in_image, tmp_path, on):
     in_image.worker("mine", seconds=times(0.5))
-    fixed = ("--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder)
-    result = cli("bench", mine, "--engine", "docker", "--image", "envkit-cuda", *fixed, *on)
-    assert result.returncode == 0, result.stderr
-    use = f"envkit exec {mine} --engine docker --image envkit-cuda{' --gpus' if on else ''} -- your command"
+    result = bench_in_image("--data", "synthetic", "--blocks", 6, "--steps", 3, *on)
+    use = f"envkit exec {tmp_path}/mine.yaml {' '.join(IN_IMAGE)}{' --gpus' if on else ''} -- your command"
     assert "".join(use.split()) in "".join(result.stdout.split())
 
 
 @pytest.mark.parametrize("on", [ON_GPU, ()])
-def test_a_command_of_ones_own_is_measured_on_them_where_it_says_so(cli, in_image, write_profile, run_folder, on):
-    mine = write_profile("mine", "env: {SIMULATED: mine}\n")
-    named = ("--engine", "docker", "--image", "envkit-cuda", "--blocks", 1, "--output", run_folder)
-    result = cli("bench", mine, *named, "--command", "true", *on, CUDA_VISIBLE_DEVICES="1")
-    assert result.returncode == 0, result.stderr
-    first = record.read(run_folder)[0]
+def test_a_command_of_ones_own_is_measured_on_them_where_it_says_so(bench_in_image, cli, in_image, run_folder, on):
+    bench_in_image("--blocks", 1, "--command", "true", *on, CUDA_VISIBLE_DEVICES="1")
+    first = record.first(run_folder)
     assert {"--gpus all" in typed for typed in first["commands"].values()} == {bool(on)}
     assert cli("bench", "--resume", run_folder, CUDA_VISIBLE_DEVICES="1").returncode == 0
     started = of(in_image, "command")
@@ -130,22 +136,13 @@ def test_a_command_of_ones_own_is_measured_on_them_where_it_says_so(cli, in_imag
 # --- what is refused ---
 
 
-@pytest.mark.parametrize(
-    ("problem", "fix"),
-    [
-        ("its torch is a build without CUDA", "name a Python with another (--python), or an image of one"),
-        ("no NVIDIA driver is seen (libnvidia-ml.so.1 can't be loaded)", "install or fix the driver"),
-        ("NVIDIA's driver 470.1 is for CUDA 11.4, and its torch was built for 13.0", "install a newer driver"),
-        ("CUDA_VISIBLE_DEVICES='' hides all GPUs", "correct CUDA_VISIBLE_DEVICES, or unset it"),
-        ("CUDA_VISIBLE_DEVICES='9' names GPU 9, and the machine has GPU 0 alone", "correct CUDA_VISIBLE_DEVICES"),
-    ],
-)
-@pytest.mark.parametrize("command", ["bench", "matrix", "tune", "profile-ops"])
-def test_a_machine_that_can_not(refused, simulation, instant, machine, run_folder, command, problem, fix):
-    machine(problem=problem, fix=fix)
-    named = ["--profile", run_folder / "x.yaml"] if command == "tune" else ["physical-cores"]
-    line = refused(command, *named, "--python", simulation.python, "--data", "synthetic", *ON_GPU)
-    assert line == f"envkit: --device cuda: /sim/bin/python (engine local) can't: {problem}; {fix}"
+@pytest.mark.parametrize("command", ["bench", "matrix", "tune", "profile-ops", "bench --command true"])
+def test_a_machine_that_can_not(refused, simulation, instant, machine, run_folder, command):
+    machine(problem="no NVIDIA driver is seen", fix="install it")
+    name, *own = command.split()
+    named = ["--profile", run_folder / "x.yaml"] if name == "tune" else ["physical-cores"]
+    line = refused(name, *named, "--python", simulation.python, *(own or ["--data", "synthetic"]), *ON_GPU)
+    assert line == "envkit: --device cuda: /sim/bin/python (engine local) can't: no NVIDIA driver is seen; install it"
     assert not run_folder.exists()
 
 
@@ -191,29 +188,13 @@ def test_a_driver_too_old_for_the_image(refused, tmp_path, run_folder):
     assert not run_folder.exists()
 
 
-def test_an_unknown_device(cli, simulation):
-    result = cli("bench", "baseline", "--device", "gpu", "--python", simulation.python)
-    assert result.returncode == 2
-    assert "'gpu' is no device; give cpu or cuda; CUDA_VISIBLE_DEVICES says which GPU is the first" in result.stderr
-
-
-def test_a_command_of_ones_own_where_there_are_none(refused, simulation, machine):
-    machine(problem="no NVIDIA driver is seen", fix="install it")
-    line = refused("bench", "baseline", "--python", simulation.python, *ON_GPU, "--command", "true")
-    where = f"{simulation.python} (engine local)"
-    assert line == f"envkit: --device cuda: {where} can't: no NVIDIA driver is seen; install it"
-
-
 # --- profiles for GPUs ---
 
 
 @pytest.mark.parametrize(("name", "needed"), [("gpu-no-tf32", 1), ("gpu-host", 1), ("nccl-log", 2), ("nccl-ring", 2)])
 def test_they_do_not_apply_without_gpus(refused, simulation, instant, name, needed):
     line = refused("bench", name, "--python", simulation.python, "--data", "synthetic")
-    assert line == (
-        f"envkit: profile '{name}' needs gpus to be {needed} or more, and here it is 0 "
-        "(those that training on --device cuda could use): it does not apply to this machine; choose another"
-    )
+    assert line.startswith(f"envkit: profile '{name}' needs gpus to be {needed} or more, and here it is 0 (")
 
 
 @pytest.mark.parametrize("command", ["show", "env", "exec", "doctor"])
@@ -240,17 +221,11 @@ def test_a_command_of_ones_own_gets_a_profile_for_the_gpus_that_it_may_use(cli_p
 
 @pytest.mark.parametrize("command", ["show", "env"])
 def test_they_are_shown_as_they_are_in_an_image(cli, in_image, command):
-    result = cli(command, "gpu-one-queue", "--engine", "docker", "--image", "envkit-cuda")
+    result = cli(command, "gpu-one-queue", *IN_IMAGE)
     assert result.returncode == 0, result.stderr
     assert "CUDA_DEVICE_MAX_CONNECTIONS=1" in result.stdout
     (looked,) = of(in_image, "inspect")
     assert "--gpus" in looked["arguments"]
-
-
-def test_those_for_several_gpus_need_several(refused, simulation, instant, machine):
-    machine(1)
-    line = refused("bench", "nccl-ring", "--python", simulation.python, "--data", "synthetic", *ON_GPU)
-    assert "needs gpus to be 2 or more, and here it is 1" in line
 
 
 def test_they_are_measured_where_there_are_some(cli, simulation, instant, machine, run_folder):
@@ -271,8 +246,6 @@ def test_they_are_measured_where_there_are_some(cli, simulation, instant, machin
     ("name", "seen", "said"),
     [
         ("gpu-one-queue", {"work_queues": 8, "one_queue": False}, "gpu.one_queue: expected True, seen False"),
-        ("gpu-one-queue", {"kernel_times": {"depth_first": 2.1, "breadth_first": 2.0}, "one_queue": False},
-         "gpu.one_queue: expected True, seen False"),
         ("gpu-cublas-fixed", {"cublas_workspace_bytes": 8519680},
          "gpu.cublas_workspace_bytes: expected 33554432, seen 8519680"),
         ("gpu-cublas-fixed", {}, "gpu.cublas_workspace_bytes: expected 33554432, seen nothing"),
@@ -285,7 +258,7 @@ def test_a_variable_that_was_given_and_came_to_nothing(cli, simulation, instant,
     result = cli("bench", name, *ON_GPU, *fixed)
     assert result.returncode == 1
     assert f"{name} is NOT IN EFFECT: no speedup is worked out" in result.stdout
-    assert said in " ".join(result.stdout.split())
+    assert said in words(result.stdout)
 
 
 def test_what_the_worker_could_not_tell_is_not_verified(cli, simulation, instant, machine, run_folder):
@@ -295,7 +268,7 @@ def test_what_the_worker_could_not_tell_is_not_verified(cli, simulation, instant
     fixed = ["--python", simulation.python, "--data", "synthetic", "--blocks", 6, "--steps", 3, "--output", run_folder]
     result = cli("bench", "gpu-one-queue", *ON_GPU, *fixed)
     assert result.returncode == 0, result.stdout
-    said = " ".join(result.stdout.split())
+    said = words(result.stdout)
     assert "effect gpu-one-queue: gpu.one_queue is NOT VERIFIED: the times are not clear" in said
     assert "observed" not in said
     measured = json.loads(cli("report", run_folder, "--json").stdout)["measured"]
@@ -307,7 +280,6 @@ def test_what_the_worker_could_not_tell_is_not_verified(cli, simulation, instant
     ("text", "said"),
     [
         ("env: {CUDA_VISIBLE_DEVICES: '3'}\n", "CUDA_VISIBLE_DEVICES='3' names GPU 3, and the machine has GPU 0 alone"),
-        ("env: {CUDA_VISIBLE_DEVICES: ''}\n", "CUDA_VISIBLE_DEVICES='' hides all GPUs"),
         ("env: {NCCL_SOCKET_IFNAME: ib0}\n", "NCCL_SOCKET_IFNAME=ib0: the machine has only eth0, lo"),
         ("env: {NCCL_ALGO: Rings}\n", "sets NCCL_ALGO: 'Rings' is not of the form it must have"),
         ("env: {NCCL_P2P_LEVEL: nvl}\n", "sets NCCL_P2P_LEVEL: 'nvl' is none of its words; write one of LOC, NVL"),
@@ -323,17 +295,15 @@ def test_the_list_says_which_do_not_apply(cli, monkeypatch):
     monkeypatch.setattr("runner.worker.gpus.look", lambda: accelerator(1))
     listed = {one["name"]: one["does_not_apply"] for one in json.loads(cli("profiles", "--json").stdout)}
     assert (listed["baseline"], listed["gpu-host"]) == (None, None)
-    assert listed["nccl-log"] == (
-        "needs gpus to be 2 or more, and here it is 1 (those that training on --device cuda could use)"
-    )
-    said = " ".join(cli("profiles").stdout.split())
+    assert listed["nccl-log"].startswith("needs gpus to be 2 or more, and here it is 1 (")
+    said = words(cli("profiles").stdout)
     assert "note does not apply here: " in said
     assert "nccl-ring, nccl-simple, " in said
 
 
 def test_the_report_names_the_gpu(bench, simulation, instant, machine):
     machine(2)
-    said = " ".join(bench("mine", *ON_GPU).stdout.split())
+    said = words(bench("mine", *ON_GPU).stdout)
     assert "4 usable CPUs, NVIDIA H100 80GB HBM3 (driver 580.95.05); local" in said
     simulation.inspection()
     assert "H100" not in bench("mine", "--output", simulation.folder / "cpu").stdout

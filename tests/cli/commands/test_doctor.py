@@ -57,14 +57,10 @@ def test_what_the_worker_could_not_tell(diagnosed, simulation, machine):
     assert found["not-verified"]["seen"] == "gpu.one_queue: the times are not clear"
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "code"),
-    [("CUDA_VISIBLE_DEVICES", "3", "gpu-missing"), ("NCCL_SOCKET_IFNAME", "ib0", "interface-missing")],
-)
-def test_what_is_not_there(diagnosed, machine, write_profile, name, value, code):
+def test_what_is_not_there(diagnosed, machine, write_profile):
     machine(1)
-    found, status = diagnosed(write_profile("mine", f"needs: {{gpus: 1}}\nenv: {{{name}: '{value}'}}\n"))
-    assert (found.keys(), status) == ({code}, 1)
+    found, status = diagnosed(write_profile("mine", "needs: {gpus: 1}\nenv: {CUDA_VISIBLE_DEVICES: '3'}\n"))
+    assert (found.keys(), status) == ({"gpu-missing"}, 1)
 
 
 @pytest.mark.parametrize("needs", ["", "needs: {gpus: 1}\n"])

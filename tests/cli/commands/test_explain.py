@@ -1,23 +1,20 @@
 from __future__ import annotations
 
-import argparse
 import json
 
 import pytest
 
-from runner.cli.commands import explain
 from runner.common.machine_lock import machine_lock
 
 
 @pytest.fixture
-def run(simulation, capsys):
+def run(cli, simulation):
     """``envkit explain`` with a simulated image; returns what it printed."""
 
     def call(*arguments: str) -> str:
-        parser = argparse.ArgumentParser()
-        explain.add_arguments(parser)
-        assert explain.run(parser.parse_args([*arguments, "--python", str(simulation.python)])) == 0
-        return capsys.readouterr().out
+        result = cli("explain", *arguments, "--python", simulation.python)
+        assert result.returncode == 0, result
+        return result.stdout
 
     return call
 

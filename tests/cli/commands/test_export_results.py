@@ -5,15 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
 
 import pytest
 from pyarrow import parquet
 
 from runner.bench import measure, record
 from runner.report.exports import FORMATS
-from tests.conftest import PROJECT
 from tests.records import arm, run_events, write
 from tests.simulation import times
 
@@ -101,23 +98,3 @@ def test_the_format_is_chosen_among_those_that_there_are(cli, arguments):
     result = cli("export-results", *arguments)
     assert result.returncode == 2
     assert "--format" in result.stderr.splitlines()[-1]
-
-
-def test_a_full_disk_leaves_the_old_file_and_no_half_one(results, tmp_path):
-    """The system lets no file become larger than 4 KiB (RLIMIT_FSIZE), which fails as a full disk does."""
-    file = tmp_path / "out.csv"
-    file.write_text("as it was")
-    script = (
-        "import resource, signal, sys\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
-        "sys.argv[0] = 'runner'\n"
-        "from runner.cli import main\n"
-        "sys.exit(main(sys.argv[1:]))\n"
-    )
-    command = [sys.executable, "-c", script, "export-results", results, "--format", "csv", "--output", file]
-    result = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == f"envkit: {file}: can't be written: File too large; what it held before is unchanged\n"
-    assert file.read_text() == "as it was"
-    assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == ["out.csv"]

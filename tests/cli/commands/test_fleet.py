@@ -8,14 +8,10 @@ import shutil
 import pytest
 
 from runner.bench import record
-from runner.bench.record import FILE_NAME
 from tests import records
+from tests.cli.commands.conftest import words
 from tests.cluster.fleet.nodes import fleet, node
 from tests.cluster.slurm.conftest import settings, specification
-
-
-def words(text):
-    return " ".join(text.split())
 
 
 def test_slow_nodes_and_what_they_share(cli, tmp_path):
@@ -63,7 +59,7 @@ def test_a_node_with_another_image_is_left_out_and_that_is_a_status(cli, tmp_pat
 
 def test_a_truncated_record_counts_as_far_as_it_goes(cli, tmp_path):
     fleet(tmp_path, 8)
-    path = tmp_path / "n03" / FILE_NAME
+    path = tmp_path / "n03" / record.FILE_NAME
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:15]) + lines[15][:40])
     result = cli("fleet", "report", tmp_path)
@@ -108,7 +104,7 @@ def test_many_left_out_are_counted(cli, tmp_path):
     assert "and 20 more; all of them: --html FILE or --json" in text
 
 
-def test_bad_input(refused, cli, tmp_path):
+def test_bad_input(refused, tmp_path):
     assert refused("fleet", "report", tmp_path / "none") == (
         f"envkit: {tmp_path}/none: can't be read: No such file or directory; give a folder with a folder per node"
     )
@@ -124,13 +120,14 @@ def test_bad_input(refused, cli, tmp_path):
     assert "Not a directory" in refused("fleet", "report", tmp_path / "file")
 
 
-@pytest.mark.parametrize("target", ["no/such/folder/page.html", "."])
-def test_a_file_that_cannot_be_written(refused, tmp_path, target):
-    place = fleet(tmp_path / "fleet", 6)
-    assert "can't be written" in refused("fleet", "report", place, "--prometheus", tmp_path / target)
+def test_a_file_that_cannot_be_written(refused, tmp_path):
+    fleet(tmp_path, 6)
+    assert "can't be written" in refused("fleet", "report", tmp_path, "--prometheus", tmp_path / "no/such/folder")
 
 
 # --- measuring; jobs themselves: tests/engines ---
+
+SUBMITTED = ("--data", "synthetic", "--detach", "--output")
 
 
 def test_a_dry_run_prints_the_script_of_a_node(cli, tmp_path):
@@ -145,28 +142,25 @@ def test_a_dry_run_prints_the_script_of_a_node(cli, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_each_node_that_is_in_service_is_given_a_job(cli, slurm, tmp_path):
+def test_each_node_that_is_in_service_is_given_a_job(cli, slurm, run_folder):
     submitted, states = slurm
     states["node2"] = "drained"
-    folder = tmp_path / "run"
-    named = ("--nodelist", "node1,node2")
-    result = cli("fleet", "intel-omp", *named, "--data", "synthetic", "--detach", "--output", folder)
+    result = cli("fleet", "intel-omp", "--nodelist", "node1,node2", *SUBMITTED, run_folder)
     assert result.returncode == 0, result
     assert result.stderr == "envkit: left out: node2: Slurm says drained (planted)\n"
     assert [command[2] for command in submitted] == ["--nodelist=node1"]
-    first, submitting, _ = record.read(folder, "submit")
+    first, submitting, _ = record.read(run_folder, "submit")
     assert first["settings"]["nodelist"] == ["node1", "node2"]
     assert (submitting["wanted"], submitting["out"]) == (["node1"], {"node2": "drained (planted)"})
 
 
-def test_without_names_a_fleet_is_all_nodes_that_are_in_service(cli, slurm, tmp_path):
+def test_without_names_a_fleet_is_all_nodes_that_are_in_service(cli, slurm, run_folder):
     submitted, states = slurm
     states["node2"] = "down*"
-    options = ("--data", "synthetic", "--detach", "--output", tmp_path / "run")
-    result = cli("fleet", "intel-omp", *options)
+    result = cli("fleet", "intel-omp", *SUBMITTED, run_folder)
     assert result.stderr == "envkit: left out: node2: Slurm says down and does not respond (planted)\n"
     assert [command[2] for command in submitted] == ["--nodelist=node1", "--nodelist=node3"]
-    assert record.read(tmp_path / "run", "submit")[0]["settings"]["nodes"] == 2
+    assert record.first(run_folder, "submit")["settings"]["nodes"] == 2
 
 
 def test_no_node_is_in_service(refused, slurm, tmp_path):
@@ -254,13 +248,11 @@ def test_a_fleet_goes_on_as_a_fleet(refused, submission):
     assert refused("fleet", "--resume", submission, "--nproc", 3).startswith("envkit: --nproc can't be given with")
 
 
-def test_a_page_may_be_in_the_folder_that_is_made(cli, slurm, tmp_path):
-    options = ("--data", "synthetic", "--detach", "--output", tmp_path / "run")
-    result = cli("fleet", "intel-omp", "--html", tmp_path / "run/fleet.html", *options)
+def test_a_page_may_be_in_the_folder_that_is_made(cli, slurm, run_folder):
+    result = cli("fleet", "intel-omp", "--html", run_folder / "fleet.html", *SUBMITTED, run_folder)
     assert result.returncode == 0, result
 
 
-def test_the_profile_to_judge_by_is_in_the_command_that_goes_on(cli, slurm, tmp_path):
-    options = ("--profile", "jemalloc", "--data", "synthetic", "--detach", "--output", tmp_path / "run")
-    result = cli("fleet", "intel-omp", "jemalloc", *options)
-    assert result.stdout.endswith(f"follow it with: envkit fleet --resume {tmp_path}/run --profile jemalloc\n")
+def test_the_profile_to_judge_by_is_in_the_command_that_goes_on(cli, slurm, run_folder):
+    result = cli("fleet", "intel-omp", "jemalloc", "--profile", "jemalloc", *SUBMITTED, run_folder)
+    assert result.stdout.endswith(f"follow it with: envkit fleet --resume {run_folder} --profile jemalloc\n")

@@ -9,6 +9,7 @@ import pytest
 
 from runner.bench import record
 from runner.bench.blocks import samples as recorded_samples
+from tests.cli.commands.conftest import words
 from tests.simulation import times
 
 # A ratio of blocks that varies by about 4%.
@@ -16,19 +17,19 @@ NOISY = [0.96, 1.03, 1.0, 1.05, 0.97, 1.01, 0.94, 1.02]
 
 
 @pytest.fixture
-def plan(bench_arguments, cli):
-    """Plan for a profile, with simulated workers."""
+def plan(bench_arguments, cli, simulation, instant):
+    """Plan for ``mine``, with simulated workers whose times are NOISY unless a test says otherwise."""
+    simulation.worker("mine", seconds=NOISY)
 
-    def run(name, *options):
-        return cli("plan", *bench_arguments(name, "--blocks", 5, *options)[1:])
+    def run(*options, text=""):
+        return cli("plan", *bench_arguments("mine", "--blocks", 5, *options, text=text)[1:])
 
     return run
 
 
-def test_it_says_how_many_blocks_and_minutes_each_difference_takes(plan, simulation, instant):
-    simulation.worker("mine", seconds=NOISY)
+def test_it_says_how_many_blocks_and_minutes_each_difference_takes(plan, instant):
     instant.takes_s = 10.0
-    result = plan("mine")
+    result = plan()
     assert result.returncode == 0
     lines = result.stdout.splitlines()
     assert re.fullmatch(
@@ -42,7 +43,7 @@ def test_it_says_how_many_blocks_and_minutes_each_difference_takes(plan, simulat
     assert blocks[0] / blocks[1] == pytest.approx(4, rel=0.1)
     assert all(minutes == pytest.approx(blocks / 2, abs=2) for _, blocks, minutes in needs)
     promise = "a difference of that size is found 80% of the time, and one that is not there at most 5% of the time"
-    assert f"chance {promise}" in " ".join(result.stdout.split())
+    assert f"chance {promise}" in words(result.stdout)
     assert all(len(line.rstrip()) <= 80 for line in lines)
 
 
@@ -51,13 +52,12 @@ def test_longer_samples_are_advised_by_the_length_that_they_had(bench_arguments,
     monkeypatch.setattr("runner.cli.commands.plan.NOTABLE_SHARE", -1.0)
     arguments = bench_arguments("mine", "--blocks", 5)[1:]
     at = arguments.index("--steps")
-    said = " ".join(cli("plan", *arguments[:at], *arguments[at + 2 :]).stdout.split())
+    said = words(cli("plan", *arguments[:at], *arguments[at + 2 :]).stdout)
     assert int(re.search(r"try longer ones, as --steps (\d+)", said)[1]) >= 20
 
 
-def test_json(plan, simulation, instant, run_folder):
-    simulation.worker("mine", seconds=NOISY)
-    result = plan("mine", "--json")
+def test_json(plan, run_folder):
+    result = plan("--json")
     assert (result.returncode, result.stderr) == (0, "")
     found = json.loads(result.stdout)
     assert 0.02 < found["deviation"] < 0.07
@@ -68,12 +68,12 @@ def test_json(plan, simulation, instant, run_folder):
     assert len(recorded_samples(record.read(run_folder))) == 10
 
 
-def test_less_noise_needs_less(plan, simulation, instant, tmp_path):
+def test_less_noise_needs_less(plan, simulation, tmp_path):
     needed = []
     for name, seconds in (("noisy", NOISY), ("calm", times(1)), ("still", [1.0])):
         simulation.worker("baseline", seconds=[1.0])
         simulation.worker("mine", seconds=seconds)
-        document = json.loads(plan("mine", "--json", "--output", tmp_path / name).stdout)
+        document = json.loads(plan("--json", "--output", tmp_path / name).stdout)
         needed.append(document["needs"][1]["blocks"])
     assert needed[0] > needed[1] > needed[2] == 6
 
@@ -87,57 +87,52 @@ def test_more_blocks_can_be_asked_for_and_the_usual_number_is_five(cli, bench_ar
     assert len(recorded_samples(record.read(tmp_path / "more"))) == 16
 
 
-def test_the_commands_that_it_names_measure_the_same(plan, simulation, instant, cli, tmp_path):
+def test_the_commands_that_it_names_measure_the_same(plan, simulation, cli, tmp_path):
     """The options that decide what is measured are repeated, and the command can be run."""
-    result = plan("mine", "--warmup-steps", 4, "--json")
-    command = json.loads(result.stdout)["needs"][2]["command"].split()
+    needs = json.loads(plan("--warmup-steps", 4, "--json").stdout)["needs"]
+    command = needs[2]["command"].split()
     assert command[:2] == ["envkit", "bench"]
     for option in (["--python", str(simulation.python)], ["--steps", "3"], ["--warmup-steps", "4"]):
         assert command[command.index(option[0]) :][:2] == option
     assert command[-2] == "--budget"
     assert "--blocks" not in command
     assert cli(*command[1:-1], "60s", "--output", tmp_path / "next").returncode == 0
-    before, after = (
-        json.loads((folder / record.FILE_NAME).read_text().splitlines()[0])["plan"]
-        for folder in (tmp_path / "run", tmp_path / "next")
-    )
-    before, after = ({**one.pop("stopping"), **one} for one in (before, after))
+    plans = [record.first(folder)["plan"] for folder in (tmp_path / "run", tmp_path / "next")]
+    before, after = ({**one.pop("stopping"), **one} for one in plans)
     assert {name for name in before if before[name] != after[name]} == {"blocks", "budget_s", "open_ended", "seed"}
 
 
 @pytest.mark.parametrize(
     ("margin", "named"), [(None, ["1%", None, None]), ("0.5%", ["0.5%"] * 3), ("3%", ["1%", None, "3%"])]
 )
-def test_the_commands_that_it_names_end_no_sooner_than_was_planned(plan, instant, simulation, margin, named):
-    options = ("--margin", margin) if margin else ()
-    needs = json.loads(plan("mine", *options, "--json").stdout)["needs"]
-    words = [need["command"].split() for need in needs]
-    assert [one[one.index("--margin") + 1] if "--margin" in one else None for one in words] == named
+def test_the_commands_that_it_names_end_no_sooner_than_was_planned(plan, margin, named):
+    needs = json.loads(plan(*(("--margin", margin) if margin else ()), "--json").stdout)["needs"]
+    commands = [need["command"].split() for need in needs]
+    assert [one[one.index("--margin") + 1] if "--margin" in one else None for one in commands] == named
 
 
-def test_a_profile_that_is_not_in_effect_gets_the_usual_report(bench_arguments, cli, simulation, instant):
-    arguments = bench_arguments("mine", text="expect: {openmp.runtime: intel}\n")
-    result = cli("plan", *arguments[1:])
+def test_a_profile_that_is_not_in_effect_gets_the_usual_report(plan):
+    result = plan(text="expect: {openmp.runtime: intel}\n")
     assert result.returncode == 1
     assert "mine is NOT IN EFFECT" in result.stdout
 
 
-def test_a_worker_that_fails_gets_the_usual_report(plan, simulation, instant):
+def test_a_worker_that_fails_gets_the_usual_report(plan, simulation):
     simulation.worker("mine", does="exit", status=3)
-    result = plan("mine")
+    result = plan()
     assert result.returncode == 1
     assert "FAILED   block 1, mine: the worker ended with exit status 3" in result.stdout
 
 
-def test_interrupted(plan, simulation, instant):
+def test_interrupted(plan, simulation):
     simulation.worker("mine", does="interrupt", **{"from": 2})
-    result = plan("mine")
+    result = plan()
     assert result.returncode == 130
     assert result.stderr.splitlines()[-1] == "envkit: interrupted; start it again"
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "said"),
     [
         (["mine", "--blocks", 2], "--blocks 2: the noise can't be told from fewer than 3 blocks"),
         (["mine", "--full"], "plan takes no --full; give --blocks"),
@@ -146,16 +141,9 @@ def test_interrupted(plan, simulation, instant):
         (["mine", "--half-width", "1%"], "plan takes no --half-width; give --blocks"),
         (["mine", "--resume", "x"], "plan takes no --resume; give --blocks"),
         (["baseline"], "plan needs another PROFILE than baseline; for baseline against itself there is: envkit calib"),
-        (["inetl-omp"], "no profile 'inetl-omp' in "),
     ],
 )
-def test_bad_input(refused, write_profile, options, words):
+def test_bad_input(refused, write_profile, options, said):
     path = write_profile("mine")
     options = [path if option == "mine" else option for option in options]
-    assert refused("plan", *options).startswith(f"envkit: {words}")
-
-
-def test_it_needs_a_profile(cli):
-    result = cli("plan")
-    assert result.returncode == 2
-    assert "PROFILE" in result.stderr.splitlines()[-1]
+    assert refused("plan", *options).startswith(f"envkit: {said}")

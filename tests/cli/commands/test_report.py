@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from runner.bench import record
 from tests import records
+from tests.cli.commands.conftest import words
 from tests.conftest import PROJECT
 from tests.simulation import times
 
@@ -31,8 +31,7 @@ def test_what_is_known_of_a_virtual_machine(cli, tmp_path, architecture, hypervi
     events = records.run_events()
     seen = events[0]["engines"]["local"]["inspection"]["fingerprint"]
     seen |= {"architecture": architecture, "hypervisor": hypervisor}
-    shown = cli("report", records.write(tmp_path / "run", events), "--details").stdout
-    assert said in " ".join(shown.split())
+    assert said in words(cli("report", records.write(tmp_path / "run", events), "--details").stdout)
 
 
 def test_a_newcomer_finds_verdict_certainty_and_what_to_do_on_one_screen(bench, simulation, instant):
@@ -97,37 +96,21 @@ def test_a_run_without_any_sample(bench, simulation, instant, cli, run_folder):
     assert [one["problem"] for one in document["failures"]] == ["ended with exit status 3"]
 
 
-@pytest.mark.parametrize("option", [[], ["--details"], ["--json"]])
-@pytest.mark.parametrize("blocks", [0, 3, 12])
-def test_a_record_of_the_first_version(cli, tmp_path, blocks, option):
-    folder = records.write(tmp_path / "old", records.run_events(blocks=blocks))
-    result = cli("report", folder, *option)
-    assert (result.returncode, result.stderr) == (0, "")
-    words = {0: "needs 6 complete blocks", 3: "needs 6 complete blocks", 12: ": FASTER"}[blocks]
-    assert option == ["--json"] or words in result.stdout
-    assert option != ["--details"] or "design   no looks: every block that was measured counts" in result.stdout
-
-
 @pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (None, "record.jsonl: can't be read: No such file or directory; give the folder of a run"),
-        ("", "is not the record of a run"),
-        ("nonsense\n", "record.jsonl:1: damaged line; remove it to read the rest"),
-        ('{"event": "run", "schema": 99}\n', "was written by a later version (schema 99, "),
-    ],
+    ("blocks", "said"), [(0, "needs 6 complete blocks"), (3, "needs 6 complete blocks"), (12, ": FASTER")]
 )
-def test_a_folder_without_a_readable_record(refused, tmp_path, content, words):
-    if content is not None:
-        (tmp_path / record.FILE_NAME).write_text(content)
-    assert words in refused("report", tmp_path)
+def test_a_record_of_the_first_version(cli, tmp_path, blocks, said):
+    folder = records.write(tmp_path / "old", records.run_events(blocks=blocks))
+    short, details, document = (cli("report", folder, *option) for option in ([], ["--details"], ["--json"]))
+    assert {(one.returncode, one.stderr) for one in (short, details, document)} == {(0, "")}
+    assert said in short.stdout
+    assert said in details.stdout
+    assert "design   no looks: every block that was measured counts" in details.stdout
 
 
 def test_a_missing_folder(refused, tmp_path):
-    message = refused("report", tmp_path / "none")
-    assert message == (
-        f"envkit: {tmp_path}/none/record.jsonl: can't be read: No such file or directory; give the folder of a run"
-    )
+    said = refused("report", tmp_path / "none")
+    assert said.startswith(f"envkit: {tmp_path}/none/record.jsonl: can't be read: No such file or directory; ")
 
 
 @pytest.fixture

@@ -74,28 +74,18 @@ def test_json(show):
 
 
 @pytest.mark.parametrize(
-    ("profile", "words"),
+    ("arguments", "said"),
     [
-        ("jemaloc", "(did you mean 'jemalloc'?)"),
-        (
-            "tcmalloc",
-            "profile 'tcmalloc' preloads tcmalloc, which is not installed (looked in /sim/lib, /usr/lib); get it",
-        ),
-        ("none.yaml", "none.yaml: no such profile file"),
-        ("interleave", "profile 'interleave' needs numa_nodes to be 2 or more, and here it is 1"),
+        (["jemaloc"], "(did you mean 'jemalloc'?)"),
+        (["interleave"], "profile 'interleave' needs numa_nodes to be 2 or more, and here it is 1"),
+        (["baseline", "--engine", "lokal"], "no engine 'lokal'; there are: local, docker, podman, apptainer"),
     ],
 )
-def test_bad_input(refused, simulation, profile, words):
-    assert words in refused("show", profile, "--python", simulation.python)
+def test_bad_input(refused, simulation, arguments, said):
+    assert said in refused("show", *arguments, "--python", simulation.python)
 
 
 def test_what_nothing_reads(refused, show, simulation, write_profile):
     path = write_profile("mine", "env:\n  OMP_NUM_THREDS: 2\n")
-    words = "profile 'mine' sets OMP_NUM_THREDS: no library is known to read it (did you mean 'OMP_NUM_THREADS'?)"
-    assert words in refused("show", path, "--python", simulation.python)
+    assert "sets OMP_NUM_THREDS: no library is known" in refused("show", path, "--python", simulation.python)
     assert show(path, "--allow-unknown").stdout.endswith("\nsets     OMP_NUM_THREDS=2\n")
-
-
-def test_an_unknown_engine(refused):
-    message = refused("show", "baseline", "--engine", "lokal")
-    assert message.startswith("envkit: no engine 'lokal'; there are: local, docker, podman, apptainer")

@@ -16,45 +16,48 @@ RANK = {"gpu": {"name": "a GPU"}, "nccl": {"log": "written"}}
 LAUNCHER = {"gpu": {}, "nccl": {"log": "not written"}}
 
 
-def evidence(found, runtime="gnu"):
-    return {**found, "openmp": {"runtime": runtime}, "variables": {"sensitive": {}, "preloaded": {}}}
+def evidence(found):
+    return {"openmp": {"runtime": "gnu"}, "variables": {"sensitive": {}, "preloaded": {}}, **found}
+
+
+def processes(*found, first=1):
+    """Processes that found this, with numbers from ``first`` on."""
+    return [{"pid": pid, "argv": ["python"], "evidence": evidence(one)} for pid, one in enumerate(found, first)]
 
 
 @pytest.fixture
 def judged(tmp_path):
-    """The processes' verdicts, in the order of what each found."""
+    """What processes that left such evidence show of a profile."""
 
-    def judge(*found):
-        for pid, one in enumerate(found, start=1):
-            (tmp_path / f"{pid}.json").write_text(json.dumps({"pid": pid, "argv": ["python"], "evidence": one}))
-        return [witness.holds for witness in read(tmp_path, NCCL_LOG, {})]
+    def judge(environment, *found):
+        for one in processes(*found):
+            (tmp_path / f"{one['pid']}.json").write_text(json.dumps(one))
+        return read(tmp_path, environment, {})
 
     return judge
 
 
-def test_what_starts_the_ranks_need_show_nothing_of_gpus(judged):
-    assert judged(evidence(LAUNCHER), evidence(RANK), evidence(RANK)) == [True, True, True]
-
-
-def test_it_must_show_all_else(judged):
-    assert judged(evidence(LAUNCHER, runtime="intel"), evidence(RANK)) == [False, True]
-
-
-def test_a_rank_without_a_log_is_a_failure(judged):
-    assert judged(evidence(LAUNCHER), evidence({**RANK, "nccl": {"log": "not written"}})) == [True, False]
-
-
-def test_where_no_process_computed_on_a_gpu_nothing_was_in_effect(judged):
-    assert judged(evidence(LAUNCHER), evidence(LAUNCHER)) == [False, False]
+@pytest.mark.parametrize(
+    ("found", "holds"),
+    [
+        # what starts the ranks need show nothing of GPUs, but all else
+        ((LAUNCHER, RANK, RANK), [True, True, True]),
+        (({**LAUNCHER, "openmp": {"runtime": "intel"}}, RANK), [False, True]),
+        # a rank without a log
+        ((LAUNCHER, {**RANK, "nccl": {"log": "not written"}}), [True, False]),
+        # where no process computed on a GPU nothing was in effect
+        ((LAUNCHER, LAUNCHER), [False, False]),
+    ],
+)
+def test_what_ranks_and_their_launcher_must_show(judged, found, holds):
+    assert [one.holds for one in judged(NCCL_LOG, *found)] == holds
 
 
 def test_a_sample_of_a_command_is_judged_alike():
-    ranks = [{"pid": pid, "argv": ["python"], "evidence": evidence(RANK)} for pid in (2, 3)]
-    sample = {"evidence": evidence(LAUNCHER), "stderr": "", "other_processes": ranks}
-    checks = {one.key: one.holds for one in check_sample(NCCL_LOG, sample, {})}
-    assert checks == {"openmp.runtime": True}
     alone = {"evidence": evidence(LAUNCHER), "stderr": ""}
     assert [one.key for one in check_sample(NCCL_LOG, alone, {}) if not one.holds] == ["nccl.log"]
+    sample = {**alone, "other_processes": processes(RANK, RANK, first=2)}
+    assert {one.key: one.holds for one in check_sample(NCCL_LOG, sample, {})} == {"openmp.runtime": True}
 
 
 def test_a_command_may_take_away_what_only_says_where_things_are():
@@ -81,11 +84,8 @@ ONE_QUEUE = Environment("gpu-one-queue", "", {}, {}, (), {"gpu.one_queue": True}
 UNCLEAR = {"gpu": {"name": "a GPU", "not_verified": {"one_queue": "the times are not clear"}}}
 
 
-def test_what_processes_could_not_tell_is_said_once(tmp_path):
-    for pid in (1, 2):
-        document = {"pid": pid, "argv": ["python"], "evidence": evidence(UNCLEAR)}
-        (tmp_path / f"{pid}.json").write_text(json.dumps(document))
-    judged_processes = read(tmp_path, ONE_QUEUE, {})
+def test_what_processes_could_not_tell_is_said_once(judged):
+    judged_processes = judged(ONE_QUEUE, UNCLEAR, UNCLEAR)
     assert verdict(ONE_QUEUE, judged_processes) == [
         "gpu-one-queue was in effect, as far as it could be verified, in 2 processes (checked: 0 variables)",
         "  gpu.one_queue was not verified: the times are not clear",
@@ -95,8 +95,8 @@ def test_what_processes_could_not_tell_is_said_once(tmp_path):
 
 
 def test_what_the_ranks_of_a_command_could_not_tell_is_kept():
-    ranks = [{"pid": pid, "argv": ["python"], "evidence": evidence(UNCLEAR)} for pid in (2, 3)]
-    sample = {"evidence": evidence(LAUNCHER), "stderr": "", "other_processes": ranks}
+    others = processes(UNCLEAR, UNCLEAR, first=2)
+    sample = {"evidence": evidence(LAUNCHER), "stderr": "", "other_processes": others}
     (only,) = check_sample(ONE_QUEUE, sample, {})
     assert (only.key, only.holds, only.verified) == ("gpu.one_queue (process 2: python, and 1 more)", True, False)
 

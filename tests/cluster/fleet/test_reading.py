@@ -159,9 +159,8 @@ def test_a_sample_that_took_no_time(tmp_path, step_s):
 def test_what_is_not_understood(tmp_path):
     events = node_events("n1")
     del events[0]["engines"]["local"]["inspection"]["fingerprint"]["cpu_model"]
-    assert reason(records.write(tmp_path / "n1", events)).endswith(
-        "an event lacks 'cpu_model'; the record can't be used"
-    )
+    said = reason(records.write(tmp_path / "n1", events))
+    assert said.endswith("an event lacks 'cpu_model'; the record can't be used")
 
 
 # --- a folder of nodes ---

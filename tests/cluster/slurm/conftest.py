@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runner.bench.specification import Specification
+from runner.cli import slurm_node
 from runner.cli.commands.bench import against_baseline
 from runner.cluster.slurm.settings import Settings
 from runner.engines.base import PROJECT
@@ -43,15 +47,36 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def start_node(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start what Slurm starts on a node, and return while it runs."""
+def on_node(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
+    """Do in this process what Slurm starts on a node: returns the exit status, and what is printed on stderr."""
+
+    def run(node: str, *options: str, identity: str = ID, **variables: str) -> tuple[int, str]:
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGURG, signal.SIGTERM, signal.SIGHUP)}
+        with monkeypatch.context() as patch, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as said:
+            for name, value in {"SLURMD_NODENAME": node, "SLURM_JOB_ID": JOB, **variables}.items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "argv", ["slurm_node", str(folder), identity, *options])
+            patch.chdir(PROJECT)
+            try:
+                status = slurm_node.main()
+            finally:
+                for number, handler in handlers.items():
+                    signal.signal(number, handler)
+        return status, said.getvalue()
+
+    return run
+
+
+@pytest.fixture
+def start_node(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], subprocess.Popen[str]]]:
+    """Start what Slurm starts on node1, and return while it runs."""
     processes = []
     monkeypatch.setenv("PYTHONPATH", str(PROJECT))
 
-    def start(folder: Path, node: str = "node1", job: str = JOB, identity: str = ID) -> subprocess.Popen[str]:
+    def start() -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "runner.cli.slurm_node", str(folder), identity], cwd=PROJECT, text=True,
-            env={**os.environ, "SLURMD_NODENAME": node, "SLURM_JOB_ID": job}, stdin=subprocess.DEVNULL,
+            [sys.executable, "-m", "runner.cli.slurm_node", str(folder), ID], cwd=PROJECT, text=True,
+            env={**os.environ, "SLURMD_NODENAME": "node1", "SLURM_JOB_ID": JOB}, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         processes.append(process)

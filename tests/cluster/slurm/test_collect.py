@@ -34,6 +34,12 @@ def left(folder):
     return leave
 
 
+def roll_call(folder, job=JOB, **missing):
+    """All nodes have answered, each with what it does not find."""
+    answers = "".join(f"answer {node} 1 {what}\n" for node, what in missing.items())
+    (folder / f"roll-call-{job}").write_text(f"before node1 1\n{answers}after node1 1\n")
+
+
 def states(results):
     return {one.name: one.state for one in results}
 
@@ -72,9 +78,7 @@ def test_not_in_effect_is_not_tried_again(folder, left):
 
 def test_a_node_that_does_not_see_the_folder(folder, left):
     left("node1")
-    (folder / f"roll-call-{JOB}").write_text(
-        "before node1 1\nanswer node1 1 nothing\nanswer node2 1 folder\nafter node1 1\n"
-    )
+    roll_call(folder, node1="nothing", node2="folder")
     results = collect(folder, settings(), after(ENDED))
     assert states(results) == {"node1": "measured", "node2": "refused"}
     assert results[1].problem.startswith(f"{folder}: the results folder is not the same one there; give one")
@@ -84,7 +88,7 @@ def test_what_an_earlier_job_left_of_a_node_that_this_one_does_not_have(folder, 
     left("node1", job="16")
     left("node2", 130, "interrupted", "Slurm told the job to end", job="16")
     left("node3", 2, "none", "no such thing", job="16")
-    (folder / f"roll-call-{JOB}").write_text("before node4 1\nanswer node4 1 nothing\n")
+    roll_call(folder, node4="nothing")
     results = collect(folder, settings(), after(ENDED, "node4"))
     # what was measured counts; a node that measured nothing was replaced
     assert states(results) == {"node1": "measured", "node2": "stopped", "node4": "absent"}
@@ -93,7 +97,7 @@ def test_what_an_earlier_job_left_of_a_node_that_this_one_does_not_have(folder, 
 
 def test_a_node_of_the_job_with_an_earlier_jobs_outcome_did_not_begin(folder, left):
     left("node1", 130, "interrupted", "Slurm told the job to end", job="16")
-    (folder / f"roll-call-{JOB}").write_text("before node1 1\nanswer node1 1 nothing\n")
+    roll_call(folder, node1="nothing")
     (found,) = collect(folder, settings(), after(ENDED, "node1"))
     assert (found.state, found.problem[:14]) == ("lost", "did not begin:")
 
@@ -108,7 +112,7 @@ def test_nothing_came_back(folder):
     cancelled = after(Job(JOB, "CANCELLED"), "node1")
     results = collect(folder, settings(), cancelled)
     assert (states(results), may_come(results, cancelled)) == ({"node1": "absent"}, False)
-    (folder / f"roll-call-{JOB}").write_text("before node1 1\nanswer node1 1 nothing\n")
+    roll_call(folder, node1="nothing")
     assert states(collect(folder, settings(), ended)) == {"node1": "absent", "node2": "absent"}
 
 
@@ -181,17 +185,14 @@ def test_a_training_on_all_nodes_together_is_one_result(folder, left):
 
 def test_a_node_that_does_not_take_part_is_named(folder, left):
     left("node2", 2, "none", "another image")
-    (folder / f"roll-call-{JOB}").write_text(
-        "before node1 1\nanswer node1 1 nothing\nanswer node2 1 nothing\nanswer node3 1 python\nafter node1 1\n"
-    )
+    roll_call(folder, node1="nothing", node2="nothing", node3="python")
     results = collect(folder, settings(joint=True, nodes=3), after(ENDED))
     assert states(results) == {"node2": "refused", "node3": "refused"}
     assert results[0].problem == "another image"
     left("all-nodes", 130, "interrupted", "Slurm told the job to end")
     # a later job, with other nodes
     later = Job("18", "FAILED", "node[1,4]")
-    roll = "before node1 1\nanswer node1 1 nothing\nanswer node4 1 nothing\nafter node1 1\n"
-    (folder / "roll-call-18").write_text(roll)
+    roll_call(folder, "18", node1="nothing", node4="nothing")
     assert states(collect(folder, settings(joint=True), after(later, "node1", "node4"))) == {"all-nodes": "lost"}
 
 

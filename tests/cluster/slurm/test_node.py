@@ -1,12 +1,10 @@
-"""What runs on a node, started as Slurm would start it, with simulated workers."""
+"""What runs on a node, with simulated workers: as Slurm would start it where signals are told to it, else in here."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -16,7 +14,7 @@ from runner.bench.blocks import samples
 from runner.bench.plan import UserCommand
 from runner.cluster.slurm import node_status
 from runner.cluster.slurm.settings import FILE_NAME
-from runner.engines.base import PROJECT, EngineOptions
+from runner.engines.base import EngineOptions
 from tests.cluster.slurm.conftest import JOB, settings, specification
 from tests.processes import PATIENCE_S, until
 from tests.records import run_events, write
@@ -30,12 +28,8 @@ def submitted(folder, simulation, write_profile):
     simulation.worker("mine", seconds=times(0.5))
 
     def write(blocks=1, engine="local", digest=None, joint=False, **replaced):
-        usual = {
-            "engine_options": EngineOptions(python=str(simulation.python)),
-            "data": "synthetic",
-            "seed": 7,
-            "steps": 3,
-        }
+        options = EngineOptions(python=str(simulation.python))
+        usual = {"engine_options": options, "data": "synthetic", "seed": 7, "steps": 3}
         asked = specification(profile, engine, blocks=blocks, **{**usual, **replaced})
         settings(specification=asked, digest=digest, joint=joint).write(folder)
 
@@ -43,25 +37,36 @@ def submitted(folder, simulation, write_profile):
 
 
 @pytest.fixture
-def node(start_node, folder):
+def node(on_node, instant, folder):
     """Run a node's part to its end: the exit status, and what it says of itself."""
 
-    def run(name="node1", **options):
-        process = start_node(folder, name, **options)
-        stdout, stderr = process.communicate(timeout=PATIENCE_S)
-        assert "Traceback" not in stdout + stderr
-        return process.returncode, node_status.read(folder / name)
+    def run(name="node1", *options, job=JOB, **variables):
+        status, _ = on_node(name, *options, SLURM_JOB_ID=job, **variables)
+        return status, node_status.read(folder / name)
 
     return run
 
 
-def log(folder, name="node1"):
-    return (folder / name / "log.txt").read_text()
+@pytest.fixture
+def check(node):
+    """Ask a node whether it could take part in a training on all nodes."""
+    return lambda job=JOB, nodes="": node("node2", "--check", job=job, SLURM_JOB_NODELIST=nodes)
 
 
-def test_measures_and_says_so(submitted, node, folder):
+def ended(process, folder):
+    """The exit status of a node's part that was started, and what it says of itself."""
+    stdout, stderr = process.communicate(timeout=PATIENCE_S)
+    assert "Traceback" not in stdout + stderr + log(folder)
+    return process.returncode, node_status.read(folder / "node1")
+
+
+def log(folder):
+    return (folder / "node1/log.txt").read_text()
+
+
+def test_measures_and_says_so(submitted, start_node, folder):
     submitted(blocks=6)
-    status, said = node()
+    status, said = ended(start_node(), folder)
     assert (status, said.status, said.problem, said.job) == (0, 0, None, JOB)
     assert said.began <= said.ended <= time.time()
     assert len(samples(record.read(folder / "node1"))) == 12
@@ -77,34 +82,32 @@ def test_a_job_that_is_requeued_leaves_a_node_alone_that_is_done(submitted, node
     assert (folder / "node1" / record.FILE_NAME).read_bytes() == before
 
 
-def test_goes_on_with_what_is_there(submitted, start_node, node, folder, simulation):
+def test_goes_on_with_what_is_there(submitted, start_node, folder, simulation):
     submitted(blocks=3)
     simulation.worker("mine", does="hang", **{"from": 2})
-    process = start_node(folder)
+    process = start_node()
     until(lambda: len([one for one in simulation.starts() if one["name"] == "mine"]) == 3)
     process.kill()
     process.wait()
     earlier = samples(record.read(folder / "node1"))
     assert node_status.read(folder / "node1").status is None
     simulation.worker("mine", seconds=times(0.5))
-    assert node()[0] == 0
+    assert ended(start_node(), folder)[0] == 0
     later = samples(record.read(folder / "node1"))
     assert later[: len(earlier)] == earlier
     assert len(later) == 6
 
 
-def hanging(start_node, folder, simulation):
+def hanging(start_node, simulation):
     simulation.worker("mine", does="hang", **{"from": 1})
-    process = start_node(folder)
+    process = start_node()
     until(lambda: len([one for one in simulation.starts() if one["name"] == "mine"]) == 2 or process.poll() is not None)
     return process, simulation.starts()[-1]["pid"]
 
 
 def interrupted(process, folder):
-    stdout, stderr = process.communicate(timeout=PATIENCE_S)
-    assert "Traceback" not in stdout + stderr + log(folder)
-    said = node_status.read(folder / "node1")
-    assert (process.returncode, said.status) == (130, 130)
+    status, said = ended(process, folder)
+    assert (status, said.status) == (130, 130)
     end = record.read(folder / "node1")[-1]
     assert (end["event"], end["reason"]) == ("end", "interrupted")
     return said.problem
@@ -113,7 +116,7 @@ def interrupted(process, folder):
 def test_a_near_time_limit_ends_it_in_good_order(submitted, start_node, folder, simulation):
     """The signal comes to all processes of the step, and means something to this one only."""
     submitted(blocks=2)
-    process, worker = hanging(start_node, folder, simulation)
+    process, worker = hanging(start_node, simulation)
     os.kill(worker, signal.SIGURG)
     process.send_signal(signal.SIGURG)
     assert interrupted(process, folder) == "the job's time limit was near"
@@ -123,7 +126,7 @@ def test_a_near_time_limit_ends_it_in_good_order(submitted, start_node, folder, 
 def test_slurms_sigterm_is_for_all_processes_and_comes_twice(submitted, start_node, folder, simulation, times):
     """The worker that it ends first has not failed."""
     submitted(blocks=2)
-    process, worker = hanging(start_node, folder, simulation)
+    process, worker = hanging(start_node, simulation)
     os.kill(worker, signal.SIGTERM)
     for _ in range(times):
         process.send_signal(signal.SIGTERM)
@@ -131,30 +134,27 @@ def test_slurms_sigterm_is_for_all_processes_and_comes_twice(submitted, start_no
     assert not [event for event in record.read(folder / "node1") if event["event"] == "failure"]
 
 
-def test_another_submissions_folder_is_not_this_ones(submitted, start_node, folder):
+def test_another_submissions_folder_is_not_this_ones(submitted, on_node, folder):
     submitted()
-    process = start_node(folder, identity="another1")
-    _, stderr = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 2
+    status, stderr = on_node("node1", identity="another1")
+    assert status == 2
     assert stderr.startswith(f"envkit: node1: {folder}: the results folder is not the same one there; give one")
     assert not (folder / "node1").exists()
 
 
-def test_bad_input_on_a_node_is_told_in_one_line(submitted, node, folder, simulation):
+def test_bad_input_on_a_node_is_told_in_one_line(submitted, node):
     submitted(keep_env=("NOT_SET_ANYWHERE",))
     status, said = node()
     assert (status, said.status) == (2, 2)
     assert said.problem.startswith("--keep-env NOT_SET_ANYWHERE: it is not set in your environment")
 
 
-def test_a_submission_of_another_version_is_bad_input_too(submitted, start_node, folder):
+def test_a_submission_of_another_version_is_bad_input_too(submitted, on_node, folder):
     submitted()
     path = folder / FILE_NAME
     path.write_text(path.read_text().replace('"margin"', '"no_such_key"'))
-    process = start_node(folder)
-    _, stderr = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 2
-    assert stderr == (f"envkit: node1: {path}: is not that of a submission (unknown key 'no_such_key'); submit again\n")
+    why = f"{path}: is not that of a submission (unknown key 'no_such_key'); submit again"
+    assert on_node("node1") == (2, f"envkit: node1: {why}\n")
 
 
 def test_a_failed_worker_is_not_tried_again_by_the_same_job(submitted, node, simulation):
@@ -198,14 +198,12 @@ def test_an_image_that_is_missing_or_another(submitted, node, tmp_path, there):
     assert said.problem.endswith("or put it on a file system that all nodes share")
 
 
-def test_a_command_of_ones_own_runs_in_its_folder(submitted, node, tmp_path, folder):
-    submitted(user_command=UserCommand(("python", "x.py"), str(tmp_path / "not-there")))
+def test_a_command_of_ones_own_runs_in_its_folder(submitted, node, tmp_path):
+    start = tmp_path / "not-there"
+    submitted(user_command=UserCommand(("python", "x.py"), str(start)))
     status, said = node()
     assert status == 2
-    assert (
-        said.problem
-        == f"{tmp_path}/not-there: No such file or directory here; start from a folder that all nodes share"
-    )
+    assert said.problem == f"{start}: No such file or directory here; start from a folder that all nodes share"
 
 
 def test_the_record_has_what_the_node_ran(submitted, node, folder):
@@ -215,22 +213,6 @@ def test_the_record_has_what_the_node_ran(submitted, node, folder):
     assert command[:2] == ["envkit", "bench"]
     assert command[2:] == [f"--specification={folder}/specification.json", f"--output={folder}/node1"]
     assert json.loads((folder / "node1" / "node.json").read_text())["job"] == JOB
-
-
-@pytest.fixture
-def check(submitted, folder):
-    """Ask a node whether it could take part in a training on all nodes."""
-
-    def ask(name="node2", job=JOB, nodes=""):
-        result = subprocess.run(
-            [sys.executable, "-m", "runner.cli.slurm_node", str(folder), settings().id, "--check"],
-            cwd=PROJECT, text=True,
-            env={**os.environ, "SLURMD_NODENAME": name, "SLURM_JOB_ID": job, "SLURM_JOB_NODELIST": nodes},
-            capture_output=True, check=False,
-        )  # fmt: skip
-        return result.returncode, node_status.read(folder / name)
-
-    return ask
 
 
 def test_a_node_that_could_take_part_leaves_nothing(submitted, check, folder):
@@ -279,12 +261,11 @@ def test_a_run_of_all_nodes_goes_on_only_where_it_began(submitted, check, folder
     )
 
 
-def test_the_run_of_all_nodes_is_in_a_folder_of_its_own(submitted, start_node, folder):
+def test_the_run_of_all_nodes_is_in_a_folder_of_its_own(submitted, on_node, folder):
     """There are no other nodes here: that is what it says."""
     submitted(joint=True, nodes=2)
-    process = start_node(folder)
-    process.communicate(timeout=PATIENCE_S)
+    status, _ = on_node("node1")
     said = node_status.read(folder / "all-nodes")
-    assert (process.returncode, said.status) == (2, 2)
+    assert (status, said.status) == (2, 2)
     assert said.problem.startswith("--nodes 2: trains on nodes of a Slurm job, and this is none")
     assert not (folder / "node1").exists()

@@ -84,12 +84,20 @@ def test_a_worker_that_failed_on_nodes_that_are_well(asked):
     assert step.run(["x"], {}, 2, 60.0) == failed
 
 
-def test_srun_is_missing(asked, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (FileNotFoundError(), "srun is not found, which comes with Slurm"),
+        (OSError(errno.E2BIG, os.strerror(errno.E2BIG)),
+         "srun can't be started: Argument list too long; leave large variables unset"),
+    ],
+)  # fmt: skip
+def test_srun_that_can_not_be_started(asked, monkeypatch, error, said):
     def run(*arguments):
-        raise FileNotFoundError
+        raise error
 
     monkeypatch.setattr(step, "run_process", run)
-    with pytest.raises(InputError, match="srun is not found, which comes with Slurm"):
+    with pytest.raises(InputError, match=said):
         step.run(["x"], {}, 2, 60.0)
 
 
@@ -116,12 +124,15 @@ def test_where_no_address_can_be_found_it_is_the_name(asked, monkeypatch):
     assert json.loads(calls[0][1][GIVEN])["host"] == Path("/proc/sys/kernel/hostname").read_text().strip()
 
 
-def test_of_what_nodes_say_the_cause_comes_first(asked):
+def test_of_what_nodes_say_the_cause_comes_first_and_its_log_last(asked):
     _, outcomes = asked
-    consequence = '{"problem": "lost rank 0", "order": [1, 99.5]}\n'
-    cause = '{"problem": "lost rank 1", "order": [0, 0]}\n'
-    outcomes.append(Outcome(f"noise\n{consequence}{cause}", "", 9.0, "ended with exit status 1"))
-    assert step.run(["x"], {}, 2, 60.0).stdout == f"{cause}{consequence}noise\n"
+    consequence = '{"problem": "lost rank 0", "order": [1, 99.5], "log": "connection closed"}\n'
+    cause = '{"problem": "lost rank 1", "order": [0, 0], "log": "RuntimeError: planted"}\n'
+    said = "Sending a signal\nsrun: error: oh\n"
+    outcomes.append(Outcome(f"noise\n{consequence}{cause}", said, 9.0, "ended with exit status 1"))
+    found = step.run(["x"], {}, 2, 60.0)
+    assert found.stdout == f"{cause}{consequence}noise\n"
+    assert found.stderr_tail == "Sending a signal\nRuntimeError: planted"
 
 
 def test_what_slurm_says_does_not_hide_what_a_rank_said(asked):
@@ -143,22 +154,3 @@ def test_slurm_is_asked_for_the_address_once(asked, monkeypatch):
     monkeypatch.setattr(client, "address", away)
     step.run(["x"], {}, 2, 60.0)
     assert [json.loads(environment[GIVEN])["host"] for _, environment in calls] == ["127.0.0.1"] * 2
-
-
-def test_an_environment_that_is_too_large(asked, monkeypatch):
-    def run(*arguments):
-        raise OSError(errno.E2BIG, os.strerror(errno.E2BIG))
-
-    monkeypatch.setattr(step, "run_process", run)
-    with pytest.raises(InputError, match="srun can't be started: Argument list too long; leave large variables unset"):
-        step.run(["x"], {}, 2, 60.0)
-
-
-def test_the_log_of_the_rank_that_is_the_cause_comes_last(asked):
-    """Whatever else the launchers and Slurm say."""
-    _, outcomes = asked
-    consequence = '{"problem": "lost rank 0", "order": [1, 99.5], "log": "connection closed"}\n'
-    cause = '{"problem": "lost rank 1", "order": [0, 0], "log": "RuntimeError: planted"}\n'
-    said = "Sending a signal\nsrun: error: oh\n"
-    outcomes.append(Outcome(f"{consequence}{cause}", said, 9.0, "ended with exit status 1"))
-    assert step.run(["x"], {}, 2, 60.0).stderr_tail == "Sending a signal\nRuntimeError: planted"

@@ -45,14 +45,10 @@ def test_the_end_of_a_node_and_what_an_earlier_job_left(folder, place):
 
 def test_lines_only_where_something_changes(folder, place, capsys):
     watch = Watch(folder)
+    waits, runs = Job(JOB, "PENDING", "", "Priority"), Job(JOB, "RUNNING", "node1", "None")
     with View(quiet=False) as view:
-        for state, reason in (
-            ("PENDING", "Priority"),
-            ("PENDING", "Priority"),
-            ("RUNNING", "None"),
-            ("RUNNING", "None"),
-        ):
-            view.show([Job(JOB, state, "node1" if state == "RUNNING" else "", reason)], watch.look([], [JOB]))
+        for job in (waits, waits, runs, runs):
+            view.show([job], watch.look([], [JOB]))
     assert capsys.readouterr().err.splitlines() == [
         "job 17 waits: Priority (other jobs come first)", "node1: measuring", "job 17: running on node1",
     ]  # fmt: skip

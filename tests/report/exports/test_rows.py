@@ -34,11 +34,21 @@ def test_what_a_row_says_of_its_sample():
     assert row["usage_minor_faults"] == 300
 
 
-def test_mean_and_median_of_the_steps():
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        ({"step_s": [1.0, 2.0, 6.0]}, {"mean_step_s": 3.0, "median_step_s": 2.0}),
+        ({"padding_bytes": 77}, {"padding_bytes": 77}),
+        # counters that this version does not know
+        ({"usage": {**read_events(blocks=1)[1]["usage"], "quanta": 3, "disk": {"read": {"bytes": 5}}, "mhz": [1, 2]}},
+         {"usage_quanta": 3, "usage_disk_read_bytes": 5, "usage_mhz": "[1, 2]"}),
+    ],
+)  # fmt: skip
+def test_what_was_seen_becomes_columns(seen, expected):
     events = read_events(blocks=1)
-    events[1]["step_s"] = [1.0, 2.0, 6.0]
+    events[1] |= seen
     row = samples(FOLDER, events)[0]
-    assert (row["mean_step_s"], row["median_step_s"]) == (3.0, 2.0)
+    assert {name: row[name] for name in expected} == expected
 
 
 def test_a_sample_that_was_not_in_effect_says_so():
@@ -59,19 +69,6 @@ def test_the_reference_kernel_of_the_same_block():
     events = read_events(blocks=2)
     events.insert(1, {"event": "reference-kernel", "time": BEGUN, "block": 1, "seconds": 0.5, "digest": "f"})
     assert [row["reference_kernel_s"] for row in samples(FOLDER, events)] == [None, None, 0.5, 0.5]
-
-
-def test_padding():
-    events = read_events(blocks=1)
-    events[2]["padding_bytes"] = 77
-    assert samples(FOLDER, events)[1]["padding_bytes"] == 77
-
-
-def test_counters_that_this_version_does_not_know_become_columns():
-    events = read_events(blocks=1)
-    events[2]["usage"] |= {"quanta": 3, "disk": {"read": {"bytes": 5}}, "mhz": [1, 2]}
-    row = samples(FOLDER, events)[1]
-    assert (row["usage_quanta"], row["usage_disk_read_bytes"], row["usage_mhz"]) == (3, 5, "[1, 2]")
 
 
 def test_events_of_a_kind_that_is_not_known_are_passed_over():

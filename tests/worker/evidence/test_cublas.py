@@ -7,15 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from runner.checks.effect import check
-from runner.profiles.environment import Environment
 from runner.worker.evidence import cublas
 from runner.worker.readings import Unread
 
 MIB = 2**20
 DEFAULT = 8 * MIB + 128 * 1024  # on other GPUs than Hopper and Blackwell
-EXPECTED = {"gpu.cublas_workspace_bytes": 32 * MIB}
-FIXED = Environment("gpu-cublas-fixed", "", {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}, {}, (), EXPECTED, "same")
 
 
 class Torch:
@@ -73,31 +69,3 @@ def test_the_workspace_is_what_the_allocator_is_asked_for(setting, size):
 def test_where_it_can_not_be_told(torch, why):
     with pytest.raises(Unread, match=why):
         cublas.workspace_bytes(torch)
-
-
-def verdict(environment, found):
-    """Of the one check: whether it holds, and what was seen."""
-    evidence = {"gpu": found, "variables": {"sensitive": environment.variables}}
-    (only,) = check(environment, evidence, {})
-    return only.holds, only.verified, only.seen
-
-
-@pytest.mark.parametrize(
-    ("setting", "holds"), [(":4096:8", True), (":16:8", False), (None, False)]
-)  # None: torch never saw the variable
-def test_a_workspace_of_another_size_is_not_in_effect(setting, holds):
-    seen = cublas.workspace_bytes(Torch(setting))
-    assert verdict(FIXED, {"cublas_workspace_bytes": seen}) == (holds, True, seen)
-
-
-def test_where_it_can_not_be_told_nothing_is_verified():
-    why = {"cublas_workspace_bytes": "torch's allocator is cudaMallocAsync"}
-    assert verdict(FIXED, {"not_verified": why}) == (True, False, "torch's allocator is cudaMallocAsync")
-    assert verdict(FIXED, {}) == (False, True, None)
-
-
-@pytest.mark.parametrize(("size", "unmet"), [(2**17, []), (2**25, [("gpu.cublas_workspace_bytes", 2**17, 2**25)])])
-def test_a_profile_need_not_expect_it_in_words(size, unmet):
-    mine = Environment("mine", "", {"CUBLAS_WORKSPACE_CONFIG": ":16:8"}, {}, (), {}, "same")
-    evidence = {"gpu": {"cublas_workspace_bytes": size}, "variables": {"sensitive": mine.variables}}
-    assert [(one.key, one.expected, one.seen) for one in check(mine, evidence, {})] == unmet

@@ -35,20 +35,18 @@ def test_whether_numa_calls_are_allowed(monkeypatch, result, error, allowed):
     assert limits.probe()["numa_calls"] is allowed
 
 
-@pytest.mark.parametrize("free", [None, 7])
-def test_root_is_held_by_the_group_alone(monkeypatch, free):
-    monkeypatch.setattr(limits, "pids_free", lambda: free)
-    monkeypatch.setattr(limits.os, "getuid", lambda: 0)
-    monkeypatch.setattr(limits.resource, "getrlimit", lambda which: (100, 100))
-    assert limits._processes_free() == free
-
-
 @pytest.mark.parametrize(
-    ("limit", "free", "expected"), [(1000, None, 990), (1000, 5, 5), (12, 500, 2), (-1, None, None)]
-)
-def test_the_least_of_the_users_and_the_groups_limit_counts(monkeypatch, limit, free, expected):
+    ("user", "limit", "free", "expected"),
+    [
+        (ORDINARY_USER, 1000, None, 990), (ORDINARY_USER, 1000, 5, 5), (ORDINARY_USER, 12, 500, 2),
+        (ORDINARY_USER, -1, None, None),
+        # the group alone holds root
+        (0, 12, None, None), (0, 12, 7, 7),
+    ],
+)  # fmt: skip
+def test_the_least_of_the_users_and_the_groups_limit_counts(monkeypatch, user, limit, free, expected):
     monkeypatch.setattr(limits, "pids_free", lambda: free)
-    monkeypatch.setattr(limits.os, "getuid", lambda: ORDINARY_USER)
+    monkeypatch.setattr(limits.os, "getuid", lambda: user)
     monkeypatch.setattr(limits.resource, "getrlimit", lambda which: (limit, limit))
     counted = iter([10])  # the threads that are mine are in one process
     monkeypatch.setattr(limits, "_threads_if_mine", lambda path: next(counted, 0))

@@ -61,27 +61,17 @@ def torch_with(parallel_info="", mkl_there=True, mkldnn_there=True):
     def there(answer):
         return SimpleNamespace(is_available=lambda: answer)
 
-    return SimpleNamespace(
-        __config__=SimpleNamespace(parallel_info=lambda: parallel_info),
-        backends=SimpleNamespace(mkl=there(mkl_there), mkldnn=there(mkldnn_there)),
-    )
+    backends = SimpleNamespace(mkl=there(mkl_there), mkldnn=there(mkldnn_there))
+    return SimpleNamespace(__config__=SimpleNamespace(parallel_info=lambda: parallel_info), backends=backends)
 
 
-def test_mkl(monkeypatch):
+@pytest.mark.parametrize(("code", "dispatch"), [(AVX2, "native"), ("Intel(R) Architecture processors", "generic")])
+def test_mkl(monkeypatch, code, dispatch):
     monkeypatch.setitem(sys.modules, "torch", torch_with(PARALLEL))
-    monkeypatch.setattr(math_libraries, "_made_for", lambda: "Intel(R) Architecture processors")
+    monkeypatch.setattr(math_libraries, "_made_for", lambda: code)
     assert mkl() == {
-        "available": True, "version": "2024.2", "max_threads": 2,
-        "code": "Intel(R) Architecture processors", "dispatch": "generic",
+        "available": True, "version": "2024.2", "max_threads": 2, "code": code, "dispatch": dispatch,
     }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("processor", "dispatch"),
-    [(AVX2, "native"), ("Intel(R) Architecture processors", "generic")],
-)
-def test_what_code_mkl_takes(processor, dispatch):
-    assert math_libraries.dispatch(processor) == dispatch
 
 
 def test_where_mkl_can_not_be_asked_nothing_is_verified(monkeypatch):

@@ -58,11 +58,15 @@ def test_remote_share(pages, near, share):
     ],
 )
 def test_how_much_is_in_huge_pages(monkeypatch, rollup, expected):
-    texts = {"smaps_rollup": rollup, "enabled": "always madvise [never]", "defrag": "always [madvise] never"}
+    texts = {
+        "smaps_rollup": rollup,
+        "enabled": "always madvise [never]",
+        "defrag": "always defer [defer+madvise] madvise never",
+    }
     monkeypatch.setattr(memory, "_text", lambda path: texts.get(path.name, ""))
     found = memory.probe()
     assert (found["anonymous_bytes"], found["huge_bytes"], found["huge_pages"]) == expected
-    assert (found["thp_enabled"], found["thp_defrag"]) == ("never", "madvise")
+    assert (found["thp_enabled"], found["thp_defrag"]) == ("never", "defer+madvise")
     assert (found["numa_policy"], found["remote_share"]) == (None, None)
 
 

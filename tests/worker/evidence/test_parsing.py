@@ -45,45 +45,26 @@ glibc.mem.tagging: (no value)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
-            GNU,
-            {
-                "_OPENMP": "201511",
-                "OMP_DYNAMIC": "FALSE",
-                "OMP_NUM_THREADS": "2",
-                "OMP_SCHEDULE": "DYNAMIC",
-                "OMP_PLACES": "{0},{1}",
-                "OMP_STACKSIZE": "0",
-                "GOMP_SPINCOUNT": "300000",
-                "OMP_TOOL_LIBRARIES": "",
-            },
-        ),
-        (
-            INTEL,
-            {
-                "_OPENMP": "201611",
-                "KMP_AFFINITY": "noverbose,warnings,respect,granularity=thread,compact,1,0",
-                "KMP_BLOCKTIME": "0ms",
-                "OMP_NUM_THREADS": "2",
-            },
-        ),
+        (GNU, {
+            "_OPENMP": "201511", "OMP_DYNAMIC": "FALSE", "OMP_NUM_THREADS": "2", "OMP_SCHEDULE": "DYNAMIC",
+            "OMP_PLACES": "{0},{1}", "OMP_STACKSIZE": "0", "GOMP_SPINCOUNT": "300000", "OMP_TOOL_LIBRARIES": "",
+        }),
+        (INTEL, {
+            "_OPENMP": "201611", "KMP_AFFINITY": "noverbose,warnings,respect,granularity=thread,compact,1,0",
+            "KMP_BLOCKTIME": "0ms", "OMP_NUM_THREADS": "2",
+        }),
         ("", {}),
     ],
-)
+)  # fmt: skip
 def test_parse_display(text, expected):
     assert parse_display(text) == expected
 
 
 def test_parse_tunables():
     assert parse_tunables(TUNABLES) == {
-        "glibc.rtld.nns": 4,
-        "glibc.malloc.trim_threshold": 2**32,
-        "glibc.malloc.mxfast": 0,
-        "glibc.malloc.hugetlb": 1,
-        "glibc.elision.skip_lock_busy": 3,
-        "glibc.malloc.perturb": -1,
-        "glibc.cpu.hwcaps": "some,words",
-    }
+        "glibc.rtld.nns": 4, "glibc.malloc.trim_threshold": 2**32, "glibc.malloc.mxfast": 0, "glibc.malloc.hugetlb": 1,
+        "glibc.elision.skip_lock_busy": 3, "glibc.malloc.perturb": -1, "glibc.cpu.hwcaps": "some,words",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -18,22 +18,29 @@ from tests.conftest import PROJECT
 SYSTEM_PYTHON = Path("/usr/bin/python3")
 # e_type in the header of an ELF file (elf(5)): an executable at a fixed address; others are position-independent.
 ELF_TYPE, FIXED_ADDRESS = slice(16, 18), b"\x02\x00"
-ORIGIN = (
-    "import json; from runner.worker.evidence.symbols import origin; print(json.dumps([origin({!r}), origin({!r})]))"
-)
+ORIGIN = "import json; from runner.worker.evidence.symbols import origin; print(json.dumps(origin({!r})))"
 
 
 def at_fixed_address(python):
     return python.is_file() and python.read_bytes()[ELF_TYPE] == FIXED_ADDRESS
 
 
-def origins(python, *names, **variables):
-    names = (*names, "no_such_function")[:2]
+def origin(python, name, before="", **variables):
+    """What an interpreter says of a function."""
     result = subprocess.run(
-        [python, "-S", "-c", ORIGIN.format(*names)], env={"PYTHONPATH": str(PROJECT), **variables}, cwd="/",
+        [python, "-S", "-c", before + ORIGIN.format(name)], env={"PYTHONPATH": str(PROJECT), **variables}, cwd="/",
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     return json.loads(result.stdout)
+
+
+def paths(*libraries):
+    """Where these are; the test is skipped if one is not installed."""
+    found = locate(search_folders())
+    for name in libraries:
+        if name not in found:
+            pytest.skip(f"{name} is not installed here")
+    return [found[name]["path"] for name in libraries]
 
 
 def pythons():
@@ -46,39 +53,23 @@ def pythons():
 @pytest.mark.parametrize("python", pythons())
 def test_malloc_is_the_c_librarys(python):
     """An executable at a fixed address has entries of its own for malloc, which are not where it is."""
-    malloc, nothing = origins(python, "malloc")
-    assert Path(malloc).name.startswith(("libc.so", "libc-", "ld-musl"))
-    assert nothing is None
+    assert Path(origin(python, "malloc")).name.startswith(("libc.so", "libc-", "ld-musl"))
+    assert origin(python, "no_such_function") is None
 
 
 @pytest.mark.parametrize("python", pythons())
-@pytest.mark.parametrize("library", ["jemalloc", "tcmalloc"])
-def test_malloc_is_a_preloaded_allocators(python, library):
-    found = locate(search_folders()).get(library)
-    if found is None:
-        pytest.skip(f"{library} is not installed here")
-    malloc, _ = origins(python, "malloc", LD_PRELOAD=found["path"])
-    assert os.path.realpath(malloc) == os.path.realpath(found["path"])
-
-
-@pytest.mark.parametrize("python", pythons())
-def test_the_first_of_two_allocators_wins(python):
-    found = [locate(search_folders()).get(name) for name in ("tcmalloc", "jemalloc")]
-    if None in found:
-        pytest.skip("jemalloc and tcmalloc are not both installed here")
-    paths = [one["path"] for one in found]
-    malloc, _ = origins(python, "malloc", LD_PRELOAD=":".join(paths))
-    assert os.path.realpath(malloc) == os.path.realpath(paths[0])
+@pytest.mark.parametrize("libraries", [("jemalloc",), ("tcmalloc",), ("tcmalloc", "jemalloc")], ids=" ".join)
+def test_malloc_is_the_first_preloaded_allocators(python, libraries):
+    found = paths(*libraries)
+    malloc = origin(python, "malloc", LD_PRELOAD=":".join(found))
+    assert os.path.realpath(malloc) == os.path.realpath(found[0])
 
 
 @pytest.mark.parametrize("python", pythons())
 def test_an_interpreter_that_was_called_by_its_name_alone(python):
     """The loader then calls the executable by that name, which is no path to it."""
-    result = subprocess.run(
-        [Path(python).name, "-S", "-c", ORIGIN.format("malloc", "no_such_function")], cwd="/",
-        env={"PYTHONPATH": str(PROJECT), "PATH": str(Path(python).parent)}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert Path(json.loads(result.stdout)[0]).name.startswith("libc")
+    malloc = origin(Path(python).name, "malloc", PATH=str(Path(python).parent))
+    assert Path(malloc).name.startswith("libc")
 
 
 def test_functions_of_this_process():
@@ -89,15 +80,8 @@ def test_functions_of_this_process():
 
 def test_a_librarys_private_function_is_not_in_the_global_scope():
     """ctypes loads with RTLD_LOCAL: what only such a library defines runs for nobody else."""
-    found = locate(search_folders()).get("intel-openmp")
-    if found is None:
-        pytest.skip("intel-openmp is not installed here")
-    code = f"import ctypes; ctypes.CDLL({found['path']!r}); "
-    result = subprocess.run(
-        [sys.executable, "-S", "-c", code + ORIGIN.format("kmp_get_blocktime", "malloc")],
-        env={"PYTHONPATH": str(PROJECT)}, cwd="/", capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert json.loads(result.stdout)[0] is None
+    (path,) = paths("intel-openmp")
+    assert origin(sys.executable, "kmp_get_blocktime", before=f"import ctypes; ctypes.CDLL({path!r}); ") is None
 
 
 def test_mapped_files_are_libraries_that_exist():

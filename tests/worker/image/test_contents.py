@@ -8,6 +8,7 @@ from pathlib import Path
 
 from runner.worker.image.contents import conda_packages, python_packages, system_packages, torch_build
 from runner.worker.image.inspection import inspect
+from tests.worker.made_up import write
 
 STATUS = """\
 Package: libjemalloc2
@@ -31,21 +32,15 @@ Version: 2.36-9+deb12u9
 
 
 def test_debians_packages_are_those_that_are_installed(tmp_path: Path) -> None:
-    (tmp_path / "var/lib/dpkg").mkdir(parents=True)
-    (tmp_path / "var/lib/dpkg/status").write_text(STATUS)
+    assert system_packages(tmp_path) == {}  # as another system has none that are known
+    write(tmp_path, {"var/lib/dpkg/status": STATUS})
     assert system_packages(tmp_path) == {"libjemalloc2": "5.3.0-1", "libc6": "2.36-9+deb12u9"}
 
 
-def test_another_system_has_none_that_are_known(tmp_path: Path) -> None:
-    assert system_packages(tmp_path) == {}
-
-
 def test_condas_packages_are_found_beside_the_interpreter_too(tmp_path: Path) -> None:
-    for folder, name in (("conda-meta", "python"), ("conda/conda-meta", "jemalloc")):
-        (tmp_path / folder).mkdir(parents=True)
-        record = {"name": name, "version": "5.3.0", "build": "h0_0"}
-        (tmp_path / folder / f"{name}.json").write_text(json.dumps(record))
-    (tmp_path / "conda-meta/history").touch()
+    for path, name in (("conda-meta/a.json", "python"), ("conda/conda-meta/b.json", "jemalloc")):
+        write(tmp_path, {path: json.dumps({"name": name, "version": "5.3.0", "build": "h0_0"})})
+    write(tmp_path, {"conda-meta/history": ""})
     assert conda_packages(tmp_path) == {"python": "5.3.0 h0_0", "jemalloc": "5.3.0 h0_0"}
 
 

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from runner.worker.measure import helpers
+from tests.worker.made_up import write
 
 
 @pytest.fixture
@@ -26,13 +27,10 @@ def process(tmp_path):
     """Make up a process with these counters."""
 
     def make(pid, user, system, minor=7, major=1, voluntary=5, involuntary=2):
-        folder = tmp_path / f"proc/{pid}"
-        folder.mkdir(parents=True)
         fields = f"S 1 1 1 0 -1 4194304 {minor} 0 {major} 0 {user} {system} 0 0 20 0 1 0 100"
-        (folder / "stat").write_text(f"{pid} (a (strange) name) {fields}\n")
-        (folder / "status").write_text(
-            f"Name:\ta\nvoluntary_ctxt_switches:\t{voluntary}\nnonvoluntary_ctxt_switches:\t{involuntary}\n"
-        )
+        switches = f"voluntary_ctxt_switches:\t{voluntary}\nnonvoluntary_ctxt_switches:\t{involuntary}\n"
+        files = {"stat": f"{pid} (a (strange) name) {fields}\n", "status": f"Name:\ta\n{switches}"}
+        write(tmp_path / f"proc/{pid}", files)
         return pid
 
     return make

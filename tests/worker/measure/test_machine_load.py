@@ -4,6 +4,7 @@ import pytest
 
 from runner.worker.measure import machine_load
 from runner.worker.measure.machine_load import PAGE_BYTES, TICKS_PER_S, Counters, CpuTime, between, read
+from tests.worker.made_up import write
 
 STAT = """\
 cpu  400 20 100 9000 7 30 50 60 300 0
@@ -20,13 +21,7 @@ def machine(tmp_path):
     """Counters of a machine with these files; None for one that can't be read."""
 
     def counters(stat=STAT, vmstat="pgpgin 7\npswpin 3\npswpout 5\n", pressure=PRESSURE):
-        for name, text in (("stat", stat), ("vmstat", vmstat), ("pressure/cpu", pressure)):
-            path = tmp_path / "proc" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.unlink(missing_ok=True)
-            if text is not None:
-                path.write_text(text)
-        return read(tmp_path)
+        return read(write(tmp_path, {"proc/stat": stat, "proc/vmstat": vmstat, "proc/pressure/cpu": pressure}))
 
     return counters
 
@@ -54,7 +49,6 @@ def test_a_cpus_counters_leave_interrupts_out(machine):
     ("stat", "busy", "steal", "cpus"),
     [
         (None, None, None, 0),
-        ("", None, None, 0),
         ("intr 1 2\n", None, None, 0),
         ("cpu\ncpu0\n", None, None, 0),
         ("cpu  a b c\n", None, None, 0),

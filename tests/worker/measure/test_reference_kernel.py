@@ -20,11 +20,6 @@ def small(monkeypatch):
     monkeypatch.setattr(reference_kernel, "BUFFER_BYTES", 2**16)
 
 
-def worker(*arguments):
-    argv = [sys.executable, "-m", "runner.worker", "reference-kernel", *arguments]
-    return subprocess.run(argv, cwd=PROJECT, env={}, capture_output=True, text=True, check=False)
-
-
 def test_a_worker_times_it_through_the_engine():
     outcome = LocalEngine(EngineOptions()).run(Task(("reference-kernel",), timeout_s=60))
     assert outcome.failure is None, outcome
@@ -87,7 +82,9 @@ def test_the_digest_tells_works_apart(monkeypatch, tmp_path):
 
 
 def test_it_does_not_outlive_the_runner(simulation):
-    assert worker(f"--die-with-parent={os.getpid() + 1}").returncode == 1  # that parent is gone already
+    another = f"--die-with-parent={os.getpid() + 1}"  # which is as if the parent were gone already
+    argv = [sys.executable, "-m", "runner.worker", "reference-kernel", another]
+    assert subprocess.run(argv, cwd=PROJECT, env={}, capture_output=True, check=False).returncode == 1
     LocalEngine(EngineOptions(python=str(simulation.python))).run(Task(("reference-kernel",)))
     start = json.loads((simulation.folder / "starts.jsonl").read_text())
     assert start["arguments"] == ["reference-kernel", f"--die-with-parent={os.getpid()}"]

@@ -78,9 +78,6 @@ def test_warm_up_steps_are_timed_and_kept_apart(run):
     assert found["step_s"] == [STEP_S] * 3
     assert found["seconds"] == 3 * STEP_S
     assert found["losses"] == [2.0, 3.0, 4.0]
-
-
-def test_without_warm_up(run):
     assert run(warmup_steps=0)["warmup_step_s"] == []
 
 

@@ -18,9 +18,10 @@ def fifo(tmp_path):
     return str(tmp_path / "turn")
 
 
-def runner(fifo, said):
+def runner(fifo, said, after_s=0.0):
     """Open the turn as the runner does, once somebody waits there, say something, and close it."""
     with Path(fifo).open("wb", buffering=0) as door:
+        time.sleep(after_s)
         door.write(said)
 
 
@@ -41,13 +42,7 @@ def test_nobody_waits_for_ever(fifo, monkeypatch):
 
 def test_it_waits_for_as_long_as_the_runner_is_there(fifo, monkeypatch):
     monkeypatch.setattr(turn, "PATIENCE_S", 0.05)
-
-    def late():
-        with Path(fifo).open("wb", buffering=0) as door:
-            time.sleep(0.3)
-            door.write(b"1")
-
-    other = threading.Thread(target=late)
+    other = threading.Thread(target=runner, args=(fifo, b"1", 0.3))
     other.start()
     try:
         os.close(os.open(fifo, os.O_RDONLY))  # the other has it open from here on

@@ -20,7 +20,6 @@ from tests.conftest import PROJECT
 from tests.processes import gone, until
 
 IMPATIENT = "from runner.worker import __main__, child; child.GRACE_S = 0.1; __main__.main()"
-STEPS = "for step in 1 2 3 4; do echo step $step; sleep 0.5; done"
 
 
 def started(*words, folder, argv, worker=("-m", "runner.worker"), **variables):
@@ -29,6 +28,11 @@ def started(*words, folder, argv, worker=("-m", "runner.worker"), **variables):
         cwd=PROJECT, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, errors="replace",
     )  # fmt: skip
+
+
+def pids_in(path):
+    """The processes that the command has written down, once they are there."""
+    return [int(pid) for pid in until(lambda: path.exists() and path.read_text()).split()]
 
 
 @pytest.fixture
@@ -66,7 +70,8 @@ def test_the_whole_command_is_one_step(run):
 
 
 def test_lines_end_steps(run):
-    document = run(STEPS, "--metric", "^step", "--warmup-lines", "1").document
+    script = "for step in 1 2 3 4; do echo step $step; sleep 0.5; done"
+    document = run(script, "--metric", "^step", "--warmup-lines", "1").document
     assert [len(document[name]) for name in ("warmup_step_s", "step_s")] == [1, 2]
     assert all(0.05 <= step < document["seconds"] for step in document["step_s"])
 
@@ -84,10 +89,7 @@ def test_a_progress_bar_on_stderr(run):
         ([(b"one", 1.0), (b"\n", 2.0)], [(b"one", 1.0)]),
         ([(b"on", 1.0), (b"e\nt", 2.0), (b"wo", 3.0)], [(b"one", 2.0), (b"two", 3.0)]),
         # the carriage return that ends a bar's line comes with the next
-        (
-            [(b"\rone", 1.0), (b"\rtwo", 2.0), (b"\rthree", 3.0)],
-            [(b"one", 1.0), (b"two", 2.0), (b"three", 3.0)],
-        ),
+        ([(b"\rone", 1.0), (b"\rtwo", 2.0)], [(b"one", 1.0), (b"two", 2.0)]),
     ],
 )
 def test_a_line_came_when_its_text_came(pieces, lines, capfd, monkeypatch):
@@ -207,10 +209,7 @@ def test_a_command_that_fails(refused):
 
 
 def test_a_metric_that_never_matches(refused):
-    assert refused(STEPS, "--metric", "epoch") == (
-        "found no step: the metric 'epoch' matches none of the 4 lines that the command printed, the last being "
-        "'step 4'; try it on a line like that"
-    )
+    assert "the metric 'epoch' matches none of the 2 lines" in refused("echo 1; echo 2", "--metric", "epoch")
 
 
 def test_a_bar_that_begins_with_a_rate_of_0(run, refused):
@@ -221,27 +220,19 @@ def test_a_bar_that_begins_with_a_rate_of_0(run, refused):
     assert "can't read a step's time: '0.00'" in refused(script, *metric)
 
 
-def test_a_reading_that_is_no_number(refused):
-    assert refused("echo time nan", "--metric", r"time (\S+)").startswith(
-        "can't read a step's time: 'nan' in 'time nan'"
-    )
-
-
 # --- what it leaves behind ---
 
 
 def test_nothing_that_the_command_starts_outlives_it(run, tmp_path):
     """Neither a program in the background nor one that has left the session."""
     run("sleep 300 & echo $! > pids; setsid sleep 300 & echo $! >> pids; sleep 0.1")
-    pids = (tmp_path / "pids").read_text().split()
-    assert len(pids) == 2
-    assert all(gone(int(pid)) for pid in pids)
+    assert [gone(pid) for pid in pids_in(tmp_path / "pids")] == [True, True]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_the_command_ends_with_the_worker(tmp_path, number):
     process = started(folder=tmp_path, argv=["sh", "-c", "echo $$ > pid.new; mv pid.new pid; exec sleep 300"])
-    pid = int(until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text()))
+    (pid,) = pids_in(tmp_path / "pid")
     process.send_signal(number)
     stdout, stderr = process.communicate()
     assert (process.returncode, stdout, stderr) == (-number, "", "")
@@ -251,10 +242,10 @@ def test_the_command_ends_with_the_worker(tmp_path, number):
 def test_a_command_that_will_not_end_is_killed_with_what_it_started(tmp_path):
     script = "trap '' TERM; sleep 300 & echo $$ $! > pids.new; mv pids.new pids; wait; sleep 300"
     process = started(folder=tmp_path, argv=["sh", "-c", script], worker=("-c", IMPATIENT))
-    pids = until(lambda: (tmp_path / "pids").exists() and (tmp_path / "pids").read_text()).split()
+    pids = pids_in(tmp_path / "pids")
     process.terminate()
     process.communicate()
-    assert all(gone(int(pid)) for pid in pids)
+    assert [gone(pid) for pid in pids] == [True, True]
 
 
 def test_the_command_ends_when_the_runner_is_killed(tmp_path):
@@ -265,7 +256,7 @@ def test_the_command_ends_when_the_runner_is_killed(tmp_path):
         f"f'--die-with-parent={{os.getpid()}}', '--folder', {str(tmp_path)!r}, '--', 'sh', '-c', {script!r}]).wait()"
     )
     process = subprocess.Popen([sys.executable, "-c", runner], cwd=PROJECT, stdin=subprocess.DEVNULL)
-    pid = int(until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text()))
+    (pid,) = pids_in(tmp_path / "pid")
     process.kill()
     process.wait()
     until(lambda: gone(pid))
@@ -297,34 +288,27 @@ def test_digests(run, tmp_path):
 # --- evidence ---
 
 
-def unmet(profile, document):
-    return {one.key: one.seen for one in check(profile, document["evidence"], {}) if not one.holds}
-
-
-def test_without_a_witness_preloads_and_variables_are_seen_from_outside(run):
+def test_without_a_witness_preloads_and_variables_are_seen_from_outside(run, tmp_path):
     library = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libm" in line)
-    given = {"LD_PRELOAD": library, "KMP_BLOCKTIME": "2"}
-    profile = Environment("mine", "A test", given, {"mine": library}, (), {}, "same")
-    document = run("sleep 0.2", **given).document
-    assert document["evidence"]["not_observed"].startswith("the command left no evidence of its own")
-    # the preload is there; whether a library reads the variable can't be known
-    assert unmet(profile, document) == {"variable KMP_BLOCKTIME": "nothing known running"}
-    expecting = Environment("mine", "A test", given, {"mine": library}, (), {"openmp.runtime": "intel"}, "same")
-    assert unmet(expecting, document)["openmp.runtime"] == "not seen"
-
-
-def test_a_preload_that_is_not_there_is_seen_from_outside(run, tmp_path):
     missing = str(tmp_path / "libmissing.so")
-    profile = Environment("mine", "A test", {"LD_PRELOAD": missing}, {"mine": missing}, (), {}, "same")
-    assert unmet(profile, run("sleep 0.2", LD_PRELOAD=missing).document) == {"preload.mine": "not mapped"}
+    given = {"LD_PRELOAD": f"{library}:{missing}", "KMP_BLOCKTIME": "2"}
+    evidence = run("sleep 0.2", **given).document["evidence"]
+    assert evidence["not_observed"].startswith("the command left no evidence of its own")
+    preload, expected = {"there": library, "missing": missing}, {"openmp.runtime": "intel"}
+    profile = Environment("mine", "A test", given, preload, (), expected, "same")
+    # one preload is there; whether a library reads the variable can't be known
+    assert {one.key: one.seen for one in check(profile, evidence, {}) if not one.holds} == {
+        "preload.missing": "not mapped",
+        "openmp.runtime": "not seen",
+        "variable KMP_BLOCKTIME": "nothing known running",
+    }
 
 
 def test_the_main_evidence_is_that_of_the_command_itself_and_all_others_are_kept(run):
     """Of several processes the command's own is the main one, else the first."""
     document = '{"pid": %s, "argv": ["x"], "evidence": {"mark": "%s", "variables": {}, "seconds": 0}, "seconds": 0}'
-    script = (
-        f"leave() {{ printf '{document}' $1 $2 > $ENVKIT_EVIDENCE/$1.json; }}; leave 70002 later; leave 70001 first"
-    )
+    leave = f"leave() {{ printf '{document}' $1 $2 > $ENVKIT_EVIDENCE/$1.json; }}"
+    script = f"{leave}; leave 70002 later; leave 70001 first"
     found = run(script).document
     assert found["evidence"]["mark"] == "first"
     evidence = {"mark": "later", "variables": {}, "seconds": 0}
@@ -336,21 +320,16 @@ def test_the_main_evidence_is_that_of_the_command_itself_and_all_others_are_kept
 
 
 def test_the_time_that_evidence_takes_is_no_training(run):
-    script = (
-        """echo '{"pid": 1, "argv": [], "evidence": {"variables": {}, "seconds": 0.9}}' > $ENVKIT_EVIDENCE/1.json"""
-    )
-    document = run(f"sleep 1; {script}").document
-    assert 0.1 <= document["step_s"][0] < 1
+    evidence = '{"pid": 1, "argv": [], "evidence": {"variables": {}, "seconds": 0.9}}'
+    (step_s,) = run(f"sleep 1; echo '{evidence}' > $ENVKIT_EVIDENCE/1.json").document["step_s"]
+    assert 0.1 <= step_s < 1
     # all of it, where the witness says so
-    whole = script.replace("}}", '}, "seconds": 1000}')
-    document = run(f"sleep 0.2; {whole}").document
-    assert document["step_s"][0] < 0.001
+    whole = evidence.replace("}}", '}, "seconds": 1000}')
+    (step_s,) = run(f"sleep 0.2; echo '{whole}' > $ENVKIT_EVIDENCE/1.json").document["step_s"]
+    assert step_s < 0.001
 
 
-@pytest.mark.parametrize(
-    ("given", "seen"),
-    [({}, "False True"), ({"PYTHONUNBUFFERED": "1"}, "False True"), ({"PYTHONUNBUFFERED": ""}, "False False")],
-)
+@pytest.mark.parametrize(("given", "seen"), [({}, "False True"), ({"PYTHONUNBUFFERED": ""}, "False False")])
 def test_a_line_is_written_at_once_and_in_one_piece(run, monkeypatch, given, seen):
     """Else several ranks write between each other's parts of a line. Who asks for buffers has them."""
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)

@@ -7,6 +7,7 @@ import hashlib
 import pytest
 
 from runner.worker.user_command import files
+from tests.worker.made_up import write
 
 
 def sha(text):
@@ -23,24 +24,17 @@ def sha(text):
     ],
 )
 def test_files_by_their_name(tmp_path, argv, found):
-    for name in ("train.py", "package/train.py", "conf/a.yaml"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("content")
+    write(tmp_path, dict.fromkeys(("train.py", "package/train.py", "conf/a.yaml"), "content"))
     named = files.named(argv, tmp_path)
     assert {name: content.digest for name, content in named.items()} == dict.fromkeys(found, sha("content"))
 
 
 def test_what_a_command_writes_is_not_what_it_is_made_of(tmp_path):
     argv = ["python", "train.py", "--log", "out.log", "--save", "model.pt", "--once-more", "same.pt"]
-    (tmp_path / "train.py").write_text("code")
-    (tmp_path / "out.log").write_text("first run\n")
-    (tmp_path / "same.pt").write_text("weights")
+    write(tmp_path, {"train.py": "code", "out.log": "first run\n", "same.pt": "weights"})
     before = files.named(argv, tmp_path)
     assert before.keys() == {"train.py", "out.log", "same.pt"}
-    (tmp_path / "out.log").write_text("first run\nsecond run\n")
-    (tmp_path / "model.pt").write_text("weights")
-    (tmp_path / "same.pt").unlink()
-    (tmp_path / "same.pt").write_text("weights")
+    write(tmp_path, {"out.log": "first run\nsecond run\n", "model.pt": "weights", "same.pt": "weights"})
     assert files.unchanged(before, argv, tmp_path) == {"train.py": sha("code")}
 
 

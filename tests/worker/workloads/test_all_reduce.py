@@ -76,7 +76,8 @@ def test_one_process_adds_nothing_up():
 
 def test_a_scale_makes_all_sizes_larger():
     exchange = all_reduce.prepare("generated", Options(scale=2))
-    assert [one["bytes"] for one in _stepped(exchange).exchanged(1)] == [2 * size for size in SIZES]
+    exchange.step()
+    assert [one["bytes"] for one in exchange.exchanged(1)] == [2 * size for size in SIZES]
     assert exchange.images_per_step == round(2 * (REPEATS + 1) * sum(SIZES) / 1e6)
 
 
@@ -85,8 +86,3 @@ def test_digests_are_of_its_code_and_its_numbers():
     assert one["code"] != other["code"]
     assert one["initial_weights"] != other["initial_weights"]
     assert one["data"] == hashlib.sha256().hexdigest()
-
-
-def _stepped(exchange):
-    exchange.step()
-    return exchange

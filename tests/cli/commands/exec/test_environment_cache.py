@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-from tests.processes import until
-
 
 def test_the_interpreter_is_looked_into_once(execute, simulation):
     for _ in range(2):
@@ -21,11 +19,6 @@ def test_a_profile_that_was_changed_is_read_again(execute, write_profile):
         assert execute(path, "sh", "-c", "echo $GREETING").stdout == f"{value}\n"
 
 
-def test_a_cache_that_cannot_be_written_or_read_is_no_trouble(execute, shared, tmp_path):
+def test_a_cache_that_cannot_be_written_is_no_trouble(execute, tmp_path):
     (tmp_path / "file").write_text("")
     assert execute("mine", "sh", "-c", "echo $GREETING", XDG_CACHE_HOME=str(tmp_path / "file")).stdout == "hello\n"
-    kept = shared / "cache/envkit/exec"  # where nothing is kept that changed a moment ago
-    until(lambda: execute("mine", "true").returncode == 0 and kept.is_dir() and [*kept.iterdir()])
-    for entry in kept.iterdir():
-        entry.write_text('{"asked"')
-    assert execute("mine", "sh", "-c", "echo $GREETING").stdout == "hello\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -166,7 +167,7 @@ def test_an_empty_entry_of_the_python_path_stays(execute, shared):
 # --- signals ---
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
 def test_a_signal_reaches_the_command_which_decides(start, number):
     name = number.name.removeprefix("SIG")
     # a shell that is about to read could miss the signal, and read on for ever
@@ -193,36 +194,33 @@ def in_a_terminal(shared, script):
     return pid, terminal
 
 
+def read_until(terminal, word):
+    """What is read up to that word, and no more than what came with it."""
+    seen = b""
+    while word not in seen:
+        seen += os.read(terminal, 1000)
+    return seen
+
+
 def test_ctrl_c_in_a_terminal_reaches_the_command_once(shared):
     script = "trap 'echo got it' INT; echo ready; read line; read line; echo end"
     pid, terminal = in_a_terminal(shared, script)
-    seen = b""
-
-    def reads(word):
-        nonlocal seen
-        while word not in seen:
-            seen += os.read(terminal, 1000)
-
-    reads(b"ready")
+    read_until(terminal, b"ready")
     os.write(terminal, b"\x03")
-    reads(b"got it")
+    seen = read_until(terminal, b"got it")
     os.write(terminal, b"\n\n")
-    reads(b"end")
+    seen += read_until(terminal, b"end")
     assert seen.count(b"got it") == 1
-    while True:
-        try:
-            seen += os.read(terminal, 1000)
-        except OSError:  # the terminal is closed
-            break
+    with contextlib.suppress(OSError):  # until the terminal is closed
+        while True:
+            os.read(terminal, 1000)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
 def test_a_command_ends_with_its_terminal(shared, tmp_path):
     """The kernel tells only the leader of the session of that, which is the runner here."""
     runner, terminal = in_a_terminal(shared, "echo $$ > pid; echo ready; exec sleep 1000")
-    seen = b""
-    while b"ready" not in seen:
-        seen += os.read(terminal, 1000)
+    read_until(terminal, b"ready")
     pid = int((tmp_path / "pid").read_text())
     os.close(terminal)
     try:
@@ -257,8 +255,8 @@ def test_one_process_of_a_profile_for_several_is_told_of(execute, write_profile)
 def test_a_program_with_torch_testifies(execute, tmp_path):
     code = "import os, torch; os.environ['MKL_NUM_THREADS'] = '5'"
     result = execute("mine", *python(code), options=("--evidence", "seen.json"))
-    assert result.returncode == 0
-    assert result.stderr == "envkit: mine was in effect in 1 process (checked: 2 variables)\n"
+    said = "envkit: mine was in effect in 1 process (checked: 2 variables)\n"
+    assert (result.returncode, result.stderr) == (0, said)
     document = json.loads((tmp_path / "seen.json").read_text())
     assert (document["in_effect"], document["status"], document["environment"]["profile"]) == (True, 0, "mine")
     (process,) = document["processes"]
@@ -386,6 +384,5 @@ def test_a_command_that_is_too_short_to_be_seen(execute):
 
 def test_what_the_runner_says_may_have_no_reader(shared):
     arguments = command_line("exec", shared / "wrong.yaml", "--", "sh", "-c", "exit 5")
-    assert subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", *arguments], check=False).returncode == 5
-    full = subprocess.run(["sh", "-c", '"$@" 2>/dev/full', "sh", *arguments], check=False)
-    assert full.returncode == 5
+    for to in ("&-", "/dev/full"):
+        assert subprocess.run(["sh", "-c", f'"$@" 2>{to}', "sh", *arguments], check=False).returncode == 5

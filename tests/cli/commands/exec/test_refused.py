@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
-
-from tests.conftest import command_line
 
 
 @pytest.mark.parametrize(
@@ -31,30 +27,13 @@ def test_what_is_wrong_is_said_before_anything_runs(refused, arguments, said):
 
 def test_a_library_that_is_missing(refused, simulation, write_profile):
     profile = write_profile("mine", "preload: [mimalloc]\n")
-    assert "preloads mimalloc, which is not installed" in refused(
-        "exec", "--python", simulation.python, profile, "--", "true"
-    )
+    said = refused("exec", "--python", simulation.python, profile, "--", "true")
+    assert "preloads mimalloc, which is not installed" in said
 
 
 def test_a_temporary_folder_that_is_not_there(refused, tmp_path):
-    assert f"{tmp_path}/none: No such file or directory; set TMPDIR" in refused(
-        "exec", "baseline", "--", "true", TMPDIR=str(tmp_path / "none")
-    )
-
-
-# --- commands that can't be started ---
-
-
-@pytest.fixture
-def started(monkeypatch, tmp_path):
-    """``started("true")`` runs that in a folder of its own; its result."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(command):
-        arguments = command_line("exec", "baseline", "--", command)
-        return subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
-
-    return run
+    said = refused("exec", "baseline", "--", "true", TMPDIR=str(tmp_path / "none"))
+    assert f"{tmp_path}/none: No such file or directory; set TMPDIR" in said
 
 
 @pytest.mark.parametrize(
@@ -64,18 +43,12 @@ def started(monkeypatch, tmp_path):
         ("./missing", None, 127, "./missing: no such file"),
         ("./plain", 0o644, 126, "./plain: not executable; fix that with: chmod +x ./plain"),
         ("./", None, 126, "./: is a folder"),
+        ("./script", 0o755, 127, "./script: No such file or directory"),  # its interpreter is not there
     ],
 )
-def test_a_command_that_cannot_be_started(started, tmp_path, name, mode, status, said):
+def test_a_command_that_cannot_be_started(execute, tmp_path, name, mode, status, said):
     if mode is not None:
-        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).write_text("#!/no/such/interpreter\n")
         (tmp_path / name).chmod(mode)
-    result = started(name)
+    result = execute("baseline", name)
     assert (result.returncode, result.stdout, result.stderr) == (status, "", f"envkit: {said}\n")
-
-
-def test_an_interpreter_that_is_not_there(started, tmp_path):
-    (tmp_path / "script").write_text("#!/no/such/interpreter\n")
-    (tmp_path / "script").chmod(0o755)
-    result = started("./script")
-    assert (result.returncode, result.stderr) == (127, "envkit: ./script: No such file or directory\n")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from runner import engines
 from runner.bench import record
 from runner.cli.commands import tune
 from runner.profiles import profile
+from tests.instant_engine import replace_engine
 from tests.tuning.planted_engine import PlantedEngine
 
 SPACE = """\
@@ -31,7 +31,7 @@ def gain(variables):
 @pytest.fixture
 def engine(simulation, monkeypatch):
     made = PlantedEngine(simulation, gain)
-    monkeypatch.setitem(engines.ENGINES, "local", made)
+    replace_engine(monkeypatch, "local", made)
     return made
 
 
@@ -73,8 +73,9 @@ def tuned(cli, arguments):
     return lambda *options, **more: cli(*arguments(*options, **more))
 
 
-def events(tmp_path):
-    return record.read(tmp_path / "tuning", "tune")
+def events(tmp_path, *kinds):
+    """What is recorded of the search, of some kinds only if they are named."""
+    return [event for event in record.read(tmp_path / "tuning", "tune") if not kinds or event["event"] in kinds]
 
 
 def written(local):

@@ -13,6 +13,7 @@ from runner.common.errors import InputError
 from runner.profiles import profile
 from runner.tuning import conclusion
 from runner.worker.modes import Options
+from tests.cli.commands.conftest import words
 from tests.cli.commands.tune.conftest import written
 from tests.plans import plan_of
 
@@ -38,7 +39,7 @@ def test_where_nothing_betters_the_shipped_profile_a_copy_of_it_is_written(tuned
     found = written(local)
     assert (found.preload, found.env) == (("jemalloc",), {})
     assert found.reason.startswith("A copy of the shipped profile known, which envkit tune could not better on ")
-    assert "a copy of " in " ".join(result.stdout.split()).partition("written ")[2]
+    assert "a copy of " in words(result.stdout).partition("written ")[2]
 
 
 def test_where_nothing_betters_the_baseline_the_profile_sets_nothing(tuned, engine, local):
@@ -48,7 +49,7 @@ def test_where_nothing_betters_the_baseline_the_profile_sets_nothing(tuned, engi
     found = written(local)
     assert (found.preload, found.env) == ((), {})
     assert "nothing that is surely faster than the baseline" in found.reason
-    assert "nothing is surely faster than the baseline" in " ".join(result.stdout.split())
+    assert "nothing is surely faster than the baseline" in words(result.stdout)
     assert "use it" not in result.stdout
 
 
@@ -64,7 +65,7 @@ def test_an_earlier_tuned_profile_is_kept_as_a_copy(tuned, engine, local, tmp_pa
     assert copy.stem.startswith(f"{profile.tuned_name()}-20")
     assert json.loads((local / f"{copy.stem}.evidence.json").read_text())["best"] == "tuned"
     assert written(local).env == {}
-    assert f"the earlier one is kept as {copy.name} beside it" in " ".join(result.stdout.split())
+    assert f"the earlier one is kept as {copy.name} beside it" in words(result.stdout)
 
 
 def test_an_earlier_tuned_profile_stays_where_nothing_betters_the_baseline(tuned, engine, local, tmp_path):
@@ -75,7 +76,7 @@ def test_an_earlier_tuned_profile_stays_where_nothing_betters_the_baseline(tuned
     result = tuned()
     assert result.returncode == 0
     assert {path.name: path.read_bytes() for path in local.iterdir()} == before
-    assert "the profile of an earlier tuning stays as it is" in " ".join(result.stdout.split())
+    assert "the profile of an earlier tuning stays as it is" in words(result.stdout)
 
 
 def test_a_profile_that_no_tuning_wrote_is_never_replaced(refused, arguments, write_profile, tmp_path, simulation):
@@ -102,24 +103,23 @@ def test_another_place_can_be_given_when_it_goes_on(tuned, cli, engine, local, t
     assert cli("tune", "--resume", tmp_path / "tuning", "--profile", tmp_path / "mine.yaml").returncode == 0
     assert profile.load(str(tmp_path / "mine.yaml")).env == {"GOMP_SPINCOUNT": "1000"}
     assert not local.exists()
-    # and it is remembered
-    result = cli("tune", "--resume", tmp_path / "tuning", "--json")
-    assert json.loads(result.stdout)["written"] == str(tmp_path / "mine.yaml")
+    again = cli("tune", "--resume", tmp_path / "tuning", "--json")
+    assert json.loads(again.stdout)["written"] == str(tmp_path / "mine.yaml")  # it is remembered
 
 
 def test_shipped_profiles_for_which_there_was_no_time_are_counted(tuned, shipped, local, write_profile):
     for number in range(40):
         write_profile(f"more-{number:02}", f'env: {{OMP_THREAD_LIMIT: "{100 + number}"}}\n', folder=shipped)
     write_profile("zz", 'preload: [jemalloc]\nenv: {OMP_THREAD_LIMIT: "9", OMP_NESTED: "true"}\n', folder=shipped)
-    words = " ".join(tuned(budget="60s").stdout.split())
-    assert "shipped profiles were not tried, for want of time: " in words
-    assert "more-39" in words
+    said = words(tuned(budget="60s").stdout)
+    assert "shipped profiles were not tried, for want of time: " in said
+    assert "more-39" in said
     # what sets more comes first
     assert written(local).reason.startswith("A copy of the best shipped profile tried, ")
     assert written(local).preload == ("jemalloc",)
 
 
-def test_how_to_use_it_is_said_for_the_engine_and_the_command_that_it_was_tuned_for(tuned):
+def test_how_to_use_it_is_said_for_the_engine_and_the_command_that_it_was_tuned_for():
     options = {"image": "my image", "cpuset_cpus": "0-3"}
     plan = plan_of((Arm("baseline", "baseline", "docker"),), engine_options=options)
     options = "--engine docker --image 'my image' --cpuset-cpus 0-3"
@@ -147,7 +147,7 @@ def test_a_place_that_is_lost_meanwhile_can_be_given_anew(tuned, engine, local, 
 
     engine.misbehave = misbehave
     result = tuned()
-    assert (result.returncode, "Traceback" in result.stderr) == (2, False)
+    assert result.returncode == 2
     assert result.stderr.splitlines()[-1].endswith(f"envkit tune --resume {tmp_path / 'tuning'} --profile FILE.yaml")
     assert cli("tune", "--resume", tmp_path / "tuning", "--profile", tmp_path / "mine.yaml").returncode == 0
     assert profile.load(str(tmp_path / "mine.yaml")).env == {"GOMP_SPINCOUNT": "1000"}
@@ -175,7 +175,7 @@ def test_what_could_not_be_written_is_written_when_it_goes_on(tuned, cli, engine
     result = cli("tune", "--resume", tmp_path / "tuning")
     assert result.returncode == 0
     assert written(local).env == {"GOMP_SPINCOUNT": "1000"}
-    assert "the earlier one is kept as" in " ".join(result.stdout.split())
+    assert "the earlier one is kept as" in words(result.stdout)
     # and to read it again replaces nothing
     newest = path.read_bytes()
     assert cli("tune", "--resume", tmp_path / "tuning").returncode == 0
@@ -213,7 +213,7 @@ def test_an_old_tuning_that_is_read_again_does_not_replace_a_newer_one(tuned, en
     assert newer.env["OMP_DYNAMIC"] == "true"
     result = cli("tune", "--resume", tmp_path / "before")
     assert result.returncode == 0
-    assert "another one that is there now stays as it is" in " ".join(result.stdout.split())
+    assert "another one that is there now stays as it is" in words(result.stdout)
     assert written(local) == newer
 
 
@@ -225,6 +225,6 @@ def test_the_profile_of_a_tuning_that_has_ended_can_be_written_over_an_earlier_o
     result = cli("tune", "--resume", tmp_path / "tuning", "--profile", tmp_path / "mine.yaml")
     assert result.returncode == 0, result
     assert profile.load(str(tmp_path / "mine.yaml")).env["OMP_DYNAMIC"] == "true"
-    assert "the earlier one is kept as" in " ".join(result.stdout.split())
+    assert "the earlier one is kept as" in words(result.stdout)
     (earlier,) = tmp_path.glob("mine-*.yaml")
     assert profile.load(str(earlier)).env == {"GOMP_SPINCOUNT": "1000"}

@@ -1,0 +1,33 @@
+"""Records on disk, of which pages and Markdown are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.analysis.summary import Summary, summarise
+from runner.bench import record
+from runner.bench.record import Event
+from runner.report import pictures
+from tests import records
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Callable[[list[Event]], tuple[Path, list[Event], Summary]]:
+    """Write the record of these events, begun by a command; returns its folder, what it says, and the summary."""
+    started = {"command": ["/somewhere/__main__.py", "bench", "mine", "--budget", "60s"], "runner_version": "0.1.0"}
+
+    def write(events: list[Event]) -> tuple[Path, list[Event], Summary]:
+        folder = records.write(tmp_path / "run", [{**events[0], **started}, *events[1:]])
+        read = record.read(folder)
+        return folder, read, summarise(read)
+
+    return write
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have pages name their pictures, without what is in them, which takes a second to draw."""
+    monkeypatch.setattr(pictures, "svg", lambda picture, *_: f'<svg role="img"><text>{picture.name}</text></svg>')

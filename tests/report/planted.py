@@ -1,0 +1,31 @@
+"""What can go wrong with a run, planted into its events or given to its workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runner.bench.measure import FAILED
+from runner.bench.record import Event
+
+# What workers see of themselves that were to run with GNU's OpenMP.
+NOT_IN_EFFECT = {"evidence": {"openmp": {"runtime": "intel"}}}
+NOT_VERIFIED = {"evidence": {"openmp": {"runtime": None, "not_verified": {"runtime": "two answer for it"}}}}
+OTHER_LOSSES = {"losses": [3.0, 2.299, 2.298]}
+
+
+def disturbed(events: list[Event], *blocks: int, arm: str = "mine", **usage: Any) -> list[Event]:
+    """The samples of ``arm`` in these blocks were disturbed from outside, as ``usage`` says, or by a hypervisor."""
+    for event in events:
+        if (event["event"], event.get("arm")) == ("sample", arm) and event["block"] in blocks:
+            event["usage"] |= usage or {"worker_cpus_steal_s": 2 * event["seconds"]}
+    return events
+
+
+def failed(
+    events: list[Event], arm: str = "mine", block: int = 6, problem: str = "was killed", stderr: str = ""
+) -> list[Event]:
+    """The run ended as a worker of ``arm`` failed."""
+    begun = [event for event in events if event["event"] != "end"]
+    time = begun[-1]["time"]
+    failure = {"time": time, "block": block, "arm": arm, "problem": problem, "stderr": stderr}
+    return [*begun, {"event": "failure", **failure}, {"event": "end", "time": time, "reason": FAILED}]
