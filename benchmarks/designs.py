@@ -29,7 +29,7 @@ from runner.engines import turns
 from runner.engines.base import PROJECT, EngineOptions, Task
 from runner.engines.local import LocalEngine
 from runner.profiles.environment import clean
-from runner.stats.interval import ERROR_RATE, speedup
+from runner.stats.interval import ERROR_RATE, MIN_BLOCKS, speedup
 
 ROUNDS = 12
 LONG, SHORT, WARM_UP, SLICE, AGAIN = 200, 12, 5, 8, 8
@@ -206,12 +206,33 @@ def _spread(values: Sequence[float]) -> float:
     return math.sqrt(statistics.fmean(value**2 for value in values))
 
 
-def _half_width(ratios: Sequence[float], pairs: int) -> str:
-    """The median half-width of runs of so many pairs, drawn from ``ratios``."""
+def _half_width(ratios: Sequence[float], pairs: int) -> float | None:
+    """The median half-width of runs of so many pairs, drawn from ``ratios``; None for too few for an interval."""
     chance = random.Random(1)
     drawn = [speedup(chance.choices(ratios, k=pairs), ERROR_RATE, MARGIN) for _ in range(DRAWN)]
     known = [one.half_width for one in drawn if one is not None]
-    return f"±{statistics.median(known):.1%}" if known else "-"
+    return statistics.median(known) if known else None
+
+
+def _time_saved(results: Results, where: str) -> str:
+    """In how much of the time the kit's design reaches what the one before it does."""
+    ratios, fit, seconds = {}, {}, {}
+    for name in ("long", "together"):
+        lines = results.of("measured", where=where, design=name)
+        ratios[name], seconds[name] = _ratios(lines), statistics.fmean(line["seconds"] for line in lines)
+        fit[name] = int(MINUTES * 60 / seconds[name])
+    before = _half_width(ratios["long"], fit["long"])
+    if before is None:
+        return f"In {MINUTES} minutes *long* has too few pairs for an interval."
+    widths = ((pairs, _half_width(ratios["together"], pairs)) for pairs in range(MIN_BLOCKS, fit["together"] + 1))
+    enough = next((pairs for pairs, width in widths if width is not None and width <= before), None)
+    if enough is None:
+        return f"In {MINUTES} minutes *together* does not reach *long*'s ±{before:.1%}."
+    takes = enough * seconds["together"]
+    return (
+        f"What *long* reaches in {MINUTES} minutes (±{before:.1%}), *together* reaches with {enough} pairs, in "
+        f"{takes:.0f} s: {takes / (fit['long'] * seconds['long']):.0%} of the time."
+    )
 
 
 def _slow(lines: Sequence[Line]) -> str:
@@ -234,8 +255,9 @@ def _table(results: Results, where: str) -> str:
         deviation, seconds = _spread(_ratios(lines)), statistics.fmean(line["seconds"] for line in lines)
         fit = MINUTES * 60 / seconds
         width = _half_width(_ratios(lines), int(fit))
-        rows.append([name, expected, str(len(lines)), f"{seconds:.1f}", f"{deviation:.1%}", str(int(fit)), width,
-                     f"{deviation**2 * seconds:.3f}", _slow(lines)])  # fmt: skip
+        rows.append([name, expected, str(len(lines)), f"{seconds:.1f}", f"{deviation:.1%}", str(int(fit)),
+                     "-" if width is None else f"±{width:.1%}", f"{deviation**2 * seconds:.3f}",
+                     _slow(lines)])  # fmt: skip
     header = ("design", "what was expected", "pairs", "s per pair", "sd of a pair", f"pairs in {MINUTES} min",
               "half-width", "variance times s", "steps slow for once")  # fmt: skip
     return page.table(header, rows, 2)
@@ -310,8 +332,10 @@ def _page(results: Results) -> list[str]:
         HOW,
         "## Alone on the machine",
         _table(results, "alone"),
+        _time_saved(results, "alone"),
         "## Beside a neighbour that spins on all CPUs, 2 s of 6",
         _table(results, "neighbour"),
+        _time_saved(results, "neighbour"),
         "## The floor: what a process gets when it starts",
         _components(results),
         WHY,

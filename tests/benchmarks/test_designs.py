@@ -46,6 +46,8 @@ def test_the_page_compares_the_designs_and_says_what_was_not_taken(results, benc
     # of one noise, eight times as many pairs are about three times as sharp
     widths = [float(rows[f"| {name}"][6].strip("±%")) for name in ("long", "together")]
     assert 2 < widths[0] / widths[1] < 5
+    # 6 pairs of 40 s, and about as many of 5 s
+    assert [int(share) for share in re.findall(r"(\d+)% of the time", text)] == pytest.approx([12, 12], abs=3)
     assert "forked**: 6 of 6 pairs of siblings" in text
     assert "again**: 4,000 faults in a step of a process' first training, 400 in those after it" in text
     assert "The two correlate by 1.00" in text
