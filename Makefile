@@ -17,11 +17,6 @@ SIF := build/$(subst :,-,$(IMAGE)).sif
 IN_IMAGE := $(if $(VARIANT),$(if $(filter apptainer,$(ENGINE)),--sif $(SIF),--image $(IMAGE)))
 # What builds images, or has one that is to be converted.
 BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
-# Where the tests are that start engines, build images or train, and as many processes as there is work for in all others. The
-# former begin in this order: files that can't be divided, and at last single tests, which fill up what is left of each process.
-REAL := tests/engines tests/images tests/training tests/faults tests/reliability
-PARALLEL := --numprocesses logical --maxprocesses 8 --dist worksteal
-
 .DEFAULT_GOAL := help
 .PHONY: help setup bench loader-grid tune tune-page matrix matrix-page compare-engines doctor profiles image sif variants libraries dev test unit faults reliability simulated designs first-run rivals rivals-cnn padding peers experiments startup same book own-training operators env-formats fleet-page lint lock clean
 
@@ -67,11 +62,11 @@ profiles: setup  ## list the profiles
 dev: setup
 	@PYTHON="$(PYTHON)" images/setup $(VENV) --dev
 
-test: unit  ## run all tests (a missing engine skips its tests and says so)
-	@$(VENV)/bin/pytest --numprocesses 3 --dist loadgroup --no-loadscope-reorder $(REAL)
+test: dev  ## run all tests (a missing engine skips its tests and says so)
+	@$(VENV)/bin/pytest --numprocesses 3 --dist loadgroup --no-loadscope-reorder
 
-unit: dev  ## run the tests that need no engine and no real training (2 to 3 minutes on 2 CPUs)
-	@$(VENV)/bin/pytest $(PARALLEL) $(addprefix --ignore ,$(REAL))
+unit: dev  ## run the quick tests: no engine, no real training, few processes (a minute on 2 CPUs)
+	@$(VENV)/bin/pytest -m 'not slow' --numprocesses logical --maxprocesses 8 --dist worksteal
 
 faults: dev  ## plant every known fault, print what is said of it, and write docs/results/faults.md
 	@$(VENV)/bin/python -m tests.faults --docs

@@ -51,6 +51,19 @@ FILES = ("tests/engines/", "tests/images/", "tests/training/")
 # What begins first, in this order: what takes longest in one process (all of the cluster comes with the first of its
 # tests), what makes the images that other tests would wait for, and what needs no image meanwhile.
 FIRST = ("tests/engines/slurm/test_jobs.py", "tests/engines/test_image_build.py", "tests/engines/test_local.py")
+# What starts engines, builds images or trains for real.
+REAL = ("tests/engines/", "tests/images/", "tests/training/", "tests/faults/", "tests/reliability/")
+# What else takes long: it starts many processes, simulates many runs, or draws.
+SLOW = (
+    "tests/benchmarks/", "tests/cli/commands/exec/", "tests/cli/commands/test_matrix.py",
+    "tests/cli/commands/test_report.py", "tests/cli/commands/test_resume.py", "tests/cli/commands/tune/",
+    "tests/cluster/fleet/test_slow.py", "tests/cluster/slurm/test_node.py", "tests/compatibility/",
+    "tests/profiles/test_catalogue_libraries.py", "tests/report/test_grid.py", "tests/report/test_html.py",
+    "tests/report/test_multi_workload.py", "tests/report/test_pictures.py", "tests/stats/test_drift.py",
+    "tests/tuning/test_importance.py", "tests/tuning/test_search.py", "tests/worker/evidence/test_gpu.py",
+    "tests/worker/evidence/test_math_libraries.py", "tests/worker/measure/test_reference_kernel.py",
+    "tests/worker/user_command/test_command.py",
+)  # fmt: skip
 
 
 class ByGroup(LoadScopeScheduling):
@@ -72,11 +85,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Groups begin in the order of their first tests, with ``--no-loadscope-reorder``."""
+    """Mark what is slow, for ``-m 'not slow'``.
+
+    Groups begin in the order of their first tests, with ``--no-loadscope-reorder``: those that can't be divided, and
+    at last single quick tests, which fill up what is left of each process.
+    """
+    for item in items:
+        if item.nodeid.startswith((*REAL, *SLOW)):
+            item.add_marker("slow")
 
     def place(item: pytest.Item) -> int:
         path = item.nodeid.partition("::")[0]
-        return FIRST.index(path) if path in FIRST else len(FIRST)
+        if path in FIRST:
+            return FIRST.index(path)
+        return len(FIRST) + (not path.startswith(REAL)) + (item.get_closest_marker("slow") is None)
 
     items.sort(key=place)
 

@@ -89,7 +89,7 @@ def looked_for(name: str, folder: Path = PROFILE_FOLDER) -> list[Path]:
     places = _places(name, folder)
     found = [*places]
     path = _first(places)
-    while (parent := yamlfile.read(path).data.get("extends")) is not None:
+    while (parent := _read(path).data.get("extends")) is not None:
         places = _parents(path, parent, folder)
         found += places
         path = _first(places)
@@ -113,8 +113,12 @@ def _first(places: list[Path]) -> Path:
     return next((place for place in places if place.is_file()), places[-1])
 
 
+def _read(path: Path) -> yamlfile.YamlFile:
+    return yamlfile.read(path, own=path.parent == PROFILE_FOLDER)
+
+
 def _load(path: Path, folder: Path, chain: tuple[Path, ...]) -> Profile:
-    file = yamlfile.read(path)
+    file = _read(path)
     schema.validate(file, SCHEMA)
     _check(file)
     data = file.data

@@ -1,4 +1,4 @@
-"""conda-forge's allocators reach the images that Docker and Apptainer build, and what is recorded of these says so.
+"""conda-forge's allocators reach the images that builders make, and what is recorded of these says so.
 
 The channel is made by hand and served on loopback. What is tested has nothing to do with PyTorch, whose wheel takes
 most of a build: a small one stands for it.
@@ -12,7 +12,7 @@ import os
 import shutil
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -85,13 +85,20 @@ def channel(tree: Path, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def docker_image(requires: Requires, tree: Path, channel: str) -> Iterator[str]:
-    requires("docker")
-    try:
-        run("images/build", "oci", "--variant", "conda", "--tag", TAG, cwd=tree, ENVKIT_CONDA_CHANNEL=channel)
-        yield TAG
-    finally:
-        run("docker", "image", "rm", TAG, check=False)
+def oci_image(requires: Requires, tree: Path, channel: str) -> Iterator[Callable[[str], str]]:
+    """``oci_image("podman")`` has that build the image, and returns its name."""
+    builders = []
+
+    def build(engine: str) -> str:
+        requires(engine)
+        builders.append(engine)
+        options = ("--engine", engine, "--variant", "conda", "--tag", TAG)
+        run("images/build", "oci", *options, cwd=tree, ENVKIT_CONDA_CHANNEL=channel)
+        return TAG
+
+    yield build
+    for engine in builders:
+        run(engine, "image", "rm", TAG, check=False)
 
 
 @pytest.fixture
@@ -109,6 +116,15 @@ def sif(requires: Requires, tree: Path, channel: str, sif_base: dict[str, str]) 
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def locked(tree: Path) -> list[str]:
+    """Digest and name of each file that the image is made of, as locked or as it is, by name."""
+    packages = json.loads((tree / "images/cpu/conda.lock").read_text())["packages"]
+    files = {one["url"].rpartition("/")[2]: one["sha256"] for one in packages}
+    for wheel in (tree / "build/wheelhouse").iterdir():
+        files[wheel.name] = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    return [f"{files[name]}  {name}" for name in sorted(files)]
+
+
 def inspected(sif: Path) -> dict[str, Any]:
     """What a record has of an image."""
     bind = f"{PROJECT}/runner:/kit/runner:ro"
@@ -117,20 +133,26 @@ def inspected(sif: Path) -> dict[str, Any]:
     return {"engine": engine, "inspection": json.loads(inspection)}
 
 
-def test_conda_libraries_reach_both_images(docker_image: str, sif: Path, built_image: BuiltImage) -> None:
+@pytest.mark.parametrize("engine", ["docker", "podman"])
+def test_conda_libraries_reach_an_oci_image(oci_image: Callable[[str], str], tree: Path, engine: str) -> None:
+    image = oci_image(engine)
+
     def inside(*command: str) -> str:
-        return run("docker", "run", "--rm", "--network", "none", docker_image, *command).stdout
+        return run(engine, "run", "--rm", "--network", "none", image, *command).stdout
 
     providers = json.loads(inside("cat", "/opt/kit/providers.json"))["libraries"]
     assert providers["jemalloc"] == "conda-forge jemalloc 5.3.0 h0_0"
     assert providers["tcmalloc"] == "conda-forge gperftools 5.3.0 h0_0"
     assert inside("/opt/kit/conda/bin/jemalloc-config") == "/opt/kit/conda/lib\n"
     label = '{{index .Config.Labels "envkit.libraries"}}'
-    assert run("docker", "image", "inspect", "--format", label, docker_image).stdout == "conda\n"
-    manifest = run("images/manifest", "docker", docker_image).stdout
-    assert "jemalloc-5.3.0-h0_0.tar.bz2" in manifest
-    assert run("images/manifest", "apptainer", sif).stdout == manifest
+    assert run(engine, "image", "inspect", "--format", label, image).stdout == "conda\n"
+    assert run("images/manifest", engine, image).stdout.splitlines() == locked(tree)
 
+
+def test_conda_libraries_reach_a_sif(sif: Path, tree: Path, built_image: BuiltImage) -> None:
+    manifest = run("images/manifest", "apptainer", sif).stdout.splitlines()
+    assert manifest == locked(tree)
+    assert "jemalloc-5.3.0-h0_0.tar.bz2" in {line.split()[1] for line in manifest}
     arms = [Arm(name, "baseline", "apptainer", image=f"{name}.sif") for name in ("debian", "conda")]
     seen = [inspected(Path(built_image("apptainer"))), inspected(sif)]
     events = [{"event": "start", "engines": {arm.target: one for arm, one in zip(arms, seen, strict=True)}}]
