@@ -44,7 +44,7 @@ compare-engines: setup  ## measure PROFILE under the engines local, docker and a
 doctor: setup  ## find what is wrong with PROFILE or this machine before measuring
 	@$(RUNNER) doctor $(PROFILE) --engine $(ENGINE) $(IN_IMAGE) $(ARGS)
 
-image: dev  ## build the OCI image envkit-cpu with Docker, or ENGINE=podman (VARIANT=debian without conda-forge)
+image: dev  ## build the OCI image envkit-cpu with Docker, or ENGINE=podman (VARIANT=conda with conda-forge's allocators)
 	@images/build oci --engine $(BUILDER) $(if $(VARIANT),--variant $(VARIANT))
 
 sif: dev  ## build build/envkit-cpu.sif for Apptainer, or convert a built image: FROM=envkit-cpu

@@ -50,7 +50,7 @@ ABOUT = (
     "installed, the other keys are for people to read."
 )
 # There are two ways on for somebody whose machine does not reach the channel.
-WAYS_ON = "name a mirror (--channel URL or ENVKIT_CONDA_CHANNEL), or use Debian's libraries (VARIANT=debian)"
+WAYS_ON = "name a mirror (--channel URL or ENVKIT_CONDA_CHANNEL), or leave VARIANT=conda out for Debian's libraries"
 
 
 class LibrariesError(Exception):
@@ -94,7 +94,7 @@ def shown(path: Path) -> str:
 
 def read_lock(path: Path) -> Lock:
     """The lock file. Raises LibrariesError if it is absent, empty or not of the form that ``write_lock`` gives it."""
-    missing = "run images/conda_libraries.py lock where the channel can be reached, or use VARIANT=debian"
+    missing = "run images/conda_libraries.py lock where the channel can be reached, or leave VARIANT=conda out for Debian's libraries"
     if not path.is_file():
         raise NoLockError(f"{shown(path)}: there is no lock of the conda libraries: {missing}")
     try:

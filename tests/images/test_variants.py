@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -63,6 +64,17 @@ def test_there_are_variants_with_a_title_and_the_first_needs_no_name() -> None:
     assert {"conda", "debian"} < set(shipped())
     assert all(len(line.split()) > 2 for line in variants(PROJECT, "list").stdout.splitlines())
     assert variants(PROJECT, "show").stdout == variants(PROJECT, "show", shipped()[0]).stdout
+
+
+def test_every_file_of_the_image_without_a_name_is_locked() -> None:
+    said = dict(line.split(" ", 1) for line in variants(PROJECT, "show").stdout.splitlines())
+    locks = [PROJECT / said[name] for name in ("packages_lock", "torch_lock")]
+    lines = [line for lock in locks for line in lock.read_text().replace("\\\n", " ").splitlines()]
+    packages = [line for line in lines if line and not line.startswith("#")]
+    assert len(packages) > 10
+    assert all(re.match(r"[a-z0-9-]+==\S+ .*--hash=sha256:[0-9a-f]{64}", line) for line in packages)
+    if "conda_lock" in said:
+        assert json.loads((PROJECT / said["conda_lock"]).read_text())["packages"]
 
 
 @pytest.mark.parametrize("name", shipped())
