@@ -18,7 +18,7 @@ IN_IMAGE := $(if $(VARIANT),$(if $(filter apptainer,$(ENGINE)),--sif $(SIF),--im
 # What builds images, or has one that is to be converted.
 BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
 .DEFAULT_GOAL := help
-.PHONY: help setup bench loader-grid tune tune-page matrix matrix-page compare-engines doctor profiles image sif variants libraries dev test unit faults reliability simulated designs first-run rivals rivals-cnn padding peers experiments startup same book own-training operators env-formats fleet-page lint lock clean
+.PHONY: help setup bench loader-grid tune tune-page matrix matrix-page compare-engines doctor profiles image sif variants stack libraries dev test unit faults reliability simulated designs first-run rivals rivals-cnn padding peers stacks experiments startup same book own-training operators env-formats fleet-page lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ sif: dev  ## build build/envkit-cpu.sif for Apptainer, or convert a built image:
 
 variants: dev  ## list the variants of the image
 	@$(VENV)/bin/python images/variants.py list
+
+stack: dev  ## make .venv-VARIANT, the Python packages of a variant, for the local engine: VARIANT=book
+	@images/stack "$(VARIANT)"
 
 libraries: dev  ## install conda-forge's jemalloc and tcmalloc into .venv, for the local engine
 	@$(VENV)/bin/python images/conda_libraries.py install $(VENV)/conda
@@ -88,6 +91,9 @@ rivals-cnn: dev  ## the same on the CNN: is it faster under glibc-retain? (half 
 
 peers: dev  ## PyTorch's own launcher, plain python and PROFILES of the kit side by side (15 minutes; writes docs/results/peers.md)
 	@$(VENV)/bin/python -m benchmarks.peers $(PROFILES) $(ARGS)
+
+stacks: dev  ## the book's PyTorch and newer ones, with nothing set, as in the book, and tuned (20 minutes; writes docs/results/stacks.md)
+	@$(VENV)/bin/python -m benchmarks.stacks $(ARGS)
 
 experiments: dev  ## what else the environment could do, against what was expected (an hour; writes docs/results/experiments.md)
 	@$(VENV)/bin/python -m benchmarks.experiments $(ARGS)
@@ -128,7 +134,7 @@ matrix-page: dev  ## write docs/results/matrix.md from the latest run of make ma
 lint: dev  ## check style, types, the Dockerfile and shell scripts
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy --num-workers 2
 	@$(VENV)/bin/hadolint images/*/Dockerfile
-	@for script in images/build images/common.sh images/install.sh images/lock images/manifest images/setup images/wheelhouse .ci/run .ci/engines/* benchmarks/gpu.sh; do \
+	@for script in images/build images/common.sh images/install.sh images/lock images/manifest images/setup images/stack images/wheelhouse .ci/run .ci/engines/* benchmarks/gpu.sh; do \
 		bash -n $$script || exit 1; done
 
 lock:  ## renew the lock files

@@ -54,6 +54,7 @@ class Entry:
     prefix: tuple[str, ...]
     problems: Callable[[Mapping[str, Any], str], list[str]]
     without: tuple[str, ...] = ()  # variables of the caller's that it must not have
+    engine: LocalEngine | None = None  # with an interpreter of its own, where it is not the one of all
 
 
 def add_options(parser: argparse.ArgumentParser, blocks: int, steps: int = STEPS) -> None:
@@ -170,7 +171,7 @@ def _start(
     bench: Bench, results: Results, entry: Entry, task: Task, where: str, measured: bool = True
 ) -> dict[str, Any] | None:
     """The worker's document, or None where it failed or was not in effect, which is then written down."""
-    outcome = bench.engine.run(task)
+    outcome = (entry.engine or bench.engine).run(task)
     document: dict[str, Any] = {}
     problems = [f"the worker {outcome.failure}"] if outcome.failure else []
     if not problems:

@@ -36,8 +36,8 @@ PINS = ("jemalloc", "gperftools")
 # The lock that has the version of a key, and how such a lock is made.
 LOCKED_IN = {"torch": "torch", "intel-openmp": "packages"}
 BY_LOCK, BY_HAND = "images/lock makes it", "it is made by hand, as images/cpu/torch.lock says"
-# How the version of a PyTorch that is built for CPUs alone ends, and how the names of variants with another one begin.
-FOR_CPUS, NOT_FOR_CPUS = "+cpu", "cuda"
+# How the version of a PyTorch that is built for CPUs alone ends, and how the names of variants for GPUs begin.
+FOR_CPUS, FOR_GPUS = "+cpu", "cuda"
 # What can be a tag of an image and a part of a file's name.
 NAME = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
 VERSION = re.compile(r"\d+(\.\d+)*[a-z0-9]*(\+[a-z0-9.]+)?")
@@ -55,17 +55,18 @@ class Variant:
     pins: dict[str, str]
 
     @property
-    def for_gpus(self) -> bool:
+    def has_cuda(self) -> bool:
+        """Whether its PyTorch is built with CUDA; that runs on CPUs, too."""
         return not self.versions["torch"].endswith(FOR_CPUS)
 
     @property
     def image(self) -> str:
         """What its image is called; a SIF has a dash in the place of the colon."""
-        return f"envkit-{self.name}" if self.for_gpus else f"envkit-cpu:{self.name}"
+        return f"envkit-{self.name}" if self.name.startswith(FOR_GPUS) else f"envkit-cpu:{self.name}"
 
     def made_by(self, what: str) -> str:
         """How its lock of ``what`` is made."""
-        return BY_HAND if what == "torch" and not self.for_gpus else BY_LOCK
+        return BY_HAND if what == "torch" and not self.has_cuda else BY_LOCK
 
 
 def load() -> dict[str, Variant]:
@@ -115,13 +116,10 @@ def _require_keys(file: YamlFile, name: str, entry: dict[str, Any]) -> None:
 
 
 def _require_name(file: YamlFile, name: str, torch: str) -> None:
-    """Raise InputError where a name does not tell whether its image is for GPUs too, by which that is called."""
-    if name.startswith(NOT_FOR_CPUS) and torch.endswith(FOR_CPUS):
-        fix = f"give the variant a name that does not begin with {NOT_FOR_CPUS}"
+    """Raise InputError for the name of a variant for GPUs, by which its image is called, where it is not for any."""
+    if name.startswith(FOR_GPUS) and torch.endswith(FOR_CPUS):
+        fix = f"give the variant a name that does not begin with {FOR_GPUS}"
         raise file.error((name, "torch"), f"{name}.torch: {torch} is for CPUs alone; {fix}")
-    if not name.startswith(NOT_FOR_CPUS) and not torch.endswith(FOR_CPUS):
-        fix = f"call the variant {NOT_FOR_CPUS}-{name}"
-        raise file.error((name, "torch"), f"{name}.torch: {torch} is not for CPUs alone; {fix}")
 
 
 def require(variant: Variant) -> None:
@@ -168,9 +166,9 @@ def show(variant: Variant) -> list[str]:
 def overrides(variants: dict[str, Variant]) -> list[str]:
     """``images/cpu/openmp-2025.lock intel-openmp==2025.3.3`` for each lock of packages but the usual one.
 
-    The lock of a variant for GPUs, which has packages of its own, is made from a file of its own.
+    The lock of a variant with CUDA, which has packages of its own, is made from a file of its own.
     """
-    locks = {one.locks["packages"]: one.versions["intel-openmp"] for one in variants.values() if not one.for_gpus}
+    locks = {one.locks["packages"]: one.versions["intel-openmp"] for one in variants.values() if not one.has_cuda}
     return [f"{path} intel-openmp=={version}" for path, version in locks.items() if path != USUAL]
 
 

@@ -279,7 +279,7 @@ def test_a_full_disk_is_told_from_a_wheel_that_is_nowhere(tmp_path: Path, said: 
 
 
 # Where a recipe names what it takes, and how.
-ARGUMENTS = {"oci": ("images/cuda/Dockerfile", r"^ARG (\w+)"), "sif": ("Apptainerfile", r"^    (\w+)=")}
+ARGUMENTS = {"oci": ("images/cpu/Dockerfile", r"^ARG (\w+)"), "sif": ("Apptainerfile", r"^    (\w+)=")}
 
 
 @pytest.mark.parametrize("kind", ARGUMENTS)

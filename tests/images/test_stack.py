@@ -1,0 +1,132 @@
+"""images/stack makes a Python environment of a variant's locked files, and refuses all others."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.images.test_wheelhouse import PROJECT, assert_one_clear_line
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+VARIANT = """\
+tiny:
+  title: A PyTorch that is none
+  torch: 2.0.0
+  intel-openmp: 2026.2.0
+  libraries: debian
+  locks: {packages: tiny/requirements.lock, torch: tiny/torch.lock}
+"""
+
+
+def wheel(folder: Path, name: str, version: str, code: str) -> str:
+    """Make a wheel of one module, and return the line of a lock that is for it."""
+    about = f"{name.replace('-', '_')}-{version}.dist-info"
+    files = {
+        f"{name.replace('-', '_')}/__init__.py": code,
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{about}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    path = folder / f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for file, text in files.items():
+            archive.writestr(file, text)
+        archive.writestr(f"{about}/RECORD", "".join(f"{file},,\n" for file in files))
+    return f"{name}=={version} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of what images/stack needs of the project, with one variant, whose wheels are in ``wheels``."""
+    tree = tmp_path / "project"
+    shutil.copytree(PROJECT / "images", tree / "images")
+    shutil.copytree(PROJECT / "runner/common", tree / "runner/common", ignore=shutil.ignore_patterns("__pycache__"))
+    (tree / "runner/__init__.py").touch()
+    (tree / ".venv").symlink_to(sys.prefix)
+    wheels, locks = tree / "wheels", tree / "images/tiny"
+    wheels.mkdir()
+    locks.mkdir()
+    numpy = wheel(wheels, "numpy", "1.0", "def ones(size): return [1] * size\n")
+    openmp = wheel(wheels, "intel-openmp", "2026.2.0", "")
+    works = "class from_numpy:\n    def __init__(self, array): pass\n    def sum(self): pass\n"
+    (locks / "requirements.lock").write_text(numpy + openmp)
+    (locks / "torch.lock").write_text(wheel(wheels, "torch", "2.0.0", works))
+    (tree / "images/variants.yaml").write_text(VARIANT)
+    return tree
+
+
+@pytest.fixture
+def stack(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tree / "wheels"))
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(tree / "images/stack"), *arguments]
+        return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False, timeout=300)
+
+    return run
+
+
+def test_it_has_the_locked_packages_and_is_left_alone_the_next_time(stack: Run, tree: Path) -> None:
+    result = stack("tiny")
+    assert result.returncode == 0, result
+    assert result.stdout.splitlines()[-1] == "images/stack: done: .venv-tiny"
+    show = [tree / ".venv-tiny/bin/python", "-m", "pip", "list", "--format", "freeze"]
+    packages = subprocess.run(show, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert {"torch==2.0.0", "numpy==1.0", "intel-openmp==2026.2.0"} < set(packages)
+    again = stack("tiny")
+    assert (again.returncode, again.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("lock", ["requirements", "torch"])
+def test_a_file_of_another_hash_is_not_installed(stack: Run, tree: Path, lock: str) -> None:
+    path = tree / f"images/tiny/{lock}.lock"
+    text = path.read_text()
+    path.write_text(text.replace(text.partition("sha256:")[2][:8], "00000000"))
+    result = stack("tiny")
+    assert_one_clear_line(result, 2, "DO NOT MATCH THE HASHES")
+    assert not (tree / ".venv-tiny/.locked").exists()
+
+
+def test_a_pytorch_that_does_not_go_with_its_numpy_is_said(stack: Run, tree: Path) -> None:
+    broken = "raise ImportError('numpy.core.multiarray failed to import')\n"
+    (tree / "images/tiny/torch.lock").write_text(wheel(tree / "wheels", "torch", "2.0.0", broken))
+    said = "its PyTorch does not work: ImportError: numpy.core.multiarray failed to import"
+    assert_one_clear_line(stack("tiny"), 2, said)
+
+
+def test_a_lock_without_a_package_for_torch(stack: Run, tree: Path) -> None:
+    (tree / "images/tiny/torch.lock").write_text("# none yet\n")
+    assert_one_clear_line(stack("tiny"), 2, "tiny.torch: is 2.0.0, and images/tiny/torch.lock has none of it")
+
+
+def test_a_folder_of_somebody_else_is_left_alone(stack: Run, tree: Path) -> None:
+    (tree / ".venv-tiny").mkdir()
+    (tree / ".venv-tiny/mine").write_text("mine")
+    assert_one_clear_line(stack("tiny"), 2, ".venv-tiny was not made by images/stack and is left alone")
+    assert (tree / ".venv-tiny/mine").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("python", "said"),
+    [("/nowhere/python", "no Python at '/nowhere/python'"), ("echo", "'echo' is Python -c import sys")],
+)
+def test_a_python_that_the_wheels_are_not_for(
+    stack: Run, monkeypatch: pytest.MonkeyPatch, python: str, said: str
+) -> None:
+    monkeypatch.setenv("PYTHON", python)
+    assert_one_clear_line(stack("tiny"), 2, said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [((), "usage: images/stack VARIANT"), (("",), "usage"), (("tniy",), "there is no variant 'tniy'")],
+)
+def test_a_variant_that_there_is_not(stack: Run, arguments: tuple[str, ...], said: str) -> None:
+    assert_one_clear_line(stack(*arguments), 2, said)
