@@ -92,7 +92,7 @@ rivals-cnn: dev  ## the same on the CNN: is it faster under glibc-retain? (half 
 peers: dev  ## PyTorch's own launcher, plain python and PROFILES of the kit side by side (15 minutes; writes docs/results/peers.md)
 	@$(VENV)/bin/python -m benchmarks.peers $(PROFILES) $(ARGS)
 
-stacks: dev  ## the book's PyTorch and newer ones, with nothing set, as in the book, and tuned (20 minutes; writes docs/results/stacks.md)
+stacks: dev  ## the book's PyTorch and newer ones, with nothing set, as in the book, and tuned (25 minutes; writes docs/results/stacks.md)
 	@$(VENV)/bin/python -m benchmarks.stacks $(ARGS)
 
 experiments: dev  ## what else the environment could do, against what was expected (an hour; writes docs/results/experiments.md)

@@ -134,7 +134,7 @@ def _in_short(results: Results, stacks: Sequence[Stack], tuned: str, comparisons
 
     def said(reference: str, other: str) -> str:
         found = compared(results, reference, other, comparisons)
-        return f"{found.ratio:.2f} times as fast ({interval(found)})" if found else "not known"
+        return f"{found.ratio:.2f} times as fast ({interval(found)}: {found.words})" if found else "not known"
 
     three = said(_on(BASELINE, first), _on(BOOK, first))
     newer = said(_on(BASELINE, first), _on(BASELINE, last))

@@ -94,7 +94,7 @@ def shown(path: Path) -> str:
 
 def read_lock(path: Path) -> Lock:
     """The lock file. Raises LibrariesError if it is absent, empty or not of the form that ``write_lock`` gives it."""
-    missing = "run images/conda_libraries.py lock where the channel can be reached, or leave VARIANT=conda out for Debian's libraries"
+    missing = "run images/conda_libraries.py lock where the channel is reached, or leave VARIANT=conda out for Debian's"
     if not path.is_file():
         raise NoLockError(f"{shown(path)}: there is no lock of the conda libraries: {missing}")
     try:
