@@ -214,7 +214,7 @@ def test_workers_must_run_the_same_torch(bench, simulation, instant, events):
     assert failure["problem"] in (said.format("2.13.0", "2.14.0"), said.format("2.14.0", "2.13.0"))
 
 
-@pytest.mark.parametrize("name", ["code", "initial weights"])
+@pytest.mark.parametrize("name", ["code", "data", "initial weights"])
 def test_workers_must_run_the_same_code_data_and_weights(bench, simulation, instant, events, name):
     simulation.worker("mine", digests={name.replace(" ", "_"): "f" * 64})
     assert bench("mine").returncode == 1

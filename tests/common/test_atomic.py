@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import stat
 
 import pytest
@@ -71,3 +72,16 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match=r"none/file: can't be written: No such file or directory$"):
         atomic.write(tmp_path / "none/file", b"x")
+
+
+def test_what_there_is_no_room_for_leaves_the_old_file(tmp_path):
+    file = tmp_path / "old"
+    file.write_bytes(b"old")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(InputError, match="can't be written"):
+            atomic.write(file, b"x" * 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (file.read_bytes(), list(tmp_path.iterdir())) == (b"old", [file])

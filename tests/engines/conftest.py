@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -131,11 +132,11 @@ def _built(engine: str, sif_base: frozenset[tuple[str, str]]) -> str:
 
 def _hand_over(image: str) -> None:
     """Have Podman take an image from Docker, which takes a small part of what it takes to build another."""
-    made = run("docker", "image", "inspect", "--format", "{{.Id}}", image).stdout.strip().removeprefix("sha256:")
-    if run("podman", "image", "inspect", "--format", "{{.Id}}", image, check=False).stdout.strip() != made:
-        with tempfile.TemporaryDirectory(dir=PROJECT / "build") as folder:
-            run("docker", "save", "--output", f"{folder}/image.tar", image)
-            run("podman", "load", "--input", f"{folder}/image.tar")
+    inspect = ("image", "inspect", "--format", '{{index .Config.Labels "envkit.inputs"}}', image)
+    with (PROJECT / "build/hand-over.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other processes of the tests want it too
+        if run("podman", *inspect, check=False).stdout != run("docker", *inspect).stdout:
+            run("sh", "-c", 'docker save "$1" | podman load --quiet', "sh", image)
 
 
 @pytest.fixture(scope="session")

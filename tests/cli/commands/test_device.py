@@ -141,6 +141,7 @@ def test_a_machine_that_can_not(refused, simulation, instant, machine, run_folde
     machine(problem="no NVIDIA driver is seen", fix="install it")
     name, *own = command.split()
     named = ["--profile", run_folder / "x.yaml"] if name == "tune" else ["physical-cores"]
+    named += [] if name == "profile-ops" else ["--output", run_folder]  # which keeps nothing
     line = refused(name, *named, "--python", simulation.python, *(own or ["--data", "synthetic"]), *ON_GPU)
     assert line == "envkit: --device cuda: /sim/bin/python (engine local) can't: no NVIDIA driver is seen; install it"
     assert not run_folder.exists()

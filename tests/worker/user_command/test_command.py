@@ -292,7 +292,7 @@ def test_without_a_witness_preloads_and_variables_are_seen_from_outside(run, tmp
     library = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libm" in line)
     missing = str(tmp_path / "libmissing.so")
     given = {"LD_PRELOAD": f"{library}:{missing}", "KMP_BLOCKTIME": "2"}
-    evidence = run("sleep 0.2", **given).document["evidence"]
+    evidence = run("sleep 1", **given).document["evidence"]
     assert evidence["not_observed"].startswith("the command left no evidence of its own")
     preload, expected = {"there": library, "missing": missing}, {"openmp.runtime": "intel"}
     profile = Environment("mine", "A test", given, preload, (), expected, "same")

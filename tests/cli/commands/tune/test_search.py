@@ -199,8 +199,11 @@ def test_a_baseline_that_fails_ends_it_in_one_line(tuned, engine, local, tmp_pat
     assert not local.exists()
 
 
-def test_where_the_baseline_fails_later_what_failed_before_it_is_tried_again(tuned, cli, engine, local, tmp_path):
-    engine.misbehave = lambda variables: "was lost: the daemon went away" if engine.trained > 60 else None
+@pytest.mark.parametrize("trainings", [9, 60])
+def test_where_the_baseline_fails_later_what_failed_before_it_is_tried_again(
+    tuned, cli, engine, local, tmp_path, trainings
+):
+    engine.misbehave = lambda variables: "was lost: the daemon went away" if engine.trained > trainings else None
     result = tuned()
     assert result.returncode == 1
     assert result.stderr.splitlines()[-1].endswith(f"go on with: envkit tune --resume {tmp_path / 'tuning'}")
