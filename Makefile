@@ -141,4 +141,4 @@ lock:  ## renew the lock files
 	@images/lock
 
 clean:  ## remove the virtual environment and what was built (results stay)
-	@rm -rf $(VENV) build
+	@rm -rf $(VENV) build $$(ls -d .venv-*/.stack 2>/dev/null | xargs --no-run-if-empty dirname)

@@ -7,6 +7,7 @@ under intel-omp (the settings of the book whose CNN went from 148 s to 106 s) an
 from __future__ import annotations
 
 import argparse
+import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,11 +17,12 @@ from typing import Any
 from benchmarks import interleaved, page, script
 from benchmarks.interleaved import Bench, Entry, compared, interval, of_profile
 from benchmarks.results import Results
-from runner.common.errors import InputError
+from runner.common.errors import FAILED, MEASURED, InputError
 from runner.engines.base import PROJECT, EngineOptions
 from runner.engines.inspect_image import inspect
 from runner.engines.local import LocalEngine
 from runner.profiles import profile
+from runner.profiles.profile import Profile
 from runner.worker.fashion_mnist import SYNTHETIC
 
 BLOCKS, STEPS = 30, 40
@@ -55,19 +57,26 @@ def main() -> int:
                         f"those of {', '.join(STACKS)} that were made, else the project's own too)")  # fmt: skip
     parser.add_argument("--tuned", metavar="PROFILE", default=TUNED, help=f"the tuned profile (default: {TUNED})")
     arguments = parser.parse_args()
-    bench = Bench(arguments)
-    stacks = [_stack(bench, name, python) for name, python in arguments.stack or _made()]
-    if len(stacks) < 2:
+    named = arguments.stack or _made()
+    if arguments.python is not None:
+        raise InputError("--python means nothing here; name interpreters with --stack")
+    if len({name for name, _ in named}) < len(named):
+        raise InputError("--stack: two stacks have one name; give each its own")
+    if len(named) < 2:
         raise InputError("there is one stack only: make another with make stack VARIANT=book, or name it with --stack")
-    entries = [_entry(stack, name) for stack in stacks for name in (BASELINE, BOOK, arguments.tuned)]
-    settings = bench.settings(entries, bench.inspection(()))
-    packages = {stack.name: dict(stack.inspection["packages"]) for stack in stacks}
-    results = Results(arguments.results, {**settings, "stacks": packages})
+    if arguments.tuned in (BASELINE, BOOK):
+        raise InputError(f"--tuned {arguments.tuned}: is measured anyway; name another profile, or leave it out")
+    bench = Bench(arguments)
+    profiles = [profile.load(name) for name in (BASELINE, BOOK, arguments.tuned)]
+    stacks = [_stack(bench, name, python, [one.prefix[0] for one in profiles if one.prefix]) for name, python in named]
+    entries = [_entry(stack, one) for stack in stacks for one in profiles]
+    settings = bench.settings(entries, stacks[0].inspection)
+    results = Results(arguments.results, {**settings, "stacks": [[stack.name, *_about(stack)[1:]] for stack in stacks]})
     interleaved.measure(bench, results, entries)
     for stack in stacks:
         interleaved.require_samples(results, _on(BASELINE, stack))
-    page.write(arguments.page, _page(results, stacks, arguments.tuned))
-    return 0
+    page.write(arguments.page, _page(results, stacks, [one.name for one in profiles]))
+    return FAILED if results.of("failure") else MEASURED
 
 
 def _named(text: str) -> tuple[str, str]:
@@ -79,29 +88,31 @@ def _named(text: str) -> tuple[str, str]:
 
 def _made() -> list[tuple[str, str]]:
     """The stacks that are there, the book's first; with the project's own Python where there are not two."""
-    found = [(name, PROJECT / f".venv-{name}/bin/python") for name in STACKS]
-    found = [(name, python) for name, python in found if python.exists()]
+    made = [(name, PROJECT / f".venv-{name}") for name in STACKS]
+    found = [(name, folder / "bin/python") for name, folder in made if (folder / ".locked").exists()]
     if len(found) < 2:
         found.append(("project", Path(sys.executable)))
     return [(name, str(python)) for name, python in found]
 
 
-def _stack(bench: Bench, name: str, python: str) -> Stack:
-    engine = LocalEngine(EngineOptions(python=python))
-    return Stack(name, engine, inspect(engine, bench.inherited, (), contents=True))
+def _stack(bench: Bench, name: str, python: str, commands: Sequence[str]) -> Stack:
+    try:
+        engine = LocalEngine(EngineOptions(python=python))
+        return Stack(name, engine, inspect(engine, bench.inherited, commands, contents=True))
+    except InputError as error:
+        raise InputError(f"--stack {name}: {error}") from None
 
 
 def _on(name: str, stack: Stack) -> str:
     return f"{name} on {stack.name}"
 
 
-def _entry(stack: Stack, name: str) -> Entry:
-    return replace(of_profile(profile.load(name), stack.inspection), name=_on(name, stack), engine=stack.engine)
+def _entry(stack: Stack, loaded: Profile) -> Entry:
+    return replace(of_profile(loaded, stack.inspection), name=_on(loaded.name, stack), engine=stack.engine)
 
 
-def _page(results: Results, stacks: Sequence[Stack], tuned: str) -> list[str]:
+def _page(results: Results, stacks: Sequence[Stack], settings: Sequence[str]) -> list[str]:
     first, *others = stacks
-    settings = (BASELINE, BOOK, tuned)
     within = [(_on(BASELINE, stack), _on(name, stack)) for stack in stacks for name in settings[1:]]
     across = [(_on(name, first), _on(name, stack)) for stack in others for name in settings]
     pairs = [*within, *across]
@@ -114,7 +125,7 @@ def _page(results: Results, stacks: Sequence[Stack], tuned: str) -> list[str]:
         f"reference's time over the other's: above 1 the other is faster. All {len(pairs)} intervals hold together at "
         "95%.",
         "## In short",
-        _in_short(results, stacks, tuned, len(pairs)),
+        _in_short(results, stacks, settings, len(pairs)),
         "## The stacks",
         page.table(("stack", "PyTorch", "built for", "Intel's OpenMP", "Python"), [_about(stack) for stack in stacks]),
         _kinds(stacks),
@@ -124,19 +135,24 @@ def _page(results: Results, stacks: Sequence[Stack], tuned: str) -> list[str]:
         f"## What a stack gives, against {first.name} with the same settings",
         page.table(("settings", "stack", "ratio", "interval", "largest difference of a loss"),
                    [_across(results, first, stack, name, len(pairs)) for stack in others for name in settings], 2),
-        *interleaved.failures(results, [entry for pair in pairs for entry in pair]),
+        *interleaved.failures(results, list(dict.fromkeys(entry for pair in pairs for entry in pair))),
         *interleaved.interference(results, pairs, len(pairs)),
     ]  # fmt: skip
 
 
-def _in_short(results: Results, stacks: Sequence[Stack], tuned: str, comparisons: int) -> str:
+def _in_short(results: Results, stacks: Sequence[Stack], settings: Sequence[str], comparisons: int) -> str:
     first, last = stacks[0], stacks[-1]
+    _, book, tuned = settings
 
     def said(reference: str, other: str) -> str:
         found = compared(results, reference, other, comparisons)
-        return f"{found.ratio:.2f} times as fast ({interval(found)}: {found.words})" if found else "not known"
+        return (
+            f"{found.ratio:.2f} times as fast ({interval(found)}: {found.words})"
+            if found
+            else "as fast as is not known"
+        )
 
-    three = said(_on(BASELINE, first), _on(BOOK, first))
+    three = said(_on(BASELINE, first), _on(book, first))
     newer = said(_on(BASELINE, first), _on(BASELINE, last))
     top = said(_on(BASELINE, last), _on(tuned, last))
     return (
@@ -147,7 +163,7 @@ def _in_short(results: Results, stacks: Sequence[Stack], tuned: str, comparisons
 
 def _about(stack: Stack) -> list[str]:
     packages = stack.inspection["packages"]
-    openmp = str(packages.get("intel-openmp", "-"))
+    openmp = str(packages.get("intel-openmp") or "-")
     return [stack.name, stack.torch, stack.kind, openmp, str(stack.inspection["python"]["version"])]
 
 
@@ -164,8 +180,7 @@ def _row(results: Results, stack: Stack, name: str, comparisons: int) -> list[st
     samples = results.of("sample", entry=_on(name, stack))
     found = compared(results, _on(BASELINE, stack), _on(name, stack), comparisons) if name != BASELINE else None
     steps = results.lines[0]["steps"]
-    step_ms = sorted(1000 * line["seconds"] / steps for line in samples)
-    median = f"{step_ms[len(step_ms) // 2]:.2f}" if samples else "-"
+    median = f"{1000 * statistics.median(line['seconds'] for line in samples) / steps:.2f}" if samples else "-"
     shown = [f"{found.ratio:.3f}", interval(found)] if found else ["", ""]
     return [stack.name, name, str(len(samples)), median, *shown]
 

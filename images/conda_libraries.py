@@ -50,7 +50,7 @@ ABOUT = (
     "installed, the other keys are for people to read."
 )
 # There are two ways on for somebody whose machine does not reach the channel.
-WAYS_ON = "name a mirror (--channel URL or ENVKIT_CONDA_CHANNEL), or leave VARIANT=conda out for Debian's libraries"
+WAYS_ON = "name a mirror (--channel URL or ENVKIT_CONDA_CHANNEL), or use a variant with libraries: debian"
 
 
 class LibrariesError(Exception):
@@ -94,7 +94,7 @@ def shown(path: Path) -> str:
 
 def read_lock(path: Path) -> Lock:
     """The lock file. Raises LibrariesError if it is absent, empty or not of the form that ``write_lock`` gives it."""
-    missing = "run images/conda_libraries.py lock where the channel is reached, or leave VARIANT=conda out for Debian's"
+    missing = "run images/conda_libraries.py lock where the channel is reached, or use a variant with libraries: debian"
     if not path.is_file():
         raise NoLockError(f"{shown(path)}: there is no lock of the conda libraries: {missing}")
     try:

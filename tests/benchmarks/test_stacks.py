@@ -31,7 +31,7 @@ def made(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(benchmark_script, files, write_profile, instant_bench, simulation, monkeypatch):
+def run(benchmark_script, files, write_profile, monkeypatch):
     """Measure stacks in 20 blocks, with ``mine`` in the place of intel-omp."""
     mine, tuned = (write_profile(name, f"env: {{SIMULATED: {name}}}\n") for name in ("mine", "tuned"))
     monkeypatch.setattr(stacks, "BOOK", str(mine))
@@ -39,7 +39,7 @@ def run(benchmark_script, files, write_profile, instant_bench, simulation, monke
 
     def start(*options):
         given = [word for option in options for word in ("--stack", option)]
-        return benchmark_script(stacks, "--python", simulation.python, *fixed, *given)
+        return benchmark_script(stacks, *fixed, *given)
 
     return start
 
@@ -53,7 +53,7 @@ def test_settings_within_a_stack_and_stacks_with_the_same_settings(run, made, pa
     result = run(book, next_)
     assert result.returncode == 0, result
     page = page_file.read_text()
-    rows = [re.sub(r"/\S*/(\w+)\.yaml", r"\1", line).split(" | ") for line in page.splitlines() if line[:2] == "| "]
+    rows = [line.split(" | ") for line in page.splitlines() if line[:2] == "| "]
     ratios = {tuple(row[:2]): row[4] for row in rows if len(row) == 6}
     assert ratios["| book", "mine"][:3] == "2.0"
     assert ratios["| book", "tuned"][:3] == "1.0"
@@ -80,3 +80,17 @@ def test_a_stack_without_an_interpreter(benchmark_script, files):
     result = benchmark_script(stacks, "--stack", "book", *files)
     assert result.returncode == 2
     assert "'book' is not NAME=PYTHON" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--stack", "one=python3"), "two stacks have one name"),
+        (("--python", "python3"), "name interpreters with --stack"),
+        (("--tuned", "baseline"), "is measured anyway"),
+        (("--stack", "two=/nowhere"), "--stack two: --python /nowhere: no such executable"),
+    ],
+)
+def test_what_can_not_be_compared(benchmark_script, files, simulation, more, said):
+    first = ("--stack", f"one={simulation.python}", *(() if "--stack" in more else ("--stack", "two=python3")))
+    assert said in refusal(benchmark_script(stacks, "--data", "synthetic", *first, *more, *files))

@@ -65,7 +65,7 @@ def tree(tmp_path: Path) -> Path:
 def stack(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     if shutil.which("python3.11") is None and sys.version_info[:2] != (3, 11):
         pytest.skip("there is no Python 3.11, which the variants' wheels are for")
-    monkeypatch.delenv("PYTHON", raising=False)
+    monkeypatch.delenv("STACK_PYTHON", raising=False)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tree / "wheels"))
 
@@ -123,7 +123,7 @@ def test_a_folder_of_somebody_else_is_left_alone(stack: Run, tree: Path) -> None
 def test_a_python_that_the_wheels_are_not_for(
     stack: Run, monkeypatch: pytest.MonkeyPatch, python: str, said: str
 ) -> None:
-    monkeypatch.setenv("PYTHON", python)
+    monkeypatch.setenv("STACK_PYTHON", python)
     assert_one_clear_line(stack("tiny"), 2, said)
 
 

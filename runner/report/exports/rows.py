@@ -96,8 +96,7 @@ def results(folder: Path, events: Sequence[Event]) -> list[Row]:
         found, ranked = comparison and comparison.speedup, scaling.get(measured.arm)
         rows.append(
             {
-                **_about(folder, events[-1]["time"], events[0], summary.plan, arm),
-                "reference": summary.plan.reference_of(arm).name,
+                **_about(folder, events[-1]["time"], events[0], summary.plan, arm, of_result=True),
                 "samples": measured.samples,
                 "step_s": measured.step_s,
                 "in_effect": measured.in_effect,
@@ -113,8 +112,8 @@ def columns(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def _about(folder: Path, time: float, run: Event, plan: Plan, arm: Arm) -> Row:
-    """What was measured where and when; ``run`` is the record's first event."""
+def _about(folder: Path, time: float, run: Event, plan: Plan, arm: Arm, of_result: bool = False) -> Row:
+    """What was measured where and when; ``run`` is the record's first event. A result also names its reference."""
     return {
         "run": str(folder),
         "time": time,
@@ -122,6 +121,7 @@ def _about(folder: Path, time: float, run: Event, plan: Plan, arm: Arm) -> Row:
         "engine": arm.engine,
         "arm": arm.name,
         "profile": arm.profile,
+        **({"reference": plan.reference_of(arm).name} if of_result else {}),
         "workload": plan.workload_of(arm),
         "modes": plan.options.text(),
         "ranks": plan.ranks_of(arm),
