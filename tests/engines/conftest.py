@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -84,6 +85,19 @@ def run(
     )  # fmt: skip
     assert not check or result.returncode == 0, result.stdout + result.stderr
     return result
+
+
+@pytest.fixture
+def tree(wheelhouse: Path, tmp_path: Path) -> Path:
+    """A copy of what images/build needs of the project, to change, with the wheels of a file's fixture."""
+    tree = tmp_path / "project"
+    shutil.copytree(PROJECT / "images", tree / "images")
+    shutil.copytree(PROJECT / "runner", tree / "runner", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(PROJECT / "Apptainerfile", tree)
+    (tree / ".venv").symlink_to(sys.prefix)
+    (tree / "build").mkdir()
+    (tree / "build/wheelhouse").symlink_to(wheelhouse)
+    return tree
 
 
 @pytest.fixture

@@ -60,15 +60,8 @@ def wheelhouse(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def tree(wheelhouse: Path, tmp_path: Path) -> Path:
-    """A copy of what images/build needs of the project, with locks of what is in ``wheelhouse``."""
-    tree = tmp_path / "project"
-    shutil.copytree(PROJECT / "images", tree / "images")
-    shutil.copytree(PROJECT / "runner", tree / "runner", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(PROJECT / "Apptainerfile", tree)
-    (tree / ".venv").symlink_to(sys.prefix)
-    (tree / "build").mkdir()
-    (tree / "build/wheelhouse").symlink_to(wheelhouse)
+def tree(tree: Path, wheelhouse: Path) -> Path:
+    """With locks of what is in ``wheelhouse``."""
     locks = tree / "images/cpu"
     (torch,) = wheelhouse.glob("torch-*.whl")
     digest = hashlib.sha256(torch.read_bytes()).hexdigest()

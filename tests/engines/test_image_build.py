@@ -7,9 +7,7 @@ The wheels come from build/wheelhouse. The base image is debian:bookworm-slim, f
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -108,19 +106,6 @@ def test_a_second_build_does_nothing(docker_image: str) -> None:
     result = run("images/build", "oci", "--variant", "debian", "--tag", docker_image)
     assert "up to date" in result.stdout
     assert run("docker", "image", "inspect", "--format", "{{.Id}}", docker_image).stdout == identity
-
-
-@pytest.fixture
-def tree(wheelhouse: Path, tmp_path: Path) -> Path:
-    """A copy of what images/build needs of the project, to change, with the project's wheels."""
-    tree = tmp_path / "project"
-    shutil.copytree(PROJECT / "images", tree / "images")
-    shutil.copytree(PROJECT / "runner", tree / "runner", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(PROJECT / "Apptainerfile", tree)
-    (tree / ".venv").symlink_to(sys.prefix)
-    (tree / "build").mkdir()
-    (tree / "build/wheelhouse").symlink_to(wheelhouse)
-    return tree
 
 
 def test_a_change_of_the_code_needs_no_new_image(docker_image: str, tree: Path) -> None:
