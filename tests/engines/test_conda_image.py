@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import sys
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from runner.bench.plan import Arm
 from runner.engines.base import PROJECT
 from tests.engines.conftest import BuiltImage, Requires, run
 from tests.images.conda_channel import make_channel, served
+from tests.images.made_wheel import make_wheel
 from tests.plans import plan_of
 
 TAG = f"envkit-cpu:test-conda-{os.getpid()}"
@@ -33,12 +33,12 @@ LOCK = "images/cpu/requirements.lock"
 PACKAGES = ("intel-cmplr-lib-ur", "intel-openmp", "tcmlib", "umf")
 TORCH = re.findall(r"^torch==(\S+)", (PROJECT / "images/cpu/torch.lock").read_text(), re.MULTILINE)[0]
 # As much of it as the tests of an Apptainer image ask for.
-TORCH_FILES = {
-    "torch/__init__.py": f"__version__ = {TORCH!r}\nclass ones:\n    def __init__(self, size): pass\n"
-    "    def __matmul__(self, other): return self\n",
-    f"torch-{TORCH}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {TORCH}\n",
-    f"torch-{TORCH}.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-}
+TORCH_CODE = f"""\
+__version__ = {TORCH!r}
+class ones:
+    def __init__(self, size): pass
+    def __matmul__(self, other): return self
+"""
 
 
 @pytest.fixture
@@ -52,10 +52,7 @@ def wheelhouse(tmp_path: Path) -> Path:
     for name in (line.split()[1] for line in manifest.splitlines()):
         if name.replace("_", "-").startswith(PACKAGES):
             (folder / name).symlink_to(complete / name)
-    with zipfile.ZipFile(folder / f"torch-{TORCH}-py3-none-any.whl", "w") as wheel:
-        for name, text in TORCH_FILES.items():
-            wheel.writestr(name, text)
-        wheel.writestr(f"torch-{TORCH}.dist-info/RECORD", "".join(f"{name},,\n" for name in TORCH_FILES))
+    make_wheel(folder, "torch", TORCH, TORCH_CODE)
     return folder
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.images.made_wheel import make_wheel
 from tests.images.test_wheelhouse import PROJECT, assert_one_clear_line
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -25,22 +24,6 @@ tiny:
 """
 
 
-def wheel(folder: Path, name: str, version: str, code: str) -> str:
-    """Make a wheel of one module, and return the line of a lock that is for it."""
-    about = f"{name.replace('-', '_')}-{version}.dist-info"
-    files = {
-        f"{name.replace('-', '_')}/__init__.py": code,
-        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
-        f"{about}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    path = folder / f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        for file, text in files.items():
-            archive.writestr(file, text)
-        archive.writestr(f"{about}/RECORD", "".join(f"{file},,\n" for file in files))
-    return f"{name}=={version} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
-
-
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A copy of what images/stack needs of the project, with one variant, whose wheels are in ``wheels``."""
@@ -52,11 +35,11 @@ def tree(tmp_path: Path) -> Path:
     wheels, locks = tree / "wheels", tree / "images/tiny"
     wheels.mkdir()
     locks.mkdir()
-    numpy = wheel(wheels, "numpy", "1.0", "def ones(size): return [1] * size\n")
-    openmp = wheel(wheels, "intel-openmp", "2026.2.0", "")
+    numpy = make_wheel(wheels, "numpy", "1.0", "def ones(size): return [1] * size\n")
+    openmp = make_wheel(wheels, "intel-openmp", "2026.2.0", "")
     works = "class from_numpy:\n    def __init__(self, array): pass\n    def sum(self): pass\n"
     (locks / "requirements.lock").write_text(numpy + openmp)
-    (locks / "torch.lock").write_text(wheel(wheels, "torch", "2.0.0", works))
+    (locks / "torch.lock").write_text(make_wheel(wheels, "torch", "2.0.0", works))
     (tree / "images/variants.yaml").write_text(VARIANT)
     return tree
 
@@ -99,7 +82,7 @@ def test_a_file_of_another_hash_is_not_installed(stack: Run, tree: Path, lock: s
 
 def test_a_pytorch_that_does_not_go_with_its_numpy_is_said(stack: Run, tree: Path) -> None:
     broken = "raise ImportError('numpy.core.multiarray failed to import')\n"
-    (tree / "images/tiny/torch.lock").write_text(wheel(tree / "wheels", "torch", "2.0.0", broken))
+    (tree / "images/tiny/torch.lock").write_text(make_wheel(tree / "wheels", "torch", "2.0.0", broken))
     said = "its PyTorch does not work: ImportError: numpy.core.multiarray failed to import"
     assert_one_clear_line(stack("tiny"), 2, said)
 
