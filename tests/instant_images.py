@@ -34,7 +34,7 @@ class _InImage(InstantEngine):
 
 
 class InstantImages:
-    """Stands for the engine ``name`` in the registry, whose images are named by ``option``: image or sif."""
+    """Stands for the engine ``name`` in the registry, whose images are named by ``option``, as image or sif."""
 
     def __init__(self, folder: Path, name: str = "docker", option: str = "image") -> None:
         self._folder, self._name, self._option = folder, name, option
@@ -46,7 +46,9 @@ class InstantImages:
         folder.mkdir(parents=True, exist_ok=True)
         simulation = Simulation(folder)
         digest = digest or f"sha256:{hashlib.sha256(image.encode()).hexdigest()}"
-        described = {"name": self._name, "version": "27.1", "image": image, "digest": digest}
+        described = {"name": self._name, "version": "27.1", "image": image}
+        if self._option != "python":  # of which there is none
+            described["digest"] = digest
         self._images[image] = _InImage(simulation, described, frozenset({self._option}) | container.LIMITS)
         return simulation
 

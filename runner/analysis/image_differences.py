@@ -25,6 +25,7 @@ OBSERVED = {
 # Where packages come from, by the part of an inspection's contents, in the words that come before a package's name.
 FROM = {"python": "package", "conda": "conda package", "system": "system package"}
 OTHER_WEIGHTS = "initial weights"
+CUDA_OF_BUILD = "torch's build: cuda"
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from runner.bench.blocks import block_ratios
 from runner.bench.measure import ENDED
 from runner.bench.plan import Plan
 from runner.common.errors import InputError
+from runner.engines import ENGINES
 from runner.stats.interval import MIN_BLOCKS
 
-# The options that name an image, which is known by its digest besides, and may be an arm's own.
-IMAGES = ("image", "sif")
+# The options that name what workers run in, which its engine says besides, and may be an arm's own.
+IMAGES = {one.image_option for one in ENGINES.values()}
 
 
 def is_calibration(plan: Plan) -> bool:

@@ -16,7 +16,7 @@ from runner.bench.record import Event
 from runner.bench.requirements import choosing, on_gpus
 from runner.bench.specification import Specification
 from runner.common.errors import InputError
-from runner.engines import CONTAINERS, get_all
+from runner.engines import ENGINES, get_all
 from runner.engines.base import Engine, EngineOptions
 from runner.engines.inspect_image import inspect
 from runner.profiles.environment import clean
@@ -91,7 +91,7 @@ def _engines_of(arms: Sequence[Arm], options: EngineOptions) -> dict[str, Engine
     used = get_all(of_options, options) if of_options else {}
     for arm in arms:
         if arm.image:
-            own = replace(options, **{CONTAINERS[arm.engine].image_option: arm.image})
+            own = replace(options, **{ENGINES[arm.engine].image_option: arm.image})
             used[arm.target] = get_all([arm.engine], own)[arm.engine]
     return used
 

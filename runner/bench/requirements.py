@@ -160,10 +160,10 @@ def require_two_images(arms: Sequence[Arm], seen: Mapping[str, Mapping[str, Any]
     having = [arm for arm in arms if arm.image]
     for arm in having[1:]:
         reference = having[0]
-        digests = [seen[one.target]["engine"]["digest"] for one in (reference, arm)]
-        if digests[0] == digests[1]:
+        identities = [_identity(seen[one.target]) for one in (reference, arm)]
+        if identities[0] == identities[1]:
             raise InputError(
-                f"{arm.image} and {reference.image} are the same image ({digests[0][:19]}…); name two that differ, "
+                f"{arm.image} and {reference.image} are the same image ({identities[0]}); name two that differ, "
                 "or measure one against itself: envkit calibrate"
             )
         machines = [seen[one.target]["inspection"]["fingerprint"]["architecture"] for one in (reference, arm)]
@@ -172,6 +172,12 @@ def require_two_images(arms: Sequence[Arm], seen: Mapping[str, Mapping[str, Any]
                 f"{arm.image} is for {machines[1]} and {reference.image} for {machines[0]}: one of them is emulated "
                 "here, and its times mean nothing; name two images for the same architecture"
             )
+
+
+def _identity(seen: Mapping[str, Any]) -> str:
+    """What two images can't have in common: their digest, and of this machine's Pythons where they are installed."""
+    engine, python = seen["engine"], seen["inspection"]["python"]
+    return f"{engine['digest'][:19]}…" if "digest" in engine else f"Python {python['version']} in {python['prefix']}"
 
 
 def require_gpus(seen: Mapping[str, Mapping[str, Any]], ranks: int, how: Options) -> None:

@@ -3,45 +3,51 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
+import sys
 from pathlib import Path
 
 from runner.bench.plan import Arm
 from runner.bench.specification import EVERY
+from runner.cli import user_command
 from runner.cli.arguments import option
 from runner.common.errors import InputError
-from runner.engines import CONTAINERS, container
+from runner.engines import ENGINES, container
 from runner.engines.apptainer import SIF
 from runner.worker.workloads import WORKLOADS
 
 # Of each of these options the one that names the other image, which is compared with it.
-OPTIONS = {"against_image": "image", "against_sif": "sif"}
+OPTIONS = {"against_python": "python", "against_image": "image", "against_sif": "sif"}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("two images under one PROFILE")
+    group.add_argument("--against-python", metavar="PATH",
+                       help="local: compare the Python of --python with this one, which is the reference (a speedup "
+                       "above 1 means that --python is the faster one), and say what differs between them")  # fmt: skip
     group.add_argument("--against-image", metavar="NAME",
-                       help="docker, podman: compare --image with this one, which is the reference (a speedup above 1 "
-                       "means that --image is the faster one), and say what differs between them")  # fmt: skip
+                       help="docker, podman: the same of --image, with this one as the reference")  # fmt: skip
     group.add_argument("--against-sif", metavar="FILE",
                        help="apptainer: the same of --sif, with this file as the reference")  # fmt: skip
 
 
 def given(arguments: argparse.Namespace) -> str | None:
-    """Which of the options was given, by its name here; None for neither."""
+    """Which of the options was given, by its name here; None for none."""
     return next((name for name in OPTIONS if getattr(arguments, name) is not None), None)
 
 
 def arms(arguments: argparse.Namespace, against: str) -> list[Arm]:
-    """The one profile in the image that ``against`` names, which is the reference, and in the one of --image or --sif.
+    """The one profile in the image that ``against`` names, which is the reference, and in that of the engine's option.
 
     Raises InputError for what does not go together; whether the images are there, and are two, is seen when they are
     looked into.
     """
     asked, engine = option(against), arguments.engine or "local"
-    own = CONTAINERS[engine].image_option if engine in CONTAINERS else None
+    own = ENGINES[engine].image_option if engine in ENGINES else None
     for name, kind in OPTIONS.items():
         if getattr(arguments, name) is not None and kind != own:
-            fitting = " or ".join(one for one, of in CONTAINERS.items() if of.image_option == kind)
+            fitting = " or ".join(one for one, of in ENGINES.items() if of.image_option == kind)
             fix = f"give --engine {fitting}, or leave it out"
             raise InputError(f"{option(name)} means nothing to the engine {engine}; {fix}")
     profiles = list(dict.fromkeys(arguments.profile))
@@ -49,10 +55,16 @@ def arms(arguments: argparse.Namespace, against: str) -> list[Arm]:
         raise InputError(f"{asked} compares two images under one profile; choose one of: {', '.join(profiles)}")
     if arguments.workload == EVERY:
         raise InputError(f"--workload all means nothing with {asked}; name one of: {', '.join(WORKLOADS)}")
+    if against == "against_python" and user_command.is_given(arguments):
+        raise InputError(
+            f"{asked}: a command of your own names its Python itself; measure each by a command of its own"
+        )
     kind = OPTIONS[against]
     first, second = getattr(arguments, against), getattr(arguments, kind)
     if kind == "sif":
         first, second = (str(Path(one).resolve()) for one in (first, second or SIF))
+    elif kind == "python":
+        first, second = (_interpreter(one) for one in (first, second or sys.executable))
     else:
         second = second or container.IMAGE
     if first == second:
@@ -68,14 +80,25 @@ def short_names(first: str, second: str, kind: str) -> tuple[str, str]:
     """What reports call two images: what is not the same in their names, where that says enough.
 
     ``envkit-cpu:debian`` and ``envkit-cpu:conda`` are ``debian`` and ``conda``; so are ``envkit-cpu-debian.sif`` and
-    ``envkit-cpu-conda.sif``.
+    ``envkit-cpu-conda.sif``. ``.venv-book/bin/python`` is ``venv-book``.
     """
     if kind == "sif":
         short = [Path(one).stem.removeprefix(f"{container.IMAGE}-") for one in (first, second)]
+    elif kind == "python":
+        short = [Path(one).parent.parent.name.lstrip(".") or one for one in (first, second)]
     else:
         parts = [_repository_and_tag(one) for one in (first, second)]
         short = [tag for _, tag in parts] if parts[0][0] == parts[1][0] else [first, second]
     return (short[0], short[1]) if short[0] != short[1] else (first, second)
+
+
+def _interpreter(named: str) -> str:
+    """Its path as it is now, by a name's place in PATH; a link stays one, as a virtual environment's Python is.
+
+    Raises InputError where there is none."""
+    if (found := shutil.which(named)) is None:
+        raise InputError(f"{named}: no such executable; give an interpreter, for example /usr/bin/python3")
+    return os.path.normpath(Path.cwd() / found)
 
 
 def _repository_and_tag(image: str) -> tuple[str, str]:

@@ -33,14 +33,15 @@ class Registered:
 
     make: Callable[[EngineOptions], Engine]  # raises InputError where it can't be used here
     remove_leftovers: Callable[[], None]  # of runners that were killed
+    image_option: str  # the field of EngineOptions that names what its workers run in
     container: container.Kind | None = None  # how it starts containers, if it does
 
 
 ENGINES = {
-    "local": Registered(local.LocalEngine, process.remove_leftovers),
-    "docker": Registered(_docker, _remove_dockers, container.DOCKER),
-    "podman": Registered(podman.PodmanEngine, podman.remove_leftovers, podman.CONTAINER),
-    "apptainer": Registered(apptainer.ApptainerEngine, process.remove_leftovers, apptainer.CONTAINER),
+    "local": Registered(local.LocalEngine, process.remove_leftovers, "python"),
+    "docker": Registered(_docker, _remove_dockers, "image", container.DOCKER),
+    "podman": Registered(podman.PodmanEngine, podman.remove_leftovers, "image", podman.CONTAINER),
+    "apptainer": Registered(apptainer.ApptainerEngine, process.remove_leftovers, "sif", apptainer.CONTAINER),
 }
 CONTAINERS = {name: one.container for name, one in ENGINES.items() if one.container is not None}
 

@@ -18,7 +18,7 @@ from runner.engines.base import PROJECT, EngineOptions, Outcome, Task, ended
 from runner.engines.process import Process, Started
 
 SIF = PROJECT / "build" / "envkit-cpu.sif"
-CONTAINER = container.Kind("sif", ("--nv",), "exec", "--bind")
+CONTAINER = container.Kind(("--nv",), "exec", "--bind")
 # Before the name of a variable, in the caller's own: Apptainer puts it into the container.
 INSIDE = "APPTAINERENV_"
 # The caller's variables that Apptainer takes options from, so that folders, variables, GPUs or limits could come into a

@@ -30,13 +30,12 @@ LIMITS = frozenset({"cpus", "cpuset_cpus", "memory"})
 class Kind:
     """What is not the same of engines that start containers."""
 
-    image_option: str  # the field of EngineOptions that names its image
     gpus: tuple[str, ...]  # the words by which it is asked for all GPUs of the machine
     start: str  # the word of its command line after which its options begin
     mount: str  # the option that mounts a folder
 
 
-DOCKER = Kind("image", ("--gpus", "all"), "run", "--volume")
+DOCKER = Kind(("--gpus", "all"), "run", "--volume")
 
 
 def made_by(name: str, target: str = "image") -> str:

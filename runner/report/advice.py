@@ -12,7 +12,7 @@ from runner.analysis.noise import commonest, interference_with
 from runner.analysis.summary import Comparison, Summary
 from runner.bench.calibration import is_calibration
 from runner.bench.plan import Arm, Plan
-from runner.engines import CONTAINERS
+from runner.engines import ENGINES
 from runner.engines.container import LIMITS
 from runner.profiles import profile
 from runner.report import grid, multi_workload
@@ -190,9 +190,10 @@ def _named(summary: Summary, name: str) -> str:
 
 def _there(summary: Summary, arm: Arm) -> str:
     """The profile and where it was measured, as ``envkit exec`` and ``envkit doctor`` are given them."""
-    given = {**summary.plan.engine_options, **({CONTAINERS[arm.engine].image_option: arm.image} if arm.image else {})}
+    image = ENGINES[arm.engine].image_option
+    given = {**summary.plan.engine_options, **({image: arm.image} if arm.image else {})}
     local = arm.engine == "local"
-    means = {"python"} if local else {CONTAINERS[arm.engine].image_option, *LIMITS}
+    means = {image, *(() if local else LIMITS)}
     pairs = [*([] if local else [("engine", arm.engine)]), *(pair for pair in given.items() if pair[0] in means)]
     options = [word for name, value in pairs for word in (f"--{name.replace('_', '-')}", value)]
     return shlex.join([_named(summary, arm.profile), *options])

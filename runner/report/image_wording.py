@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.analysis.image_differences import OTHER_WEIGHTS, Difference
+from runner.analysis.image_differences import CUDA_OF_BUILD, OTHER_WEIGHTS, Difference
 from runner.analysis.summary import Summary
 from runner.bench.plan import Arm
 from runner.report.parts import Row
@@ -25,7 +25,18 @@ def introduction(summary: Summary) -> list[Row]:
         rows.append(Row("compared", f"{of}, both under the profile {arm.profile}: above 1 {arm.name} is faster"))
         if any(one.what == OTHER_WEIGHTS for one in summary.image_differences[arm.name]):
             rows.append(Row("losses", "not compared: the two begin with other weights, which PyTorch makes"))
+        rows += _builds(summary, arm)
     return rows
+
+
+def _builds(summary: Summary, arm: Arm) -> list[Row]:
+    """That one PyTorch is built for CPUs alone and the other one with CUDA, where that is so."""
+    build = next((one for one in summary.image_differences[arm.name] if one.what == CUDA_OF_BUILD), None)
+    if build is None or None not in (build.reference, build.image):
+        return []
+    named = ((summary.plan.reference_of(arm).name, build.reference), (arm.name, build.image))
+    kinds = [f"{name}'s PyTorch is built {f'with CUDA {cuda}' if cuda else 'for CPUs alone'}" for name, cuda in named]
+    return [Row("builds", f"{' and '.join(kinds)}, which can make a difference of its own")]
 
 
 def header(summary: Summary, arm: Arm) -> list[str]:
