@@ -34,10 +34,12 @@ from runner.profiles.profile import Profile
 from runner.profiles.resolve import resolve
 from runner.stats.interval import ERROR_RATE, Speedup, log_ratios, speedup
 from runner.worker.fashion_mnist import SYNTHETIC
+from runner.worker.modes import USUAL, Options
 from runner.worker.workloads import LOSS_TOLERANCE
 
 STEPS, WARMUP_STEPS = 100, 20
 TIMEOUT_S = 300.0
+COMPILING_TIMEOUT_S = 900.0
 # What the evidence says of a worker in one line each; kept for every sample.
 SEEN = {
     "runtime": ("openmp", "runtime"), "blocktime_ms": ("openmp", "blocktime_ms"), "allocator": ("malloc", "allocator"),
@@ -55,6 +57,7 @@ class Entry:
     problems: Callable[[Mapping[str, Any], str], list[str]]
     without: tuple[str, ...] = ()  # variables of the caller's that it must not have
     engine: LocalEngine | None = None  # with an interpreter of its own, where it is not the one of all
+    options: Options = USUAL  # how it trains
 
 
 def add_options(parser: argparse.ArgumentParser, blocks: int, steps: int = STEPS) -> None:
@@ -89,7 +92,10 @@ class Bench:
             "data": "synthetic" if self.data == SYNTHETIC else "Fashion-MNIST",
             "packages": {"python": inspection["python"]["version"], **inspection["packages"]},
             "libraries": {name: one.get("sha256") for name, one in inspection["libraries"].items()},
-            "entries": {entry.name: [*entry.prefix, *map("=".join, entry.variables.items())] for entry in entries},
+            "entries": {
+                entry.name: [*entry.prefix, *map("=".join, entry.variables.items()), *entry.options.arguments()]
+                for entry in entries
+            },
         }  # fmt: skip
 
     def inspection(self, commands: Sequence[str]) -> dict[str, Any]:
@@ -98,13 +104,14 @@ class Bench:
 
     def task(self, entry: Entry, steps: int, padding: int = 0) -> Task:
         warmup = ("--warmup-steps", str(self.arguments.warmup_steps)) if steps > 1 else ()
+        modes = entry.options.arguments()
         return Task(
-            arguments=("train", "--workload", "cnn", "--data", self.data, *warmup, "--steps", str(steps)),
+            arguments=("train", "--workload", "cnn", "--data", self.data, *warmup, "--steps", str(steps), *modes),
             variables={**entry.variables, PADDING: "x" * padding},
             inherited={name: value for name, value in self.inherited.items() if name not in entry.without},
             prefix=entry.prefix,
             data=None if self.data == SYNTHETIC else self.data,
-            timeout_s=TIMEOUT_S,
+            timeout_s=COMPILING_TIMEOUT_S if entry.options.compile else TIMEOUT_S,
         )
 
 
@@ -129,7 +136,9 @@ def measure(bench: Bench, results: Results, entries: Sequence[Entry]) -> None:
         engines.remove_leftovers()
         for entry in entries:  # its files are then in the page cache as they are for all later samples
             if not results.of("sample", entry=entry.name) and not results.of("failure", entry=entry.name):
-                _start(bench, results, entry, bench.task(entry, 1), "warming up", measured=False)
+                document = _start(bench, results, entry, bench.task(entry, 1), "warming up", measured=False)
+                if document is not None:
+                    results.append("start", entry=entry.name, first_step_s=document["step_s"][0])
         for block in range(arguments.blocks):
             order = list(entries)
             random.Random(f"{arguments.seed}:{block}").shuffle(order)
@@ -158,6 +167,7 @@ def _sample(bench: Bench, results: Results, entry: Entry, block: int) -> None:
         entry=entry.name,
         seconds=document["seconds"],
         losses=document["losses"],
+        first_step_s=document["warmup_step_s"][0] if document["warmup_step_s"] else None,
         interference=noise.interference_in(document),
         system_share=round(usage["system_s"] / ((usage["system_s"] + usage["user_s"]) or 1), 4),
         faults_per_step=usage["minor_faults"] / len(document["step_s"]),
@@ -177,7 +187,8 @@ def _start(
     if not problems:
         try:
             document = json.loads(outcome.stdout)
-            problems = entry.problems(document["evidence"], outcome.stderr_tail) if measured else []
+            if measured:
+                problems = [*_other_modes(entry, document), *entry.problems(document["evidence"], outcome.stderr_tail)]
         except (ValueError, KeyError, TypeError):
             problems = ["the worker printed no sample"]
     if not problems:
@@ -186,6 +197,16 @@ def _start(
     results.append("failure", entry=entry.name, problem="; ".join(problems) + (f": {last}" if last else ""))
     print(f"{where}, {entry.name}: left out: {results.lines[-1]['problem']}", flush=True)
     return None
+
+
+def _other_modes(entry: Entry, document: Mapping[str, Any]) -> list[str]:
+    """What a worker saw of its training that is not as ``entry`` says; one that saw nothing trained as usual."""
+    seen = {**USUAL.modes, **document.get("modes", {})}
+    return [
+        f"its {name.replace('_', ' ')} is {seen[name]}, not {wanted}"
+        for name, wanted in entry.options.modes.items()
+        if seen[name] != wanted
+    ]
 
 
 def compared(

@@ -7,7 +7,6 @@ under intel-omp (the settings of the book whose CNN went from 148 s to 106 s) an
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import interleaved, page, script
-from benchmarks.interleaved import Bench, Entry, compared, interval, of_profile
+from benchmarks.grouped import Grouped
+from benchmarks.interleaved import Bench, Entry, of_profile
 from benchmarks.results import Results
 from runner.common.errors import FAILED, MEASURED, InputError
 from runner.engines.base import PROJECT, EngineOptions
@@ -23,7 +23,6 @@ from runner.engines.inspect_image import inspect
 from runner.engines.local import LocalEngine
 from runner.profiles import profile
 from runner.profiles.profile import Profile
-from runner.worker.fashion_mnist import SYNTHETIC
 
 BLOCKS, STEPS = 30, 40
 STACKS = ("book", "cuda", "next")
@@ -74,7 +73,7 @@ def main() -> int:
     results = Results(arguments.results, {**settings, "stacks": [[stack.name, *_about(stack)[1:]] for stack in stacks]})
     interleaved.measure(bench, results, entries)
     for stack in stacks:
-        interleaved.require_samples(results, _on(BASELINE, stack))
+        interleaved.require_samples(results, _on(BASELINE, stack.name))
     page.write(arguments.page, _page(results, stacks, [one.name for one in profiles]))
     return FAILED if results.of("failure") else MEASURED
 
@@ -103,61 +102,41 @@ def _stack(bench: Bench, name: str, python: str, commands: Sequence[str]) -> Sta
         raise InputError(f"--stack {name}: {error}") from None
 
 
-def _on(name: str, stack: Stack) -> str:
-    return f"{name} on {stack.name}"
+def _on(name: str, stack: str) -> str:
+    return f"{name} on {stack}"
 
 
 def _entry(stack: Stack, loaded: Profile) -> Entry:
-    return replace(of_profile(loaded, stack.inspection), name=_on(loaded.name, stack), engine=stack.engine)
+    return replace(of_profile(loaded, stack.inspection), name=_on(loaded.name, stack.name), engine=stack.engine)
 
 
 def _page(results: Results, stacks: Sequence[Stack], settings: Sequence[str]) -> list[str]:
-    first, *others = stacks
-    within = [(_on(BASELINE, stack), _on(name, stack)) for stack in stacks for name in settings[1:]]
-    across = [(_on(name, first), _on(name, stack)) for stack in others for name in settings]
-    pairs = [*within, *across]
-    known = results.lines[0]
+    found = Grouped(results, [stack.name for stack in stacks], settings, _on)
+    across = [[*row, found.losses(found.across(*row[:2]))] for row in found.rows_across()]
     return [
-        page.heading("Three variables, three years of PyTorch", (__doc__ or "").strip(), results.of("sample"),
-                     known["machine"]),
-        "**SYNTHETIC DATA: this is not Fashion-MNIST.**" if known["data"] == SYNTHETIC else "",
-        f"Each process takes {known['warmup_steps']} steps to warm up and {known['steps']} timed ones. A ratio is the "
-        f"reference's time over the other's: above 1 the other is faster. All {len(pairs)} intervals hold together at "
-        "95%.",
+        *found.opening("Three variables, three years of PyTorch", (__doc__ or "").strip()),
         "## In short",
-        _in_short(results, stacks, settings, len(pairs)),
+        _in_short(found, stacks),
         "## The stacks",
         page.table(("stack", "PyTorch", "built for", "Intel's OpenMP", "Python"), [_about(stack) for stack in stacks]),
         _kinds(stacks),
         "## What settings give on each stack",
         page.table(("stack", "settings", "samples", "ms/step", f"against {BASELINE} there", "interval"),
-                   [_row(results, stack, name, len(pairs)) for stack in stacks for name in settings], 2),
-        f"## What a stack gives, against {first.name} with the same settings",
-        page.table(("settings", "stack", "ratio", "interval", "largest difference of a loss"),
-                   [_across(results, first, stack, name, len(pairs)) for stack in others for name in settings], 2),
-        *interleaved.failures(results, list(dict.fromkeys(entry for pair in pairs for entry in pair))),
-        *interleaved.interference(results, pairs, len(pairs)),
+                   found.rows_within(), 2),
+        f"## What a stack gives, against {stacks[0].name} with the same settings",
+        page.table(("settings", "stack", "ratio", "interval", "largest difference of a loss"), across, 2),
+        *found.closing(),
     ]  # fmt: skip
 
 
-def _in_short(results: Results, stacks: Sequence[Stack], settings: Sequence[str], comparisons: int) -> str:
+def _in_short(found: Grouped, stacks: Sequence[Stack]) -> str:
     first, last = stacks[0], stacks[-1]
-    _, book, tuned = settings
-
-    def said(reference: str, other: str) -> str:
-        found = compared(results, reference, other, comparisons)
-        return (
-            f"{found.ratio:.2f} times as fast ({interval(found)}: {found.words})"
-            if found
-            else "as fast as is not known"
-        )
-
-    three = said(_on(BASELINE, first), _on(book, first))
-    newer = said(_on(BASELINE, first), _on(BASELINE, last))
-    top = said(_on(BASELINE, last), _on(tuned, last))
+    baseline, book, tuned = found.settings
     return (
-        f"With PyTorch {first.torch} the book's three variables made it {three}; with nothing set, PyTorch "
-        f"{last.torch} is {newer}; and there {tuned} makes it {top}."
+        f"With PyTorch {first.torch} the book's three variables made it "
+        f"{found.times(found.within(book, first.name))}; with nothing set, PyTorch {last.torch} is "
+        f"{found.times(found.across(baseline, last.name))}; and there {tuned} makes it "
+        f"{found.times(found.within(tuned, last.name))}."
     )
 
 
@@ -174,22 +153,6 @@ def _kinds(stacks: Sequence[Stack]) -> str:
         "**One PyTorch is built with CUDA and another is not: a part of what differs between these stacks may come "
         "from the kind of build.** `make stack VARIANT=cuda` makes one with CUDA."
     )
-
-
-def _row(results: Results, stack: Stack, name: str, comparisons: int) -> list[str]:
-    samples = results.of("sample", entry=_on(name, stack))
-    found = compared(results, _on(BASELINE, stack), _on(name, stack), comparisons) if name != BASELINE else None
-    steps = results.lines[0]["steps"]
-    median = f"{1000 * statistics.median(line['seconds'] for line in samples) / steps:.2f}" if samples else "-"
-    shown = [f"{found.ratio:.3f}", interval(found)] if found else ["", ""]
-    return [stack.name, name, str(len(samples)), median, *shown]
-
-
-def _across(results: Results, first: Stack, stack: Stack, name: str, comparisons: int) -> list[str]:
-    pair = _on(name, first), _on(name, stack)
-    found, difference = compared(results, *pair, comparisons), interleaved.loss_difference(results, *pair)
-    losses = "-" if difference is None else f"{difference:.2g}"
-    return [name, stack.name, f"{found.ratio:.3f}" if found else "-", interval(found), losses]
 
 
 if __name__ == "__main__":
