@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import re
+import shutil
 import subprocess
 import sys
 
@@ -10,6 +13,7 @@ import pytest
 
 from runner.worker.image.libraries import locate, search_folders
 from runner.worker.preloads import FOLDER, LIBRARIES, elf
+from tests.simulation import PROJECT
 
 FILES = [(machine, name) for machine, libraries in LIBRARIES.items() for name in libraries]
 # Whether a denormal survives in the first thread and in another one; and MKL's question, asked as MKL's callers do.
@@ -31,6 +35,41 @@ QUESTION = "import ctypes; print(ctypes.CDLL(None).mkl_serv_intel_cpu_true())"
 @pytest.mark.parametrize(("machine", "name"), FILES)
 def test_the_files_are_those_that_the_code_makes(machine, name):
     assert (FOLDER / machine / name).read_bytes() == elf(name, LIBRARIES[machine][name])
+
+
+@pytest.mark.parametrize(("machine", "name"), FILES)
+def test_the_machine_code_is_the_assembly_that_is_written_beside_it(machine, name, tmp_path):
+    if shutil.which("objdump") is None:
+        pytest.skip("there is no objdump: install binutils")
+    known = subprocess.run(["objdump", "-i"], capture_output=True, text=True, check=True).stdout
+    if "elf64-x86-64" not in known:
+        pytest.skip("this objdump knows no x86-64: install binutils-multiarch")
+    library = LIBRARIES[machine][name]
+    (tmp_path / "code").write_bytes(library.code)
+    command = ["objdump", "-D", "-b", "binary", "-m", "i386:x86-64", "-M", "intel", "-w", tmp_path / "code"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    # ADDRESS:<tab>BYTES<tab>INSTRUCTION
+    lines = [line.split("\t")[1:] for line in printed.splitlines() if re.match(r" *[0-9a-f]+:\t", line)]
+    seen = [(written.replace(" ", ""), " ".join(assembly.split())) for written, assembly in lines]
+    assert seen == [(written, assembly.replace(", ", ",")) for written, assembly in library.instructions]
+
+
+def test_nothing_else_in_the_repository_is_binary():
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=PROJECT, capture_output=True, check=False)
+    if listed.returncode != 0:
+        pytest.skip("this is no clone: git knows no files here")
+    paths = [PROJECT / os.fsdecode(name) for name in listed.stdout.split(b"\0") if name]
+    assert len(paths) > 100
+    # pictures are SVG, which is text
+    binary = {path for path in paths if path.is_file() and not is_text(path.read_bytes())}
+    assert binary == {FOLDER / machine / name for machine, name in FILES}
+
+
+def is_text(content: bytes) -> bool:
+    try:
+        return "\0" not in content.decode()
+    except UnicodeDecodeError:
+        return False
 
 
 def run(code: str, library: str) -> subprocess.CompletedProcess[str]:

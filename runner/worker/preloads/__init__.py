@@ -15,21 +15,32 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 
-# mov eax, 1; ret
-RETURN_1 = bytes.fromhex("b801000000c3")
-# sub rsp, 8; stmxcsr [rsp]; or dword ptr [rsp], 0x8040; ldmxcsr [rsp]; add rsp, 8; ret
+# Each instruction's bytes in hexadecimal, and what they are in assembly, as objdump prints it in Intel's syntax.
+Instructions = tuple[tuple[str, str], ...]
+RETURN_1: Instructions = (("b801000000", "mov eax, 0x1"), ("c3", "ret"))
 # 0x8000 is "flush to zero", 0x0040 "denormals are zeros" (Intel SDM volume 1, section 10.2.3). A new thread inherits
 # these bits from the one that creates it.
-SET_MXCSR = bytes.fromhex("4883ec080fae1c24810c24408000000fae14244883c408c3")
+SET_MXCSR: Instructions = (
+    ("4883ec08", "sub rsp, 0x8"),
+    ("0fae1c24", "stmxcsr DWORD PTR [rsp]"),
+    ("810c2440800000", "or DWORD PTR [rsp], 0x8040"),
+    ("0fae1424", "ldmxcsr DWORD PTR [rsp]"),
+    ("4883c408", "add rsp, 0x8"),
+    ("c3", "ret"),
+)
 
 
 @dataclass(frozen=True)
 class Library:
-    """``functions`` are exported by these names, all with the same ``code``; ``at_start`` has it run when loaded."""
+    """``functions`` are exported by these names, all of the same instructions; ``at_start`` runs them when loaded."""
 
-    code: bytes
+    instructions: Instructions
     functions: tuple[str, ...] = ()
     at_start: bool = False
+
+    @property
+    def code(self) -> bytes:
+        return bytes.fromhex("".join(written for written, _ in self.instructions))
 
 
 # By processor and file name.
