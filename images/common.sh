@@ -15,9 +15,9 @@ torch=torch==2.13.0+cpu
 torch_lock=images/cpu/torch.lock
 torch_index=https://download.pytorch.org/whl/cpu
 
-# read_variant NAME: set `variant`, `image_name`, `libraries`, `torch`, the locks `packages_lock`, `torch_lock` and (of conda's
-# libraries) `conda_lock`, and the options `pins`, to what images/variants.yaml says of the variant NAME, or of the first one;
-# and `wheels_mb` and `sif_mb` to what its wheels take on the way, and the making of a SIF, in MB.
+# read_variant NAME: set `variant`, `image_name`, `libraries`, `compiler` (or none), `torch`, the locks `packages_lock`, `torch_lock`
+# and (of conda's libraries) `conda_lock`, and the options `pins`, to what images/variants.yaml says of the variant NAME, or of the
+# first one; and `wheels_mb` and `sif_mb` to what its wheels take on the way, and the making of a SIF, in MB.
 read_variant() {
     local made_of key value
     made_of=$("$venv/bin/python" images/variants.py show "$1") || exit 2
@@ -34,17 +34,51 @@ read_variant() {
     [[ $torch == *+cpu ]] || { torch_index='' wheels_mb=7000 sif_mb=20000; }
 }
 
+# make_venv PYTHON TAKES: make `venv` with this Python. TAKES says how much room it and what is put into it take, and what to do.
+make_venv() {
+    "$1" -m venv "$venv" >"$log" 2>&1 && return
+    # It does not say so itself, and the log may be on the disk that is full. It takes some 20 MB, of which some are freed again.
+    (($(df --output=avail --block-size=1M "$venv" | tail -n 1) > 30)) || die "no space left for $venv: $2"
+    die "$1 -m venv failed: $(tail -n 1 "$log")"
+}
+
 # pip ARGUMENT...: run pip, show only what it fetches, and keep all it said in the log and, for the last call, in the log's .last.
+# By itself it waits a minute and a half for an index that never answers. What is configured, as for a slow mirror, counts.
 pip() {
-    echo "\$ pip $*" >>"$log"
-    PYTHONUNBUFFERED=1 "$venv/bin/python" -m pip --disable-pip-version-check --no-input "$@" --progress-bar off 2>&1 |
-        tee "$log.last" | tee -a "$log" |
+    local patience=() ended
+    [[ $("$venv/bin/python" -m pip config list 2>/dev/null) =~ (timeout|retries)= ]] || patience=(--timeout 15 --retries 2)
+    echo "\$ pip $*" 2>/dev/null >>"$log"
+    PYTHONUNBUFFERED=1 "$venv/bin/python" -m pip --disable-pip-version-check --no-input "${patience[@]}" "$@" --progress-bar off 2>&1 |
+        tee "$log.last" 2>/dev/null | tee -a "$log" 2>/dev/null |
         sed -n -u -E 's/^ *(Downloading|Using cached) ([^ /]*\/)*([^ /]+) (\([^)]*\)).*/  \3 \4/p;
             s/^ *Processing ([^ ]*\/)?([^ /]+\.whl).*/  \2 (a file on this machine)/p;
             s/^Installing collected packages: .*/  unpacking/p'
+    ended=("${PIPESTATUS[@]}")
+    log_is_cut=$((ended[1] || ended[2]))
+    return "${ended[0]}"
 }
-pip_error() { grep -m 1 '^ERROR' "$log.last" || tail -n 1 "$log.last"; }
-no_room() { grep -qiE 'no space (is )?left|quota exceeded' "${1:-$log.last}"; }
+
+# Why pip failed, in one line: it names a file of another hash on the next line, and that an index does not answer in a warning.
+pip_error() {
+    local said silent
+    said=$(grep -m 1 '^ERROR' "$log.last" || tail -n 1 "$log.last")
+    [[ $said != 'ERROR: Exception:' ]] || said=$(tail -n 1 "$log.last") # of a traceback
+    silent=$(sed -n -E "s/.*HTTPS?ConnectionPool\(host='([^']*)', port=([0-9]+)\).*/\1:\2/p" "$log.last" | tail -n 1)
+    case $said in
+    *'DO NOT MATCH THE HASHES'*)
+        said="$(sed -n -E 's/^ +([^ ]+) from ([^ ]+).*/the file of \1 that pip found (\2)/p' "$log.last" | head -n 1)"
+        said+=" has the SHA-256 $(hash_found), which is not in the lock: name another package index, or remove the file"
+        ;;
+    *'No matching'* | *'Could not find a version'* | *HTTP*Pool*)
+        [[ -z $silent ]] || said="$silent does not answer"
+        said+=": name another package index (PIP_INDEX_URL; pip config list shows what is set)"
+        ;;
+    esac
+    echo "$said"
+}
+# no_room [LOG]: whether a disk was full. It may be that of the log, which then does not say so.
+log_is_cut=0
+no_room() { ((log_is_cut)) || grep -qiE 'no space (is )?left|quota exceeded' "${1:-$log.last}"; }
 hashes_differ() { grep -q 'DO NOT MATCH THE HASHES' "$log.last"; }
 hash_found() { sed -n 's/^ *Got  *//p' "$log.last" | head -n 1; }
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import errno
 import hashlib
 import http.client
@@ -26,17 +27,26 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
-PROJECT = Path(__file__).resolve().parent.parent
+from conda_lock import (
+    CHANNEL,
+    PACKAGES,
+    PLATFORM,
+    PROJECT,
+    LibrariesError,
+    Lock,
+    NoLockError,
+    Package,
+    read_lock,
+    shown,
+)
+
 LOCK = PROJECT / "images/cpu/conda.lock"
 FILES = PROJECT / "build/conda"
-CHANNEL = "https://conda.anaconda.org/conda-forge"
-PACKAGES = ("jemalloc", "gperftools")
-PLATFORM = "linux-64"
 # What the image offers to packages beside conda's own: the lock must not depend on the machine that it is made on.
 VIRTUAL_PACKAGES = {
     "__unix": ("0", "0"),
@@ -45,83 +55,13 @@ VIRTUAL_PACKAGES = {
     "__archspec": ("1", "x86_64"),
 }
 TIMEOUT_S = 30
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 ABOUT = (
     "Written by `images/conda_libraries.py lock`. It may be filled in by hand: url and sha256 decide which file is "
     "installed, the other keys are for people to read."
 )
 # There are two ways on for somebody whose machine does not reach the channel.
 WAYS_ON = "name a mirror (--channel URL or ENVKIT_CONDA_CHANNEL), or use a variant with libraries: debian"
-
-
-class LibrariesError(Exception):
-    """One line for the user: what is wrong, where, and the fix."""
-
-
-class NoLockError(LibrariesError):
-    """There is no lock yet."""
-
-
-@dataclass(frozen=True)
-class Package:
-    """One entry of the lock."""
-
-    name: str
-    version: str
-    build: str
-    url: str
-    sha256: str
-
-    @property
-    def file_name(self) -> str:
-        return self.url.rsplit("/", 1)[1]
-
-    def url_at(self, channel: str) -> str:
-        """Where a mirror has the file: every channel has the same folders, one for each platform."""
-        return "/".join([channel.rstrip("/"), *self.url.split("/")[-2:]])
-
-
-@dataclass(frozen=True)
-class Lock:
-    channel: str
-    packages: tuple[Package, ...]
-
-
-def shown(path: Path) -> str:
-    """``path`` as a user of the project would type it."""
-    path = path.resolve()
-    return str(path.relative_to(PROJECT)) if path.is_relative_to(PROJECT) else str(path)
-
-
-def read_lock(path: Path) -> Lock:
-    """The lock file. Raises LibrariesError if it is absent, empty or not of the form that ``write_lock`` gives it."""
-    missing = "run images/conda_libraries.py lock where the channel is reached, or use a variant with libraries: debian"
-    if not path.is_file():
-        raise NoLockError(f"{shown(path)}: there is no lock of the conda libraries: {missing}")
-    try:
-        document = json.loads(path.read_text())
-    except ValueError as error:
-        raise LibrariesError(f"{shown(path)}: not JSON ({error}): fix it, or {missing}") from None
-    if not isinstance(document, dict) or not isinstance(document.get("packages"), list):
-        raise LibrariesError(f"{shown(path)}: packages must be a list: fix it, or {missing}")
-    if not document["packages"]:
-        raise NoLockError(f"{shown(path)}: it names no packages yet: {missing}")
-    packages = tuple(_entry(path, number, entry) for number, entry in enumerate(document["packages"]))
-    absent = [name for name in PACKAGES if name not in {package.name for package in packages}]
-    if absent:
-        raise LibrariesError(f"{shown(path)}: packages has no {absent[0]}: {missing}")
-    return Lock(str(document.get("channel", CHANNEL)), packages)
-
-
-def _entry(path: Path, number: int, entry: Any) -> Package:
-    where = f"{shown(path)}: packages[{number}]"
-    url, sha256 = (str(entry.get(key, "")) if isinstance(entry, dict) else "" for key in ("url", "sha256"))
-    # CHANNEL/PLATFORM/NAME-VERSION-BUILD.conda; only a name may have a '-' in it
-    match = re.fullmatch(r"[a-z0-9+]+://.+/(?:linux-64|noarch)/(.+)-([^-/]+)-([^-/]+)\.(?:conda|tar\.bz2)", url)
-    if match is None:
-        raise LibrariesError(f"{where}.url: {url!r} is not CHANNEL/{PLATFORM}/NAME-VERSION-BUILD.conda (or .tar.bz2)")
-    if re.fullmatch(r"[0-9a-f]{64}", sha256) is None:
-        raise LibrariesError(f"{where}.sha256: {sha256!r} is not a SHA-256 of 64 lower-case hexadecimal digits")
-    return Package(*match.groups(), url, sha256)
 
 
 def lock(path: Path, channel: str, pins: Mapping[str, str]) -> None:
@@ -154,7 +94,9 @@ def lock(path: Path, channel: str, pins: Mapping[str, str]) -> None:
     except rattler.exceptions.SolverError as error:
         raise LibrariesError(f"{channel}: has no {' and '.join(specs)} that go together: {one_line(error)}") from None
     except (rattler.exceptions.GatewayError, rattler.exceptions.FetchRepoDataError) as error:
-        raise LibrariesError(f"{channel} does not answer: {WAYS_ON} ({one_line(error)})") from None
+        answers = re.match("could not find|failed to decode", str(error)) is not None
+        what = "is no conda channel" if answers else "does not answer"
+        raise LibrariesError(f"{channel} {what}: {WAYS_ON} ({one_line(error)})") from None
     packages = []
     for record in sorted(records, key=lambda record: record.name.normalized):
         if record.sha256 is None:
@@ -165,8 +107,24 @@ def lock(path: Path, channel: str, pins: Mapping[str, str]) -> None:
         packages.append({**asdict(package), "url": package.url_at(CHANNEL)})
     document = {"about": ABOUT, "channel": CHANNEL, "platform": PLATFORM, "packages": packages}
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=2) + "\n")
+    with complete(path) as partial:
+        partial.write_text(json.dumps(document, indent=2) + "\n")
     print(f"{shown(path)}: {len(packages)} packages")
+
+
+@contextlib.contextmanager
+def complete(path: Path) -> Iterator[Path]:
+    """Where to write what gets the name ``path`` when it is all there; nothing of it stays otherwise."""
+    partial = path.with_name(path.name + ".partial")
+    try:
+        yield partial
+        partial.replace(path)
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            error.filename = str(path)  # writing says the error alone
+        raise
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def fetch(locked: Lock, folder: Path, channel: str) -> None:
@@ -177,25 +135,31 @@ def fetch(locked: Lock, folder: Path, channel: str) -> None:
         if path.exists():
             verify(path, package)
             continue
-        partial = path.with_name(path.name + ".partial")
-        url = package.url_at(channel)
-        try:
-            with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer, partial.open("wb") as file:
-                shutil.copyfileobj(answer, file)
-            actual = file_sha256(partial)
-            if actual != package.sha256:
-                raise LibrariesError(
-                    f"{url}: its SHA-256 {actual} is not the one in the lock, {package.sha256}: use another mirror, or "
-                    "lock again if the channel replaced the file"
-                )
-            partial.replace(path)
-        except urllib.error.HTTPError as error:
-            raise LibrariesError(f"{url}: {error.code} {error.reason}: {WAYS_ON}") from None
-        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
-            raise LibrariesError(f"{url} does not answer: {WAYS_ON} ({one_line(error)})") from None
-        finally:
-            partial.unlink(missing_ok=True)
+        with complete(path) as partial:
+            download(package, package.url_at(channel), partial)
         print(f"  {package.file_name} ({path.stat().st_size / 1e6:.1f} MB)")
+
+
+def download(package: Package, url: str, path: Path) -> None:
+    """Raises LibrariesError if the channel does not answer with the locked file."""
+    try:
+        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer, path.open("wb") as file:
+            length = answer.headers.get("Content-Length", "")
+            with contextlib.suppress(http.client.IncompleteRead):  # most Pythons don't raise it, so the size tells
+                shutil.copyfileobj(answer, file)
+    except urllib.error.HTTPError as error:
+        raise LibrariesError(f"{url}: {error.code} {error.reason}: {WAYS_ON}") from None
+    except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+        raise LibrariesError(f"{url} does not answer: {WAYS_ON} ({one_line(error)})") from None
+    size = path.stat().st_size
+    if length.isdigit() and size < int(length):
+        raise LibrariesError(f"{url}: ended after {size} of {length} bytes: try again, or use another mirror")
+    actual = file_sha256(path)
+    if actual != package.sha256:
+        raise LibrariesError(
+            f"{url}: its SHA-256 {actual} is not the one in the lock, {package.sha256}: use another mirror, or "
+            "lock again if the channel replaced the file"
+        )
 
 
 def verify(path: Path, package: Package) -> None:
@@ -250,6 +214,10 @@ def install(locked: Lock, prefix: Path, folder: Path, final_prefix: str | None) 
     try:
         asyncio.run(work())
     except (rattler.exceptions.InstallerError, rattler.exceptions.ExtractError, rattler.exceptions.LinkError) as error:
+        if not made_by_conda:  # a library that is cut short could be found there, and preloaded
+            shutil.rmtree(prefix, ignore_errors=True)
+        if no_room := next((number for number in NO_ROOM if os.strerror(number) in str(error)), None):
+            raise OSError(no_room, os.strerror(no_room), f"{prefix} or {folder}") from None
         raise LibrariesError(f"{prefix}: the packages cannot be installed: {one_line(error)}") from None
     finally:
         shutil.rmtree(folder / ".cache", ignore_errors=True)
@@ -324,6 +292,9 @@ def parser() -> argparse.ArgumentParser:
 
 def run(arguments: argparse.Namespace) -> None:
     pins = _pins(getattr(arguments, "pin", []))
+    channel = getattr(arguments, "channel", CHANNEL)
+    if re.match(r"(https?|file)://.", channel) is None:  # a bare name would be that of anybody's channel
+        raise LibrariesError(f"--channel {channel}: is no address, such as {CHANNEL}")
     if arguments.command == "lock":
         lock(arguments.lock, arguments.channel, pins)
         return
@@ -359,7 +330,7 @@ def main() -> int:
         print(f"images/conda_libraries.py: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EDQUOT):
+        if error.errno not in (*NO_ROOM, errno.EACCES, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
             raise
         print(f"images/conda_libraries.py: {error.filename or 'the disk'}: {error.strerror}", file=sys.stderr)
         return 1

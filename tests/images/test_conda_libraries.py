@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
+import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.images.conda_channel import index, make_channel, make_package, served
+from tests.images.faulty_server import FAULTS, served_with
 
 pytest.importorskip("rattler", reason="py-rattler is missing: make dev")
 pytestmark = pytest.mark.skipif(
@@ -247,3 +250,91 @@ def test_a_lock_with_another_version_than_is_asked_for(lock: Path) -> None:
 @pytest.mark.parametrize("text", ["jemalloc", "jemalloc=", "jemalloc=new", "mimalloc=2.0"])
 def test_what_is_no_version_of_a_package(lock: Path, text: str) -> None:
     assert_one_clear_line(run(lock, "check", "--pin", text), f"--pin {text}: is not NAME=VERSION")
+
+
+# As COMMAND is, but without patience: half a minute for each request would be too long for a test.
+IMPATIENT = (
+    "import sys; sys.path.insert(0, 'images'); import conda_libraries as it; it.TIMEOUT_S = 1; it.leave(it.main())"
+)
+# What is said of each fault, where a file of the lock has it, and where the channel's list of packages has it.
+OF_A_FILE = {"hangs": "does not answer", "404": "404", "page": "SHA-256", "cut short": r"ended after \d+ of \d+ bytes"}
+OF_THE_LIST = {
+    "hangs": "does not answer: .*timed out", "404": "is no conda channel: .*404", "page": "is no conda channel",
+    "cut short": "does not answer|is no conda channel",
+}  # fmt: skip
+EMPTY = '{"packages": []}'
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    ("command", "content", "where", "said"),
+    [
+        ("fetch", None, "libneeded", OF_A_FILE),
+        ("lock", None, "repodata", OF_THE_LIST),
+        ("fetch", EMPTY, "repodata", OF_THE_LIST),
+    ],
+    ids=["file", "list", "list for an empty lock"],
+)
+def test_a_bad_channel_ends_in_one_line_and_leaves_nothing_half_made(
+    lock: Path, channel: Path, tmp_path: Path, fault: str, command: str, content: str | None, where: str,
+    said: dict[str, str],
+) -> None:  # fmt: skip
+    if content is not None:
+        lock.write_text(content)
+    before, files = lock.read_bytes(), tmp_path / "files"
+    with served_with(fault, channel.parent, where) as address:
+        folder = [files] if command == "fetch" else []
+        words = ["--lock", lock, command, *folder, "--channel", f"{address}/{channel.name}"]
+        result = subprocess.run(
+            [sys.executable, "-c", IMPATIENT, *map(str, words)], cwd=PROJECT, capture_output=True, text=True,
+            check=False, timeout=30,
+        )  # fmt: skip
+    assert_one_clear_line(result, address)
+    assert re.search(said[fault], result.stderr), result.stderr
+    assert lock.read_bytes() == before
+    assert not list(tmp_path.rglob("*.partial"))
+    # those that came before the bad one are whole, and kept
+    kept = {path.name.partition("-")[0] for path in files.glob("*")}
+    assert kept == ({"gperftools", "jemalloc"} if where == "libneeded" else set())
+
+
+@pytest.mark.parametrize("channel", ["", "somebody", "/no/address"])
+@pytest.mark.parametrize("command", ["lock", "fetch"])
+def test_a_channel_that_is_no_address(lock: Path, tmp_path: Path, command: str, channel: str) -> None:
+    folder = [tmp_path / "files"] if command == "fetch" else []
+    assert_one_clear_line(run(lock, command, *folder, "--channel", channel), f"--channel {channel}: is no address")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk to fill")
+@pytest.mark.parametrize(
+    ("arguments", "named", "left"),
+    [
+        (("fetch", "{disk}/files"), "{disk}/files/libneeded-5.3.0-h0_0.tar.bz2", ["gperftools", "jemalloc"]),
+        (("install", "{disk}/prefix", "--from", "{files}"), "{disk}/prefix", []),
+        (("lock",), "{disk}/new.lock", []),
+    ],
+    ids=["fetch", "install", "lock"],
+)
+def test_a_full_disk_leaves_nothing_half_made(
+    lock: Path, url: str, tmp_path: Path, arguments: tuple[str, ...], named: str, left: list[str]
+) -> None:
+    disk, files = tmp_path / "disk", tmp_path / "files"
+    disk.mkdir()
+    assert run(lock, "fetch", files, "--channel", url).returncode == 0
+    used = lock if arguments[0] != "lock" else disk / "new.lock"
+    command = [*COMMAND, "--lock", used, *arguments, "--channel", url]
+    words = [str(word).format(disk=disk, files=files) for word in command]
+    # A mount namespace of its own takes the small disk along when it ends; what was left on it is listed at last. No
+    # lock is too large for it, so that it is filled for this one.
+    fill = f"head -c 100k /dev/zero >{disk}/fill && " if arguments[0] == "lock" else ""
+    script = (
+        f'mount -t tmpfs -o size=100k none {disk} && {fill}"$@"; status=$?; cd {disk} && find . -type f; exit $status'
+    )
+    result = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, "sh", *words], capture_output=True, text=True, check=False
+    )
+    assert (result.returncode, len(result.stderr.splitlines())) == (1, 1), result
+    assert f"{named.format(disk=disk)}" in result.stderr
+    assert "No space left on device" in result.stderr
+    found = [line.removeprefix("./") for line in result.stdout.splitlines() if line.startswith("./")]
+    assert sorted(name.removeprefix("files/").partition("-")[0] for name in found if name != "fill") == left
