@@ -6,6 +6,7 @@
 #                                  Debian's mirror
 #   install.sh system LIBRARIES    last stage, which has /opt/kit: the system's packages, the user and the mount points;
 #                                  LIBRARIES says where the memory allocators come from: conda or debian
+#   install.sh compiler NAME       the same: what torch.compile makes code for CPUs with: g++, or none
 set -eu
 umask 022 # the builder may have one that lets a group write
 
@@ -64,8 +65,18 @@ make_system() {
     "$kit/bin/python" "$kit/share/envkit/providers.py" --load || die "a library that the profiles preload does not load"
 }
 
+make_compiler() {
+    case $1 in
+    none) ;;
+    # Compiled code includes Python.h, and PyTorch calls openssl to hash the headers.
+    g++) apt_install g++ libpython$python-dev openssl ;;
+    *) die "COMPILER is '$1': g++ or none" ;;
+    esac
+}
+
 case ${1-} in
 kit) make_kit "$2" ;;
 system) make_system "$2" ;;
-*) die "usage: install.sh kit STAGED | install.sh system LIBRARIES" ;;
+compiler) make_compiler "$2" ;;
+*) die "usage: install.sh kit STAGED | install.sh system LIBRARIES | install.sh compiler NAME" ;;
 esac

@@ -31,6 +31,8 @@ FILE = Path("images/variants.yaml")
 USUAL = Path("images/cpu/requirements.lock")
 REQUIRED = ("title", "torch", "intel-openmp", "libraries", "locks")
 LIBRARIES = ("conda", "debian")
+# The compilers that can be in an image, which may have none; install.sh installs it, with Python's headers.
+COMPILERS = ("g++",)
 # Conda packages whose version may be chosen.
 PINS = ("jemalloc", "gperftools")
 # The lock that has the version of a key, and how such a lock is made.
@@ -53,6 +55,7 @@ class Variant:
     libraries: str
     locks: dict[str, Path]
     pins: dict[str, str]
+    compiler: str | None
 
     @property
     def has_cuda(self) -> bool:
@@ -88,6 +91,10 @@ def _variant(file: YamlFile, name: str) -> Variant:
     libraries = entry["libraries"]
     if libraries not in LIBRARIES:
         raise file.error((name, "libraries"), f"{name}.libraries: '{libraries}' is neither {' nor '.join(LIBRARIES)}")
+    compiler = entry.get("compiler")
+    if compiler not in (None, *COMPILERS):
+        known = " or ".join(COMPILERS)
+        raise file.error((name, "compiler"), f"{name}.compiler: '{compiler}' is not {known}; without one leave it out")
     pins = {key: entry[key] for key in PINS if key in entry}
     if pins and libraries != "conda":
         key = next(iter(pins))
@@ -97,14 +104,15 @@ def _variant(file: YamlFile, name: str) -> Variant:
     if locks.keys() != set(wanted) or not all(isinstance(path, str) for path in locks.values()):
         raise file.error((name, "locks"), f"{name}.locks: must name a file in images/ for each of: {', '.join(wanted)}")
     paths = {what: FILE.parent / locks[what] for what in wanted}
-    return Variant(name, entry["title"], {key: entry[key] for key in LOCKED_IN}, libraries, paths, pins)
+    return Variant(name, entry["title"], {key: entry[key] for key in LOCKED_IN}, libraries, paths, pins, compiler)
 
 
 def _require_keys(file: YamlFile, name: str, entry: dict[str, Any]) -> None:
     """Raise InputError for a key that there is not, or that is missing, and for a value that is no text or version."""
+    known = (*REQUIRED, "compiler", *PINS)
     for key in entry:
-        if key not in (*REQUIRED, *PINS):
-            raise file.error((name, key), f"{name}.{key}: no such key; there are: {', '.join((*REQUIRED, *PINS))}")
+        if key not in known:
+            raise file.error((name, key), f"{name}.{key}: no such key; there are: {', '.join(known)}")
     for key in REQUIRED:
         if key not in entry:
             raise file.error((name,), f"{name}.{key}: is missing; add it")
@@ -159,6 +167,7 @@ def show(variant: Variant) -> list[str]:
         f"libraries {variant.libraries}",
         f"torch torch=={variant.versions['torch']}",
         *(f"{what}_lock {path}" for what, path in variant.locks.items()),
+        f"compiler {variant.compiler or 'none'}",
         *(f"pin {package}={version}" for package, version in variant.pins.items()),
     ]
 

@@ -22,8 +22,9 @@ from runner.worker.gpus import CHOOSING
 from runner.worker.modes import CPU, CUDA, USUAL, Options
 from runner.worker.workloads import GENERATED, find, get
 
-# What torch.compile needs in an image to make code for CPUs (torch._inductor.config.cpp.cxx).
-COMPILER = "g++"
+# What torch.compile needs in an image to make code for CPUs (torch._inductor.config.cpp.cxx). By openssl it tells
+# whether headers are those that it compiled before (torch._inductor.codecache).
+COMPILERS = ("g++", "openssl")
 # How a CPU build of torch ends its version.
 CPU_BUILD = "+cpu"
 
@@ -110,7 +111,7 @@ def exchanges(name: str) -> bool:
 
 def tools(how: Options) -> list[str]:
     """The commands that an image must have."""
-    return [COMPILER] if how.compile else []
+    return [*COMPILERS] if how.compile else []
 
 
 def choosing(how: Options) -> tuple[str, ...]:
@@ -133,9 +134,10 @@ def require_in(seen: Mapping[str, Mapping[str, Any]], workloads: Sequence[str], 
         if how.compile and not inspection["python_headers"]:
             missing.append("Python's headers (Python.h)")
         if missing:
+            fix = "install it there" if about["engine"]["name"] == "local" else "take the variant compile of the image"
             raise InputError(
                 f"--compile: torch.compile needs {' and '.join(missing)}, and {image} (engine {engine}) has none; "
-                "install it there, or leave --compile out"
+                f"{fix}, or leave --compile out"
             )
         version = inspection["packages"]["torch"]
         pinning = [name for name in workloads if get(name).pins]

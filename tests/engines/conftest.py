@@ -21,7 +21,7 @@ from runner.engines.base import PROJECT
 # What shows that an engine is there and answers; none of them needs an image or starts anything.
 PROBES = {
     "docker": ("docker", "info"), "podman": ("podman", "info"), "apptainer": ("apptainer", "version"),
-    "sbatch": ("sbatch", "--version"),
+    "sbatch": ("sbatch", "--version"), "mksquashfs": ("mksquashfs", "-version"),
 }  # fmt: skip
 IMAGE = "envkit-cpu:debian"
 SIF = PROJECT / "build/envkit-cpu-debian.sif"
@@ -101,23 +101,7 @@ def tree(wheelhouse: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sif_base() -> dict[str, str]:
-    """Where Apptainer gets the base image: what the caller says, or out of Docker, or the registry."""
-    if "BASE" in os.environ or _missing("docker"):
-        return {}
-    archive = PROJECT / "build/debian-bookworm-slim.docker.tar"
-    if not archive.exists():
-        archive.parent.mkdir(exist_ok=True)
-        partial = archive.with_suffix(f".{os.getpid()}.partial")  # another process of the tests may make it as well
-        if run("docker", "save", "--output", partial, "debian:bookworm-slim", check=False).returncode != 0:
-            return {}
-        partial.chmod(0o644)  # Apptainer may work as another user
-        partial.replace(archive)
-    return {"BOOTSTRAP": "docker-archive", "BASE": str(archive)}
-
-
-@pytest.fixture
-def built_image(requires: Requires, sif_base: dict[str, str]) -> BuiltImage:
+def built_image(requires: Requires) -> BuiltImage:
     """``built_image("docker")`` builds the image, if it is not there yet, and returns its name; a SIF's is its path.
 
     It is the variant debian under its usual name: a user's envkit-cpu is left alone.
@@ -125,19 +109,19 @@ def built_image(requires: Requires, sif_base: dict[str, str]) -> BuiltImage:
 
     def build(engine: str) -> str:
         requires(engine)
-        return _built(engine, frozenset(sif_base.items()))
+        return _built(engine)
 
     return build
 
 
 @cache
-def _built(engine: str, sif_base: frozenset[tuple[str, str]]) -> str:
+def _built(engine: str) -> str:
     """Once in each process of the tests: to find that all is up to date takes a second or two."""
     if engine == "apptainer":
-        run("images/build", "sif", "--variant", "debian", "--output", SIF, **dict(sif_base))
+        run("images/build", "sif", "--variant", "debian", "--output", SIF)
         return str(SIF)
     if engine == "podman" and not _missing("docker"):
-        _built("docker", frozenset())
+        _built("docker")
         _hand_over(IMAGE)
     else:
         run("images/build", "oci", "--engine", engine, "--variant", "debian", "--tag", IMAGE)

@@ -96,7 +96,7 @@ def oci_image(requires: Requires, tree: Path, channel: str) -> Iterator[Callable
 
 
 @pytest.fixture
-def sif(requires: Requires, tree: Path, channel: str, sif_base: dict[str, str]) -> Iterator[Path]:
+def sif(requires: Requires, tree: Path, channel: str) -> Iterator[Path]:
     requires("apptainer")
     folder = PROJECT / f"build/test-conda-{os.getpid()}"  # where Apptainer may read, whoever it works as
     where = {"ENVKIT_CONDA_CHANNEL": channel, "KIT_BUILD_DIR": str(folder), "KIT_SIF_COMPRESSION": FAST}
@@ -104,7 +104,7 @@ def sif(requires: Requires, tree: Path, channel: str, sif_base: dict[str, str]) 
         folder.mkdir(parents=True)
         (folder / "wheelhouse").symlink_to(tree / "build/wheelhouse")
         built = folder / "conda.sif"
-        run("images/build", "sif", "--variant", "conda", "--output", built, cwd=tree, **where, **sif_base)
+        run("images/build", "sif", "--variant", "conda", "--output", built, cwd=tree, **where)
         yield built
     finally:
         shutil.rmtree(folder, ignore_errors=True)

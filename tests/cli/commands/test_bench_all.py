@@ -21,6 +21,10 @@ def bleu_library(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: name == "sacrebleu" or real(name, *rest))
 
 
+# What compiling needs.
+FOUND = {"g++": "/usr/bin/g++", "openssl": "/usr/bin/openssl"}
+
+
 @pytest.fixture
 def plan(run_folder):
     return lambda: Plan.from_json(record.first(run_folder)["plan"])
@@ -161,18 +165,18 @@ def test_losses_may_differ_by_more_in_bf16_than_in_fp32(bench, simulation, insta
 
 @pytest.mark.parametrize(
     ("lacks", "what"),
-    [({"commands": {"g++": None}}, "g++"), ({"python_headers": False}, "Python's headers (Python.h)"),
-     ({"commands": {"g++": None}, "python_headers": False}, "g++ and Python's headers (Python.h)")],
+    [({"commands": {**FOUND, "g++": None}}, "g++"), ({"python_headers": False}, "Python's headers (Python.h)"),
+     ({"commands": {**FOUND, "openssl": None}, "python_headers": False}, "openssl and Python's headers (Python.h)")],
 )  # fmt: skip
 def test_compiling_takes_a_compiler_in_the_image(refused, bench_arguments, simulation, lacks, what):
-    simulation.inspection(**{"commands": {"g++": "/usr/bin/g++"}, **lacks})
+    simulation.inspection(**{"commands": FOUND, **lacks})
     line = refused(*bench_arguments("mine", "--compile"))
     assert line.startswith(f"envkit: --compile: torch.compile needs {what}, and /")
     assert line.endswith("(engine local) has none; install it there, or leave --compile out")
 
 
 def test_compiling_with_one(bench, simulation, instant):
-    simulation.inspection(commands={"g++": "/usr/bin/g++"})
+    simulation.inspection(commands=FOUND)
     assert bench("mine", "--compile", "--blocks", 1).returncode == 0
     assert all("--compile" in start["arguments"] for start in simulation.starts())
 
