@@ -13,12 +13,14 @@ RUNNER  := $(VENV)/bin/envkit
 TRAINED := $(if $(WORKLOAD),--workload $(WORKLOAD))
 # The image of VARIANT, for an ENGINE that has images; one with CUDA is not called after CPUs.
 IMAGE := $(if $(filter cuda%,$(VARIANT)),envkit-$(VARIANT),envkit-cpu:$(VARIANT))
-SIF := build/$(subst :,-,$(IMAGE)).sif
-IN_IMAGE := $(if $(VARIANT),$(if $(filter apptainer,$(ENGINE)),--sif $(SIF),--image $(IMAGE)))
+FILE := build/$(subst :,-,$(IMAGE))
+IN_apptainer := --sif $(FILE).sif
+IN_enroot := --sqsh $(FILE).sqsh
+IN_IMAGE := $(if $(VARIANT),$(or $(IN_$(ENGINE)),--image $(IMAGE)))
 # What builds images, or has one that is to be converted.
 BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
 .DEFAULT_GOAL := help
-.PHONY: help setup bench loader-grid tune tune-page matrix matrix-page compare-engines doctor profiles image sif variants stack libraries dev test unit faults reliability simulated designs first-run rivals rivals-cnn padding peers stacks experiments startup same book own-training operators env-formats fleet-page lint lock clean
+.PHONY: help setup bench loader-grid tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack libraries dev test unit faults reliability simulated designs first-run rivals rivals-cnn padding peers stacks modes experiments startup same book own-training operators env-formats fleet-page lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,7 +41,7 @@ tune: setup  ## search for the best environment on this machine, confirm it, and
 	@$(RUNNER) tune --engine $(ENGINE) $(IN_IMAGE) $(TRAINED) $(ARGS)
 
 compare-engines: setup  ## measure PROFILE under the engines local, docker and apptainer: what a container costs
-	@$(RUNNER) compare-engines $(PROFILE) $(if $(VARIANT),--image $(IMAGE) --sif $(SIF)) $(TRAINED) $(ARGS)
+	@$(RUNNER) compare-engines $(PROFILE) $(if $(VARIANT),--image $(IMAGE) $(IN_apptainer)) $(TRAINED) $(ARGS)
 
 doctor: setup  ## find what is wrong with PROFILE or this machine before measuring
 	@$(RUNNER) doctor $(PROFILE) --engine $(ENGINE) $(IN_IMAGE) $(ARGS)
@@ -49,6 +51,9 @@ image: dev  ## build the OCI image envkit-cpu with Docker, or ENGINE=podman (VAR
 
 sif: dev  ## build build/envkit-cpu.sif for Apptainer, or convert a built image: FROM=envkit-cpu
 	@images/build sif $(if $(VARIANT),--variant $(VARIANT)) $(if $(FROM),--from $(FROM) --engine $(BUILDER))
+
+sqsh: dev  ## make build/envkit-cpu.sqsh for Enroot and Pyxis, out of the image that Docker (or ENGINE=podman) has
+	@images/build sqsh --engine $(BUILDER) $(if $(VARIANT),--variant $(VARIANT)) $(if $(FROM),--from $(FROM))
 
 variants: dev  ## list the variants of the image
 	@$(VENV)/bin/python images/variants.py list
@@ -95,6 +100,9 @@ peers: dev  ## PyTorch's own launcher, plain python and PROFILES of the kit side
 stacks: dev  ## the book's PyTorch and newer ones, with nothing set, as in the book, and tuned (25 minutes; writes docs/results/stacks.md)
 	@$(VENV)/bin/python -m benchmarks.stacks $(ARGS)
 
+modes: dev  ## does a profile still pay beside bfloat16, torch.compile and channels-last? (25 minutes; writes docs/results/modes.md)
+	@$(VENV)/bin/python -m benchmarks.modes $(ARGS)
+
 experiments: dev  ## what else the environment could do, against what was expected (an hour; writes docs/results/experiments.md)
 	@$(VENV)/bin/python -m benchmarks.experiments $(ARGS)
 
@@ -134,7 +142,7 @@ matrix-page: dev  ## write docs/results/matrix.md from the latest run of make ma
 lint: dev  ## check style, types, the Dockerfile and shell scripts
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy --num-workers 2
 	@$(VENV)/bin/hadolint images/*/Dockerfile
-	@for script in images/build images/common.sh images/install.sh images/lock images/manifest images/setup images/stack images/wheelhouse .ci/run .ci/engines/* benchmarks/gpu.sh; do \
+	@for script in images/build images/common.sh images/install.sh images/lock images/manifest images/setup images/stack images/wheelhouse .ci/run .ci/engines/* benchmarks/gpu.sh runner/engines/enroot_rc.sh; do \
 		bash -n $$script || exit 1; done
 
 lock:  ## renew the lock files

@@ -22,13 +22,13 @@ INTRODUCTION = """\
 `envkit env PROFILE --format FORMAT` prints a profile for something else to set. Nothing is printed but that; what is
 wrong goes to the standard error with exit status 2. The first comment (`docker` and `vscode` have none) says for which
 machine and image the numbers and paths were worked out: on another kind of machine, print it again there. The formats
-for containers need the paths inside an image, so give `--engine docker --image NAME` or `--engine apptainer --sif
-FILE`; a profile that preloads nothing and starts commands with nothing can do without. A value that a format can't
-express is refused.
+for containers need the paths inside an image, so give `--engine docker --image NAME`, `--engine apptainer --sif FILE`
+or `--engine enroot --sqsh FILE`; a profile that preloads nothing and starts commands with nothing can do without. A
+value that a format can't express is refused.
 
 A profile may start commands with a program, for example `numactl`. `dockerfile` (`ENTRYPOINT`), `apptainer`
-(`%runscript`), `sbatch` and `kubernetes` do so themselves; with the others you do, and a note on the standard error
-says with what. A variable that is set need not be in effect: `envkit exec PROFILE -- COMMAND` checks that too.
+(`%runscript`), `sbatch`, `pyxis` and `kubernetes` do so themselves; with the others you do, and a note on the standard
+error says with what. A variable that is set need not be in effect: `envkit exec PROFILE -- COMMAND` checks that too.
 
 The kit's own folder is `/home/you/envkit` here."""
 # Per format: the language of its text; how it is used, and what it can't express.
@@ -58,6 +58,10 @@ profile has threads; where these are for a part of what runs there (one of sever
 DataLoader's workers), for as many as the profile was resolved for, of which each GPU has its part. What the job is
 given by the shell that submits it, or the site, and could change the outcome, is unset and named in the job's output.
 Print it on a node of the kind that the job will run on. Any value."""),
+    "pyxis": ("sh", """\
+For Slurm with NVIDIA's plugin Pyxis, otherwise as `sbatch`: the command runs in the image, in the folder that the job
+starts in. Give `--engine enroot --sqsh FILE` for the file of an image; one that `--image` names is fetched from a
+registry. The variables are set inside: those of the job would give way to the image's. Any value."""),
     "kubernetes": ("yaml", """\
 A Pod, valid as it is; or take its container's `env`, `command` and `resources`. The limit is the number of CPUs that
 the profile was resolved for: for another one, print it again with `--cpus`. Any value."""),

@@ -29,7 +29,7 @@ class Arm:
     engine: str
     workload: str | None = None
     ranks: int | None = None  # processes that train together, on one node
-    image: str | None = None  # the name of an OCI image, or a SIF
+    image: str | None = None  # the name of an OCI image, or the file of one
     cpu_shares: int | None = None  # one process that ranks are held against: on the first of so many shares of the CPUs
 
     @property

@@ -23,7 +23,7 @@ COMMANDS = {
     "matrix": "measure every profile that applies here against the baseline, in one run, and rank them",
     "tune": "search for the best environment on this machine, confirm it, and write it as a profile",
     "exec": "run a command of your own under a profile, and check when it ends that the profile was in effect",
-    "env": "print a profile's settings for a shell, Docker, Apptainer, Slurm, Kubernetes or VS Code",
+    "env": "print a profile's settings for a shell, Docker, Apptainer, Slurm, Pyxis, Kubernetes or VS Code",
     "loader-grid": "measure the input with many settings of DataLoader: time against batch size and workers",
     "profile-ops": "show which operators a training step's time goes to, for one profile or two",
     "submit": "measure on nodes of a Slurm cluster: one job, one record for each node",

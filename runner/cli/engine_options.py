@@ -22,17 +22,18 @@ def add(parser: argparse.ArgumentParser, python: str = MEASURED) -> None:
     group.add_argument("--python", metavar="PATH", help=python)
     group.add_argument("--image", metavar="NAME", help="docker, podman: the image (default: envkit-cpu)")
     group.add_argument("--sif", metavar="FILE", help="apptainer: the image (default: build/envkit-cpu.sif)")
+    group.add_argument("--sqsh", metavar="FILE", help="enroot: the image (default: build/envkit-cpu.sqsh)")
     group.add_argument("--cpus", metavar="N", help="containers: CPU time of N CPUs at most, e.g. 1.5")
     group.add_argument("--cpuset-cpus", metavar="LIST", help="containers: these CPUs only, e.g. 0-3,8")
     group.add_argument("--memory", metavar="SIZE", help="containers: at most this much memory, e.g. 4g")
 
 
 def given(arguments: argparse.Namespace) -> EngineOptions:
-    from runner.engines.base import EngineOptions
+    from runner.engines.base import IMAGE_FILES, EngineOptions
 
     found = {name: getattr(arguments, name) for name in EngineOptions.names()}
-    for name in ("python", "sif"):  # workers start elsewhere, and a run may be resumed from elsewhere
-        if found[name] and (name == "sif" or os.sep in found[name]):  # an interpreter's name is looked for in PATH
+    for name in ("python", *IMAGE_FILES):  # workers start elsewhere, and a run may be resumed from elsewhere
+        if found[name] and (name in IMAGE_FILES or os.sep in found[name]):  # an interpreter's name: looked for in PATH
             found[name] = str(Path.cwd() / found[name])  # not resolved: an environment's interpreter is a link
     return EngineOptions(**found)
 

@@ -14,22 +14,24 @@ from runner.cli import user_command
 from runner.cli.arguments import option
 from runner.common.errors import InputError
 from runner.engines import ENGINES, container
-from runner.engines.apptainer import SIF
+from runner.engines.base import IMAGE_FILES
 from runner.worker.workloads import WORKLOADS
 
 # Of each of these options the one that names the other image, which is compared with it.
-OPTIONS = {"against_python": "python", "against_image": "image", "against_sif": "sif"}
+OPTIONS = {"against_python": "python", "against_image": "image", "against_sif": "sif", "against_sqsh": "sqsh"}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("two images under one PROFILE")
-    group.add_argument("--against-python", metavar="PATH",
+    group.add_argument("--against-python", metavar="EXE",
                        help="local: compare the Python of --python with this one, which is the reference (a speedup "
                        "above 1 means that --python is the faster one), and say what differs between them")  # fmt: skip
     group.add_argument("--against-image", metavar="NAME",
                        help="docker, podman: the same of --image, with this one as the reference")  # fmt: skip
     group.add_argument("--against-sif", metavar="FILE",
                        help="apptainer: the same of --sif, with this file as the reference")  # fmt: skip
+    group.add_argument("--against-sqsh", metavar="FILE",
+                       help="enroot: the same of --sqsh, with this file as the reference")  # fmt: skip
 
 
 def given(arguments: argparse.Namespace) -> str | None:
@@ -61,8 +63,8 @@ def arms(arguments: argparse.Namespace, against: str) -> list[Arm]:
         )
     kind = OPTIONS[against]
     first, second = getattr(arguments, against), getattr(arguments, kind)
-    if kind == "sif":
-        first, second = (str(Path(one).resolve()) for one in (first, second or SIF))
+    if kind in IMAGE_FILES:
+        first, second = (str(Path(one).resolve()) for one in (first, second or IMAGE_FILES[kind]))
     elif kind == "python":
         first, second = (_interpreter(one) for one in (first, second or sys.executable))
     else:
@@ -82,7 +84,7 @@ def short_names(first: str, second: str, kind: str) -> tuple[str, str]:
     ``envkit-cpu:debian`` and ``envkit-cpu:conda`` are ``debian`` and ``conda``; so are ``envkit-cpu-debian.sif`` and
     ``envkit-cpu-conda.sif``. ``.venv-book/bin/python`` is ``venv-book``.
     """
-    if kind == "sif":
+    if kind in IMAGE_FILES:
         short = [Path(one).stem.removeprefix(f"{container.IMAGE}-") for one in (first, second)]
     elif kind == "python":
         short = [Path(one).parent.parent.name.lstrip(".") or one for one in (first, second)]

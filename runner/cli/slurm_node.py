@@ -119,15 +119,16 @@ def _require(settings: Settings, folder: Path, node: str, job: str) -> None:
     problem = called.clock_problem(node) if called else None
     if problem and not settings.specification.force:
         raise InputError(problem)
-    if settings.sif is not None and settings.digest is not None:
+    image = settings.image_file
+    if image is not None and settings.digest is not None:
         try:
-            digest = apptainer.digest(Path(settings.sif))
+            digest = apptainer.digest(Path(image))
         except InputError as error:
             why = str(error).partition(";")[0]
             raise InputError(f"{why}; copy it here, or put it on a file system that all nodes share") from None
         if digest != settings.digest:
             raise InputError(
-                f"{settings.sif}: is another image here ({digest[:19]}…) than where it was submitted "
+                f"{image}: is another image here ({digest[:19]}…) than where it was submitted "
                 f"({settings.digest[:19]}…); copy that one here, or put it on a file system that all nodes share"
             )
 

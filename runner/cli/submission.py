@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser, nodelist: str, together: str,
 
     Without ``nodes`` there is no such option.
     """
-    parser.add_argument("--engine", help=f"what starts the workers: {' or '.join(submitted.OPTIONS)} (default: local)")
+    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(submitted.OPTIONS)} (default: local)")
     rank_options.add_option(parser, together)
     group = parser.add_argument_group("job")
     if nodes is not None:

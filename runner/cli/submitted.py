@@ -22,8 +22,8 @@ from runner.cluster.slurm import table
 from runner.cluster.slurm.settings import Settings
 from runner.common.errors import InputError
 from runner.common.suggestion import suggestion
-from runner.engines import apptainer
-from runner.engines.base import PROJECT
+from runner.engines import ENGINES, apptainer, enroot
+from runner.engines.base import IMAGE_FILES, PROJECT
 from runner.engines.local import LocalEngine
 from runner.engines.slurm import client, step
 from runner.engines.slurm.client import Partition, Refused
@@ -31,7 +31,9 @@ from runner.profiles import profile
 from runner.worker.workloads import GENERATED, get
 
 # Options of the engines that start workers on nodes.
-OPTIONS = {"local": LocalEngine.options, "apptainer": apptainer.ApptainerEngine.options}
+OPTIONS = {
+    "local": LocalEngine.options, "apptainer": apptainer.ApptainerEngine.options, "enroot": enroot.EnrootEngine.options,
+}  # fmt: skip
 # Of a run's own options those that a batch script sets for the job by the same name.
 OF_THE_JOB = ("nodes", "nodelist", "partition", "time", "sbatch", "start_within", "dry_run", "detach")
 # sbatch's options that the batch script sets itself, or that would make another kind of job.
@@ -62,13 +64,13 @@ def settings(arguments: argparse.Namespace) -> Settings:
     if fleet:
         nodelist = nodelist or _all_nodes(partition)
         nodes = len(nodelist)
-    sif = asked.engine_options.sif
+    image, kind = asked.engine_options.image_file, ENGINES[engine].image_option
     return Settings(
         id=secrets.token_hex(4),
         specification=asked,
         python=sys.executable,
         project=str(PROJECT),
-        digest=apptainer.digest(Path(sif)) if sif else None,
+        digest=apptainer.digest(Path(image), kind) if image else None,
         nodes=nodes,
         nodelist=tuple(nodelist),
         partition=partition,
@@ -101,8 +103,9 @@ def _asked(arguments: argparse.Namespace, engine: str, nodes: int) -> Specificat
     most = max(arm.ranks or asked.nproc for arm in loaded) * nodes
     rank_options.require_backend(arguments.backend, most)
     options = asked.engine_options
-    if engine == "apptainer":
-        options = replace(options, sif=str(Path(options.sif or apptainer.SIF).absolute()))
+    kind = ENGINES[engine].image_option
+    if kind in IMAGE_FILES:
+        options = replace(options, **{kind: str(Path(options.image_file or IMAGE_FILES[kind]).absolute())})
     return replace(asked, arms=tuple(arms), engine_options=options, data=_data(arguments, asked))
 
 

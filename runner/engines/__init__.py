@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runner.common.errors import InputError
-from runner.engines import apptainer, container, local, podman, process
+from runner.engines import apptainer, container, enroot, local, podman, process
 from runner.engines.base import Engine, EngineOptions
 
 
@@ -42,6 +42,7 @@ ENGINES = {
     "docker": Registered(_docker, _remove_dockers, "image", container.DOCKER),
     "podman": Registered(podman.PodmanEngine, podman.remove_leftovers, "image", podman.CONTAINER),
     "apptainer": Registered(apptainer.ApptainerEngine, process.remove_leftovers, "sif", apptainer.CONTAINER),
+    "enroot": Registered(enroot.EnrootEngine, process.remove_leftovers, "sqsh", enroot.CONTAINER),
 }
 CONTAINERS = {name: one.container for name, one in ENGINES.items() if one.container is not None}
 

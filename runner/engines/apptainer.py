@@ -14,17 +14,18 @@ from typing import Any
 
 from runner.common.errors import InputError
 from runner.engines import container, container_gpus
-from runner.engines.base import PROJECT, EngineOptions, Outcome, Task, ended
+from runner.engines.base import IMAGE_FILES, PROJECT, EngineOptions, Outcome, Task, ended
 from runner.engines.process import Process, Started
 
-SIF = PROJECT / "build" / "envkit-cpu.sif"
-CONTAINER = container.Kind(("--nv",), "exec", "--bind")
 # Before the name of a variable, in the caller's own: Apptainer puts it into the container.
 INSIDE = "APPTAINERENV_"
 # The caller's variables that Apptainer takes options from, so that folders, variables, GPUs or limits could come into a
 # container that nobody was told of; but for those that say how it works outside of one.
 OPTIONS_IN_VARIABLES = ("APPTAINER", "SINGULARITY")
 OUTSIDE = ("TMPDIR", "CACHEDIR", "CONFIGDIR", "MESSAGELEVEL", "UNSQUASH", "USERNS")
+# Where a process inside puts temporary files: its /tmp has 64 MiB (apptainer.conf, "sessiondir max size"), and what
+# torch.compile writes takes more.
+TEMPORARY = {"TMPDIR": "/dev/shm"}
 # Of those that it puts there so, it makes something of its own.
 ITS_OWN = ("APPEND_PATH", "HOME", "LD_LIBRARY_PATH", "PATH", "PREPEND_PATH")
 # Words of Apptainer's messages, and what to do about them.
@@ -47,7 +48,7 @@ class ApptainerEngine:
         if shutil.which("apptainer") is None:
             raise InputError("Apptainer is not installed: see https://apptainer.org/docs/admin/main/installation.html")
         self.given = options
-        self._sif = Path(options.sif or SIF).resolve()
+        self._sif = Path(options.sif or IMAGE_FILES["sif"]).resolve()
         sif_digest = digest(self._sif)
         version = subprocess.run(["apptainer", "version"], capture_output=True, text=True, timeout=60, check=False)
         if version.returncode != 0:
@@ -63,7 +64,9 @@ class ApptainerEngine:
         binds = [part for mount in container.mounts(task) for part in ("--bind", mount)]
         # Not --env, which takes a comma for the start of the next variable.
         given = {name: value for name, value in container.passed_on(task).items() if name in ITS_OWN}
-        variables = [f"{name}={value}" for name, value in {**given, **container.variables(task)}.items()]
+        temporary = {} if TEMPORARY.keys() & task.passed_on.keys() else TEMPORARY
+        texts = {**temporary, **given, **container.variables(task)}
+        variables = [f"{name}={value}" for name, value in texts.items()]
         return [
             "apptainer", "--quiet", "exec", "--cleanenv", "--containall", "--no-home",
             *(CONTAINER.gpus if task.gpus else ()), "--pwd", container.working_folder(task),
@@ -119,14 +122,20 @@ def callers(task: Task, variables: Mapping[str, str]) -> dict[str, str]:
     return {**own, **given, "APPTAINER_NO_EVAL": "true"} if given else own
 
 
-def digest(sif: Path) -> str:
-    """``sha256:…`` of an image's file. Raises InputError, with the fix, where it can't be read."""
+CONTAINER = container.Kind(("--nv",), "exec", "--bind", callers=callers, attaches=False)
+
+
+def digest(image: Path, kind: str = "sif") -> str:
+    """``sha256:…`` of an image's file. Raises InputError, with the fix, where it can't be read.
+
+    ``kind`` is one of IMAGE_FILES, which is also the target that makes such a file.
+    """
     found = hashlib.sha256()
     try:
-        with sif.open("rb") as file:
+        with image.open("rb") as file:
             while block := file.read(2**20):
                 found.update(block)
     except OSError as error:
-        build = container.made_by(sif.stem, "sif")
-        raise InputError(f"{sif}: {error.strerror}; build it with: {build}, or name another") from None
+        build = container.made_by(image.stem, kind)
+        raise InputError(f"{image}: {error.strerror}; build it with: {build}, or name another") from None
     return f"sha256:{found.hexdigest()}"

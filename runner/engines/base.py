@@ -9,6 +9,8 @@ from typing import Any, Protocol
 from runner.worker.complaints import COMPLAINT
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
+# The options that name an image's file, and which is meant without one.
+IMAGE_FILES = {name: PROJECT / "build" / f"envkit-cpu.{name}" for name in ("sif", "sqsh")}
 STDERR_TAIL_CHARACTERS = 2000
 # Of libraries' complaints before that, so many are kept with it.
 MOST_COMPLAINTS = 20
@@ -29,6 +31,7 @@ class EngineOptions:
     python: str | None = None  # an existing interpreter to measure
     image: str | None = None  # name of an OCI image
     sif: str | None = None  # file of an Apptainer image
+    sqsh: str | None = None  # file of an Enroot image
     cpus: str | None = None  # CPU time, in CPUs
     cpuset_cpus: str | None = None  # CPU list, as in 0-3,8
     memory: str | None = None  # bytes, or with a unit (b, k, m, g)
@@ -36,6 +39,11 @@ class EngineOptions:
     @staticmethod
     def names() -> list[str]:
         return [field.name for field in fields(EngineOptions)]
+
+    @property
+    def image_file(self) -> str | None:
+        """Where the image is a file, as it was named."""
+        return next(filter(None, (getattr(self, name) for name in IMAGE_FILES)), None)
 
     def to_json(self) -> dict[str, str]:
         """Those that were given, by name."""

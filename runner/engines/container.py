@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,6 +34,10 @@ class Kind:
     gpus: tuple[str, ...]  # the words by which it is asked for all GPUs of the machine
     start: str  # the word of its command line after which its options begin
     mount: str  # the option that mounts a folder
+    mounted: Callable[[str], str] = str  # how it is told of ``HOST:INSIDE:rw``
+    # of a task and the caller's variables, those that its own command is to have
+    callers: Callable[[Task, Mapping[str, str]], Mapping[str, str]] = lambda task, variables: variables
+    attaches: bool = True  # it has to be told to join a command to the terminal, which is no process of the caller's
 
 
 DOCKER = Kind(("--gpus", "all"), "run", "--volume")

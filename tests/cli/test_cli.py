@@ -15,7 +15,7 @@ from tests.conftest import command_line
 from tests.simulation import times
 
 MEASURING = (
-    "--python", "--image", "--sif", "--cpus", "--cpuset-cpus", "--memory",
+    "--python", "--image", "--sif", "--sqsh", "--cpus", "--cpuset-cpus", "--memory",
     "--resume", "--workload", "--full", "--epochs", "--force", "--budget", "--blocks", "--margin", "--half-width",
     "--device", "--precision", "--compile", "--channels-last", "--scale",
     "--steps", "--warmup-steps", "--timeout",
@@ -45,7 +45,10 @@ FLAGS = {
         "--seed", "--profile", "--resume", "--workload", "--device", "--command", "--metric", "--steps", "--data",
         "--output", "--json",
     ),
-    "bench": ("PROFILE", "--engine", "--nproc", "--nodes", "--backend", "--against-image", "--against-sif", *MEASURING),
+    "bench": (
+        "PROFILE", "--engine", "--nproc", "--nodes", "--backend", "--against-python", "--against-image",
+        "--against-sif", "--against-sqsh", *MEASURING,
+    ),
     "submit": ("PROFILE", "--nodes", *SLURM, *shown("submit")),
     "plan": ("PROFILE", "--engine", *shown("plan")),
     "calibrate": ("--engine", *shown("calibrate")),

@@ -15,6 +15,7 @@ from runner.cli import engine_options
         ("sif", "mine.sif", "HERE/mine.sif"),
         ("sif", "../mine.sif", "HERE/../mine.sif"),
         ("sif", "/images/mine.sif", "/images/mine.sif"),
+        ("sqsh", "mine.sqsh", "HERE/mine.sqsh"),
         ("python", "bin/python", "HERE/bin/python"),
         ("python", "python3.11", "python3.11"),  # looked for in PATH
         ("image", "registry/envkit", "registry/envkit"),

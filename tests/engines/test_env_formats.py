@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -15,6 +16,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from runner.engines.base import PROJECT
 from runner.profiles.formats import FORMATS
 from tests.conftest import command_line
 from tests.engines.conftest import run
@@ -30,10 +32,27 @@ PLAIN = {
 HOSTILE = {**PLAIN, "QUOTES": "'it' \"is\"", "DOLLARS": "$HOME $(id) `id` $$", "HASH": " # no comment"}
 PARAGRAPH = {**HOSTILE, "PARAGRAPH": "one\n  %post two\n# three\n"}
 PREFIX = "prefix: [env, 'STARTED=with it']\n"
-TESTED = {"shell", "dotenv", "docker", "dockerfile", "apptainer", "sbatch", "kubernetes", "vscode"}
+TESTED = {"shell", "dotenv", "docker", "dockerfile", "apptainer", "sbatch", "pyxis", "kubernetes", "vscode"}
+BASE = "debian:bookworm-slim"
 # Fast, as nothing is kept.
 SQUASH = "-comp zstd -Xcompression-level 1"
 WAIT_S = 60
+
+
+@pytest.fixture
+def sif_base() -> tuple[str, str]:
+    """Whence Apptainer takes the base image, and its name there: out of Docker where that is, or of the registry."""
+    archive = PROJECT / "build/debian-bookworm-slim.docker.tar"
+    if not archive.exists():
+        archive.parent.mkdir(exist_ok=True)
+        partial = archive.with_suffix(f".{os.getpid()}.partial")  # another process of the tests may make it as well
+        try:
+            run("docker", "save", "--output", partial, BASE)
+        except FileNotFoundError:
+            return "docker", BASE
+        partial.chmod(0o644)  # Apptainer may work as another user
+        partial.replace(archive)
+    return "docker-archive", str(archive)
 
 
 def test_every_format_is_executed_here():
@@ -166,7 +185,7 @@ def test_a_sif_is_built_from_the_definition(hostile, shown, printed, built_image
     variables = shown(profile, *options)
     library = run("apptainer", "--quiet", "exec", options[-1], "base64", variables["LD_PRELOAD"]).stdout
     (open_folder / "library").write_text(library)
-    bootstrap, base = sif_base.get("BOOTSTRAP", "docker"), sif_base.get("BASE", "debian:bookworm-slim")
+    bootstrap, base = sif_base
     # the base image alone, which is quick to pack, with the library where the profile's image has it
     install = f"base64 --decode /library > {variables['LD_PRELOAD']}"
     (open_folder / "definition").write_text(
@@ -199,6 +218,23 @@ def test_a_batch_script_runs_under_slurm_or_bash(hostile, shown, printed, tmp_pa
     options = re.findall(r"^#SBATCH (\S+)$", script.read_text(), re.MULTILINE)
     assert options[0] == f"--cpus-per-task={variables['OMP_NUM_THREADS']}"
     assert set(options[1:]) <= {"--hint=nomultithread"}
+
+
+def test_pyxis_sets_it_in_the_image(hostile, shown, printed, image, in_docker, tmp_path, monkeypatch):
+    """Docker is in the place of the plugin: where srun's options end, what runs inside begins."""
+    (tmp_path / "srun").write_text(
+        f'#!/bin/bash\nwhile [[ $1 == --* ]]; do shift; done\nexec docker run --rm --network none {image} "$@"\n'
+    )
+    (tmp_path / "srun").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "1")
+    profile = hostile(PARAGRAPH, PREFIX)
+    script = tmp_path / "job.sh"
+    script.write_text(printed(profile, "pyxis", *in_docker))
+    variables = shown(profile, *in_docker)
+    seen = environment_of("bash", script, "env", "-0")
+    assert {**variables, "STARTED": "with it"}.items() <= seen.items()
+    assert variables["LD_PRELOAD"] in run("bash", script, "grep", "libjemalloc", "/proc/self/maps").stdout
 
 
 def test_a_pod_is_valid_by_kubernetes_schema(hostile, shown, printed, image, in_docker):

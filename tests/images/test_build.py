@@ -72,13 +72,15 @@ def test_dockerfiles_have_nothing_that_hadolint_objects_to() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "oci or sif"),
+        ((), "oci, sif or sqsh"),
         (("docker",), "no argument 'docker'"),
         (("oci", "--engine", "lxc"), "--engine lxc: docker or podman"),
         (("oci", "--variant", "pip"), "images/variants.yaml: there is no variant 'pip'; there are: debian, conda, "),
         (("oci", "--tag"), "--tag needs a value"),
-        (("oci", "--from", "x"), "--from is for sif"),
+        (("oci", "--from", "x"), "--from is for sif and sqsh"),
+        (("oci", "--output", "x"), "--output is for sif and sqsh"),
         (("sif", "--tag", "x"), "--tag is for oci"),
+        (("sqsh", "--tag", "x"), "--tag is for oci"),
     ],
 )
 def test_wrong_arguments(arguments: tuple[str, ...], said: str) -> None:
@@ -276,6 +278,43 @@ def test_a_full_disk_is_told_from_a_wheel_that_is_nowhere(tmp_path: Path, said: 
     (tmp_path / "log.last").write_text(said)
     script = f". images/common.sh; log={tmp_path}/log; no_room"
     assert (subprocess.run(["bash", "-c", script], cwd=PROJECT, check=False).returncode == 0) == full
+
+
+@pytest.mark.parametrize(
+    ("said", "full"),
+    [
+        ("failed to write: no space left on device", True),
+        ("mkdir: cannot create directory: Disk quota exceeded", True),
+        ("", True),  # as the log is on that disk
+        ("E: Unable to locate package numactl", False),
+    ],
+)
+def test_a_builder_whose_disk_is_full_is_told_from_one_that_fails(builders: Builders, said: str, full: bool) -> None:
+    if not said:
+        (builders.tree / "build/oci.log").symlink_to("/dev/full")
+    docker = builders.path / "docker"
+    docker.write_text(docker.read_text().replace("build*)", f"build*)\n    echo '{said or 'any words'}' && exit 1"))
+    result = builders.build("oci", "--variant", "plain")
+    assert_one_clear_line(result, 1, "no space left on a disk that the build uses" if full else f"build failed: {said}")
+    assert not list((builders.tree / "build").glob(".work.*"))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# none yet\n", "{package}=={version} ; python_version == '3.12' --hash=sha256:0\n"]
+)
+@pytest.mark.parametrize(("lock", "package"), [("torch", "torch"), ("packages", "intel-openmp")])
+@pytest.mark.parametrize("kind", ["oci", "sif"])
+def test_a_lock_that_is_empty_or_for_another_python_is_refused_before_a_builder_is_asked(
+    builders: Builders, kind: str, lock: str, package: str, text: str
+) -> None:
+    asked = builders.path / "asked"
+    for name in ("docker", "apptainer"):
+        (builders.path / name).write_text(f"#!/bin/sh\necho {name} >{asked}\n")
+    version = {"torch": "2.13.0", "packages": "1.0"}[lock]
+    (builders.tree / f"images/cuda/{lock}.lock").write_text(text.format(package=package, version=version))
+    said = f"cuda.{package}: is {version}, and images/cuda/{lock}.lock has none of it"
+    assert_one_clear_line(builders.build(kind, "--variant", "cuda"), 2, said)
+    assert not asked.exists()
 
 
 # Where a recipe names what it takes, and how.

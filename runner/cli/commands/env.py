@@ -18,7 +18,7 @@ from runner.profiles.profile import VARIABLE_NAME
 from runner.worker.performance_variables import PRELOAD, is_unlisted
 
 SHORT_DIGEST = len("sha256:") + 12
-NOT_OCI = ("local", "apptainer")
+NOT_OCI = ("local", "apptainer", "enroot")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         if needs:
             raise InputError(
                 f"profile '{environment.profile}' needs {', '.join(needs)}, and --format {arguments.format} needs the "
-                "paths inside an image: add --engine docker with --image, or --engine apptainer with --sif"
+                "paths inside an image: add --engine docker with --image, apptainer with --sif, or enroot with --sqsh"
             )
     limits = tuple(container.limits(engine_options.given(arguments)))
     stray = _stray(looked) if chosen.cleans and looked.engine.name == "local" else ()
@@ -87,6 +87,7 @@ def _resolved(looked: Looked, limits: tuple[str, ...], stray: tuple[str, ...]) -
         host=f"{platform.node()} ({looked.inspection['fingerprint']['cpu_model']})",
         place=f"{described['name']} {described['image']}{digest}",
         image=None if described["name"] in NOT_OCI else described["image"],
+        sqsh=described["image"] if described["name"] == "enroot" else None,
         usable_cpus=facts["usable_cpus"],
         physical_cores=facts["physical_cores"],
         smt=bool(facts["smt"]),

@@ -24,7 +24,7 @@ TYPE_CHECKING = False  # see environment_cache.py
 if TYPE_CHECKING:
     from typing import Any
 
-LIMITS = ("image", "sif", "cpus", "cpuset_cpus", "memory")  # mean nothing to the local engine
+LIMITS = ("image", "sif", "sqsh", "cpus", "cpuset_cpus", "memory")  # mean nothing to the local engine
 # What starts several processes of a training itself.
 LAUNCHERS = ("torchrun", "torch.distributed.run", "mpirun", "mpiexec", "srun")
 # How many processes a launcher has started, in the variables of each: torchrun, srun, Open MPI's mpirun.
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "exit status: the command's own; 1 where that was 0 and the profile was not in effect; 2 bad input"
     parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
     parser.add_argument("without_dashes", metavar="COMMAND", nargs="*", help="after --: what to run, as you would")
-    parser.add_argument("--engine", help="where to run it: local, docker, podman, apptainer (default: local)")
+    parser.add_argument("--engine", help="where to run it: local, docker, podman, apptainer, enroot (default: local)")
     parser.add_argument("--evidence", metavar="FILE", type=Path, help="write what was seen of each process, as JSON")
     parser.add_argument("--no-check", action="store_true", help="leave the check out, and what it puts into PYTHONPATH")
     kept = "pass this variable on although it can change the outcome; into a container, any"

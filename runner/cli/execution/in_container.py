@@ -14,7 +14,7 @@ from runner.cli import engine_options
 from runner.cli.execution import environment_cache, resolving
 from runner.cli.execution.on_machine import Start, with_hook
 from runner.common.errors import InputError
-from runner.engines import CONTAINERS, apptainer, container
+from runner.engines import CONTAINERS, container
 from runner.engines.base import Task
 from runner.worker.gpus import CHOOSING
 from runner.worker.performance_variables import preloading
@@ -35,8 +35,7 @@ def prepare(
     engine, inherited = engine_options.engine(arguments)
     if engine.name not in CONTAINERS:  # the local engine, with options of others: said by now
         raise InputError(f"--engine {engine.name}: runs nothing in a container")
-    executable = shutil.which(engine.name)
-    if executable is None:
+    if shutil.which(engine.name) is None:
         raise InputError(f"the command '{engine.name}' is not on the PATH; install it, or choose another --engine")
     limits = {name: getattr(arguments, name) for name in ("cpus", "cpuset_cpus", "memory")}
     asked = environment_cache.question(arguments.profile, {**engine.describe(), **limits}, arguments.allow_unknown)
@@ -62,9 +61,10 @@ def prepare(
     argv = engine.command(task)
     kind = CONTAINERS[engine.name]
     at = argv.index(kind.start) + 1
-    argv[at:at] = [*_attached(engine.name), *([kind.mount, f"{evidence}:{EVIDENCE}:rw"] if evidence else [])]
-    caller = apptainer.callers(task, os.environ) if engine.name == "apptainer" else os.environ
-    return environment, Start(executable, argv, caller, watched=False), given
+    mount = [kind.mount, kind.mounted(f"{evidence}:{EVIDENCE}:rw")] if evidence else []
+    argv[at:at] = [*_attached(engine.name), *mount]
+    executable = shutil.which(argv[0]) or argv[0]  # the engine's own, or one that starts it
+    return environment, Start(executable, argv, kind.callers(task, os.environ), watched=False), given
 
 
 def _attached(engine: str) -> list[str]:
@@ -72,7 +72,7 @@ def _attached(engine: str) -> list[str]:
 
     A terminal has one stream for output and errors, so both must go there. In the background nothing may be read.
     """
-    if engine == "apptainer":
+    if not CONTAINERS[engine].attaches:
         return []
     typed, *shown = (stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
     reads = not typed or _in_the_foreground()

@@ -29,7 +29,7 @@ class Settings:
     specification: Specification  # profiles and files in it have names that hold on every node
     python: str
     project: str
-    digest: str | None  # of the SIF, as it was seen when the job was submitted
+    digest: str | None  # of the image's file, as it was seen when the job was submitted
     nodes: int
     nodelist: tuple[str, ...]
     partition: str | None
@@ -44,8 +44,8 @@ class Settings:
         return 1 if self.joint else self.nodes
 
     @property
-    def sif(self) -> str | None:
-        return self.specification.engine_options.sif
+    def image_file(self) -> str | None:
+        return self.specification.engine_options.image_file
 
     @property
     def folder(self) -> str | None:

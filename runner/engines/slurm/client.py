@@ -23,7 +23,8 @@ TIMEOUT_S = 120.0
 # come from them; a variable of sbatch's otherwise outdoes the script (https://slurm.schedmd.com/sbatch.html). Those of
 # another job, in whose shell this is, would go into the new one, whose srun takes options from them: its tasks would
 # have so many CPUs, or so much memory, as the tasks of that one (https://slurm.schedmd.com/srun.html).
-OPTIONS_IN_VARIABLES = ("SBATCH_", "SQUEUE_", "SINFO_", "SCANCEL_", "SACCT_", "SLURM_", "SRUN_", "SLURMD_")
+# Pyxis takes those of its containers from variables too, and a job's own srun would be in one.
+OPTIONS_IN_VARIABLES = ("SBATCH_", "SQUEUE_", "SINFO_", "SCANCEL_", "SACCT_", "SLURM_", "SRUN_", "SLURMD_", "PYXIS_")
 TAKEN_FROM_VARIABLES = (
     "SBATCH_ACCOUNT", "SBATCH_QOS", "SBATCH_RESERVATION", "SBATCH_CONSTRAINT", "SBATCH_WCKEY",
     "SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT",  # where the cluster is, and who asks
@@ -221,6 +222,14 @@ def address(name: str) -> str:
     if not known:
         raise Refused(f"sinfo knows no address of {name}")
     return known[0]
+
+
+def starts_containers() -> bool:
+    """Whether srun starts steps in an image: where the plugin Pyxis is, which adds options to it."""
+    try:
+        return "--container-image" in _ask("srun", "--help")
+    except (Refused, NoAnswer):
+        return False
 
 
 def out_of_service(names: Collection[str], states: tuple[str, ...] = CLOSED) -> dict[str, str]:

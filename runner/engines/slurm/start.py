@@ -2,7 +2,7 @@
 
 srun itself, and what Slurm runs around a task, have the runner's own environment: a library that a profile preloads
 does nothing to them. Nor is a variable's value on any command line, where others could read it. Only the standard
-library is imported: this runs before every worker.
+library is imported: this runs before every worker, and by its path where Slurm starts it in a container.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ def main() -> NoReturn:
         sys.exit(2)
     given = json.loads(os.environ[GIVEN])
     environment: dict[str, str] = given["environment"]
+    # in a container these are the image's, but for what is of no use in there
+    around = {name: value for name, value in os.environ.items() if name not in (GIVEN, *OF_THE_NODE)}
     own = {name: os.environ[name] for name in OF_THE_NODE if name in environment and name in os.environ}
     inside = f"{given['inside']}{INTERFACE}"
     if inside not in environment and (found := interface(given["host"])):  # a user's own choice stays
@@ -43,7 +45,7 @@ def main() -> NoReturn:
         at = argv.index(RANKS) + 1
         argv[at:at] = ["--rendezvous", f"{given['host']}:{given['port']}", "--node-rank", str(number)]
     try:
-        os.execvpe(argv[0], argv, {**environment, **own})
+        os.execvpe(argv[0], argv, {**(around if given.get("within") else {}), **environment, **own})
     except OSError as error:
         print(f"{argv[0]}: can't be started on {platform.node()}: {error.strerror}", file=sys.stderr)
         sys.exit(127)

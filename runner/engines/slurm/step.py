@@ -14,13 +14,17 @@ from dataclasses import replace
 
 from runner.common.errors import InputError
 from runner.engines.base import PROJECT, Outcome
+from runner.engines.container import CODE, INTERPRETER
 from runner.engines.process import run_process
 from runner.engines.slurm import client
 from runner.engines.slurm.client import Refused
 from runner.engines.slurm.start import GIVEN, towards
 
 # What starts workers on nodes of a cluster; the other engines need a daemon or rights that its users don't have.
-ENGINES = ("local", "apptainer")
+ENGINES = ("local", "apptainer", "enroot")
+START = "runner.engines.slurm.start"
+# Slurm's plugin for containers takes options from variables that begin so.
+PYXIS = "PYXIS_"
 # Below the ports that the kernel hands out by itself (ip(7), ip_local_port_range).
 FIRST_PORT, PORTS = 20000, 6000
 
@@ -29,14 +33,26 @@ def require_engine(engine: str) -> None:
     """Raise InputError for an engine that starts no workers on the nodes of a cluster."""
     if engine not in ENGINES:
         raise InputError(
-            f"--engine {engine}: on nodes workers are started by {' or '.join(ENGINES)}; choose one of these"
+            f"--engine {engine}: on nodes workers are started by {', '.join(ENGINES[:-1])} or {ENGINES[-1]}; "
+            "choose one of these"
         )
 
 
-def run(argv: Sequence[str], environment: Mapping[str, str], nodes: int, timeout_s: float, inside: str = "") -> Outcome:
+def run(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    nodes: int,
+    timeout_s: float,
+    inside: str = "",
+    container: Sequence[str] = (),
+    made: Mapping[str, str] | None = None,
+) -> Outcome:
     """``run_process`` on the first ``nodes`` nodes of the job. When one ends badly Slurm ends the others.
 
     ``inside`` comes before the names of variables that are to be seen in a container. What all print is one text.
+
+    ``container`` are options of srun by which it starts the command in a container, whose variables ``environment`` is
+    added to; ``made`` are the step's own, by which the container is made.
     """
     job = os.environ.get("SLURM_JOB_ID", "")
     names = _names()[:nodes]
@@ -44,16 +60,21 @@ def run(argv: Sequence[str], environment: Mapping[str, str], nodes: int, timeout
     port = _free_port(int(job) if job.isdigit() else 0)
     given = {
         "argv": [*argv], "environment": {**environment}, "inside": inside, "nodes": names, "host": host, "port": port,
+        "within": bool(container),
     }  # fmt: skip
+    caller = {name: value for name, value in os.environ.items() if not name.startswith(PYXIS)}
+    step = {GIVEN: json.dumps(given), **(made or {})}
+    # a container is to have nothing else of the runner's, and has no other name for this code and Python
+    export = f"--export={','.join(step)}" if container else "--export=ALL"
+    become = [INTERPRETER, f"{CODE}/engines/slurm/start.py"] if container else [sys.executable, "-m", START]
     srun = [
         "srun", f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1", f"--nodelist={','.join(names)}",
         "--cpu-bind=none",
         "--overlap",  # the runner's own step has all that the job has
-        "--input=none", "--kill-on-bad-exit=1", "--no-kill=off", "--export=ALL", "--wait=0",
-        sys.executable, "-m", "runner.engines.slurm.start",
+        "--input=none", "--kill-on-bad-exit=1", "--no-kill=off", export, "--wait=0", *container, *become,
     ]  # fmt: skip
     try:
-        outcome = run_process(srun, {**os.environ, GIVEN: json.dumps(given)}, PROJECT, timeout_s)
+        outcome = run_process(srun, {**caller, **step}, PROJECT, timeout_s)
     except FileNotFoundError:
         raise InputError("srun is not found, which comes with Slurm; load its module (module load slurm)") from None
     except OSError as error:  # one variable holds all of the worker's, and must be below 128 KiB
@@ -81,7 +102,7 @@ def _log(printed: str) -> str:
 def _without_slurm(printed: str) -> str:
     """What ranks printed, without what Slurm says of their ends, where there is anything else."""
     lines = printed.splitlines(keepends=True)
-    return "".join(line for line in lines if not line.startswith(("srun: ", "slurmstepd: "))) or printed
+    return "".join(line for line in lines if not line.startswith(("srun: ", "slurmstepd: ", "pyxis: "))) or printed
 
 
 def _order(line: str) -> tuple[float, ...]:

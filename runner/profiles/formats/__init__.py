@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runner.profiles.formats import docker_run, dotenv, kubernetes, shells, vscode
+from runner.profiles.formats import docker_run, dotenv, kubernetes, pyxis, shells, vscode
 from runner.profiles.formats.resolved import Resolved
 
 
@@ -39,6 +39,9 @@ FORMATS = {
         shells.apptainer, "%environment of a definition file", inside=True, starts=True, asking=shells.ASKING
     ),
     "sbatch": Format(shells.sbatch, "a Slurm batch script that runs the command it is given", starts=True),
+    "pyxis": Format(
+        pyxis.pyxis, "a batch script that runs it in an image, by Slurm's plugin Pyxis", inside=True, starts=True
+    ),
     "kubernetes": Format(kubernetes.kubernetes, "a Pod", inside=True, starts=True),
     "vscode": Format(vscode.vscode, ".vscode/settings.json"),
 }

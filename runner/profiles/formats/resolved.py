@@ -20,13 +20,14 @@ class Resolved:
     environment: Environment
     host: str
     place: str  # for people: where its libraries are
-    image: str | None  # the name of an OCI image; None for an Apptainer image or a local interpreter
+    image: str | None  # the name of an OCI image; None for the file of one, or a local interpreter
     usable_cpus: int
     physical_cores: int
     smt: bool
     limits: tuple[str, ...] = ()  # the user's, as options of ``docker run``
     mount: str | None = None  # HOST:INSIDE, which the kit mounts, of a library that is not in the image
     asking: tuple[str, ...] = ()  # the options of ``docker run`` for the machine's GPUs, where the profile is for some
+    sqsh: str | None = None  # the file of an Enroot image
     stray: tuple[str, ...] = ()  # variables of the shell it is printed in that could change the outcome, not its own
     # How many CPUs one process has there, where its threads are not all that runs on them: others are for DataLoader's
     # workers, for other processes, or on other NUMA nodes.

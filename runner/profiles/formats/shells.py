@@ -45,11 +45,19 @@ def shell(resolved: Resolved) -> str:
 def sbatch(resolved: Resolved) -> str:
     """A batch script that runs the command it is given: ``sbatch FILE python train.py``.
 
+    What the job gets that would change the outcome, from the shell that submits it or the site, it takes away and
+    names: nobody knows it when the script is printed.
+    """
+    start = f"{resolved.start()} " if resolved.environment.prefix else ""
+    return batch_head(resolved) + _exports(resolved, shlex.quote) + f'exec {start}"$@"\n'
+
+
+def batch_head(resolved: Resolved) -> str:
+    """How a batch script begins: with what it asks of Slurm, and with what it takes away of its job's variables.
+
     It asks for as many CPUs as there are OpenMP threads, in all ranks of the profile, or as were usable where that does
     not say all (``Resolved.beside``); for one thread per core where that is how the profile was resolved; and for as
-    many GPUs as the profile needs. What the job gets that would change the outcome, from the shell that submits it or
-    the site, it takes away and names: nobody knows it when the script is printed. Options:
-    https://slurm.schedmd.com/sbatch.html
+    many GPUs as the profile needs. Options: https://slurm.schedmd.com/sbatch.html
     """
     threads = resolved.environment.variables.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     each = int(threads) if re.fullmatch(r"[1-9][0-9]*", threads) else 0
@@ -58,7 +66,6 @@ def sbatch(resolved: Resolved) -> str:
     one_each = resolved.smt and not resolved.beside and cpus <= resolved.physical_cores
     options = [f"--cpus-per-task={cpus}", *(["--hint=nomultithread"] if one_each else [])]
     options += [f"--gpus={resolved.environment.gpus}"] if resolved.environment.gpus else []
-    start = f"{resolved.start()} " if resolved.environment.prefix else ""
     return (
         "#!/bin/bash\n"
         + resolved.comments(starts=True)
@@ -66,8 +73,6 @@ def sbatch(resolved: Resolved) -> str:
         + "".join(f"#SBATCH {option}\n" for option in options)
         + GIVEN
         + CLEAN
-        + _exports(resolved, shlex.quote)
-        + f'exec {start}"$@"\n'
     )
 
 

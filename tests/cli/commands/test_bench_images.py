@@ -96,15 +96,16 @@ def test_the_default_image_can_be_held_against_another(bench_images, images, old
     assert [arm["name"] for arm in record.first(run_folder)["plan"]["arms"]] == ["old", "latest"]
 
 
-def test_sifs_are_compared_too(cli, tmp_path, images_of, run_folder):
-    made = images_of("apptainer", "sif")
-    files = [tmp_path / f"envkit-cpu-{name}.sif" for name in ("old", "new")]
+@pytest.mark.parametrize(("engine", "kind"), [("apptainer", "sif"), ("enroot", "sqsh")])
+def test_files_of_images_are_compared_too(cli, tmp_path, images_of, run_folder, engine, kind):
+    made = images_of(engine, kind)
+    files = [tmp_path / f"envkit-cpu-{name}.{kind}" for name in ("old", "new")]
     for file in files:
         made.add(str(file))
     options = ("--data", "synthetic", "--steps", 3, "--blocks", 1, "--output", run_folder)
     # as they are named from there: a run may be resumed from elsewhere
-    named = ("--sif", files[1].name, "--against-sif", files[0].name)
-    result = cli("bench", "baseline", "--engine", "apptainer", *named, *options, cwd=tmp_path)
+    named = (f"--{kind}", files[1].name, f"--against-{kind}", files[0].name)
+    result = cli("bench", "baseline", "--engine", engine, *named, *options, cwd=tmp_path)
     assert result.returncode == 0, result
     arms = record.first(run_folder)["plan"]["arms"]
     assert [(arm["name"], arm["image"]) for arm in arms] == [("old", str(files[0])), ("new", str(files[1]))]
@@ -148,6 +149,7 @@ def test_pythons_are_compared_too(cli, tmp_path, pythons, run_folder):
         ("kit@sha256:12", "kit@sha256:34", "image", ("kit@sha256:12", "kit@sha256:34")),
         ("/x/envkit-cpu-a.sif", "/y/b.sif", "sif", ("a", "b")),
         ("/x/a.sif", "/y/a.sif", "sif", ("/x/a.sif", "/y/a.sif")),
+        ("/x/envkit-cpu-a.sqsh", "/y/b.sqsh", "sqsh", ("a", "b")),
         ("/x/.venv/bin/python", "/y/conda/bin/python3", "python", ("venv", "conda")),
         ("/x/.venv/bin/python", "/y/.venv/bin/python", "python", ("/x/.venv/bin/python", "/y/.venv/bin/python")),
     ],
@@ -354,6 +356,8 @@ def images_refused(refused, run_folder):
         (["--against-python", "sh"], "--against-python means nothing to the engine docker; give --engine local, or "),
         (["--against-sif", "x.sif"],
          "--against-sif means nothing to the engine docker; give --engine apptainer, or leave it out"),
+        (["--against-sqsh", "x.sqsh"],
+         "--against-sqsh means nothing to the engine docker; give --engine enroot, or leave it out"),
         (["--against-image", OLD, "--against-sif", "x.sif"], "--against-sif means nothing to the engine docker"),
         (["jemalloc", *IMAGES], "--against-image compares two images under one profile; choose one of: baseline, jem"),
         ([*IMAGES, "--workload", "all"], "--workload all means nothing with --against-image; name one of: cnn, "),

@@ -10,7 +10,7 @@ from runner.profiles.formats import FORMATS
 from tests.cli.commands.conftest import FACTS
 from tests.nvidia import accelerator
 
-INSIDE = ["docker", "dockerfile", "apptainer", "kubernetes"]
+INSIDE = ["docker", "dockerfile", "apptainer", "pyxis", "kubernetes"]
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_libraries_are_preloaded_for_what_runs_on_this_machine(env):
 def test_a_path_of_this_machine_is_not_given_to_a_container(env_refused, name):
     assert env_refused("jemalloc", "--format", name) == (
         f"envkit: profile 'jemalloc' needs jemalloc, and --format {name} needs the paths inside an image: "
-        "add --engine docker with --image, or --engine apptainer with --sif"
+        "add --engine docker with --image, apptainer with --sif, or enroot with --sqsh"
     )
 
 
@@ -93,6 +93,9 @@ def test_a_profile_for_gpus_asks_for_them(cli, images_of, engine, asking):
     for other, started in (("dockerfile", "docker run --gpus all"), ("apptainer", "apptainer run --nv")):
         said = cli("env", *named, other).stderr
         assert said == f"envkit: note: start the container with the machine's GPUs: {started}\n"
+    asked = cli("env", *named, "pyxis")
+    assert "\nexport NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=" in asked.stdout
+    assert (" --container-image=envkit-cuda " in asked.stdout, asked.stderr) == (True, "")
 
 
 def test_where_a_file_for_containers_too_has_this_machine_s_paths(env):
@@ -160,7 +163,7 @@ def test_what_contradicts_the_profile_is_unset_in_a_shell(cli, simulation, write
     assert (unset, export) == ("unset KMP_AFFINITY LD_PRELOAD", "export OMP_NUM_THREADS=2")
     note = "unset, as it could change the outcome: KMP_AFFINITY, LD_PRELOAD; what you need of it, set again"
     assert result.stderr == f"envkit: note: {note}\n"
-    for other in FORMATS.keys() - {"shell", "sbatch"}:
+    for other in FORMATS.keys() - {"shell", "sbatch", "pyxis"}:
         assert "unset" not in cli("env", profile, "--python", simulation.python, "--format", other, **given).stdout
 
 

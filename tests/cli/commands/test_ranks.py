@@ -302,7 +302,7 @@ def test_a_profile_with_ranks_is_measured_beside_one_process(bench, simulation, 
     ("options", "said"),
     [
         ((), "--nodes 2: trains on nodes of a Slurm job, and this is none; submit one: envkit subm"),
-        (("--engine", "docker"), "--engine docker: on nodes workers are started by local or apptainer; choose"),
+        (("--engine", "docker"), "--engine docker: on nodes workers are started by local, apptainer or enroot; choose"),
     ],
 )
 def test_nodes_without_a_job(refused, options, said, monkeypatch):

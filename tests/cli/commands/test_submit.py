@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
 import shutil
@@ -71,6 +72,17 @@ def test_options_of_the_measurement_go_to_each_node_and_mean_the_same_there(meas
     assert found.engine_options.python == f"{tmp_path}/bin/python"
 
 
+@pytest.mark.parametrize(("engine", "option"), [("apptainer", "sif"), ("enroot", "sqsh")])
+def test_the_file_of_an_image_has_one_name_on_all_nodes(cli, tmp_path, engine, option):
+    """And its digest is kept, against which each node holds its own."""
+    (tmp_path / "x").write_bytes(b"hsqs")
+    given = ("--engine", engine, f"--{option}", "x")
+    result = cli("submit", "intel-omp", "--dry-run", "--json", *given, cwd=tmp_path)
+    found = Settings.from_json(json.loads(result.stdout)["settings"])
+    assert found.specification.engine_options.to_json() == {option: f"{tmp_path}/x"}
+    assert found.digest == f"sha256:{hashlib.sha256(b'hsqs').hexdigest()}"
+
+
 def test_a_users_command(measured):
     found, _ = measured("--command", "python 'my train.py'", "--metric", "took ([0-9.]+)")
     assert (found.user_command.argv, found.user_command.metric) == (("python", "my train.py"), "took ([0-9.]+)")
@@ -113,7 +125,8 @@ def test_the_partition_of_the_users_variable(dry):
     [
         ((), "submit needs a PROFILE; envkit profiles lists them"),
         (("no-such",), "no profile 'no-such' in "),
-        (("intel-omp", "--engine", "docker"), "--engine docker: on nodes workers are started by local or apptainer; "),
+        (("intel-omp", "--engine", "docker"),
+         "--engine docker: on nodes workers are started by local, apptainer or enroot; "),
         (("intel-omp", "--sif", "x.sif"), "--sif means nothing to the engine local; leave it out"),
         (("intel-omp", "--nodes", 1, "--nodelist", "a,b"), "--nodes 1 is less than the 2 that --nodelist names; leave"),
         (("intel-omp", "--sbatch", "time=5"), "--sbatch time=5: the batch script sets time itself; give --time"),
@@ -122,6 +135,10 @@ def test_the_partition_of_the_users_variable(dry):
         (("intel-omp", "--sbatch=--account=a"), "--sbatch '--account=a': must be a long option of sbatch"),
         (("intel-omp", "--sbatch", "account=a\nrm"), "--sbatch 'account=a\\nrm': must be a long option of"),
         (("intel-omp", "--engine", "apptainer", "--sif", "/none.sif"), "/none.sif: No such file or directory; build"),
+        (("intel-omp", "--engine", "enroot", "--sqsh", "/none.sqsh"),
+         "/none.sqsh: No such file or directory; build it with: make sqsh, or name another"),
+        (("intel-omp", "--engine", "enroot", "--sif", "x.sif"), "--sif means nothing to the engine enroot; leave it"),
+        (("intel-omp", "--engine", "enroot", "--cpus", "2"), "--cpus means nothing to the engine enroot; leave it out"),
         (("intel-omp", "--full", "--steps", 3), "--steps means nothing with --full"),
         (("intel-omp", "--workload", "all"), "--workload all means nothing to envkit submit; name one of: cnn, "),
         (("intel-omp", "--workload", "translation", "--channels-last"), "--channels-last means nothing to translation"),

@@ -8,9 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from runner.cli import engine_options
+from runner.cli.execution import environment_cache, in_container
 from runner.cli.execution.in_container import _attached
 from runner.engines import apptainer
-from runner.engines.base import Task
+from runner.engines.base import EngineOptions, Task
+from runner.engines.enroot import EnrootEngine
 
 
 @pytest.mark.parametrize(
@@ -34,7 +37,7 @@ def test_what_is_joined_to_the_terminal(monkeypatch, terminals, foreground, opti
     monkeypatch.setattr(os, "tcgetpgrp", lambda descriptor: os.getpgrp() + (not foreground))
     for engine in ("docker", "podman"):
         assert _attached(engine) == options
-    assert _attached("apptainer") == []
+    assert [_attached(engine) for engine in ("apptainer", "enroot")] == [[], []]
 
 
 def test_a_terminal_of_another_session_can_be_read(monkeypatch):
@@ -54,3 +57,42 @@ def test_apptainer_finds_among_its_variables_what_it_passes_on():
     given = {"APPTAINERENV_TOKEN": "$x", "APPTAINER_NO_EVAL": "true"}
     assert apptainer.callers(task, {**kept, **options}) == {**kept, **given}
     assert apptainer.callers(Task(()), {**kept, **options}) == kept
+
+
+@pytest.fixture
+def under_enroot(monkeypatch, tmp_path):
+    """How a command is started under Enroot, which is not asked, and a profile that is known already."""
+    for name in ("enroot", "env"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    engine = EnrootEngine.__new__(EnrootEngine)
+    engine.given, engine._sqsh, engine._described = EngineOptions(), tmp_path / "x.sqsh", {"image": "x"}
+    monkeypatch.setattr(engine_options, "engine", lambda arguments: (engine, {}))
+    known = {"variables": {"LD_PRELOAD": "/x.so"}, "prefix": ["numactl", "-l"], "gpus": 0}
+    monkeypatch.setattr(environment_cache, "answer", lambda asked: known)
+    asked = SimpleNamespace(
+        profile="mine", allow_unknown=False, gpus=False, cpus=None, cpuset_cpus=None, memory=None, engine="enroot"
+    )
+    return lambda command, passed_on, evidence: in_container.prepare(asked, command, passed_on, evidence)[1]
+
+
+def test_a_command_under_enroot(under_enroot, monkeypatch, tmp_path):
+    monkeypatch.setenv("ENROOT_MOUNT_HOME", "yes")
+    monkeypatch.setenv("TOKEN", "secret")
+    start = under_enroot(["python", "x.py"], {"TOKEN": "secret"}, "/dev/shm/seen")
+    assert start.executable == f"{tmp_path}/env"
+    words = " ".join(start.argv)
+    assert words.startswith("env ENROOT_CONFIG_PATH=/dev/null ")
+    assert (
+        " enroot start --mount /dev/shm/seen:/evidence:none:x-create=dir,rbind,rw,nosuid,nodev --env NVIDIA_" in words
+    )
+    assert f" --mount {tmp_path}:{tmp_path}:none:x-create=dir,rbind,rw,nosuid,nodev " in words
+    assert words.endswith(" numactl -l python x.py")
+    inside = start.argv[start.argv.index(f"{tmp_path}/x.sqsh") + 1 :]
+    assert inside[:2] == [str(tmp_path), "env"]
+    assert {"LD_PRELOAD=/x.so", "ENVKIT_EVIDENCE=/evidence", "HOME=/tmp"} < {*inside}
+    assert "secret" not in words
+    assert start.variables["TOKEN"] == "secret"
+    assert "ENROOT_MOUNT_HOME" not in start.variables

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,15 @@ def test_commands_that_are_missing(monkeypatch):
         client.require()
     with pytest.raises(NoAnswer, match="sinfo is not found"):
         client.partitions()
+
+
+@pytest.mark.parametrize(("help_text", "does"), [("--container-image=PATH  [pyxis] the image", True), ("-c", False)])
+def test_whether_srun_makes_containers(monkeypatch, tmp_path, help_text, does):
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert client.starts_containers() is False  # where there is none, or one without Pyxis
+    (tmp_path / "srun").write_text(f"#!/bin/sh\n[ \"$1\" = --help ] && echo '{help_text}'\n")
+    (tmp_path / "srun").chmod(0o755)
+    assert client.starts_containers() is does
 
 
 def test_options_in_variables_are_left_out_unless_they_say_who_pays():

@@ -186,14 +186,15 @@ def test_a_clock_that_is_apart(submitted, node, folder):
 
 
 @pytest.mark.parametrize("there", [False, True])
-def test_an_image_that_is_missing_or_another(submitted, node, tmp_path, there):
-    sif = tmp_path / "image.sif"
+@pytest.mark.parametrize(("engine", "option"), [("apptainer", "sif"), ("enroot", "sqsh")])
+def test_an_image_that_is_missing_or_another(submitted, node, tmp_path, engine, option, there):
+    image = tmp_path / "image"
     if there:
-        sif.write_bytes(b"another one")
-    submitted(engine="apptainer", engine_options=EngineOptions(sif=str(sif)), digest=f"sha256:{'0' * 64}")
+        image.write_bytes(b"another one")
+    submitted(engine=engine, engine_options=EngineOptions(**{option: str(image)}), digest=f"sha256:{'0' * 64}")
     status, said = node()
     assert status == 2
-    wrong = f"{sif}: is another image here (sha256:" if there else f"{sif}: No such file or directory; "
+    wrong = f"{image}: is another image here (sha256:" if there else f"{image}: No such file or directory; "
     assert said.problem.startswith(wrong)
     assert said.problem.endswith("or put it on a file system that all nodes share")
 

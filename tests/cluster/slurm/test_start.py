@@ -13,6 +13,7 @@ import pytest
 from runner.engines.base import PROJECT
 from runner.engines.slurm.start import GIVEN, interface
 
+START = ("-m", "runner.engines.slurm.start")
 SHOW = (sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)))")
 
 
@@ -20,11 +21,11 @@ SHOW = (sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ
 def started():
     """What comes of it on the node of this number."""
 
-    def start(argv=SHOW, number=0, inside="", environment=None, **own):
+    def start(argv=SHOW, number=0, inside="", environment=None, within=False, start=START, **own):
         given = {"argv": [*argv], "environment": environment or {"A": "1"}, "inside": inside}
-        given |= {"host": "127.0.0.1", "port": 20017, "nodes": ["node1", "node2"]}
+        given |= {"host": "127.0.0.1", "port": 20017, "nodes": ["node1", "node2"], "within": within}
         return subprocess.run(
-            [sys.executable, "-m", "runner.engines.slurm.start"],
+            [sys.executable, *start],
             cwd=PROJECT, capture_output=True, text=True, check=False,
             env={"PATH": os.environ["PATH"], "SLURMD_NODENAME": f"node{number + 1}", GIVEN: json.dumps(given), **own},
         )  # fmt: skip
@@ -37,6 +38,14 @@ def test_it_has_the_environment_that_it_was_given_and_no_other(started):
     seen.pop("LC_CTYPE", None)  # Python's own
     assert seen.pop("A") == "1"
     assert seen == {"GLOO_SOCKET_IFNAME": "lo"}
+
+
+def test_in_a_container_it_has_the_image_s_too(started):
+    """It is started by its file's name there. What only the host has is of no use."""
+    file = [str(PROJECT / "runner/engines/slurm/start.py")]
+    seen = json.loads(started(within=True, start=file, A="0", B="2", TMPDIR="/tmp/of-the-node").stdout)
+    assert (seen["A"], seen["B"]) == ("1", "2")
+    assert not {"TMPDIR", GIVEN} & seen.keys()
 
 
 def test_what_each_node_has_of_its_own(started):

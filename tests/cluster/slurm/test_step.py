@@ -58,6 +58,21 @@ def test_srun_has_the_runners_environment_and_the_worker_its_own(asked):
     assert (given["host"], given["port"], given["nodes"]) == ("127.0.0.1", step.FIRST_PORT + 17, ["node2", "node1"])
 
 
+def test_a_container_that_srun_makes_is_given_what_it_is_to_have_and_no_more(asked, monkeypatch):
+    """But for what Slurm sets itself. Its Python finds the code under the name that this has inside."""
+    calls, _ = asked
+    monkeypatch.setenv("PYXIS_CONTAINER_NAME", "mine")
+    inside, options = {"TOKEN": "s3"}, ["--container-image=/x.sqsh", "--container-workdir=/kit"]
+    step.run(["python", "-m", "x"], inside, 2, 60.0, container=options, made={"ENROOT_LOGIN_SHELL": "no"})
+    ((argv, environment),) = calls
+    assert argv[-4:] == [*options, "/opt/kit/bin/python", "/kit/runner/engines/slurm/start.py"]
+    assert [word for word in argv if word.startswith("--export=")] == ["--export=ENVKIT_STEP,ENROOT_LOGIN_SHELL"]
+    assert environment["ENROOT_LOGIN_SHELL"] == "no"
+    assert "PYXIS_CONTAINER_NAME" not in environment
+    given = json.loads(environment[GIVEN])
+    assert (given["argv"], given["environment"], given["within"]) == (["python", "-m", "x"], inside, True)
+
+
 def test_a_port_that_is_taken_is_passed_over(asked):
     calls, _ = asked
     with socket.socket() as taken:
@@ -137,7 +152,8 @@ def test_of_what_nodes_say_the_cause_comes_first_and_its_log_last(asked):
 
 def test_what_slurm_says_does_not_hide_what_a_rank_said(asked):
     _, outcomes = asked
-    said = "RuntimeError: planted\nsrun: error: node1: task 0: Killed\nslurmstepd: error: *** STEP CANCELLED\n"
+    ends = "srun: error: node1: task 0: Killed\nslurmstepd: error: *** STEP CANCELLED\npyxis: creating container\n"
+    said = f"RuntimeError: planted\n{ends}"
     outcomes.append(Outcome("", said, 9.0, "ended with exit status 1"))
     assert step.run(["x"], {}, 2, 60.0).stderr_tail == "RuntimeError: planted\n"
     outcomes.append(Outcome("", "srun: error: oh\n", 9.0, "ended with exit status 1"))
