@@ -100,7 +100,7 @@ peers: dev  ## PyTorch's own launcher, plain python and PROFILES of the kit side
 stacks: dev  ## the book's PyTorch and newer ones, with nothing set, as in the book, and tuned (25 minutes; writes docs/results/stacks.md)
 	@$(VENV)/bin/python -m benchmarks.stacks $(ARGS)
 
-modes: dev  ## does a profile still pay beside bfloat16, torch.compile and channels-last? (25 minutes; writes docs/results/modes.md)
+modes: dev  ## does a profile still pay beside bfloat16, torch.compile and channels-last? (35 minutes; writes docs/results/modes.md)
 	@$(VENV)/bin/python -m benchmarks.modes $(ARGS)
 
 experiments: dev  ## what else the environment could do, against what was expected (an hour; writes docs/results/experiments.md)
