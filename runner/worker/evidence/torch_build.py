@@ -16,11 +16,17 @@ def probe() -> dict[str, Any]:
         "version": torch.__version__,
         "num_threads": torch.get_num_threads(),
         "interop_threads": torch.get_num_interop_threads(),
-        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "cpu_capability": _cpu_capability(torch),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "matmul_precision": torch.get_float32_matmul_precision(),
         "huge_page_tensors": _asks_for_huge_pages(torch),
     }
+
+
+def _cpu_capability(torch: Any) -> str | None:
+    """The instructions that its own code uses, as AVX2; None where it does not say so, as 2.0 did not."""
+    cpu = getattr(torch.backends, "cpu", None)
+    return None if cpu is None else str(cpu.get_cpu_capability())
 
 
 def _asks_for_huge_pages(torch: Any) -> bool:

@@ -1,0 +1,20 @@
+"""What PyTorch says of itself, by releases that say less than others too."""
+
+from __future__ import annotations
+
+import torch
+
+from runner.worker.evidence import torch_build
+
+
+def test_what_pytorch_says_of_itself():
+    found = torch_build.probe()
+    assert found["version"] == torch.__version__
+    assert found["cpu_capability"] == torch.backends.cpu.get_cpu_capability()
+
+
+def test_a_release_that_does_not_tell_its_instructions(monkeypatch):
+    monkeypatch.delattr(torch.backends, "cpu")  # as PyTorch 2.0
+    found = torch_build.probe()
+    assert found["cpu_capability"] is None
+    assert found["version"] == torch.__version__
