@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import torch
 
 from runner.worker.evidence import torch_build
@@ -14,7 +16,7 @@ def test_what_pytorch_says_of_itself():
 
 
 def test_a_release_that_does_not_tell_its_instructions(monkeypatch):
-    monkeypatch.delattr(torch.backends, "cpu")  # as PyTorch 2.0
+    monkeypatch.setattr(torch, "backends", SimpleNamespace())  # as PyTorch 2.0
     found = torch_build.probe()
     assert found["cpu_capability"] is None
     assert found["version"] == torch.__version__
