@@ -20,15 +20,16 @@ from runner.profiles.formats import FORMATS
 SHOWN_PROJECT = "/home/you/envkit"
 INTRODUCTION = """\
 `envkit env PROFILE --format FORMAT` prints a profile for something else to set. Nothing is printed but that; what is
-wrong goes to the standard error with exit status 2. The first comment (`docker` and `vscode` have none) says for which
-machine and image the numbers and paths were worked out: on another kind of machine, print it again there. The formats
-for containers need the paths inside an image, so give `--engine docker --image NAME`, `--engine apptainer --sif FILE`
-or `--engine enroot --sqsh FILE`; a profile that preloads nothing and starts commands with nothing can do without. A
-value that a format can't express is refused.
+wrong goes to the standard error with exit status 2. The first comment (`docker`, `vscode` and `jupyter` have none) says
+for which machine and image the numbers and paths were worked out: on another kind of machine, print it again there. The
+formats for containers need the paths inside an image, so give `--engine docker --image NAME`, `--engine apptainer --sif
+FILE` or `--engine enroot --sqsh FILE`; a profile that preloads nothing and starts commands with nothing can do without.
+A value that a format can't express is refused.
 
 A profile may start commands with a program, for example `numactl`. `dockerfile` (`ENTRYPOINT`), `apptainer`
-(`%runscript`), `sbatch`, `pyxis` and `kubernetes` do so themselves; with the others you do, and a note on the standard
-error says with what. A variable that is set need not be in effect: `envkit exec PROFILE -- COMMAND` checks that too.
+(`%runscript`), `sbatch`, `pyxis`, `kubernetes` and `jupyter` do so themselves; with the others you do, and a note on
+the standard error says with what. A variable that is set need not be in effect: `envkit exec PROFILE -- COMMAND` checks
+that too.
 
 The kit's own folder is `/home/you/envkit` here."""
 # Per format: the language of its text; how it is used, and what it can't express.
@@ -67,6 +68,15 @@ A Pod, valid as it is; or take its container's `env`, `command` and `resources`.
 the profile was resolved for: for another one, print it again with `--cpus`. Any value."""),
     "vscode": ("json", """\
 A workspace's `.vscode/settings.json`: for its terminals, and for its debugger. No `${`, which VS Code replaces."""),
+    "jupyter": ("json", """\
+A kernel for Jupyter, whose interpreter is the one that `--python` names and must have ipykernel:
+`mkdir -p ~/.local/share/jupyter/kernels/PROFILE`, then `envkit env PROFILE --format jupyter >
+~/.local/share/jupyter/kernels/PROFILE/kernel.json`. No `$`, and no name in braces in what it is started with, which
+Jupyter may replace. In a cell, `from runner import check; check("PROFILE")` says whether it is in effect."""),
+    "python": ("python", """\
+For a notebook's first cell, or the beginning of a script: it sets what is read when torch is imported or later, and
+raises an error where that has been done. What is read when a process starts is named in a comment, and not set. Any
+value."""),
 }  # fmt: skip
 
 

@@ -113,16 +113,21 @@ def _implied(
             yield Check(f"variable {name}", f"read by {' or '.join(variable.read_by)}", f"{running} running")
         if _is_for_glibcs_malloc(variable, value) and allocator in OTHER_ALLOCATORS:
             yield Check(f"variable {name}", "read by glibc's malloc", f"{allocator} running")
-        if variable.verified_by is not None:
-            for key, kind, text in catalogue.settings(variable, value):
-                at = variable.verified_by + key
-                wanted = text.lower() if at in OWN_WORDS else number_or_boolean(kind, text)
-                seen = look_up(evidence, at)
-                # where nothing is seen nothing can be said
-                if at not in expect and wanted is not None and type(seen) is type(wanted):
-                    yield Check(at, wanted, seen)
-                elif at not in expect and seen is None and _is_of_another_version(variable, evidence):
-                    yield Check(at, text, "no setting of this version")
+        yield from (one for one in told(variable, value, evidence) if one.key not in expect)
+
+
+def told(variable: Variable, value: str, evidence: Mapping[str, Any]) -> Iterator[Check]:
+    """What a library says of the settings that a variable with this ``value`` makes; nothing where nothing is seen."""
+    if variable.verified_by is None:
+        return
+    for key, kind, text in catalogue.settings(variable, value):
+        at = variable.verified_by + key
+        wanted = text.lower() if at in OWN_WORDS else number_or_boolean(kind, text)
+        seen = look_up(evidence, at)
+        if wanted is not None and type(seen) is type(wanted):
+            yield Check(at, wanted, seen)
+        elif seen is None and _is_of_another_version(variable, evidence):
+            yield Check(at, text, "no setting of this version")
 
 
 def _is_for_glibcs_malloc(variable: Variable, value: str) -> bool:

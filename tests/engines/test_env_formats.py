@@ -12,9 +12,11 @@ import time
 from pathlib import Path
 
 import jsonschema
+import jupyter_client
 import kubernetes_validate
 import pytest
 import yaml
+from jupyter_client.kernelspec import KernelSpecManager
 
 from runner.engines.base import PROJECT
 from runner.profiles.formats import FORMATS
@@ -31,8 +33,12 @@ PLAIN = {
 }  # fmt: skip
 HOSTILE = {**PLAIN, "QUOTES": "'it' \"is\"", "DOLLARS": "$HOME $(id) `id` $$", "HASH": " # no comment"}
 PARAGRAPH = {**HOSTILE, "PARAGRAPH": "one\n  %post two\n# three\n"}
+WITHOUT_DOLLARS = {name: value for name, value in PARAGRAPH.items() if "$" not in value}
 PREFIX = "prefix: [env, 'STARTED=with it']\n"
-TESTED = {"shell", "dotenv", "docker", "dockerfile", "apptainer", "sbatch", "pyxis", "kubernetes", "vscode"}
+TESTED = {
+    "shell", "dotenv", "docker", "dockerfile", "apptainer", "sbatch", "pyxis", "kubernetes", "vscode", "jupyter",
+    "python",
+}  # fmt: skip
 BASE = "debian:bookworm-slim"
 # Fast, as nothing is kept.
 SQUASH = "-comp zstd -Xcompression-level 1"
@@ -111,6 +117,42 @@ def open_folder():
     folder.chmod(0o777)
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def kernel(tmp_path, monkeypatch):
+    """Starts one as Jupyter does, and returns what runs a cell there: what that prints, or its error."""
+    for name in ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR", "IPYTHONDIR"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(name, str(tmp_path / name))
+    started = []
+
+    def start(text):
+        folder = tmp_path / "kernels/mine"
+        folder.mkdir(parents=True)
+        (folder / "kernel.json").write_text(text)
+        specs = KernelSpecManager(kernel_dirs=[str(folder.parent)], ensure_native_kernel=False)
+        manager = jupyter_client.KernelManager(kernel_name="mine", kernel_spec_manager=specs)
+        started.append(manager)
+        manager.start_kernel(cwd=str(tmp_path))
+        client = manager.blocking_client()
+        client.start_channels()
+        client.wait_for_ready(timeout=WAIT_S)
+
+        def execute(code):
+            printed = []
+
+            def hear(message):
+                printed.append(message["content"].get("text", "") if message["msg_type"] == "stream" else "")
+
+            reply = client.execute_interactive(code, timeout=WAIT_S, output_hook=hear)["content"]
+            return "".join(printed) if reply["status"] == "ok" else f"{reply['ename']}: {reply['evalue']}"
+
+        return execute
+
+    yield start
+    for manager in started:
+        manager.shutdown_kernel(now=True)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "dash"])
@@ -252,6 +294,59 @@ def test_settings_are_json_as_the_editor_takes_it(hostile, shown, printed):
     settings = json.loads(printed(profile, "vscode"))
     jsonschema.validate(settings, SETTINGS)
     assert settings["terminal.integrated.env.linux"] == shown(profile)
+
+
+def test_jupyter_starts_a_kernel_with_it(hostile, shown, printed, kernel):
+    profile = hostile(WITHOUT_DOLLARS, PREFIX)
+    execute = kernel(printed(profile, "jupyter"))
+    variables = shown(profile)
+    seen = json.loads(execute("import json, os; print(json.dumps(dict(os.environ)))"))
+    assert {**variables, "STARTED": "with it"}.items() <= seen.items()
+    assert variables["LD_PRELOAD"] in execute("print(open('/proc/self/maps').read())")
+
+
+def test_a_kernel_that_was_started_with_a_profile_checks_it(printed, kernel):
+    """torch is imported by then, and has bound the thread that runs cells to one CPU."""
+    execute = kernel(printed("intel-omp", "jupyter"))
+    assert execute("import torch; print(torch.ones(10**6).add_(1).sum().item())") == "2000000.0\n"
+    said = execute("from runner import check; assert check('intel-omp')")
+    assert said.startswith("intel-omp is in effect in this process (checked: preload.intel-openmp, openmp.runtime, ")
+    assert said.endswith(", 3 variables)\n")
+    wrong = execute("assert not check('gnu-omp')").splitlines()
+    assert wrong[0] == "gnu-omp is NOT in effect in this process"
+    assert "  openmp.runtime: expected gnu, seen intel" in wrong
+    assert wrong[-1].startswith("set besides, and can change the outcome too: KMP_AFFINITY=")
+
+
+def test_a_cell_sets_what_it_can_before_torch(hostile, shown, printed, kernel):
+    profile = hostile(PARAGRAPH)
+    cell = printed(profile, "python")
+    execute = kernel(printed("baseline", "jupyter"))
+    assert execute(cell) == ""
+    variables = shown(profile)
+    seen = json.loads(execute("import json; print(json.dumps(dict(os.environ)))"))
+    assert (variables.items() - seen.items()) == {("LD_PRELOAD", variables["LD_PRELOAD"])}
+    said = execute(f"from runner import check; assert not check({str(profile)!r})").splitlines()
+    assert said[0] == "hostile is NOT in effect in this process"
+    assert "  preload.jemalloc: expected mapped, seen not asked for" in said
+    assert execute(cell).startswith("RuntimeError: too late: torch is imported already; ")
+
+
+def test_what_a_cell_set_is_in_effect_or_came_too_late(printed, kernel, write_profile):
+    """Nothing but the cell's own note tells of OMP_PLACES."""
+    one = write_profile("one", "env:\n  OMP_NUM_THREADS: 1\n  OMP_PLACES: cores\n")
+    execute = kernel(printed("baseline", "jupyter"))
+    execute(printed(one, "python"))
+    said = execute(f"from runner import check; assert check({str(one)!r})")
+    assert said == "one is in effect in this process (checked: 2 variables)\n"
+    two = write_profile("two", "env:\n  OMP_NUM_THREADS: 2\n")
+    execute("import os; os.environ['OMP_NUM_THREADS'] = '2'; del os.environ['ENVKIT_BEFORE_TORCH']")
+    wrong = execute(f"assert not check({str(two)!r})").splitlines()
+    fix = "restart the kernel, and set it before anything imports torch"
+    assert wrong == [
+        "two is NOT in effect in this process",
+        f"  set too late, after torch was imported: OMP_NUM_THREADS; {fix}",
+    ]
 
 
 def test_paths_inside_an_image_are_marked_where_they_may_mislead(cli, in_docker):

@@ -1,4 +1,4 @@
-"""``envkit env PROFILE``: what to paste so that a shell, a container, a batch job or an editor sets the profile."""
+"""``envkit env PROFILE``: what to paste so that a shell, a container, a batch job, an editor or a notebook sets it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         ) from None
     in_oci = looked.engine.name not in NOT_OCI
     allowing = docker_run.ALLOWING if chosen.either and in_oci else chosen.allowing
-    notes = resolved.notes(chosen.starts, chosen.asking, allowing)
+    notes = [*resolved.notes(chosen.starts, chosen.asking, allowing), *chosen.missing(resolved)]
     if stray:
         notes.append(f"unset, as it could change the outcome: {', '.join(stray)}; what you need of it, set again")
     theirs = os.environ.get(PRELOAD, "")
@@ -87,6 +87,8 @@ def _resolved(looked: Looked, limits: tuple[str, ...], stray: tuple[str, ...]) -
         host=f"{platform.node()} ({looked.inspection['fingerprint']['cpu_model']})",
         place=f"{described['name']} {described['image']}{digest}",
         image=None if described["name"] in NOT_OCI else described["image"],
+        python=described["image"] if described["name"] == "local" else "python",
+        package_folders=tuple(looked.inspection.get("package_folders", ())) if described["name"] == "local" else (),
         sqsh=described["image"] if described["name"] == "enroot" else None,
         usable_cpus=facts["usable_cpus"],
         physical_cores=facts["physical_cores"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runner.profiles.formats import docker_run, dotenv, kubernetes, pyxis, shells, vscode
+from runner.profiles.formats import docker_run, dotenv, jupyter, kubernetes, python, pyxis, shells, vscode
 from runner.profiles.formats.resolved import Resolved
 
 
@@ -21,6 +21,7 @@ class Format:
     allowing: str = ""  # how it gets the capabilities that the prefix needs
     cleans: bool = False  # it takes away what the shell has that it is printed in (``Resolved.stray``)
     either: bool = False  # containers read it as well as programs of this machine
+    missing: Callable[[Resolved], list[str]] = lambda resolved: []  # notes on what a profile needs beside it
 
 
 FORMATS = {
@@ -44,4 +45,6 @@ FORMATS = {
     ),
     "kubernetes": Format(kubernetes.kubernetes, "a Pod", inside=True, starts=True),
     "vscode": Format(vscode.vscode, ".vscode/settings.json"),
+    "jupyter": Format(jupyter.jupyter, "a kernel for Jupyter, kernel.json", starts=True, missing=jupyter.missing),
+    "python": Format(python.python, "a notebook's first cell, or the top of a script", missing=python.missing),
 }

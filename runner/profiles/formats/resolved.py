@@ -27,6 +27,8 @@ class Resolved:
     limits: tuple[str, ...] = ()  # the user's, as options of ``docker run``
     mount: str | None = None  # HOST:INSIDE, which the kit mounts, of a library that is not in the image
     asking: tuple[str, ...] = ()  # the options of ``docker run`` for the machine's GPUs, where the profile is for some
+    python: str = "python"  # its interpreter, by its path where that is on this machine
+    package_folders: tuple[str, ...] = ()  # where that looks for packages, if it is on this machine
     sqsh: str | None = None  # the file of an Enroot image
     stray: tuple[str, ...] = ()  # variables of the shell it is printed in that could change the outcome, not its own
     # How many CPUs one process has there, where its threads are not all that runs on them: others are for DataLoader's

@@ -124,6 +124,26 @@ def test_a_job_asks_for_the_cpus_beside_the_threads_too(cli, images_of, profile,
     assert f"#SBATCH --cpus-per-task={cpus}\n" in script
 
 
+def test_a_kernel_starts_the_interpreter_that_is_measured(env, simulation):
+    kernel = json.loads(env("baseline", "--format", "jupyter").stdout)
+    assert kernel["argv"][0] == str(simulation.python)
+
+
+def test_in_an_image_the_interpreter_is_its_own(cli, images_of):
+    images_of().add("mine").inspection(package_folders=["/nowhere"])
+    result = cli("env", "baseline", "--engine", "docker", "--image", "mine", "--format", "jupyter")
+    assert (json.loads(result.stdout)["argv"][0], result.stderr) == ("python", "")
+
+
+def test_what_a_notebook_still_needs_is_said(env, simulation):
+    simulation.inspection(package_folders=["/nowhere"])
+    said = f"{simulation.python} has no ipykernel, which starts kernels: install it there, or give --python"
+    assert env("baseline", "--format", "jupyter").stderr == f"envkit: note: {said}\n"
+    how = "start the process with it (--format jupyter, or shell)"
+    said = f"not set, as it is read when a process starts: LD_PRELOAD; {how}"
+    assert env("jemalloc", "--format", "python").stderr == f"envkit: note: {said}\n"
+
+
 def test_a_value_that_a_format_cannot_express(env_refused, write_profile):
     path = write_profile("mine", 'env:\n  LINES: "a\\nb"\n')
     said = "envkit: profile 'mine': --format dotenv can't express LINES: it has a line break"

@@ -1,0 +1,146 @@
+"""``runner.check``: what it makes of what was seen, and of a Python that lacks something."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from runner.checks.this_process import check, judge
+from runner.profiles.environment import Environment
+from runner.profiles.formats.python import BEFORE_TORCH
+from tests.conftest import PROJECT
+
+THREADS = {"OMP_NUM_THREADS": "3"}
+
+
+def judged(variables, started=None, now=None, expect=None, by_child=False, sensitive=None, **openmp):
+    """By default all variables were set in the process, of which its evidence says nothing."""
+    started = started or {}
+    evidence = {
+        "openmp": {"runtime": "gnu", "max_threads": 2, "settings": {}, **openmp},
+        "malloc": {"allocator": "glibc", "settings": {}},
+        "variables": {"sensitive": started if sensitive is None else sensitive, "preloaded": {}},
+    }
+    environment = Environment("mine", "A test", variables, {}, (), expect or {}, "same")
+    return judge(environment, evidence, started, {**started, **variables, **(now or {})}, by_child)
+
+
+def test_what_the_process_was_started_with():
+    holds, lines = judged(THREADS, started=THREADS, expect={"openmp.runtime": "gnu"}, max_threads=3)
+    assert holds
+    assert lines == ["mine is in effect in this process (checked: openmp.runtime, 1 variable)"]
+
+
+def test_what_was_set_in_time_as_the_library_says():
+    holds, (line,) = judged(THREADS, max_threads=3)
+    assert (holds, line.startswith("mine is in effect in this process")) == (True, True)
+
+
+def test_what_was_set_too_late_as_the_library_says():
+    """Also where the profile expects in words what shows it."""
+    fix = "restart the kernel, and set it before anything imports torch"
+    said = f"  set too late, after torch was imported: {{}}; {fix}"
+    assert judged(THREADS) == (
+        False, ["mine is NOT in effect in this process", said.format("OMP_NUM_THREADS")],
+    )  # fmt: skip
+    holds, lines = judged({"OMP_PROC_BIND": "close"}, expect={"openmp.proc_bind": "close"}, proc_bind="false")
+    assert (holds, lines[1:]) == (
+        False, ["  openmp.proc_bind: expected close, seen false", said.format("OMP_PROC_BIND")],
+    )  # fmt: skip
+
+
+def test_what_was_noted_was_set_before_torch():
+    """What the library has is compared all the same: it may have been loaded before torch."""
+    noted = {BEFORE_TORCH: "OMP_NUM_THREADS OMP_PLACES"}
+    holds, (line,) = judged({"OMP_PLACES": "cores"}, now=noted)
+    assert (holds, line) == (True, "mine is in effect in this process (checked: 1 variable)")
+    holds, lines = judged(THREADS, now=noted)
+    assert (holds, lines[1:]) == (False, ["  openmp.max_threads: expected 3, seen 2"])
+
+
+def test_what_nothing_tells():
+    holds, lines = judged({"OMP_PLACES": "cores", **THREADS}, max_threads=3)
+    assert holds
+    when = "it was set in this process, and nothing tells whether that was before torch was imported"
+    assert lines == [
+        "mine is in effect, as far as it could be verified, in this process (checked: 1 variable)",
+        f"  OMP_PLACES was not verified: {when}",
+    ]
+
+
+@pytest.mark.parametrize("name", ["GLIBC_TUNABLES", "LD_PRELOAD", "MALLOC_CONF", "PYTHONMALLOC"])
+def test_what_is_read_when_a_process_starts(name):
+    holds, lines = judged({name: "x"}, now={BEFORE_TORCH: name})
+    fix = "start a kernel that has it (envkit env mine --format jupyter)"
+    assert (holds, lines[1:]) == (False, [f"  set too late, as it is read when a process starts: {name}; {fix}"])
+
+
+def test_what_a_child_says_of_what_was_set_here_proves_nothing():
+    """A runtime that can't be asked shows its settings in a new process, which has the variables of now."""
+    waiting = {"OMP_WAIT_POLICY": "passive"}
+    seen = {"expect": {"openmp.wait_policy": "passive"}, "wait_policy": "passive", "blocktime_ms": None}
+    holds, lines = judged(waiting, by_child=True, **seen)
+    assert (holds, len(lines)) == (True, 3)
+    assert lines[1].startswith("  openmp.wait_policy was not verified: this OpenMP runtime is asked in a new process")
+    in_time = [
+        judged(waiting, **seen),
+        judged(waiting, by_child=True, now={BEFORE_TORCH: "OMP_WAIT_POLICY"}, **seen),
+        judged(waiting, by_child=True, started=waiting, **seen),
+    ]
+    assert [(holds, len(lines)) for holds, lines in in_time] == [(True, 1)] * 3
+
+
+def test_a_variable_that_is_not_set_and_one_that_is_another():
+    holds, lines = judged(THREADS, now={"OMP_NUM_THREADS": "4"})
+    assert (holds, lines[1:]) == (False, ["  variable OMP_NUM_THREADS: expected 3, seen not set"])
+    holds, lines = judged(THREADS, started={"OMP_NUM_THREADS": "1"}, now={"OMP_NUM_THREADS": "1"}, max_threads=1)
+    assert "  variable OMP_NUM_THREADS: expected 3, seen 1" in lines
+
+
+def test_one_that_no_library_reads_is_compared_as_it_is_now():
+    assert judged({"TEXT": "a"})[0]
+    holds, lines = judged({"TEXT": "a"}, now={"TEXT": "b"})
+    assert (holds, lines[1:]) == (False, ["  variable TEXT: expected a, seen b"])
+
+
+def test_what_is_set_besides_is_named():
+    """But for what only says where things are."""
+    holds, lines = judged({}, sensitive={"MKL_CBWR": "AVX2", "CUDA_VISIBLE_DEVICES": "0"})
+    assert (holds, lines[1:]) == (True, ["set besides, and can change the outcome too: MKL_CBWR=AVX2"])
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """What ``check`` prints in a Python that has the project's folder, and of packages those named."""
+
+    def run(*packages):
+        for name in packages:
+            (tmp_path / f"{name}.py").touch()
+        code = f"import sys; sys.path[:0] = [{str(PROJECT)!r}, {str(tmp_path)!r}]\n"
+        code += "from runner import check\nprint(check('intel-omp'))"
+        result = subprocess.run([sys.executable, "-ISc", code], capture_output=True, text=True, check=False)
+        assert (result.returncode, result.stderr) == (0, "")
+        return result.stdout.splitlines()
+
+    return run
+
+
+def test_a_python_that_lacks_a_package(bare):
+    said = f"envkit: {sys.executable} has no package '{{}}': install it there, or use a kernel that has it"
+    assert bare() == [said.format("torch"), "False"]
+    assert bare("torch") == [said.format("pyyaml"), "False"]
+
+
+def test_a_profile_that_is_not_there(capsys):
+    assert check("intel-opm") is False
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("envkit: no profile 'intel-opm' in ")
+
+
+def test_importing_the_package_imports_nothing_more():
+    code = f"import sys; sys.path.insert(0, {str(PROJECT)!r}); before = {{*sys.modules}}; import runner"
+    code += "; print(*sorted({*sys.modules} - before))"
+    result = subprocess.run([sys.executable, "-ISc", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "runner\n"
