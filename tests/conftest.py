@@ -55,8 +55,9 @@ FIRST = ("tests/engines/slurm/test_jobs.py", "tests/engines/test_image_build.py"
 REAL = ("tests/engines/", "tests/images/", "tests/training/", "tests/faults/", "tests/reliability/")
 # What else takes long: it starts many processes, simulates many runs, or draws.
 SLOW = (
-    "tests/benchmarks/", "tests/cli/commands/exec/", "tests/cli/commands/test_matrix.py",
-    "tests/cli/commands/test_report.py", "tests/cli/commands/test_resume.py", "tests/cli/commands/tune/",
+    "tests/benchmarks/", "tests/cli/commands/exec/", "tests/cli/commands/test_ablate.py",
+    "tests/cli/commands/test_matrix.py", "tests/cli/commands/test_report.py", "tests/cli/commands/test_resume.py",
+    "tests/cli/commands/tune/",
     "tests/cluster/fleet/test_slow.py", "tests/cluster/slurm/test_node.py", "tests/compatibility/",
     "tests/profiles/test_catalogue_libraries.py", "tests/report/test_grid.py", "tests/report/test_html.py",
     "tests/report/test_multi_workload.py", "tests/report/test_pictures.py", "tests/stats/test_drift.py",

@@ -108,11 +108,13 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
         evidence[probe] = evidence.get(probe, {}) | found
     cpus = 4 // int(where.removeprefix(" on 1/")) if where.startswith(" on 1/") else 4
     together = of_ranks(int(where.split()[1]), behaviour, evidence) if where.endswith("ranks") else {}
+    given = behaviour.get("losses_in_turn") or [behaviour.get("losses")]
+    losses = given[nth % len(given)] or ([] if own else [2.3 - step / 1000 for step in range(steps)])
     return {
         "seconds": seconds,
         "step_s": [seconds / steps * (3 if step < behaviour.get("slow_steps", 0) else 1) for step in range(steps)],
         "warmup_step_s": [seconds / steps] * warmup_steps,
-        "losses": [] if own else behaviour.get("losses") or [2.3 - step / 1000 for step in range(steps)],
+        "losses": losses,
         "images_per_step": None if own else behaviour.get("images_per_step", 64),
         "unit": behaviour.get("unit", "images"),
         "quality": learnt if full or "--quality" in arguments else None,

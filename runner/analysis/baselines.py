@@ -132,6 +132,9 @@ def _from_record(folder: Path, name: str) -> Baseline:
     arms = summary.plan.arms
     if summary.plan.compares_images:
         raise InputError(f"{folder}: compares images, and a baseline is of one; measure a profile in it")
+    if summary.plan.ablated:
+        whole = summary.plan.whole.profile
+        raise InputError(f"{folder}: takes a profile apart; measure the whole of it: envkit bench {whole}")
     if summary.plan.epochs:
         raise InputError(f"{folder}: is a full training (--full), one sample each; measure without --full")
     if len(summary.plan.workloads) > 1:

@@ -1,30 +1,66 @@
-"""Did two arms learn the same? Their losses on the same batches, beside by how much rounding may move these."""
+"""Did two arms learn the same? Their losses on the same batches, beside by how much rounding may move these.
+
+Those of a user's command may be of other batches each time: they are held against each other as ``runner.stats.curves``
+says.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
-from runner.bench.blocks import samples
+from runner.bench.blocks import same_training, samples
 from runner.bench.plan import Arm, Plan
 from runner.bench.record import Event
+from runner.stats.curves import apart
+from runner.stats.interval import MIN_BLOCKS
 from runner.worker.modes import BF16
-from runner.worker.workloads import LOSS_TOLERANCE, find
+from runner.worker.workloads import GROWN, LOSS_TOLERANCE, find
 
 # What rounding grows to where numbers have 8 bits of mantissa (bfloat16) in the place of 24.
 BF16_LOSS_TOLERANCE = 2e-2
+# As a share of the mean loss: to what rounding may grow in a user's training, of which nobody knows how it learns.
+OWN_LOSS_TOLERANCE = GROWN
 
 
 @dataclass(frozen=True)
 class Losses:
-    """How far an arm's losses are from its reference's on the same batches (shares of the reference's loss)."""
+    """How far an arm's losses are from its reference's on the same batches (shares of the reference's loss).
+
+    Those of a user's command are means over samples, and differences are shares of the reference's mean loss.
+    """
 
     steps: int
     reference_final: float
     final: float
     largest_difference: float
     agree: bool
+    # Of a user's command: how far a single sample is from the mean of its arm. Of the reference's where these repeat
+    # each other, which the others then should too; else the largest of both.
+    own_difference: float | None = None
+
+
+def between(events: Sequence[Event], plan: Plan, arm: Arm) -> Losses | None:
+    """How an arm's losses compare with those of its reference; None where they can't be compared. Both have samples."""
+    reference = plan.reference_of(arm)
+    if plan.user_command is not None:
+        return _of_command(events, arm, reference)
+    return compared(events, plan, arm, reference) if same_training(events, plan, arm) else None
+
+
+def _of_command(events: Sequence[Event], arm: Arm, reference: Arm) -> Losses | None:
+    """The same of a user's command; None where no losses are read, or samples are fewer than an interval takes."""
+    own, there = ([event["losses"] for event in samples(events, one)] for one in (arm, reference))
+    if min(len(own), len(there)) < MIN_BLOCKS or not all([*own, *there]):
+        return None
+    found = apart(own, there)
+    final, reference_final = (fmean(losses[-1] for losses in side) for side in (own, there))
+    repeats = found.within <= OWN_LOSS_TOLERANCE
+    single = found.within if repeats else max(found.within, found.within_other)
+    agree = found.between <= (OWN_LOSS_TOLERANCE if repeats else single)
+    return Losses(len(there[0]), reference_final, final, found.between, agree, single)
 
 
 def compared(events: Sequence[Event], plan: Plan, arm: Arm, reference: Arm) -> Losses:

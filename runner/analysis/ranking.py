@@ -19,8 +19,8 @@ def many(summary: Summary) -> bool:
 
 
 def by_speed(summary: Summary) -> bool:
-    """Whether profiles stand in the order of their speed: it is that of one workload."""
-    return many(summary) and not summary.plan.across
+    """Whether profiles stand in the order of their speed: that of one workload, beside one reference."""
+    return many(summary) and not summary.plan.across and not summary.plan.ablated
 
 
 def ratio_of(comparison: Comparison) -> float | None:
@@ -31,7 +31,7 @@ def ratio_of(comparison: Comparison) -> float | None:
 def ranked(summary: Summary) -> list[Comparison]:
     """The comparisons: of many the fastest first, and those without a speedup last; else as they were named.
 
-    Those on several workloads stay as they were named too, workload by workload.
+    Those on several workloads stay as they were named too, workload by workload, and so do the parts of a profile.
     """
     if not by_speed(summary):
         return summary.comparisons
@@ -110,11 +110,15 @@ def losses(summary: Summary) -> list[str]:
         return apart
     steps = next(iter(known.values())).steps
     equal = [arm for arm, found in known.items() if found.largest_difference == 0]
-    said = [f"equal to the last bit over {steps} steps: {_names(equal, len(known))}"] if equal else []
+    own = plan.user_command is not None
+    how = "equal within the last printed digit" if own else f"equal to the last bit over {steps} steps"
+    said = [f"{how}: {_names(equal, len(known))}"] if equal else []
     near = {arm: found.largest_difference for arm, found in known.items() if found.agree and arm not in equal}
     if near:
         most = f"{max(near.values()):.1e} of their value at most"
-        said.append(f"differ by rounding, {most}: {_names([*near], len(known))}")
+        single = max(known[arm].own_difference or 0.0 for arm in near)  # 0 of the kit's workloads, whose samples repeat
+        or_chance = f", or no more than single samples do ({single:.1e})" if single else ""
+        said.append(f"differ by rounding{or_chance}, {most}: {_names([*near], len(known))}")
     for arm, found in known.items():
         if not found.agree and summary.environments[arm].numerics != "same" and math.isfinite(found.largest_difference):
             said.append(f"of {arm}, which may change numerics (*), differ by {found.largest_difference:.1e} at most")

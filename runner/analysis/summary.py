@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from runner.analysis.ablation import Worth, taken_apart
 from runner.analysis.gpu_readings import GpuReadings, readings
 from runner.analysis.image_differences import Difference, of_run
-from runner.analysis.losses import Losses, compared
+from runner.analysis.losses import Losses, between
 from runner.analysis.noise import interference_by_block, interference_with, reference_kernel_range
 from runner.analysis.sample_times import Sample, sample_times
 from runner.analysis.scaling import Scaled, scaled
@@ -22,7 +23,6 @@ from runner.bench.blocks import (
     recorded_design,
     recorded_lengths,
     recorded_plan,
-    same_training,
     samples,
     skipped_steps,
     timed_steps,
@@ -59,7 +59,7 @@ class Measured:
     throttled_s: float  # summed over the CPUs
     training_s: float
     quality: dict[str, float]  # the figures of a test where one was made
-    final_loss: float | None  # that of the last step; of a user's command it is not known
+    final_loss: float | None  # that of the last step; of a user's command where its losses are read
     checks: list[Check]
     not_observed: str = ""  # what could not be seen of it
     set_by_itself: dict[str, str] = field(default_factory=dict)  # performance variables
@@ -143,6 +143,7 @@ class Summary:
     image_differences: dict[str, list[Difference]]
     scaling: list[Scaled] = field(default_factory=list)
     gpus: list[GpuReadings] = field(default_factory=list)
+    ablation: list[Worth] = field(default_factory=list)  # the settings of a profile that is taken apart
 
     @property
     def synthetic(self) -> bool:
@@ -178,6 +179,7 @@ class Summary:
             "findings": self.findings,
             "scaling": [finite(asdict(one)) for one in self.scaling],
             "gpus": [asdict(one) for one in self.gpus],
+            "settings": [one.to_json() for one in self.ablation],
             "failures": [{key: event[key] for key in ("block", "arm", "problem")} for event in self.failures],
             "not_measured": self.not_measured,
             "ended": self.ended,
@@ -245,6 +247,9 @@ def summarise(events: Sequence[Event]) -> Summary:
         image_differences=of_run(events, plan),
         scaling=_scaling(events, plan, measured, ended),
         gpus=[found for arm in plan.arms if (found := readings(arm.name, samples(events, arm)))],
+        ablation=taken_apart(
+            events, plan, [one.arm for one in measured.values() if one.in_effect], ended in ENDED, ended == PRECISE
+        ),
     )
 
 
@@ -289,7 +294,7 @@ def _comparison(
     both = [measured[name] for name in (reference.name, arm.name) if name in measured]
     if not all(one.in_effect for one in both):
         return Comparison(arm.name, Verdict.NOT_IN_EFFECT)
-    losses = compared(events, plan, arm, reference) if len(both) == 2 and same_training(events, plan, arm) else None
+    losses = between(events, plan, arm) if len(both) == 2 else None
     ratios = block_ratios(events, plan, arm)
     if ended == FAILED:
         return Comparison(arm.name, Verdict.FAILED, losses=losses)

@@ -29,7 +29,10 @@ def first_event(events: Sequence[Event], kind: str) -> Event | None:
 
 
 def same_training(events: Sequence[Event], plan: Plan, arm: Arm) -> bool:
-    """Whether ``arm`` trains what its reference does, from the same weights: only then do losses compare."""
+    """Whether ``arm`` trains what its reference does, from the same weights: only then do losses compare.
+
+    Of a user's command nobody knows.
+    """
     reference = plan.reference_of(arm)
     first = (samples(events, one)[:1] for one in (reference, arm))
     weights = {event["digests"].get(INITIAL_WEIGHTS) for found in first for event in found}

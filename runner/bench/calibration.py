@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,9 @@ def _conditions(plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> An
     seen = engines[plan.reference.target]
     inside = seen["inspection"]
     steps = (plan.training.steps, plan.training.warmup_steps, plan.epochs)
-    length = (plan.workload_of(plan.reference), plan.options, plan.user_command, steps)
+    # how losses are read changes no time
+    command = plan.user_command and replace(plan.user_command, loss_metric=None)
+    length = (plan.workload_of(plan.reference), plan.options, command, steps)
     limits = {name: value for name, value in plan.engine_options.items() if name not in IMAGES}
     image = (seen["engine"], inside["packages"], limits)
     # earlier versions did not record these numbers, and the rest tells kinds of processors apart, too

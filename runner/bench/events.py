@@ -42,7 +42,7 @@ class SampleEvent(TypedDict, total=False):
     seconds: float  # of the timed steps
     step_s: list[float]
     warmup_step_s: list[float]  # not in the first records
-    losses: list[Any]  # numbers; None each where a workload learns nothing
+    losses: list[Any]  # numbers; None each where a workload learns nothing; of a command those its loss metric reads
     images_per_step: int | None  # None of a user's command
     unit: str  # what images_per_step counts
     quality: dict[str, float] | None  # of a test, where one was made

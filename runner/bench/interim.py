@@ -20,7 +20,8 @@ def standing(events: Sequence[Event], plan: Plan) -> str:
 
     The interval is that of one comparison, of which 95% hold the truth where nobody chooses when to look.
     """
-    found = [(arm.name, ratios) for arm in plan.compared if (ratios := block_ratios(events, plan, arm))]
+    told = [plan.whole] if plan.ablated else plan.compared
+    found = [(arm.name, ratios) for arm in told if (ratios := block_ratios(events, plan, arm))]
     if len(found) > MOST_PROFILES:
         best = max(found, key=lambda one: statistics.median(one[1]))
         return f"best of {len(found)}: {_told(*best, plan.stopping.margin)}"

@@ -21,6 +21,7 @@ from runner.bench.costs import DESIGN_BLOCKS, LATEST, READINGS, block_s, reading
 from runner.bench.interim import standing
 from runner.bench.parse_sample import (
     KERNEL_KEYS,
+    diverged,
     held_against,
     other_ranks,
     parse_document,
@@ -36,7 +37,7 @@ from runner.common.progress import Progress
 from runner.engines import turns
 from runner.engines.base import Engine, Outcome, Task
 from runner.profiles.environment import Environment
-from runner.stats.sequential import Design, at_look, design, fewest_blocks, may_stop
+from runner.stats.sequential import Design, at_look, design, may_stop
 from runner.worker.fashion_mnist import SYNTHETIC
 from runner.worker.performance_variables import asked_for, is_performance_variable
 from runner.worker.workloads import GENERATED
@@ -152,7 +153,9 @@ class _Run:
         task = self.job.task(arm, self.plan.first_arguments(arm, *how_long))
         outcome = self.job.engines[arm.target].run(task)
         document, problem = parse_document(outcome, {"step_s"})
-        if document is None:
+        if document is not None:
+            problem = diverged(document, self.plan.options)
+        if document is None or problem is not None:
             raise _Failure(arm.name, f"{problem} (warming up)", outcome)
         told = {name: document[name] for name in ("step_s", "peak_memory_bytes")}
         self.append("warm-up", arm=arm.name, worker_seconds=round(outcome.seconds, 3), **told)
@@ -317,7 +320,7 @@ def _prepare(run: _Run) -> None:
         first_s = pace.block_s(run.plan, first)
         _require_room(run, 0, first_s, UNSURE)
         fit = int(run.left_s() / first_s)
-        if run.plan.user_command and not run.plan.stopping.blocks and fit >= fewest_blocks(run.plan.sharing):
+        if run.plan.user_command and not run.plan.stopping.blocks and fit >= run.plan.fewest_blocks:
             run.say(f"one run of each took {first_s:.0f} s in all: about {fit} blocks fit into the budget")
     run.job = replace(run.job, plan=pace.sized(run.job.plan, recorded_lengths(run.events)))
 
@@ -351,7 +354,7 @@ def _reason_to_end(run: _Run, blocks: int) -> str | None:
 def _over_budget(run: _Run, blocks: int) -> str | None:
     """Why to end before all planned blocks are there: the machine has become so much slower. It has an interval."""
     plan = run.plan
-    if plan.contrasts and blocks < fewest_blocks(plan.sharing):
+    if plan.contrasts and blocks < plan.fewest_blocks:
         return None  # a budget that had no room for so many was refused, or nobody gave it
     next_s = block_s(run.events, blocks, 1) + (reading_s(run.events) if run.wants_reference_kernel(blocks) else 0.0)
     return BUDGET if run.spent_s + next_s > (1 + OVERSHOOT) * plan.stopping.budget_s else None
@@ -366,7 +369,7 @@ def _fix_design(run: _Run, blocks: int) -> None:
         one_s = block_s(run.events, blocks, DESIGN_BLOCKS)
         _require_room(run, blocks, one_s)
         planned = blocks + int(max(0.0, run.left_s() - readings_s(run.events, plan, blocks)) / one_s)
-        fixed = design(max(planned, fewest_blocks(plan.sharing)), plan.sharing)
+        fixed = design(max(planned, plan.fewest_blocks), plan.sharing)
     run.append("design", planned_blocks=fixed.planned, looks=fixed.looks)
 
 
@@ -376,7 +379,7 @@ def _require_room(run: _Run, blocks: int, block_s: float, share: float = 1.0, be
     It has room where blocks that take ``share`` of ``block_s`` fit, and ``before_s`` seconds before the next. Raises
     TooShort where it was given.
     """
-    plan, fewest = run.plan, fewest_blocks(run.plan.sharing)
+    plan, fewest = run.plan, run.plan.fewest_blocks
     least_s = run.spent_s + before_s + (fewest - blocks) * share * block_s
     stopping = plan.stopping
     if stopping.blocks or plan.one_run_each or not plan.contrasts or least_s <= (1 + OVERSHOOT) * stopping.budget_s:

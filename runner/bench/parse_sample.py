@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -81,6 +82,47 @@ def other_ranks(document: Mapping[str, Any], wanted: int, options: Options) -> s
     return None if backend == options.exchange else f"was to exchange by {options.exchange}, and did so by {backend}"
 
 
+def diverged(document: Mapping[str, Any], options: Options) -> str | None:
+    """What is wrong where a loss is no number; None where all are, or there are none.
+
+    Steps go on without learning anything then, and whoever is faster at that has won nothing.
+    """
+    losses = document.get("losses") or ()
+    at = next((at for at, loss in enumerate(losses) if loss is not None and not math.isfinite(loss)), None)
+    if at is None:
+        return None
+    is_of_a_step = len(losses) == len(document["step_s"])
+    step = len(document.get("warmup_step_s", ())) + at + 1
+    which = f"the loss of step {step}" if is_of_a_step else f"loss {at + 1} of {len(losses)}"
+    if _is_of_a_command(document):
+        fix = "lower its learning rate or, where it happens under one profile alone, leave this out"
+    else:
+        mode = f" or the mode ({options.text()})" if options.text() else ""
+        fix = f"the profile{mode} changes the numerics; measure without it"
+    return f"diverged: {which} is {losses[at]}, so that its speed says nothing; {fix}"
+
+
+def _other_number_of_losses(document: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]) -> str | None:
+    """What is wrong where a user's command has printed more or fewer losses than before; None where it did not.
+
+    Those of the kit's workloads have as many as there are steps.
+    """
+    here = len(document["losses"])
+    there = next((len(event["losses"]) for event in earlier), here)
+    if here == there or not _is_of_a_command(document):
+        return None
+    found = f"{here} loss{'' if here == 1 else 'es'}"
+    return (
+        f"saw {found}, and earlier samples had {there}; let each run print equally many, "
+        "in a line for each step and not in a bar that is drawn now and then"
+    )
+
+
+def _is_of_a_command(document: Mapping[str, Any]) -> bool:
+    """Whether it is a sample of a user's own command."""
+    return "command" in document["digests"]
+
+
 def parse_sample(
     outcome: Outcome, earlier: Sequence[Mapping[str, Any]], options: Options, keys: set[str] = SAMPLE_KEYS
 ) -> tuple[dict[str, Any] | None, str | None]:
@@ -101,8 +143,9 @@ def parse_sample(
         versions = [one.get("evidence", {}).get("torch", {}).get("version") for one in (event, document)]
         if None not in versions and versions[0] != versions[1]:
             return None, f"its torch is {versions[1]}, and that of earlier samples was {versions[0]}; start a new run"
-    if other := _other_modes(document, options):
-        return None, other
+    wrong = _other_modes(document, options) or diverged(document, options)
+    if wrong := wrong or _other_number_of_losses(document, earlier):
+        return None, wrong
     if outcome.cpu_s is not None and "cpu_s" in document:
         document["usage"]["engine_s"] = max(0.0, outcome.cpu_s - document["cpu_s"])
     return document, None

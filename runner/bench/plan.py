@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from runner.stats.sequential import fewest_blocks
 from runner.worker.modes import USUAL, Options
 
 REFERENCE_PROFILE = "baseline"
@@ -18,6 +19,8 @@ LEARNT_STEPS = 3
 LEARNT_BLOCK = 2
 # A page: by then every alignment of the stack that there is has come up.
 MOST_PADDING = 4096
+# At least so many blocks of a profile that is taken apart: few comparisons would be content with less.
+LEAST_ABLATED = 8
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,8 @@ class UserCommand:
     """A user's training command, which is measured in the place of a workload.
 
     ``metric`` says which lines of its output end a step, or hold a step's time or rate in ``unit`` (see
-    ``runner.worker.user_command.metric``); without one the whole command is one step.
+    ``runner.worker.user_command.metric``); without one the whole command is one step. ``loss_metric`` says which lines
+    hold a loss; without one losses are not compared.
     """
 
     argv: tuple[str, ...]
@@ -56,16 +60,35 @@ class UserCommand:
     metric: str | None = None
     unit: str = "s"
     warmup_lines: int = 0  # the first readings, which don't count
+    loss_metric: str | None = None  # earlier records lack it
 
     def worker_arguments(self) -> tuple[str, ...]:
         # one that begins with a dash would be taken for another option
         metric = (f"--metric={self.metric}", "--unit", self.unit) if self.metric is not None else ()
-        return ("command", "--folder", self.folder, *metric, "--warmup-lines", str(self.warmup_lines), "--", *self.argv)
+        losses = (f"--loss-metric={self.loss_metric}",) if self.loss_metric is not None else ()
+        warmup = ("--warmup-lines", str(self.warmup_lines))
+        return ("command", "--folder", self.folder, *metric, *warmup, *losses, "--", *self.argv)
 
     @staticmethod
     def from_json(document: Mapping[str, Any] | None) -> UserCommand | None:
         """None for none."""
         return UserCommand(**{**document, "argv": tuple(document["argv"])}) if document else None
+
+
+@dataclass(frozen=True)
+class Ablated:
+    """A setting of a profile that is taken apart, and the arms that tell what it is worth; None is not measured."""
+
+    setting: str
+    needs: str | None  # the library without which nothing reads it
+    alone: str | None  # the arm that has it alone, with the library that it needs
+    beside: str  # what that is compared with: the reference, or the arm that has the library alone
+    without: str | None  # the arm that has all but it, with which the whole profile is compared
+
+    def pairs(self, whole: str) -> list[tuple[str, str]]:
+        """What is compared with what to tell it; ``whole`` is the arm with all settings."""
+        alone = [(self.alone, self.beside)] if self.alone is not None else []
+        return [*alone, (whole, self.without)] if self.without is not None else alone
 
 
 @dataclass(frozen=True)
@@ -107,6 +130,8 @@ class Plan:
     # Names of further arms to compare with: an arm is compared with the one of all references that trains the same.
     more_references: tuple[str, ...] = ()
     more_comparisons: int = 0  # between other arms than the reference: they share the error rate too
+    # Where a profile is taken apart: its settings. The second arm is the whole profile.
+    ablated: tuple[Ablated, ...] = ()
 
     @property
     def reference(self) -> Arm:
@@ -119,8 +144,24 @@ class Plan:
 
     def reference_of(self, arm: Arm) -> Arm:
         """What ``arm`` is compared with."""
+        if self.ablated:
+            return self._beside(arm)
         same = (one for one in self.references if self.workload_of(one) == self.workload_of(arm))
         return next(same, self.reference)
+
+    @property
+    def whole(self) -> Arm:
+        """Of a profile that is taken apart the arm with all of it."""
+        return self.arms[1]
+
+    def _beside(self, arm: Arm) -> Arm:
+        """What an arm is compared with where a profile is taken apart; one with all but a setting, with all of it.
+
+        One that is two things is compared as what it is first: the whole, a setting alone, all but one.
+        """
+        if arm in (self.reference, self.whole):
+            return self.reference
+        return self.arm(next((one.beside for one in self.ablated if one.alone == arm.name), self.whole.name))
 
     @property
     def across(self) -> bool:
@@ -158,12 +199,25 @@ class Plan:
         """All that share the error rate: an arm, and what it is compared with."""
         pairs = ((arm, one) for arm in self.distributed for one in self.single_processes)
         scaling = ((arm, one) for arm, one in pairs if one.cpu_shares == 1 or one.profile == arm.profile)
-        return (*((arm, self.reference_of(arm)) for arm in self.compared), *scaling)
+        return (*((arm, self.reference_of(arm)) for arm in self.compared), *scaling, *self._of_settings)
+
+    @property
+    def _of_settings(self) -> tuple[tuple[Arm, Arm], ...]:
+        """What else is compared to tell what settings are worth: pairs that are not among those with a reference."""
+        known = {frozenset((arm.name, self.reference_of(arm).name)) for arm in self.compared}
+        pairs = dict.fromkeys(pair for one in self.ablated for pair in one.pairs(self.whole.name))
+        more = {frozenset(pair): pair for pair in pairs if frozenset(pair) not in known}
+        return tuple((self.arm(one), self.arm(other)) for one, other in more.values())
 
     @property
     def sharing(self) -> int:
         """How many comparisons share the error rate; at least 1."""
         return max(1, len(self.contrasts) + self.more_comparisons)
+
+    @property
+    def fewest_blocks(self) -> int:
+        """The fewest in which each comparison can have an interval; of a profile that is taken apart a few at least."""
+        return max(fewest_blocks(self.sharing), LEAST_ABLATED if self.ablated else 0)
 
     @property
     def one_run_each(self) -> bool:
@@ -293,5 +347,6 @@ class Plan:
             "user_command": UserCommand.from_json(document["user_command"]),
             "options": Options(**document["options"]),
             "more_references": tuple(document["more_references"]),
+            "ablated": tuple(Ablated(**one) for one in document.get("ablated", ())),  # which earlier records lack
         }
         return Plan(**{**document, **found})

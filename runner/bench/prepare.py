@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from runner.bench.specification import EVERY, Specification
 from runner.checks.preflight import preflight
 from runner.common.errors import InputError
 from runner.profiles import catalogue, profile
+from runner.profiles.profile import Profile
 from runner.profiles.resolve import of_rank, resolve
 from runner.worker.workloads import GENERATED, get
 
@@ -35,10 +36,14 @@ class Prepared:
     findings: list[dict[str, Any]]
 
 
-def prepare(asked: Specification) -> Prepared:
-    """Load and resolve the profiles, look into the images, find the data. Raises InputError for what can't be."""
+def prepare(asked: Specification, made: Mapping[str, Profile] | None = None) -> Prepared:
+    """Load and resolve the profiles, look into the images, find the data. Raises InputError for what can't be.
+
+    ``made`` are profiles that are in no file yet, by what arms call them.
+    """
     requirements.require_nodes(asked.nodes, asked.arms[0].engine)
-    profiles = {arm.profile: profile.load(arm.profile) for arm in asked.arms}
+    made = made or {}
+    profiles = {arm.profile: made.get(arm.profile) or profile.load(arm.profile) for arm in asked.arms}
     whole = asked
     asked = replace(asked, arms=tuple(requirements.arm_of(arm, profiles[arm.profile]) for arm in asked.arms))
     profiles = {loaded.name: loaded for loaded in profiles.values()}
@@ -96,6 +101,7 @@ def plan_of(asked: Specification, data: str) -> Plan:
         ranks=asked.nproc,
         nodes=asked.nodes,
         more_references=_more_references(asked.arms) if asked.workload == EVERY and command is None else (),
+        ablated=asked.ablated,
     )
 
 

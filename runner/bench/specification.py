@@ -12,10 +12,12 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from runner.bench.plan import MARGIN, Arm, UserCommand
+from runner.bench.plan import MARGIN, Ablated, Arm, UserCommand
 from runner.common.errors import InputError
 from runner.engines.base import EngineOptions
 from runner.worker.modes import USUAL, Options
+from runner.worker.user_command.losses import parse_losses
+from runner.worker.user_command.metric import MetricError, parse
 from runner.worker.workloads import DEFAULT, WORKLOADS, find
 
 # In the place of a workload's name: each of those that `envkit bench` measures together.
@@ -54,6 +56,7 @@ class Specification:
     keep_env: tuple[str, ...] = ()
     force: bool = False
     allow_unknown: bool = False
+    ablated: tuple[Ablated, ...] = ()  # where a profile is taken apart: its settings; the second arm is all of it
 
     @property
     def workloads(self) -> list[str]:
@@ -81,11 +84,15 @@ class Specification:
                 "options": Options(**values["options"]),
                 "engine_options": EngineOptions(**values["engine_options"]),
                 "keep_env": tuple(values["keep_env"]),
+                "ablated": tuple(Ablated(**one) for one in values.get("ablated", ())),  # earlier ones lack it
             }
         )
         for name in found.workloads:
             if name != EVERY and find(name) is None:
                 raise ValueError(f"no workload {name!r}; there are: {', '.join(WORKLOADS)}")
+        if found.user_command is not None:
+            _require_metrics(found.user_command)
+        _require_arms(found)
         return found
 
     @staticmethod
@@ -106,6 +113,25 @@ class Specification:
         )
         data = str(Path(self.data).absolute()) if self.data and Path(self.data).is_dir() else self.data
         return replace(self, arms=arms, data=data)
+
+
+def _require_metrics(own: UserCommand) -> None:
+    """Raise ValueError for a metric that is none, which each worker would end with."""
+    for name, text, read in (("metric", own.metric, parse), ("loss_metric", own.loss_metric, parse_losses)):
+        if text is not None:
+            try:
+                read(text)
+            except MetricError as error:
+                raise ValueError(f"user_command.{name}: '{text}' {error}") from None
+
+
+def _require_arms(asked: Specification) -> None:
+    """Raise ValueError where settings name arms that there are not."""
+    there = {None, *(arm.name for arm in asked.arms)}
+    for one in asked.ablated:
+        missing = [name for name in (one.alone, one.beside, one.without) if name not in there]
+        if missing:
+            raise ValueError(f"ablated: {one.setting}: there is no arm {missing[0]!r}")
 
 
 def _validate(document: Mapping[str, Any]) -> None:

@@ -28,7 +28,9 @@ from runner.common.machine_lock import machine_lock
 from runner.common.progress import Progress
 from runner.engines.base import PROJECT
 from runner.profiles.environment import Environment
+from runner.profiles.profile import Profile
 from runner.report import terminal
+from runner.tuning import profile_file
 
 RESULTS = PROJECT / "results"
 # Given the folder of a run that was completed, says what it means in the report's place; returns the exit status.
@@ -60,14 +62,21 @@ def run(asked: Specification, how: Invocation, then: Then | None = None) -> int:
 
 
 def run_locked(
-    asked: Specification, how: Invocation, then: Then | None = None, left_out: Mapping[str, str] | None = None
+    asked: Specification,
+    how: Invocation,
+    then: Then | None = None,
+    left_out: Mapping[str, str] | None = None,
+    made: Mapping[Path, Profile] | None = None,
 ) -> int:
     """``run``, for a command that holds the machine already and has removed what was left behind.
 
-    ``left_out`` are the profiles that the command chose not to measure, and why.
+    ``left_out`` are the profiles that the command chose not to measure, and why; ``made`` are those that it made for
+    the run, by the files in which they are kept.
     """
-    prepared = prepare(asked)
+    prepared = prepare(asked, {str(path): one for path, one in (made or {}).items()})
     with _needing_room(how), Record.create(how.output or new_folder(asked.title)) as opened:
+        for path, one in (made or {}).items():
+            profile_file.write(one, one.reason, one.source, path)
         events = [begin(opened, prepared, RESULTS)]
         if left_out:
             events.append(opened.append("left-out", profiles={**left_out}))

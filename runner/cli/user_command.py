@@ -12,6 +12,7 @@ from runner.cli.arguments import count, refuse
 from runner.cli.workload_file import load, require_metric, words
 from runner.common.errors import InputError
 from runner.common.suggestion import suggestion
+from runner.worker.user_command.losses import parse_losses
 from runner.worker.user_command.metric import SECONDS, MetricError
 from runner.worker.workloads import WORKLOADS, find
 
@@ -32,6 +33,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                        "or a path into JSON lines, as $.step_time (default: all of it is one step)")  # fmt: skip
     group.add_argument("--unit", metavar="UNIT", help=f"of the metric's number: {', '.join(SECONDS)} (default: s)")
     group.add_argument("--warmup-lines", metavar="N", type=count, help="leave out the metric's first N readings")
+    group.add_argument("--loss-metric", metavar="METRIC",
+                       help="compare losses: a regular expression for lines that hold one, with a group around it, or "
+                       "a path into JSON lines, as $.loss (default: they are not compared)")  # fmt: skip
 
 
 def from_args(arguments: argparse.Namespace) -> tuple[str, UserCommand] | None:
@@ -43,7 +47,7 @@ def from_args(arguments: argparse.Namespace) -> tuple[str, UserCommand] | None:
         is_file = _is_file(arguments.workload)
         there, nowhere = f"is a key of {arguments.workload}; write it there", "means nothing without --command"
         why = there if is_file else f"{nowhere}; add it, or leave this out"
-        refuse(arguments, ("metric", "unit", "warmup_lines"), why)
+        refuse(arguments, ("metric", "unit", "warmup_lines", "loss_metric"), why)
         if not is_file:
             return None
         found = load(Path(arguments.workload))
@@ -93,9 +97,15 @@ def _from_options(arguments: argparse.Namespace) -> tuple[str, UserCommand]:
             require_metric(arguments.metric, unit)
         except MetricError as error:
             raise InputError(f"--metric '{arguments.metric}' {error}") from None
+    if arguments.loss_metric is not None:
+        try:
+            parse_losses(arguments.loss_metric)
+        except MetricError as error:
+            raise InputError(f"--loss-metric '{arguments.loss_metric}' {error}") from None
     warmup = arguments.warmup_lines or 0
     name = shortened(shlex.join(argv))
-    return name, UserCommand(tuple(argv), str(Path.cwd().resolve()), arguments.metric, unit or "s", warmup)
+    read = (arguments.metric, unit or "s", warmup, arguments.loss_metric)
+    return name, UserCommand(tuple(argv), str(Path.cwd().resolve()), *read)
 
 
 def shortened(text: str) -> str:

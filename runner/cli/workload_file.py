@@ -9,6 +9,7 @@ from pathlib import Path
 from runner.bench.plan import UserCommand
 from runner.common import schema, yamlfile
 from runner.common.yamlfile import YamlFile
+from runner.worker.user_command.losses import parse_losses
 from runner.worker.user_command.metric import PER_SECOND, MetricError, parse
 
 SCHEMA = Path(__file__).resolve().parent / "schemas/workload.schema.json"
@@ -36,8 +37,14 @@ def load(path: Path) -> tuple[str, UserCommand]:
             require_metric(metric, unit)
         except MetricError as error:
             raise file.error(("metric",), f"metric: '{metric}' {error}") from None
+    losses = given.get("loss_metric")
+    if losses is not None:
+        try:
+            parse_losses(losses)
+        except MetricError as error:
+            raise file.error(("loss_metric",), f"loss_metric: '{losses}' {error}") from None
     name = given.get("name", path.stem)
-    return name, UserCommand(argv, str(folder), metric, unit or "s", given.get("warmup_lines") or 0)
+    return name, UserCommand(argv, str(folder), metric, unit or "s", given.get("warmup_lines") or 0, losses)
 
 
 def _argv(file: YamlFile) -> tuple[str, ...]:

@@ -16,8 +16,10 @@ from runner.engines import ENGINES
 from runner.engines.container import LIMITS
 from runner.profiles import profile
 from runner.report import grid, multi_workload
+from runner.report.ablation_wording import costs_in_profile
 from runner.report.parts import Row
 from runner.report.wording import learns_otherwise, other_workload
+from runner.stats.contribution import NO_DIFFERENCE, Contribution
 from runner.stats.interval import ERROR_RATE, Speedup
 from runner.stats.power import blocks_needed
 from runner.stats.verdict import Verdict
@@ -34,6 +36,8 @@ def rows(summary: Summary) -> list[Row]:
         texts = _on_several_workloads(summary)
     elif summary.plan.compares_images:
         texts = [text for one in summary.comparisons if (text := _of_image(summary, one))]
+    elif summary.plan.ablated:
+        texts = _of_settings(summary)
     else:
         texts = _per_profile(summary)
     return [Row("next", text) for text in dict.fromkeys(texts)]
@@ -80,6 +84,28 @@ def _of_a_search(summary: Summary) -> str | None:
     shipped, tuned = summary.plan.compared
     which = f"{shipped.name}, unless {tuned.name} was surely faster than that too"
     return f"use what the search wrote, which is {which}: {_exec(summary, tuned, _torchrun(summary, tuned))}"
+
+
+def _of_settings(summary: Summary) -> list[str]:
+    """What to use of a profile that was taken apart: less of it, where less of it is as good or better."""
+    plan = summary.plan
+    whole = summary.comparisons[0]
+    texts = [_find_out(plan.arm(one.arm)) for one in summary.comparisons if learns_otherwise(summary, one)]
+    wrong = {one.arm for one in summary.comparisons if learns_otherwise(summary, one)}
+    quieter = too_much_interference(summary, whole, plan.whole)
+    if whole.arm in wrong or quieter or not is_worth_it(whole):
+        last = None if whole.arm in wrong else quieter or _next(summary, whole, plan.whole)
+        return [*texts, *([last] if last else [])]
+    costly = [one.setting for one in summary.ablation if costs_in_profile(one)]
+    matter = [one for one in summary.ablation if one.contribution not in NO_DIFFERENCE]
+    enough = [one.setting.alone for one in matter if one.contribution == Contribution.ALONE]
+    chosen = [one.without for one in costly] if len(costly) == 1 else enough if len(matter) == 1 else []
+    arm = plan.arm(next((name for name in chosen if name is not None and name not in wrong), whole.arm))
+    texts.append(f"use {arm.profile}: {_exec(summary, arm)}")
+    if len(costly) > 1:
+        names = ", ".join(one.setting for one in costly)
+        texts.append(f"measure a copy of {whole.arm} without all that costs time in it ({names})")
+    return texts
 
 
 def is_worth_it(one: Comparison) -> bool:

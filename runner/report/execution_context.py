@@ -24,6 +24,8 @@ def rows(summary: Summary) -> list[Row]:
         command = wording.what_was_run(summary).removeprefix("command ")
         found.append(Row("command", f"{command}, in {plan.user_command.folder}"))
         found.append(Row("metric", f"{_metric(plan.user_command)}; each sample a fresh process"))
+        if plan.user_command.loss_metric is not None:
+            found.append(Row("losses", plan.user_command.loss_metric))
     else:
         found += [Row("workload", f"{name}, {length}, each sample a fresh process") for name, length in _lengths(plan)]
         found.append(Row("modes", plan.options.text() or "fp32, not compiled, usual memory layout"))

@@ -12,7 +12,7 @@ from runner.analysis import ranking
 from runner.analysis.summary import Comparison, Summary
 from runner.bench.calibration import is_calibration
 from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan
-from runner.report import advice, grid, tables, wording
+from runner.report import ablation_wording, advice, grid, tables, wording
 from runner.report.parts import Row
 from runner.report.wording import CONFIDENCE
 from runner.stats.verdict import Verdict
@@ -26,14 +26,14 @@ def headline(summary: Summary) -> Row:
         return Row("", _of_grid(summary))
     if not summary.comparisons:
         return Row("", _of_reference(summary))
-    if len(summary.comparisons) > 1:
+    if len(summary.comparisons) > 1 and not summary.plan.ablated:
         return _of_many(summary)
-    (one,) = summary.comparisons
+    one = summary.comparisons[0]  # of a profile that is taken apart, the whole of it
     found = _said(summary, one)
     if found is None:
         return Row("", f"{_names(summary, one)[0]}: no result{_why(summary, one)}", "bad")
     weight = "bad" if wording.learns_otherwise(summary, one) else ranking.WEIGHTS.get(one.verdict, "plain")
-    return Row("", f"{found}{_doubts(summary, one)}", weight)
+    return Row("", "; ".join([f"{found}{_doubts(summary, one)}", *ablation_wording.clauses(summary)]), weight)
 
 
 def how_to_read(summary: Summary) -> list[Row]:
@@ -185,6 +185,8 @@ def title(summary: Summary) -> str:
     plan = summary.plan
     if grid.is_grid(plan):
         return f"{len(plan.arms)} settings of the loader under {plan.reference.profile}"
+    if plan.ablated:
+        return f"{plan.whole.name} taken apart: {len(plan.ablated)} settings"
     names = list(dict.fromkeys(arm.profile if plan.across else arm.name for arm in plan.subjects))
     what = ", ".join(names) if len(names) <= ranking.FEW else f"{len(names)} profiles"
     where = f" on {len(plan.workloads)} workloads" if plan.across else ""

@@ -12,6 +12,7 @@ from runner.analysis.summary import Measured, Summary
 from runner.bench import quality
 from runner.bench.record import Event
 from runner.report import (
+    ablation_wording,
     advice,
     execution_context,
     gpu_wording,
@@ -101,6 +102,10 @@ def _found(run: Run) -> Section | None:
         measured = grid.cells(summary)
         least = [Row("least", grid.best(measured))] if measured else []
         parts = [*_grid(run), Rows(least), failed, _drawing(run, "grid")]
+    elif summary.plan.ablated:
+        each = wording.verdicts(summary) if run.wide else wording.of_many(summary)
+        notes = ablation_wording.notes(summary)
+        parts = [ablation_wording.table(summary), Rows([*notes, *each], bold=True), failed]
     elif run.wide or run.one_by_one:
         parts = [Rows(wins), Rows(wording.verdicts(summary), bold=True), failed]
     else:
@@ -152,7 +157,8 @@ def _speedups(run: Run) -> Section | None:
         header = tables.wide_header(summary)
         table = Table(header, [*rows, *book], range(1, len(header) - 1), weights, tables.MEDIANS)
         return _section("speedups", "Speedups, and what each took", _drawing(run, "forest"), table)
-    return _section("speedups", "", took(summary) if run.one_by_one else None)
+    each = run.full if summary.plan.ablated else run.one_by_one
+    return _section("speedups", "", took(summary) if each else None)
 
 
 def took(summary: Summary) -> Table:

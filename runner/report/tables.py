@@ -82,10 +82,17 @@ def wide_rows(summary: Summary) -> list[list[str]]:
     for row in all_arms(summary):
         one = found.get(row[0])
         ratio, speedup = (ranking.ratio_of(one), one.speedup) if one else (None, None)
-        verdict = one.words if one else "reference" if row[0] in references else ""
+        verdict = f"{one.words}{_beside(summary, one.arm)}" if one else "reference" if row[0] in references else ""
         interval = f"{speedup.low:.3f} to {speedup.high:.3f}" if speedup else ""
         rows.append([*row, "" if ratio is None else f"{ratio:.3f}", interval, verdict])
     return rows
+
+
+def _beside(summary: Summary, name: str) -> str:
+    """What an arm is compared with, where a profile is taken apart and that is not the baseline."""
+    plan = summary.plan
+    reference = plan.reference_of(plan.arm(name))
+    return f" (beside {reference.name})" if plan.ablated and reference != plan.reference else ""
 
 
 def book(summary: Summary) -> list[list[str]]:

@@ -15,6 +15,7 @@ from runner.bench.calibration import is_calibration
 from runner.bench.measure import PRECISE
 from runner.bench.plan import Arm, Plan
 from runner.checks.effect import NOT_SEEN
+from runner.report import own_losses_wording
 from runner.report.parts import Row
 from runner.stats.interval import ERROR_RATE, Speedup
 from runner.stats.sequential import fewest_blocks
@@ -130,8 +131,8 @@ def _losses(summary: Summary, comparison: Comparison) -> list[Row]:
     if other := other_workload(summary, arm):
         time = "whole trainings" if summary.plan.epochs else "times per image"
         return [Row("", f"It trains something else ({other}): {time} are compared, losses are not.")]
-    if summary.plan.user_command is not None and (comparison.speedup or comparison.single_ratio):
-        return [Row("", "Losses were not compared: compare those that your training prints before you use it.")]
+    if summary.plan.user_command is not None:
+        return own_losses_wording.rows(summary, comparison, learns_otherwise(summary, comparison))
     if losses is None:
         return []
     if learns_otherwise(summary, comparison):

@@ -59,6 +59,7 @@ def parser() -> argparse.ArgumentParser:
     own.add_argument("--metric", help="which lines end a step, or hold its time (default: all of it is one step)")
     own.add_argument("--unit", default="s", help="of the metric's numbers: s, ms, us or per-second")
     own.add_argument("--warmup-lines", type=int, default=0, metavar="N", help="leave the first N readings out")
+    own.add_argument("--loss-metric", metavar="METRIC", help="which lines hold a loss (default: none are read)")
     own.add_argument("argv", nargs="+", metavar="COMMAND")
     for command in (train, profiled, ranks, fixed, own):
         command.add_argument("--die-with-parent", type=int, metavar="PID", help="be killed when the parent, PID, dies")

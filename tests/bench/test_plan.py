@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from runner.worker.__main__ import parser
 from runner.worker.modes import Options
 from tests.plans import plan_of
 
-OWN = UserCommand(("python", "a b.py"), "/home/me", r"(\d+) ms", "ms", 3)
+OWN = UserCommand(("python", "a b.py"), "/home/me", r"(\d+) ms", "ms", 3, r"loss (\S+)")
 MODES = Options("bf16-autocast", compile=True, channels_last=True, scale=2)
 
 
@@ -78,13 +79,21 @@ def test_full_trainings_run_once_each_unless_blocks_are_asked_for(plan, epochs, 
 def test_a_command_of_ones_own_is_measured_in_the_place_of_a_workload(plan):
     fixed = plan(user_command=OWN)
     metric = (r"--metric=(\d+) ms", "--unit", "ms")
-    wanted = ("command", "--folder", "/home/me", *metric, "--warmup-lines", "3", "--", "python", "a b.py")
+    read = (*metric, "--warmup-lines", "3", r"--loss-metric=loss (\S+)")
+    wanted = ("command", "--folder", "/home/me", *read, "--", "python", "a b.py")
     assert fixed.worker_arguments(fixed.reference) == fixed.first_arguments(fixed.reference) == wanted
 
 
 def test_a_metric_that_begins_with_a_dash_is_no_option_of_the_worker():
-    given = UserCommand(("true",), "/home/me", r"-t=(\d+)").worker_arguments()
-    assert parser().parse_args(given).metric == r"-t=(\d+)"
+    given = UserCommand(("true",), "/home/me", r"-t=(\d+)", loss_metric="-l=(.*)").worker_arguments()
+    read = parser().parse_args(given)
+    assert (read.metric, read.loss_metric) == (r"-t=(\d+)", "-l=(.*)")
+
+
+def test_a_command_of_an_earlier_record_has_no_loss_metric():
+    document = asdict(OWN)
+    del document["loss_metric"]
+    assert UserCommand.from_json(document) == replace(OWN, loss_metric=None)
 
 
 def test_the_first_start_takes_some_steps_and_goes_on_for_some_time(plan):

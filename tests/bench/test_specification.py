@@ -9,7 +9,7 @@ import pytest
 
 from runner.bench import record
 from runner.bench.blocks import recorded_plan
-from runner.bench.plan import Arm, UserCommand
+from runner.bench.plan import Ablated, Arm, UserCommand
 from runner.bench.specification import Specification
 from runner.common.errors import InputError
 from runner.engines.base import EngineOptions
@@ -17,10 +17,12 @@ from runner.worker.modes import Options
 
 ALL = Specification(
     title="mine", arms=(Arm("baseline", "baseline", "local"), Arm("mine", "/x/mine.yaml", "local", "cnn", 2, "i", 1)),
-    budget_s=12.5, workload="python x.py", user_command=UserCommand(("python", "x.py"), "/x", "took (.*)", "ms", 3),
+    budget_s=12.5, workload="python x.py",
+    user_command=UserCommand(("python", "x.py"), "/x", "took (.*)", "ms", 3, "loss (.*)"),
     options=Options("bf16-autocast", compile=True, scale=2), engine_options=EngineOptions(python="/p", memory="4g"),
     nproc=2, nodes=3, data="/data", warmup_steps=4, steps=5, epochs=6, open_ended=False, blocks=7, precision=0.01,
     margin=0.03, timeout_s=8.0, seed=9, keep_env=("A",), force=True, allow_unknown=True,
+    ablated=(Ablated("X", "jemalloc", None, "baseline", "mine"),),
 )  # fmt: skip
 
 
@@ -34,6 +36,10 @@ def test_nothing_is_left_at_its_default_in_this_test():
     assert not [name for name, value in ALL.to_json().items() if value == usual[name] and name != "schema"]
 
 
+def own_with(**given):
+    return json.dumps({**ALL.to_json(), "user_command": {**ALL.to_json()["user_command"], **given}})
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -45,7 +51,10 @@ def test_nothing_is_left_at_its_default_in_this_test():
         (json.dumps({**ALL.to_json(), "arms": [{"nmae": "x"}]}), "arms.0: "),
         (json.dumps({**ALL.to_json(), "arms": []}), "arms: [] should be non-empty; write one with --dry-run"),
         (json.dumps({**ALL.to_json(), "budget_s": "3m"}), "budget_s: '3m' is not of type 'number'"),
+        (json.dumps({**ALL.to_json(), "arms": ALL.to_json()["arms"][:1]}), "ablated: X: there is no arm 'mine'"),
         (json.dumps({**ALL.to_json(), "user_command": None, "workload": "cmm"}), "no workload 'cmm'; there are: cnn, "),
+        (own_with(metric="took ("), "user_command.metric: 'took (' is no regular expression: missing ), "),
+        (own_with(loss_metric="loss"), "user_command.loss_metric: 'loss' has no group that could be a loss; "),
     ],
 )
 def test_what_is_none(tmp_path, text, said):
@@ -56,6 +65,14 @@ def test_what_is_none(tmp_path, text, said):
         Specification.read(path)
     assert str(error.value).startswith(f"{path}: ")
     assert said in str(error.value)
+
+
+def test_one_of_an_earlier_version_has_no_loss_metric(tmp_path):
+    document = ALL.to_json()
+    del document["user_command"]["loss_metric"]
+    path = tmp_path / "asked.json"
+    path.write_text(json.dumps(document))
+    assert Specification.read(path) == replace(ALL, user_command=replace(ALL.user_command, loss_metric=None))
 
 
 def test_what_a_dry_run_prints_measures_the_same(cli, bench_arguments, instant, run_folder, tmp_path):

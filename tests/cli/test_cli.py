@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner import __version__
-from runner.cli.commands import calibrate, loader_grid, plan
+from runner.cli.commands import ablate, calibrate, loader_grid, plan
 from tests.conftest import command_line
 from tests.simulation import times
 
@@ -20,10 +20,11 @@ MEASURING = (
     "--device", "--precision", "--compile", "--channels-last", "--scale",
     "--steps", "--warmup-steps", "--timeout",
     "--seed", "--data", "--keep-env", "--output", "--json", "--command", "--metric", "--unit", "--warmup-lines",
+    "--loss-metric",
 )  # fmt: skip
 # Of these, by command, those that it always refuses.
 REFUSED = {
-    "plan": plan.REFUSED, "calibrate": calibrate.REFUSED, "loader-grid": loader_grid.NOT_HERE,
+    "plan": plan.REFUSED, "calibrate": calibrate.REFUSED, "loader-grid": loader_grid.NOT_HERE, "ablate": ablate.REFUSED,
     "submit": ("image",), "fleet": ("image",),
 }  # fmt: skip
 
@@ -53,6 +54,7 @@ FLAGS = {
     "plan": ("PROFILE", "--engine", *shown("plan")),
     "calibrate": ("--engine", *shown("calibrate")),
     "matrix": ("PROFILE", "--engine", *MEASURING),
+    "ablate": ("PROFILE", "--engine", *shown("ablate")),
     "compare-engines": ("PROFILE", "--engines", *MEASURING),
     "loader-grid": (
         "PROFILE", "--engine", "--workers", "--batches", "--prefetch", "--pin-memory", *shown("loader-grid"),
@@ -100,6 +102,7 @@ def test_help_has_no_word_of_what_is_always_refused(cli, command):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
+        ("ablate", "(default: 90s for each of these: the baseline, the profile, each of its settings alone, and the"),
         ("doctor", "exit status: 0 nothing found that is a reason to stop, 1 such a reason, 2 bad input"),
         ("submit", "with --nproc 120s for each profile, the baseline too, and each process that they are held against"),
     ],
@@ -144,7 +147,9 @@ def test_wrong_usage(cli, arguments, named):
     assert named in result.stderr.splitlines()[-1]
 
 
-@pytest.mark.parametrize("command", ["bench", "matrix", "calibrate", "submit", "compare-engines", "loader-grid"])
+@pytest.mark.parametrize(
+    "command", ["bench", "matrix", "ablate", "calibrate", "submit", "compare-engines", "loader-grid"]
+)
 def test_a_budget_and_a_number_of_blocks_are_one_too_many(cli, command):
     result = cli(command, "--budget", "4m", "--blocks", 8)
     assert (result.returncode, result.stdout) == (2, "")

@@ -43,6 +43,9 @@ from tests.refusals import assert_refused
         ("command: python\nmetric: step\nwarmup_lines: few", 3, "'warmup_lines' must be a whole number", "readings"),
         ("command: python\nmetric: step\nwarmup_lines: -1", 3, "'warmup_lines' must be 0 or more", "first readings"),
         ("command: python\nmetric: step\nwarmup_lines: 1.0", 3, "'warmup_lines' must be a whole number", "readings"),
+        ("command: python\nloss_metric: 3", 2, "'loss_metric' must be a text, not 3", "put a text in quotes"),
+        ("command: python\nloss_metric: loss", 2, "loss_metric: 'loss' has no group", r"as in loss (\S+)"),
+        ("command: python\nloss_metric: (a)(b)", 2, "loss_metric: '(a)(b)' has 2 groups", "write the others (?:…)"),
         ("command: python\nfolder: gone", 2, "there is no folder FOLDER/gone", "it is taken from where this file is"),
     ],
 )  # fmt: skip
@@ -67,6 +70,8 @@ def test_a_workload_file(tmp_path):
     argv = ("python", "train.py", "--lr", "1e-3")
     folder = str(tmp_path / "code")
     assert load(file) == ("my training", UserCommand(argv, folder, "time ([0-9.]+) ms", "ms", 10))
+    file.write_text("command: python\nloss_metric: $.loss\n")
+    assert load(file) == ("mine", UserCommand(("python",), str(tmp_path), loss_metric="$.loss"))
     file.write_text("command: python 'my train.py'\n")
     assert load(file) == ("mine", UserCommand(("python", "my train.py"), str(tmp_path)))
 

@@ -125,6 +125,8 @@ def _entry(entry: Entry, names: int, out: Console) -> None:
         facts.append(f"against {plan.reference.name}")
     elif plan.reference.profile != REFERENCE_PROFILE:
         facts.append(f"against {plan.reference.profile}")
+    if plan.ablated:
+        facts.append(f"those without a setting against {plan.whole.name}")
     facts += dict.fromkeys(one.summary.ended or "runs, or was killed" for one in (run, *others))
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(width=10)

@@ -23,7 +23,9 @@ WORKERS, BATCHES, PREFETCH = (0, 1, 2, 4), (16, 32, 64, 128), (2,)
 BLOCKS = 3
 PICTURE = "grid.png"
 # What says how to train other workloads than the loader with its settings.
-NOT_HERE = ("workload", "user_command", "metric", "unit", "warmup_lines", "full", "epochs", "scale", "data")
+NOT_HERE = (
+    "workload", "user_command", "metric", "unit", "warmup_lines", "loss_metric", "full", "epochs", "scale", "data",
+)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,17 +12,14 @@ from runner import engines
 from runner.bench import requirements
 from runner.bench.context import ExecutionContext, execution_context
 from runner.bench.measure import Job
-from runner.bench.parse_sample import parse_sample
 from runner.bench.plan import REFERENCE_PROFILE, Arm, own_ranks
 from runner.bench.prepare import plan_of
 from runner.bench.specification import Specification
 from runner.checks.preflight import preflight
-from runner.checks.sample_effect import check_sample
-from runner.cli import measuring, measuring_options
+from runner.cli import measuring, measuring_options, trying
 from runner.cli.measuring import Invocation
 from runner.common.errors import InputError
 from runner.common.machine_lock import machine_lock
-from runner.common.progress import Progress
 from runner.profiles import catalogue, profile
 from runner.profiles.environment import Environment
 from runner.profiles.profile import Profile
@@ -142,32 +139,10 @@ def try_once(choice: Choice, asked: Specification, context: ExecutionContext, ho
     if not choice.measured:
         return
     engine = asked.arms[0].engine
-    arms = tuple(arms_of(choice, engine))
-    plan = plan_of(replace(asked, arms=arms), requirements.data(asked).location)
+    plan = plan_of(replace(asked, arms=tuple(arms_of(choice, engine))), requirements.data(asked).location)
     baseline = resolve(profile.load(REFERENCE_PROFILE), context.seen[engine]["inspection"])
     environments = {name: environment for name, (_, environment) in choice.measured.items()}
     job = Job(plan, {REFERENCE_PROFILE: baseline, **environments}, context.engines, context.inherited, context.kept)
-    with Progress(0.0, quiet=how.json) as progress:
-        for arm in arms:
-            progress.start("trying once", arm.name, 0.0)
-            reason = _problem(job, arm)
-            if reason is None:
-                continue
-            if arm is arms[0]:
-                return
-            choice.left_out[arm.name] = reason
-            del choice.measured[arm.name]
-
-
-def _problem(job: Job, arm: Arm) -> str | None:
-    """Why an arm can't be measured, by its shortest worker."""
-    outcome = job.engines[arm.engine].run(job.task(arm, job.plan.first_arguments(arm)))
-    document, problem = parse_sample(outcome, (), job.plan.options)
-    if document is None:
-        printed = outcome.stderr_tail.strip().splitlines()[-1:]
-        return ": ".join([f"its worker {problem}", *(line for line in printed if line not in str(problem))])
-    checks = check_sample(job.environments[arm.name], {**document, "stderr": outcome.stderr_tail}, job.kept)
-    missed = next((one for one in checks if not one.holds), None)
-    if missed is None:
-        return None
-    return f"it is not in effect: {missed.key}: expected {wording.shown(missed.expected)}, {wording.seen(missed.seen)}"
+    for name, reason in trying.problems(job, quiet=how.json).items():
+        choice.left_out[name] = reason
+        del choice.measured[name]

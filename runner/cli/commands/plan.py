@@ -67,7 +67,8 @@ def _same_options(arguments: argparse.Namespace) -> list[str]:
     """The options that decide what is measured, and so how much noise it has, as they were given."""
     options = []
     modes = ("device", "precision", "compile", "channels_last", "scale")
-    trained = ("workload", *modes, "user_command", "metric", "unit", "warmup_lines", "steps", "warmup_steps", "data")
+    own = ("user_command", "metric", "unit", "warmup_lines", "loss_metric")
+    trained = ("workload", *modes, *own, "steps", "warmup_steps", "data")
     names = (*trained, "timeout", "keep_env", "force", "allow_unknown")
     for name in ("engine", *EngineOptions.names(), *names):
         given = getattr(arguments, name)

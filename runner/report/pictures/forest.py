@@ -8,6 +8,7 @@ from typing import Any
 
 from runner.analysis import ranking
 from runner.analysis.summary import Comparison, Summary
+from runner.bench.plan import Plan
 from runner.report import tables, wording
 from runner.report.pictures import style
 from runner.stats.interval import Speedup
@@ -42,11 +43,20 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
     style.name_rows(axes, [one.arm for one in compared], narrow)
     plan = summary.plan
     reference = style.short(plan.reference.profile if plan.across else plan.reference.name)
-    axes.set_xlabel(f"{reference}'s time / the {tables.header(summary)[0]}'s time (logarithmic)")
+    unit = f"{reference}'s time / the {tables.header(summary)[0]}'s time (logarithmic)"
+    axes.set_xlabel("\n".join([unit, *_other_references(plan)]))
     for text, side, away in (("← slower", "right", -6), ("faster →", "left", 6)):  # on either side of 1, above the rows
         axes.annotate(text, (1, 1), (away, 2), xycoords=axes.get_xaxis_transform(), textcoords="offset points",
                       ha=side, va="bottom", size=9, color=style.SOFT)  # fmt: skip
     style.legend(area, [*_background(axes, summary), *_handles(summary)], narrow)
+
+
+def _other_references(plan: Plan) -> list[str]:
+    """Whose time it is instead, where a profile is taken apart, in rows that are not beside the baseline."""
+    names = {plan.reference_of(arm).name for arm in plan.compared if plan.ablated} - {plan.reference.name}
+    found = [f"without …: {style.short(plan.whole.name)}'s time"] if plan.ablated and plan.whole.name in names else []
+    libraries = {one.needs for one in plan.ablated if one.beside in names and one.needs is not None}
+    return [*found, *(f"{library} + …: that of {library} alone" for library in sorted(libraries))]
 
 
 def _intervals(summary: Summary) -> Iterator[Speedup]:

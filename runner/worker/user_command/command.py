@@ -31,6 +31,7 @@ from runner.worker.complaints import COMPLAINT
 from runner.worker.measure import processor
 from runner.worker.measure.train import counters, increase
 from runner.worker.user_command import files, other_process
+from runner.worker.user_command.losses import Losses, parse_losses
 from runner.worker.user_command.metric import NotMeasured, Readings, parse, shown
 
 HOOK = Path(__file__).resolve().parents[1] / "evidence_hook"
@@ -64,6 +65,7 @@ class _Watched:
 
     readings: Readings | None
     begun_s: float
+    losses: Losses | None = None
     pid: int = 0
     ended_s: float = 0.0
     last_line: str = ""
@@ -94,31 +96,37 @@ class _Watched:
             self.complaints[line.strip()] = None
         if self.readings is not None:
             self.readings.take(line, at_s)
+        if self.losses is not None:
+            self.losses.take(line)
 
 
 def attempt(arguments: argparse.Namespace) -> dict[str, Any]:
     """The sample, or what the ``problem`` was. Ends the process where it is told to stop."""
+    how = (arguments.metric, arguments.unit, arguments.warmup_lines, arguments.loss_metric)
     try:
-        return command(arguments.argv, arguments.folder, arguments.metric, arguments.unit, arguments.warmup_lines)
+        return command(arguments.argv, arguments.folder, *how)
     except (Failed, NotMeasured) as problem:
         return {"problem": str(problem)}
     except Stopped as stopped:
         sys.exit(end_by(stopped.number))
 
 
-def command(argv: Sequence[str], folder: str, metric: str | None, unit: str, warmup_lines: int) -> dict[str, Any]:
-    """Run ``argv`` in ``folder`` and return one sample, with the keys of ``train``'s. Raises Failed.
+def command(
+    argv: Sequence[str], folder: str, metric: str | None, unit: str, warmup_lines: int, loss_metric: str | None
+) -> dict[str, Any]:
+    """Run ``argv`` in ``folder`` and return one sample, with the keys of ``train``'s. Raises Failed or NotMeasured.
 
     Without a ``metric`` (``runner.worker.user_command.metric``) the whole command is one step. The first
-    ``warmup_lines`` readings are not among the steps that count. ``seconds`` and ``usage`` are of the whole command,
-    ``cpu_s`` of this process from its start as well.
+    ``warmup_lines`` readings are not among the steps that count, nor are their losses, which ``loss_metric`` reads.
+    ``seconds`` and ``usage`` are of the whole command, ``cpu_s`` of this process from its start as well.
     """
     cpus = os.sched_getaffinity(0)
     readings = Readings(parse(metric, unit), warmup_lines) if metric is not None else None
+    losses = Losses(parse_losses(loss_metric)) if loss_metric is not None else None
     named = files.named(argv, Path(folder))
     with tempfile.TemporaryDirectory(prefix="envkit-evidence-") as evidence_folder:
         before = counters(cpus)
-        watched, status = _run(argv, folder, evidence_folder, readings)
+        watched, status = _run(argv, folder, evidence_folder, readings, losses)
         usage = increase(before, counters(cpus))
         main, others = _evidence(Path(evidence_folder), watched)
     # last, so that they are in the part of the output that is kept
@@ -133,13 +141,14 @@ def command(argv: Sequence[str], folder: str, metric: str | None, unit: str, war
         "seconds": seconds,
         "step_s": [round(max(step, 1e-9), 9) for step in steps],
         "warmup_step_s": [round(max(step, 1e-9), 9) for step in warmup],
-        "losses": [],
+        "losses": [] if losses is None else losses.beside(readings, len(warmup), len(steps)),
         "images_per_step": None,
         "quality": None,
         "usage": {**usage, "worker_cpus": len(cpus), "frequency_mhz": processor.frequency_mhz(cpus)},
         "cpu_s": _cpu_s(),
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
         "digests": {
+            # of what was run and timed: how losses are read changes nothing of that
             "command": hashlib.sha256(json.dumps([list(argv), metric, unit, warmup_lines]).encode()).hexdigest(),
             **{f"file {name}": digest for name, digest in files.unchanged(named, argv, Path(folder)).items()},
         },
@@ -148,7 +157,9 @@ def command(argv: Sequence[str], folder: str, metric: str | None, unit: str, war
     }
 
 
-def _run(argv: Sequence[str], folder: str, evidence_folder: str, readings: Readings | None) -> tuple[_Watched, int]:
+def _run(
+    argv: Sequence[str], folder: str, evidence_folder: str, readings: Readings | None, losses: Losses | None
+) -> tuple[_Watched, int]:
     """Start the command, read what it prints until it ends, and leave none of its processes behind."""
     earlier = os.environ.get("PYTHONPATH")
     environment = {
@@ -158,7 +169,7 @@ def _run(argv: Sequence[str], folder: str, evidence_folder: str, readings: Readi
         "PYTHONPATH": f"{HOOK}:{earlier}" if earlier else str(HOOK),
         "ENVKIT_EVIDENCE": evidence_folder,
     }
-    watched = _Watched(readings, time.perf_counter())
+    watched = _Watched(readings, time.perf_counter(), losses)
     try:
         with Child(argv, folder, environment) as child:
             watched.pid = child.pid

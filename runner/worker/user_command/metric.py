@@ -2,7 +2,7 @@
 
 A metric is one of three things. A regular expression without a group: each line that it matches ends a step. One with
 a group: the group is a step's time, or a rate. A path into lines that are JSON objects (``$.train.step_time``): what
-stands there is a step's time, or a rate.
+stands there is a step's time, or a rate. Losses are read in the same way (``losses``).
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 PER_SECOND = "per-second"
+# What the numbers are that a metric finds.
+STEP_TIME, LOSS = "a step's time", "a loss"
 # What a number in each unit has to be multiplied with to be seconds; a rate is turned round.
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, PER_SECOND: 1.0}
 # A part of a path: a key, or the number of an item.
@@ -61,6 +63,7 @@ class Metric:
     path: tuple[str | int, ...]
     unit: str
     turned: re.Pattern[str] | None = None  # finds a bar's lines with a rate where others have a time, or the reverse
+    what: str = STEP_TIME
 
     @property
     def looks_like(self) -> str | None:
@@ -75,24 +78,52 @@ class Metric:
         """Whether lines hold no number: the time between them counts."""
         return self.expression is not None and self.expression.groups == 0
 
+    def find(self, line: str) -> Any:
+        """What there is in a line: text or a value, or None for nothing. Raises NotMeasured for a part of a number."""
+        if self.expression is not None:
+            match = self.expression.search(line)
+            if match and not self.is_clock and match[1] and _is_cut(match):
+                raise NotMeasured(
+                    f"can't read {self.what}: '{self.text}' cuts the number in '{shown(line.lstrip())}' at "
+                    rf"'{match[1]}'; let it match all of that, as (\S+) does, or the sign beside the number too, as "
+                    r"(\d+), does"
+                )
+            return match and match.group(self.expression.groups)
+        if not line.lstrip().startswith("{"):
+            return None
+        try:
+            value = json.loads(line.lstrip())
+        except ValueError:
+            return None
+        for part in self.path:
+            try:
+                value = value[part]
+            except (LookupError, TypeError):
+                return None
+        return value
 
-def parse(text: str, unit: str = "s") -> Metric:
-    """Raises MetricError for what is neither a regular expression with at most one group nor a path."""
+
+def parse(text: str, unit: str = "s", what: str = STEP_TIME) -> Metric:
+    """The metric of step times in ``unit``, or of ``what`` else numbers are.
+
+    Raises MetricError for what is neither a regular expression with at most one group nor a path.
+    """
     if text.startswith("$"):
-        return Metric(text, None, _path(text), unit)
+        return Metric(text, None, _path(text), unit, what=what)
     try:
         expression = re.compile(text)
     except re.error as error:
         at = f" at position {error.pos + 1}" if error.pos is not None else ""
         raise MetricError(f"is no regular expression: {error.msg}{at}") from None
     if expression.groups > 1:
-        raise MetricError(f"has {expression.groups} groups, and one can be a step's time; write the others (?:…)")
+        raise MetricError(f"has {expression.groups} groups, and one can be {what}; write the others (?:…)")
     if expression.search("") is not None:
-        raise MetricError("matches an empty line, and so every line; say more of what ends a step")
+        more = "what ends a step" if what == STEP_TIME else f"the lines that have {what}"
+        raise MetricError(f"matches an empty line, and so every line; say more of {more}")
     shows = {PER_SECOND: COUNTED, "s": TIMED}.get(unit)
-    counted = shows.search(_plain(text)) if shows and expression.groups else None
+    counted = shows.search(_plain(text)) if shows and expression.groups and what == STEP_TIME else None
     if counted is None:
-        return Metric(text, expression, (), unit)
+        return Metric(text, expression, (), unit, what=what)
     other = f"s/{counted[1]}" if unit == PER_SECOND else f"{counted[1]}/s"
     try:
         turned = re.compile(f"{text[: counted.start()]}{other}{text[counted.end() :]}")
@@ -141,12 +172,12 @@ class Readings:
 
     def take(self, line: str, at_s: float) -> None:
         """Look at one line, which came ``at_s`` (seconds, of any clock). Raises NotMeasured for what is no number."""
-        line = (CONTROL.sub("", line) if "\x1b" in line else line).rstrip()  # what it is indented by is part of it
+        line = cleaned(line)
         if not line:
             return
         self.lines += 1
         self.last_line = line.lstrip()
-        found = self._found(line)
+        found = self.metric.find(line)
         if found is None:
             match = self.metric.turned.search(line) if self.metric.turned is not None else None
             if match is not None:
@@ -181,30 +212,6 @@ class Readings:
             return None
         apart = statistics.median(turned) / statistics.median(others) if others else 1.0
         return times if 1 / SAME_BAR <= apart <= SAME_BAR else None
-
-    def _found(self, line: str) -> Any:
-        """What the metric finds in the line: text or a value, or None for nothing."""
-        if self.metric.expression is not None:
-            match = self.metric.expression.search(line)
-            if match and not self.metric.is_clock and match[1] and _is_cut(match):
-                raise NotMeasured(
-                    f"can't read a step's time: '{self.metric.text}' cuts the number in '{shown(self.last_line)}' at "
-                    rf"'{match[1]}'; let it match all of that, as (\S+) does, or the sign beside the number too, as "
-                    r"(\d+), does"
-                )
-            return match and match.group(self.metric.expression.groups)
-        if not line.lstrip().startswith("{"):
-            return None
-        try:
-            value = json.loads(line.lstrip())
-        except ValueError:
-            return None
-        for part in self.metric.path:
-            try:
-                value = value[part]
-            except (LookupError, TypeError):
-                return None
-        return value
 
     def split(self, warmup: int) -> tuple[list[float], list[float]]:
         """The first ``warmup`` readings, and those that count. Raises NotMeasured for too few, or a halting clock."""
@@ -262,21 +269,37 @@ def _is_cut(match: re.Match[str]) -> bool:
     )
 
 
-def _seconds(found: Any, unit: str, line: str, may_be_0: bool) -> float:
-    """The time of a step. Raises NotMeasured."""
+def cleaned(line: str) -> str:
+    """A line as metrics see it: without colours, and blanks at its end; what it is indented by is part of it."""
+    return (CONTROL.sub("", line) if "\x1b" in line else line).rstrip()
+
+
+def number(found: Any) -> float | None:
+    """What ``Metric.find`` has found, as a number, which may be nan or infinite; None where it is none."""
     text = found.replace(",", "") if isinstance(found, str) and GROUPED.fullmatch(found) else found
     try:
-        number = float(text) if not isinstance(text, bool) else math.nan
-    except (TypeError, ValueError):
-        number = math.nan
-    if number == 0 and may_be_0:
+        return float(text) if not isinstance(text, bool) else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def unreadable(what: str, found: Any, line: str, wanted: str) -> NotMeasured:
+    """That ``found`` in a line is not the number that is ``wanted``."""
+    given = json.dumps(found) if not isinstance(found, str) else repr(found)
+    metric = "metric" if what == STEP_TIME else "loss metric"
+    return NotMeasured(
+        f"can't read {what}: {shown(given)} in '{shown(line)}' is no {wanted}; let the {metric} match nothing else"
+    )
+
+
+def _seconds(found: Any, unit: str, line: str, may_be_0: bool) -> float:
+    """The time of a step. Raises NotMeasured."""
+    value = number(found)
+    if value == 0 and may_be_0:
         return 0.0
-    if not math.isfinite(number) or number <= 0:
-        raise NotMeasured(
-            f"can't read a step's time: {shown(json.dumps(found) if not isinstance(found, str) else repr(found))} in "
-            f"'{shown(line)}' is no number above 0; let the metric match nothing else"
-        )
-    return 1 / number if unit == PER_SECOND else number * SECONDS[unit]
+    if value is None or not math.isfinite(value) or value <= 0:
+        raise unreadable(STEP_TIME, found, line, "number above 0")
+    return 1 / value if unit == PER_SECOND else value * SECONDS[unit]
 
 
 def shown(text: str) -> str:

@@ -10,6 +10,7 @@ from tests.instant_images import InstantImages
 from tests.nvidia import accelerator
 from tests.sessions import rewrite, session
 from tests.simulated_worker import inspection
+from tests.simulation import times
 
 FACTS = inspection([], {})["facts"]
 
@@ -17,6 +18,20 @@ FACTS = inspection([], {})["facts"]
 def words(text):
     """A text in one line, without what wrapping did to it."""
     return " ".join(text.split())
+
+
+@pytest.fixture
+def own(cli, instant, simulation, write_profile, run_folder, tmp_path):
+    """Measure ``mine`` with a command of one's own, by simulated workers that take half the time."""
+    simulation.worker("mine", seconds=times(0.5))
+
+    def run(*options, command="bench", blocks=6, sets="", **more):
+        profile = write_profile("mine", f"env:\n  SIMULATED: mine\n{sets}")
+        fixed = ["--python", simulation.python, "--seed", 7, "--output", run_folder]
+        fixed += ["--blocks", blocks] if blocks else []
+        return cli(command, *([] if command == "calibrate" else [profile]), *fixed, *options, cwd=tmp_path, **more)
+
+    return run
 
 
 @pytest.fixture

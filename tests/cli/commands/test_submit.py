@@ -84,8 +84,9 @@ def test_the_file_of_an_image_has_one_name_on_all_nodes(cli, tmp_path, engine, o
 
 
 def test_a_users_command(measured):
-    found, _ = measured("--command", "python 'my train.py'", "--metric", "took ([0-9.]+)")
-    assert (found.user_command.argv, found.user_command.metric) == (("python", "my train.py"), "took ([0-9.]+)")
+    found, _ = measured("--command", "python 'my train.py'", "--metric", "took ([0-9.]+)", "--loss-metric", "$.loss")
+    own = found.user_command
+    assert (own.argv, own.metric, own.loss_metric) == (("python", "my train.py"), "took ([0-9.]+)", "$.loss")
     assert found.data is None
 
 

@@ -15,20 +15,6 @@ OWN = ("--command", "python train.py --epochs 1")
 METRIC = ("--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", 2)
 
 
-@pytest.fixture
-def own(cli, instant, simulation, write_profile, run_folder, tmp_path):
-    """Measure ``mine`` with a command of one's own, by simulated workers that take half the time."""
-    simulation.worker("mine", seconds=times(0.5))
-
-    def run(*options, command="bench", blocks=6, sets="", **more):
-        profile = write_profile("mine", f"env:\n  SIMULATED: mine\n{sets}")
-        fixed = ["--python", simulation.python, "--seed", 7, "--output", run_folder]
-        fixed += ["--blocks", blocks] if blocks else []
-        return cli(command, *([] if command == "calibrate" else [profile]), *fixed, *options, cwd=tmp_path, **more)
-
-    return run
-
-
 # --- the workload file ---
 
 
@@ -115,7 +101,7 @@ def test_the_report(own):
     assert result.returncode == 0, result.stderr
     for said in (
         "mine 2.000 (95% interval", "FASTER", "profile samples ms/step system time faults/run peak memory",
-        "Losses were not compared: compare those that your training prints before you use it.",
+        "Losses were not compared: give --loss-metric, or compare those that your training prints before you use it.",
         "which takes 100 readings in each sample and as many in all: the first 2 readings are left out",
     ):  # fmt: skip
         assert said in text, said

@@ -15,6 +15,7 @@ OWN = ("--command", "python train.py --epochs 1")
         (["--metric", "step"], "--metric means nothing without --command; add it, or leave this out"),
         (["--unit", "ms"], "--unit means nothing without --command; add it, or leave this out"),
         (["--warmup-lines", 3], "--warmup-lines means nothing without --command; add it, or leave this out"),
+        (["--loss-metric", r"loss (\S+)"], "--loss-metric means nothing without --command; add it, or leave this out"),
         (["--command", ""], "--command is empty; give what starts your training, as 'python train.py'"),
         (["--command", "  "], "--command is empty; give what starts your training, as 'python train.py'"),
         (["--command", "sh -c 'echo"], "--command sh -c 'echo: no closing quotation; close it"),
@@ -37,6 +38,14 @@ OWN = ("--command", "python train.py --epochs 1")
          r"--metric 'time (\S+) ?ms' looks like a number of ms, and would be taken "
          "for seconds; give the unit ms, or s if that is right"),
         ([*OWN, "--metric", ""], "--metric '' is empty; give a regular expression, or a path as $.step_time"),
+        ([*OWN, "--loss-metric", "^step"],
+         r"--loss-metric '^step' has no group that could be a loss; put one around it, as in loss (\S+)"),
+        ([*OWN, "--loss-metric", r"loss (\S+) (\S+)"],
+         r"--loss-metric 'loss (\S+) (\S+)' has 2 groups, and one can be a loss; write the others (?:…)"),
+        ([*OWN, "--loss-metric", ""],
+         "--loss-metric '' is empty; give a regular expression with a group around the loss, or a path as $.loss"),
+        ([*OWN, "--loss-metric", "loss ("], "--loss-metric 'loss (' is no regular expression: missing ), unterminated "
+         "subpattern at position 6"),
         ([*OWN, "--workload", "cnn"], "--command and --workload both say what to measure; leave one out"),
         ([*OWN, "--warmup-steps", 3],
          "--warmup-steps means nothing to a command of your own; leave it out, and give --warmup-lines"),

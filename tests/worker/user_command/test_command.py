@@ -220,6 +220,46 @@ def test_a_bar_that_begins_with_a_rate_of_0(run, refused):
     assert "can't read a step's time: '0.00'" in refused(script, *metric)
 
 
+# --- its losses ---
+
+STEPS = "for step in 1 2 3 4; do echo step $step loss 0.$step t=$step; done"
+
+
+@pytest.mark.parametrize(
+    ("words", "losses"),
+    [
+        ((), [0.1, 0.2, 0.3, 0.4]),
+        (("--metric", r"t=(\d)"), [0.1, 0.2, 0.3, 0.4]),
+        (("--metric", r"t=(\d)", "--warmup-lines", "3"), [0.4]),
+    ],
+)
+def test_losses_are_read_beside_the_steps(run, words, losses):
+    result = run(STEPS, *words, r"--loss-metric=loss (\S+)")
+    assert (result.status, result.document["losses"]) == (0, losses)
+
+
+def test_losses_that_are_no_numbers_are_in_the_sample(run):
+    losses = run("echo loss=1.5; echo loss=nan; echo loss=-inf >&2", "--loss-metric", r"loss=(\S+)").document["losses"]
+    assert sorted(map(str, losses)) == ["-inf", "1.5", "nan"]
+
+
+def test_losses_of_a_log_in_json_and_lines_of_the_clock(run):
+    script = "for step in 3 2 1; do echo '{\"loss\": '$step'}'; sleep 0.2; done"
+    document = run(script, "--metric", "loss", "--loss-metric", "$.loss").document
+    assert (len(document["step_s"]), document["losses"]) == (2, [2.0, 1.0])
+
+
+def test_losses_that_can_not_be_read(refused):
+    metric = ("--metric", r"t=(\d)")
+    assert refused(f"{STEPS}; echo loss 1", *metric, "--loss-metric", r"loss (\S+)") == (
+        "saw 5 losses and 4 steps: both patterns must match the same steps"
+    )
+    assert "the loss metric 'cost (.+)' matches none of the 4 lines" in refused(STEPS, "--loss-metric", "cost (.+)")
+    assert refused("echo loss none; sleep 60", "--loss-metric", r"loss (\S+)") == (
+        "can't read a loss: 'none' in 'loss none' is no number; let the loss metric match nothing else"
+    )
+
+
 # --- what it leaves behind ---
 
 
@@ -282,6 +322,7 @@ def test_digests(run, tmp_path):
     changed = run("", "--metric", r"t=(\d)", argv=argv).document["digests"]
     assert changed["file train.sh"] != first["file train.sh"]
     assert changed["command"] == first["command"]
+    assert run("", "--metric", r"t=(\d)", "--loss-metric", r"t=(\d)", argv=argv).document["digests"] == changed
     assert run("", "--metric", r"t=(\d)", "--unit", "ms", argv=argv).document["digests"]["command"] != first["command"]
 
 

@@ -176,7 +176,23 @@ def test_a_candidate_whose_losses_are_no_numbers_is_always_rejected(tuned, engin
     engine.other = lambda variables: {"losses": [2.3, math.nan, 2.1]} if "GOMP_SPINCOUNT" in variables else {}
     result = tuned("--numerics", "any")
     assert "GOMP_SPINCOUNT" not in written(local).env
-    assert "has other losses than the baseline, by up to inf" in words(result.stdout)
+    assert "diverged: the loss of step 7 is nan, so that its speed says nothing" in words(result.stdout)
+
+
+def test_a_baseline_whose_losses_are_no_numbers_ends_the_search(tuned, engine, local):
+    engine.other = lambda variables: {"losses": [math.inf] * 3}
+    result = tuned()
+    assert (result.returncode, result.stdout, local.exists()) == (1, "", False)
+    assert "the baseline's worker diverged: the loss of step 6 is inf, so that" in result.stderr.splitlines()[-1]
+
+
+def test_one_run_of_a_command_does_not_tell_that_a_candidate_has_other_losses(cli, arguments, simulation, tmp_path):
+    """Each may draw other random numbers."""
+    arguments()
+    simulation.worker("baseline", losses_in_turn=[[2.3, 2.0], [2.1, 1.5], [2.6, 2.2]])
+    own = ("--command", "python train.py", "--loss-metric", "loss (.*)")
+    result = cli("tune", *own, "--space", tmp_path / "small.yaml", "--budget", "100s", "--output", tmp_path / "tuning")
+    assert (result.returncode, events(tmp_path, "failure")) == (0, []), result
 
 
 def test_where_every_candidate_fails_one_line_says_why_and_nothing_is_written(tuned, engine, local, tmp_path):

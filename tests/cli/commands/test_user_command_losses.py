@@ -1,0 +1,210 @@
+"""Losses of a command of one's own: read, compared between profiles, and what reports say of them."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from runner.bench import record
+from tests.cli.commands.conftest import words
+from tests.simulation import times
+
+OWN = ("--command", "python train.py", "--metric", r"time ([\d.]+) ms", "--unit", "ms", "--warmup-lines", 2)
+LOSS = ("--loss-metric", r"loss (\S+)")
+SEEDED = [[2.31, 2.05, 1.87]]
+# Each run draws other random numbers.
+UNSEEDED = [[2.31, 2.05, 1.87], [2.2, 2.15, 1.99], [2.45, 2.0, 1.75], [2.28, 1.96, 1.9], [2.36, 2.1, 1.8]]
+
+
+@pytest.fixture
+def losses(simulation):
+    """What the workers of baseline and mine read."""
+
+    def given(baseline, mine):
+        simulation.worker("baseline", losses_in_turn=baseline)
+        simulation.worker("mine", seconds=times(0.5), losses_in_turn=mine)
+
+    return given
+
+
+def scaled(factor, every):
+    return [[round(factor * loss, 4) for loss in one] for one in every]
+
+
+def test_the_worker_is_told_how_to_read_them(own, losses, simulation):
+    losses(SEEDED, SEEDED)
+    assert own(*OWN, *LOSS).returncode == 0
+    assert all(r"--loss-metric=loss (\S+)" in start["arguments"] for start in simulation.starts())
+
+
+@pytest.mark.parametrize(
+    ("baseline", "mine", "said"),
+    [
+        (SEEDED, SEEDED, "Losses agree within the last digit that is printed (3 in each sample)."),
+        (SEEDED, [[2.31, 2.06, 1.86]], "Losses agree within the last digit that is printed (3 in each sample)."),
+        (SEEDED, scaled(1.003, SEEDED), "Losses are within 0.3% of baseline's, as means over samples (3 in each "
+         "sample); baseline's own samples are within 0."),
+        (UNSEEDED, UNSEEDED[::-1], "Losses are within 1.5% of baseline's, as means over samples (3 in each sample); "
+         "single samples are within 7.2% of their own. With a fixed seed a smaller change would be seen."),
+    ],
+)  # fmt: skip
+def test_losses_that_do_not_differ(own, losses, baseline, mine, said):
+    losses(baseline, mine)
+    result = own(*OWN, *LOSS)
+    text = words(result.stdout)
+    assert result.returncode == 0
+    assert said in text
+    assert "LOSSES DIFFER" not in text
+    assert "FASTER" in text
+
+
+@pytest.mark.parametrize(
+    ("baseline", "mine", "said"),
+    [
+        (SEEDED, scaled(1.2, SEEDED), "22.2% from baseline's, as means over samples, and baseline's own samples by 0"),
+        (UNSEEDED, scaled(1.2, UNSEEDED), "22.1% from baseline's, as means over samples, and single samples by 8.6% "
+         "from their own"),
+        # a profile under which runs differ that repeat each other without it
+        (SEEDED, [*SEEDED, [2.31, 2.05, 2.37]], "12.0% from baseline's, as means over samples, and baseline's "
+         "own samples by 0"),
+    ],
+)  # fmt: skip
+def test_losses_that_differ(own, losses, baseline, mine, said):
+    losses(baseline, mine)
+    text = words(own(*OWN, *LOSS).stdout)
+    assert f"LOSSES DIFFER by up to {said}: it changes what is learnt" in text
+    assert ", but its losses differ: it changes what is learnt" in text
+    assert "next find out why the losses of mine differ, before you use it" in text
+
+
+def test_a_profile_that_may_change_numerics_is_not_blamed(own, losses):
+    losses(SEEDED, scaled(1.2, SEEDED))
+    text = words(own(*OWN, *LOSS, sets="numerics: may-differ\n").stdout)
+    assert "LOSSES DIFFER" not in text
+    assert "Losses are within 22." in text
+
+
+def test_several_profiles_share_a_line(own, cli, losses, write_profile, simulation, run_folder, tmp_path):
+    losses(UNSEEDED, UNSEEDED[::-1])
+    names = []
+    for name, factor in (("a", 1.0), ("b", 1.001), ("c", 1.5)):
+        simulation.worker(name, losses_in_turn=scaled(factor, UNSEEDED))
+        names.append(write_profile(name, f"env:\n  SIMULATED: {name}\n"))
+    own(command="plan", blocks=5)  # which writes mine
+    fixed = ("--python", simulation.python, "--seed", 7, "--blocks", 8, "--output", tmp_path / "several")
+    text = words(cli("bench", tmp_path / "mine.yaml", *names, *fixed, *OWN, *LOSS).stdout)
+    assert "losses of c: LOSSES DIFFER by up to " in text
+    assert "differ by rounding, or no more than single samples do (" in text
+    assert "equal within the last printed digit: mine, a " in text
+    assert "of their value at most: b " in text
+
+
+def test_what_is_recorded_and_reported(own, cli, losses, run_folder, tmp_path, events):
+    losses(SEEDED, scaled(1.003, SEEDED))
+    result = own(*OWN, *LOSS, "--json")
+    (comparison,) = json.loads(result.stdout)["comparisons"]
+    assert comparison["losses"]["steps"] == 3
+    assert comparison["losses"]["agree"] is True
+    assert comparison["losses"]["largest_difference"] == pytest.approx(0.003, rel=0.2)
+    assert comparison["losses"]["own_difference"] == 0
+    assert json.loads(result.stdout)["measured"][0]["final_loss"] == 1.87
+    assert record.first(run_folder)["plan"]["user_command"]["loss_metric"] == LOSS[1]
+    assert record.first(run_folder)["specification"]["user_command"]["loss_metric"] == LOSS[1]
+    assert events("sample")[0]["losses"]
+    assert r"losses loss (\S+)" in words(cli("report", run_folder, "--details").stdout)
+    page, markdown = tmp_path / "page.html", tmp_path / "report.md"
+    cli("report", run_folder, "--html", page, "--markdown", markdown)
+    assert all("Losses are within 0.3% of baseline" in path.read_text() for path in (page, markdown))
+    assert cli("history", run_folder).returncode == 0
+    for kind in ("csv", "json", "openmetrics"):
+        assert cli("export-results", run_folder, "--format", kind).returncode == 0
+
+
+def test_a_specification_of_it_measures_the_same(own, cli, losses, run_folder, tmp_path):
+    losses(SEEDED, SEEDED)
+    dry = own(*OWN, *LOSS, "--dry-run")
+    asked = tmp_path / "asked.json"
+    asked.write_text(dry.stdout)
+    assert json.loads(dry.stdout)["user_command"]["loss_metric"] == LOSS[1]
+    result = cli("bench", "--specification", asked, "--output", run_folder)
+    assert "Losses agree within the last digit" in words(result.stdout)
+
+
+def test_a_workload_file_has_it(own, losses, tmp_path):
+    losses(SEEDED, SEEDED)
+    (tmp_path / "job.yaml").write_text("command: python train.py\nloss_metric: loss (\\S+)\n")
+    assert "Losses agree within the last digit" in words(own("--workload", "job.yaml").stdout)
+
+
+def test_a_baseline_and_a_plan_of_it(own, cli, losses, run_folder, tmp_path):
+    losses(SEEDED, SEEDED)
+    own(*OWN, *LOSS)
+    kept = ("--folder", tmp_path / "kept")
+    assert cli("baseline", "save", "mine", "--from", run_folder, *kept).returncode == 0
+    profile = ("--profile", tmp_path / "mine.yaml")
+    again = cli("baseline", "check", "mine", *kept, *profile, "--output", tmp_path / "again")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert record.first(tmp_path / "again")["plan"]["user_command"]["loss_metric"] == LOSS[1]
+    planned = own(*OWN, *LOSS, "--json", "--output", tmp_path / "plan", command="plan", blocks=5)
+    assert r"--loss-metric 'loss (\S+)'" in json.loads(planned.stdout)["needs"][0]["command"]
+
+
+def test_a_calibration_without_it_counts_for_runs_with_it(own, losses, tmp_path, own_surroundings):
+    losses(SEEDED, SEEDED)
+    results = own_surroundings / "results"
+    assert own(*OWN, "--output", results / "one", command="calibrate").returncode == 0
+    text = words(own(*OWN, *LOSS, "--output", results / "two").stdout)
+    assert "floor baseline against itself differs by less than" in text
+
+
+def test_a_run_that_an_earlier_version_began_goes_on(own, cli, simulation, run_folder):
+    simulation.worker("mine", seconds=times(0.5), does="exit", status=1, **{"from": 3})
+    assert own(*OWN).returncode == 1
+    path = run_folder / record.FILE_NAME
+    path.write_text(path.read_text().replace(', "loss_metric": null', ""))
+    simulation.worker("mine", seconds=times(0.5))
+    result = cli("bench", "--resume", run_folder)
+    assert "FASTER" in result.stdout
+    assert "Losses were not compared" in result.stdout
+
+
+def test_one_that_is_resumed_compares_all(own, cli, losses, simulation, run_folder):
+    losses(SEEDED, SEEDED)
+    simulation.worker("mine", seconds=times(0.5), losses_in_turn=SEEDED, does="exit", status=1, **{"from": 3})
+    assert own(*OWN, *LOSS).returncode == 1
+    losses(SEEDED, SEEDED)
+    assert "Losses agree within the last digit" in words(cli("bench", "--resume", run_folder).stdout)
+
+
+# --- what ends a run ---
+
+
+@pytest.mark.parametrize(("loss", "shown"), [(math.nan, "nan"), (math.inf, "inf")])
+def test_losses_that_are_no_numbers(own, losses, loss, shown):
+    losses(SEEDED, [[2.31, 2.05, loss]])
+    result = own(*OWN, *LOSS)
+    assert result.returncode == 1
+    fix = "lower its learning rate or, where it happens under one profile alone, leave this out"
+    why = f"diverged: the loss of step 3 is {shown}, so that its speed says nothing; {fix} (warming up)"
+    assert f"FAILED block 1, mine: the worker {why}" in words(result.stdout)
+    assert "FASTER" not in result.stdout
+
+
+def test_another_number_of_losses_than_before(own, losses):
+    losses(SEEDED, [[2.31, 2.05]])
+    result = own(*OWN, *LOSS)
+    assert result.returncode == 1
+    text = words(result.stdout)
+    assert " had 2; let each run" in text or " had 3; let each run" in text  # by which of the two came first
+    assert "losses, and earlier samples had " in text
+    assert "FASTER" not in result.stdout
+
+
+def test_what_the_worker_says_of_its_losses_is_shown(own, simulation):
+    problem = "saw 120 losses and 100 steps: both patterns must match the same steps"
+    simulation.worker("baseline", does="problem", text=json.dumps({"problem": problem}))
+    result = own(*OWN, *LOSS)
+    assert result.returncode == 1
+    assert f"baseline: the worker {problem} (warming up)" in words(result.stdout)

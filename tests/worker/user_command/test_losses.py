@@ -1,0 +1,133 @@
+"""Losses from lines, and beside the steps that they are of."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from runner.worker.user_command.losses import Losses, parse_losses
+from runner.worker.user_command.metric import MetricError, NotMeasured, Readings, parse
+
+LOSS = r"loss (\S+)"
+
+
+def losses(metric, *lines):
+    found = Losses(parse_losses(metric))
+    for line in lines:
+        found.take(line)
+    return found
+
+
+def times(metric, *lines, left_out=0):
+    """What a metric of step times finds in the same lines, half a second apart."""
+    found = Readings(parse(metric), left_out)
+    for number, line in enumerate(lines):
+        found.take(line, 0.5 * number)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("metric", "line", "value"),
+    [
+        (LOSS, "step 12 loss 0.31 time 8.3 ms", 0.31),
+        (LOSS, "loss -1.5e-05", -1.5e-5),
+        (LOSS, "loss 0", 0.0),
+        (LOSS, "loss 1,234.5", 1234.5),
+        (r"loss=([\d.]+)", "Epoch 0: 50%|##  | 20/40 [00:01<00:01, 12.50it/s, loss=2.102]", 2.102),
+        (r"([\d.]+)s/it", "1.25s/it", 1.25),  # a number like others, which nobody turns round
+        (LOSS, "\x1b[32mloss\x1b[0m \x1b[1m7\x1b[0m", 7.0),
+        ("$.train.loss", '{"train": {"loss": 2.5, "step_time": 0.5}}', 2.5),
+        ("$.losses[1]", '{"losses": [1, 2]}', 2.0),
+    ],
+)
+def test_a_loss_in_a_line(metric, line, value):
+    assert losses(metric, "loading", line, "").values == [value]
+
+
+@pytest.mark.parametrize("text", ["nan", "NaN", "inf", "-inf", "Infinity"])
+def test_what_training_that_has_diverged_prints_is_a_loss_too(text):
+    (value,) = losses(LOSS, f"loss {text}").values
+    assert not math.isfinite(value)
+
+
+def test_as_json_has_them():
+    found = losses("$.loss", '{"loss": NaN}', '{"loss": -Infinity}', '{"loss": null}', '{"other": 1}').values
+    assert math.isnan(found[0])
+    assert found[1:] == [-math.inf]
+
+
+@pytest.mark.parametrize(
+    ("metric", "line", "said"),
+    [
+        (LOSS, "loss 0,31", "'0,31' in 'loss 0,31' is no number"),
+        (LOSS, "loss 0.31,", "'0.31,' in 'loss 0.31,' is no number"),
+        (LOSS, "loss tensor(0.31)", "'tensor(0.31)' in 'loss tensor(0.31)' is no number"),
+        ("$.loss", '{"loss": true}', "true in '{\"loss\": true}' is no number"),
+        ("$.loss", '{"loss": [1]}', "[1] in '{\"loss\": [1]}' is no number"),
+    ],
+)
+def test_what_is_no_number(metric, line, said):
+    with pytest.raises(NotMeasured) as error:
+        losses(metric, line)
+    assert str(error.value) == f"can't read a loss: {said}; let the loss metric match nothing else"
+
+
+def test_a_part_of_a_number_is_no_loss():
+    with pytest.raises(NotMeasured, match=r"^can't read a loss: .* cuts the number in 'loss 3.1e-05' at '3.1'; let it"):
+        losses(r"loss ([\d.]+)", "loss 3.1e-05")
+
+
+@pytest.mark.parametrize(
+    ("metric", "problem"),
+    [
+        ("", "is empty; give a regular expression with a group around the loss, or a path as $.loss"),
+        ("loss", r"has no group that could be a loss; put one around it, as in loss (\S+)"),
+        (r"loss (\S+) (\S+)", "has 2 groups, and one can be a loss; write the others (?:…)"),
+        ("(.*)", "matches an empty line, and so every line; say more of the lines that have a loss"),
+        ("loss (", "is no regular expression: missing ), unterminated subpattern at position 6"),
+        ("$", "names no key; write it like $.train.step_time"),
+    ],
+)
+def test_what_is_no_metric_of_losses(metric, problem):
+    with pytest.raises(MetricError) as error:
+        parse_losses(metric)
+    assert str(error.value) == problem
+
+
+LINES = tuple(f"step {step} loss {3 - step / 10:g} t={step + 1}" for step in range(5))
+
+
+def test_those_of_the_steps_that_count():
+    found = losses(LOSS, *LINES)
+    assert found.beside(times(r"t=(\d)", *LINES, left_out=2), 2, 3) == [2.8, 2.7, 2.6]
+
+
+def test_the_line_that_starts_the_clock_has_a_loss_and_no_time():
+    found = losses(LOSS, *LINES)
+    assert found.beside(times("^step", *LINES), 1, 3) == [2.8, 2.7, 2.6]
+
+
+def test_of_a_whole_training_as_one_step_all_count():
+    found = losses(LOSS, *LINES)
+    assert found.beside(None, 0, 1) == [3.0, 2.9, 2.8, 2.7, 2.6]
+    assert found.beside(times(r"took (\d)", *LINES, "took 9"), 0, 1) == [3.0, 2.9, 2.8, 2.7, 2.6]
+
+
+@pytest.mark.parametrize(
+    ("lines", "steps", "said"),
+    [
+        (LINES, 3, "saw 5 losses and 3 steps: both patterns must match the same steps"),
+        (LINES[:1], 3, "saw 1 loss and 3 steps: both patterns must match the same steps; a loss of nan is matched by "
+         r"(\S+), and not by ([0-9.]+)"),
+        ((), 3, "found no loss: the command printed nothing for the loss metric 'loss (\\S+)' to match; let it print "
+         "its losses"),
+        (("epoch 1", " epoch 2"), 3, "found no loss: the loss metric 'loss (\\S+)' matches none of the 2 lines that "
+         "the command printed, the last being 'epoch 2'; try it on a line like that"),
+    ],
+)  # fmt: skip
+def test_another_number_of_losses_than_of_steps(lines, steps, said):
+    timed = times(r"t=(\d)", *(f"t={step + 1}" for step in range(steps)))
+    with pytest.raises(NotMeasured) as error:
+        losses(LOSS, *lines).beside(timed, 0, steps)
+    assert str(error.value) == said
