@@ -111,34 +111,6 @@ def test_files_of_images_are_compared_too(cli, tmp_path, images_of, run_folder, 
     assert [(arm["name"], arm["image"]) for arm in arms] == [("old", str(files[0])), ("new", str(files[1]))]
 
 
-@pytest.fixture
-def pythons(tmp_path, images_of):
-    """``.venv-old`` and ``.venv-new``, of which the latter has a PyTorch that is built with CUDA."""
-    made = images_of("local", "python")
-    files = [tmp_path / f".venv-{name}/bin/python" for name in ("old", "new")]
-    for file, cuda in zip(files, ({}, {"cuda": "13.0"}), strict=True):
-        file.parent.mkdir(parents=True)
-        file.write_text("")
-        file.chmod(0o755)
-        python = {"version": "3.11.2", "executable": str(file), "prefix": str(file.parent.parent)}
-        made.add(str(file)).inspection(python=python, contents=contents(torch=cuda))
-    return files
-
-
-def test_pythons_are_compared_too(cli, tmp_path, pythons, run_folder):
-    options = ("--data", "synthetic", "--steps", 3, "--blocks", 1, "--output", run_folder)
-    # as they are named from there: a run may be resumed from elsewhere
-    named = ("--python", ".venv-new/bin/python", "--against-python", ".venv-old/bin/python")
-    result = cli("bench", "baseline", *named, *options, cwd=tmp_path)
-    assert result.returncode == 0, result
-    arms = record.first(run_folder)["plan"]["arms"]
-    assert [(arm["name"], arm["image"]) for arm in arms] == [
-        (f"venv-{name}", str(file)) for name, file in zip(("old", "new"), pythons, strict=True)
-    ]
-    said = words(result.stdout)
-    assert "builds venv-old's PyTorch is built for CPUs alone and venv-new's PyTorch is built with CUDA 13.0" in said
-
-
 @pytest.mark.parametrize(
     ("first", "second", "kind", "names"),
     [
@@ -387,14 +359,6 @@ def test_one_image_under_two_names_is_refused(images_refused, images):
         f"{NEW} and {OLD} are the same image ({digest[:19]}…); name two that differ, or measure one against itself: "
         "envkit calibrate"
     )
-
-
-def test_one_python_under_two_names_is_refused(refused, images_of):
-    made = images_of("local", "python")
-    for name in ("/bin/sh", "/bin/bash"):
-        made.add(name)  # which both say that they are the same Python
-    said = refused("bench", "baseline", "--python", "/bin/sh", "--against-python", "/bin/bash")
-    assert said.startswith("envkit: /bin/sh and /bin/bash are the same image (Python 3.11.7 in /sim); name two that ")
 
 
 def test_images_for_two_architectures_are_refused(images_refused, old, new):
