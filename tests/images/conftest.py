@@ -25,7 +25,7 @@ tiny:
 def tiny_project(tmp_path: Path) -> Path:
     """A copy of what scripts of images/ need of the project, with one variant, whose wheels are in ``wheels``."""
     tree = tmp_path / "project"
-    shutil.copytree(PROJECT / "images", tree / "images")
+    shutil.copytree(PROJECT / "images", tree / "images", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(PROJECT / "runner/common", tree / "runner/common", ignore=shutil.ignore_patterns("__pycache__"))
     (tree / "runner/__init__.py").touch()
     (tree / ".venv").symlink_to(sys.prefix)

@@ -43,7 +43,7 @@ def assert_one_clear_line(result: subprocess.CompletedProcess[str], status: int,
 def tree(tmp_path: Path) -> Path:
     """A copy of what images/build needs of the project, to change."""
     tree = tmp_path / "project"
-    shutil.copytree(PROJECT / "images", tree / "images")
+    shutil.copytree(PROJECT / "images", tree / "images", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PROJECT / "Apptainerfile", tree)
     (tree / "runner").mkdir()
     shutil.copy(PROJECT / "runner/__init__.py", tree / "runner")
