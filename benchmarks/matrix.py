@@ -2,59 +2,30 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
-from benchmarks import page, script
+from benchmarks import page, recorded, script
 from runner.analysis import ranking
-from runner.analysis.summary import Summary, summarise
+from runner.analysis.summary import Summary
 from runner.bench import record
-from runner.bench.measure import ENDED
 from runner.bench.record import Event
-from runner.cli import measuring
-from runner.common import atomic
-from runner.common.errors import InputError
-from runner.common.folders import quoted
-from runner.engines.base import PROJECT
 from runner.profiles import profile
 from runner.report import advice, pictures, reproduce, tables, wording
-from runner.report.pictures import style
 from runner.worker.fashion_mnist import SYNTHETIC
 from runner.worker.workloads import GENERATED
 
-PAGE = page.PAGES / "matrix.md"
 PICTURE = "The speedup of each profile over the baseline, with its 95% interval"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.matrix", description=__doc__)
-    parser.add_argument("folder", metavar="DIR", type=Path, nargs="?", help="the run's folder (default: the latest)")
-    parser.add_argument("--page", metavar="FILE", type=Path, default=PAGE,
-                        help=f"the page to write (default: {PAGE.relative_to(PROJECT)})")  # fmt: skip
-    arguments = parser.parse_args()
-    folder = arguments.folder or _latest()
-    events = record.read(folder)
+    arguments = recorded.parser("matrix", __doc__).parse_args()
+    folder = arguments.folder or recorded.latest("matrix", "all profiles", "matrix")
+    events, summary = recorded.ended(folder)
     with record.reading(folder):
-        summary = summarise(events)
-        if summary.ended not in ENDED:
-            raise InputError(f"{folder}: did not come to its end; go on with: envkit bench --resume {quoted(folder)}")
         parts = _page(events, summary)
-    page.write(arguments.page, parts)
-    drawn = pictures.svg(pictures.FOREST, summary, narrow=False, alternative=PICTURE)
-    for theme in style.THEMES:
-        path = arguments.page.with_name(f"{arguments.page.stem}-{theme}.svg")
-        atomic.write(path, style.standalone(drawn, theme).encode())
-        print(f"written: {path}")
+    recorded.write(arguments.page, parts, pictures.FOREST, summary, PICTURE)
     return 0
-
-
-def _latest() -> Path:
-    folders = sorted(measuring.RESULTS.glob("*-matrix"))
-    if not folders:
-        raise InputError(f"{measuring.RESULTS}: has no run of all profiles yet; make one with: make matrix")
-    return folders[-1]
 
 
 def _page(events: Sequence[Event], summary: Summary) -> list[str]:

@@ -1,0 +1,61 @@
+"""Pages that are written from the record of a run: which run, whether it came to its end, the page and its picture."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import page
+from runner.analysis.summary import Summary, summarise
+from runner.bench import record
+from runner.bench.measure import ENDED
+from runner.bench.record import Event
+from runner.cli import measuring
+from runner.common import atomic
+from runner.common.errors import InputError
+from runner.common.folders import quoted
+from runner.engines.base import PROJECT
+from runner.report import pictures
+from runner.report.pictures import Picture, style
+
+
+def parser(name: str, description: str | None) -> argparse.ArgumentParser:
+    """Of a script that takes a run's folder, or none for the latest, and ``--page``."""
+    made = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=description)
+    made.add_argument("folder", metavar="DIR", type=Path, nargs="?", help="the run's folder (default: the latest)")
+    default = page.PAGES / f"{name}.md"
+    made.add_argument("--page", metavar="FILE", type=Path, default=default,
+                      help=f"the page to write (default: {default.relative_to(PROJECT)})")  # fmt: skip
+    return made
+
+
+def latest(suffix: str, what: str, target: str) -> Path:
+    """The latest folder of results whose name ends in ``suffix``.
+
+    Raises InputError where there is none: ``what`` the run would be of, and the ``target`` of make that measures it.
+    """
+    folders = sorted(measuring.RESULTS.glob(f"*-{suffix}"))
+    if not folders:
+        raise InputError(f"{measuring.RESULTS}: has no run of {what} yet; make one with: make {target}")
+    return folders[-1]
+
+
+def ended(folder: Path) -> tuple[list[Event], Summary]:
+    """A run's events and summary. Raises InputError where it did not come to its end."""
+    events = record.read(folder)
+    with record.reading(folder):
+        summary = summarise(events)
+    if summary.ended not in ENDED:
+        raise InputError(f"{folder}: did not come to its end; go on with: envkit bench --resume {quoted(folder)}")
+    return events, summary
+
+
+def write(path: Path, parts: Sequence[str], picture: Picture, summary: Summary, alternative: str) -> None:
+    """The page, and beside it the picture in each theme; ``alternative`` is read out instead of it."""
+    page.write(path, parts)
+    drawn = pictures.svg(picture, summary, narrow=False, alternative=alternative)
+    for theme in style.THEMES:
+        file = path.with_name(f"{path.stem}-{theme}.svg")
+        atomic.write(file, style.standalone(drawn, theme).encode())
+        print(f"written: {file}")
