@@ -20,7 +20,7 @@ IN_IMAGE := $(if $(VARIANT),$(or $(IN_$(ENGINE)),--image $(IMAGE)))
 # What builds images, or has one that is to be converted.
 BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
 .DEFAULT_GOAL := help
-.PHONY: help setup bench loader-grid tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack libraries dev test unit faults reliability simulated designs first-run rivals rivals-cnn padding peers stacks modes experiments startup same book own-training operators env-formats fleet-page lint lock clean
+.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack libraries dev test unit faults reliability simulated designs first-run rivals rivals-cnn padding peers stacks modes experiments startup same book own-training operators env-formats fleet-page lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ loader-grid: setup  ## time of the input against batch size, for each number of 
 
 matrix: setup  ## measure every profile that applies here in one run, and rank them (2 minutes for each)
 	@$(RUNNER) matrix --engine $(ENGINE) $(IN_IMAGE) $(TRAINED) $(ARGS)
+
+ablate: setup  ## take PROFILE apart: which of its settings makes it faster? (90 seconds for each part)
+	@$(RUNNER) ablate $(PROFILE) --engine $(ENGINE) $(IN_IMAGE) $(TRAINED) $(ARGS)
 
 tune: setup  ## search for the best environment on this machine, confirm it, and write it as the profile 'tuned'
 	@$(RUNNER) tune --engine $(ENGINE) $(IN_IMAGE) $(TRAINED) $(ARGS)
@@ -138,6 +141,9 @@ operators: dev  ## where a step's time goes, and why a profile saves some (5 min
 
 matrix-page: dev  ## write docs/results/matrix.md from the latest run of make matrix (ARGS=DIR for another)
 	@$(VENV)/bin/python -m benchmarks.matrix $(ARGS)
+
+ablation-page: dev  ## write docs/results/ablation.md from the latest run of make ablate (ARGS="DIR DIR" for others)
+	@$(VENV)/bin/python -m benchmarks.ablation $(ARGS)
 
 lint: dev  ## check style, types, the Dockerfile and shell scripts
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy --num-workers 2

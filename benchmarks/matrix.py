@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from benchmarks import page, recorded, script
 from runner.analysis import ranking
@@ -43,15 +43,10 @@ def _page(events: Sequence[Event], summary: Summary) -> list[str]:
         "## The ranking",
         page.table([*ranking.header(summary)[:4], *effort], found, numbers_from=4),
         STAR if any(cells[0].endswith("*") for cells in found) else "",
-        _items((row.label, row.text) for row in said),
+        recorded.items(said),
         "## What they are",
         page.table(("profile", "what it does", "known to help", "known to hurt"), _about(summary)),
     ]
-
-
-def _items(pairs: Iterable[tuple[str, str]]) -> str:
-    """A list; what has no label goes on below the one before it."""
-    return "\n".join(f"- {label}: {text}" if label else f"  - {text}" for label, text in pairs)
 
 
 def _about(summary: Summary) -> list[list[str]]:

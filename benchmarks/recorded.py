@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import html
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks import page
@@ -17,6 +18,7 @@ from runner.common.errors import InputError
 from runner.common.folders import quoted
 from runner.engines.base import PROJECT
 from runner.report import pictures
+from runner.report.parts import Row
 from runner.report.pictures import Picture, style
 
 
@@ -54,8 +56,26 @@ def ended(folder: Path) -> tuple[list[Event], Summary]:
 def write(path: Path, parts: Sequence[str], picture: Picture, summary: Summary, alternative: str) -> None:
     """The page, and beside it the picture in each theme; ``alternative`` is read out instead of it."""
     page.write(path, parts)
+    draw(path.with_suffix(""), picture, summary, alternative)
+
+
+def draw(path: Path, picture: Picture, summary: Summary, alternative: str) -> None:
+    """The picture as a file for each theme, which is added to ``path``."""
     drawn = pictures.svg(picture, summary, narrow=False, alternative=alternative)
     for theme in style.THEMES:
-        file = path.with_name(f"{path.stem}-{theme}.svg")
+        file = path.with_name(f"{path.name}-{theme}.svg")
         atomic.write(file, style.standalone(drawn, theme).encode())
         print(f"written: {file}")
+
+
+def items(rows: Iterable[Row]) -> str:
+    """A list; what has no label goes on below the one before it."""
+    return "\n".join(f"- {row.label}: {row.text}" if row.label else f"  - {row.text}" for row in rows)
+
+
+def shown(name: str, alternative: str) -> str:
+    """The picture, dark where the reader's page is; ``name`` is its file's, without theme."""
+    return (
+        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{name}-dark.svg">'
+        f'<img src="{name}-light.svg" alt="{html.escape(alternative)}"></picture>'
+    )

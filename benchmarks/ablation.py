@@ -1,0 +1,66 @@
+"""The page of ``envkit ablate`` runs, from their records: what each setting of a profile is worth."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import page, recorded, script
+from runner.analysis.summary import Summary
+from runner.bench import record
+from runner.bench.record import Event
+from runner.common.errors import InputError
+from runner.report import ablation_wording, advice, headline, pictures, reproduce, tables, wording
+
+PICTURE = "Speedups of {} and of its parts, with their 95% intervals"
+
+
+def main() -> int:
+    parser = recorded.parser("ablation", __doc__)
+    parser.add_argument("others", metavar="DIR", type=Path, nargs="*", help="more runs for the same page")
+    arguments = parser.parse_args()
+    folder = arguments.folder or recorded.latest("ablated", "a profile that is taken apart", "ablate")
+    runs = {one: recorded.ended(one) for one in (folder, *arguments.others)}
+    parts, drawn = [], dict[str, Summary]()
+    for one, (events, summary) in runs.items():
+        if not summary.plan.ablated:
+            raise InputError(f"{one}: takes no profile apart; runs of make ablate do")
+        if summary.plan.whole.name in drawn:
+            raise InputError(f"{one}: takes {summary.plan.whole.name} apart, as another of these runs does; name one")
+        drawn[summary.plan.whole.name] = summary
+        with record.reading(one):
+            parts += _of_run(events, summary, arguments.page.stem)
+    every = [event for events, _ in runs.values() for event in events]
+    where = wording.machine(runs[folder][1])
+    page.write(arguments.page, [page.heading("What of a profile makes it faster?", QUESTION, every, where), *parts])
+    for name, summary in drawn.items():
+        picture = arguments.page.with_name(f"{arguments.page.stem}-{name}")
+        recorded.draw(picture, pictures.FOREST, summary, PICTURE.format(name))
+    return 0
+
+
+def _of_run(events: Sequence[Event], summary: Summary, stem: str) -> list[str]:
+    name = summary.plan.whole.name
+    settings, took = ablation_wording.table(summary), tables.all_arms(summary)
+    said = [*ablation_wording.notes(summary), *wording.of_many(summary), *wording.certainty(summary),
+            *wording.evidence(summary), *advice.rows(summary)]  # fmt: skip
+    return [
+        f"## {name}",
+        f"**{headline.headline(summary).text}**",
+        f"The run: `{reproduce.started_with(events)}`",
+        page.table(settings.header, settings.rows),
+        settings.note,
+        recorded.shown(f"{stem}-{name}", PICTURE.format(name)),
+        page.table(tables.header(summary), took, numbers_from=1),
+        recorded.items(said),
+    ]
+
+
+QUESTION = """A profile, each of its settings alone, and the profile without each, in one interleaved run: fresh
+processes, blocks in random order, one error rate for all comparisons of a run together. A speedup is the time of what
+is on its other side divided by its own. What the verdicts mean: [profiles.md](../profiles.md#take-a-profile-apart)."""
+
+
+if __name__ == "__main__":
+    sys.exit(script.run("ablation", main))
