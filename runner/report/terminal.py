@@ -113,7 +113,8 @@ def _table(given: Table, out: Console) -> None:
     shown = rich_table.Table(box=None, pad_edge=False, header_style="bold")
     for number, column in enumerate(given.header):
         aligned: Literal["left", "right"] = "right" if number in given.numbers else "left"
-        whole = number == 0 and not given.numbers  # what lines of text are about
+        # A name that was cut in two could not be copied. Where all else is numbers, these need the room more.
+        whole = number == 0 and len(given.header) - 1 not in given.numbers
         shown.add_column(Text(column), justify=aligned, overflow="fold", no_wrap=whole)
     for cells, weight in zip(given.rows, given.weights or ["plain"] * len(given.rows), strict=True):
         shown.add_row(*map(Text, cells), style=STYLES[weight])
