@@ -72,6 +72,13 @@ def test_one_setting_does_everything(ablate, planted, arms):
     assert "note measured once: without OMP_WAIT_POLICY is OMP_STACKSIZE alone; without OMP_STACKSIZE is OMP_" in first
 
 
+def test_the_name_of_a_setting_stays_whole(ablate, planted):
+    planted(lambda variables: 0.0)
+    result = ablate("env: {OMP_MAX_ACTIVE_LEVELS: 1, MALLOC_MMAP_THRESHOLD_: 1000000}\n")
+    names = [line.split()[0] for line in result.stdout.splitlines() if line]
+    assert {"OMP_MAX_ACTIVE_LEVELS", "MALLOC_MMAP_THRESHOLD_"} <= {*names}
+
+
 def test_the_comparisons_share_one_error_rate(ablate, planted, run_folder):
     planted(lambda variables: 0.4 if "OMP_WAIT_POLICY" in variables else 0.0)
     ablate(TWO)
