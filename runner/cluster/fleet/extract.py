@@ -154,7 +154,7 @@ def _must_agree(
         "prefix": " ".join(environment.prefix),
     }
     if plan.distributed:
-        found["number of ranks"] = str(plan.ranks_of(arm))
+        found |= {"number of ranks": str(plan.ranks_of(arm)), "scaling": plan.scaling}
     found |= {f"variable {name}": value for name, value in sorted({**kept, **environment.variables}.items())}
     if plan.user_command is not None:  # what its folder holds may change as it runs
         return {**found, "command": " ".join(plan.user_command.argv)}
