@@ -26,7 +26,7 @@ from runner.worker.workloads import GENERATED, find, get
 # whether headers are those that it compiled before (torch._inductor.codecache).
 COMPILERS = ("g++", "openssl")
 # By what it is asked for that a batch grows with the ranks.
-WEAK = "--weak"
+WEAK_OPTION = "--weak"
 # How a CPU build of torch ends its version.
 CPU_BUILD = "+cpu"
 
@@ -54,14 +54,14 @@ def _grown(asked: Specification) -> Options:
     """How all ranks train together where their batch is to grow with them. Raises InputError where it can't."""
     ranks = asked.nproc * asked.nodes
     if ranks == 1:
-        raise InputError(f"{WEAK}: the batch grows with the ranks, and there is one; add --nproc N, or leave it out")
+        raise InputError(f"{WEAK_OPTION}: the batch grows with the ranks, and there is one; add --nproc N, or leave it out")
     if asked.user_command:
-        raise InputError(f"{WEAK}: the batches of a command of your own are not known; leave it out")
+        raise InputError(f"{WEAK_OPTION}: the batches of a command of your own are not known; leave it out")
     for name in asked.workloads:
         if found := batch_split.ungrown(name, asked.options, ranks):
-            raise InputError(f"{WEAK}: {'; '.join(found)}")
+            raise InputError(f"{WEAK_OPTION}: {'; '.join(found)}")
     if not any(arm.cpu_shares == asked.nproc for arm in asked.arms):
-        raise InputError(f"{WEAK}: no arm is one process with the CPUs of one rank, to hold ranks against; leave it out")
+        raise InputError(f"{WEAK_OPTION}: no arm is one process with the CPUs of one rank, to hold ranks against; leave it out")
     return replace(asked.options, scale=asked.options.scale * ranks)
 
 
