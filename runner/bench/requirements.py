@@ -25,8 +25,6 @@ from runner.worker.workloads import GENERATED, find, get
 # What torch.compile needs in an image to make code for CPUs (torch._inductor.config.cpp.cxx). By openssl it tells
 # whether headers are those that it compiled before (torch._inductor.codecache).
 COMPILERS = ("g++", "openssl")
-# By what it is asked for that a batch grows with the ranks.
-WEAK_OPTION = "--weak"
 # How a CPU build of torch ends its version.
 CPU_BUILD = "+cpu"
 
@@ -54,14 +52,12 @@ def _grown(asked: Specification) -> Options:
     """How all ranks train together where their batch is to grow with them. Raises InputError where it can't."""
     ranks = asked.nproc * asked.nodes
     if ranks == 1:
-        raise InputError(f"{WEAK_OPTION}: the batch grows with the ranks, and there is one; add --nproc N, or leave it out")
-    if asked.user_command:
-        raise InputError(f"{WEAK_OPTION}: the batches of a command of your own are not known; leave it out")
+        raise InputError("--weak: the batch grows with the ranks, and there is one; add --nproc N, or leave it out")
     for name in asked.workloads:
         if found := batch_split.ungrown(name, asked.options, ranks):
-            raise InputError(f"{WEAK_OPTION}: {'; '.join(found)}")
+            raise InputError(f"--weak: {'; '.join(found)}")
     if not any(arm.cpu_shares == asked.nproc for arm in asked.arms):
-        raise InputError(f"{WEAK_OPTION}: no arm is one process with the CPUs of one rank, to hold ranks against; leave it out")
+        raise InputError("--weak: no arm is one process with the CPUs of one rank, to hold ranks against; leave it out")
     return replace(asked.options, scale=asked.options.scale * ranks)
 
 

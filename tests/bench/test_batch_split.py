@@ -46,7 +46,8 @@ def test_the_numbers_that_are_advised_can_be_given(name):
          "train on 843 ranks or fewer"),
         ("translation", 4, 33, "33 ranks with 128 sentences each have more at once than the 4,096 of translation",
          "train on 32 ranks or fewer, or give a smaller --scale"),
-        ("loader", 1, 2, "loader has no batch that grows with ranks", f"leave it out, or name one of: {', '.join(shared())}"),
+        ("loader", 1, 2, "loader has no batch that grows with ranks",
+         f"leave it out, or name one of: {', '.join(shared())}"),
     ],
 )  # fmt: skip
 def test_how_far_a_batch_can_grow(name, scale, ranks, why, fix):

@@ -69,7 +69,7 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
     return Node(
         name=name,
         profile=arm.profile,
-        workload=plan.workload_of(arm),
+        workload=f"{plan.workload_of(arm)}{f' ({plan.scaling})' if plan.weak else ''}",
         kind=_kind(plan, seen["inspection"]),
         must_agree=_must_agree(plan, arm, environment, kept, seen, samples[0]["digests"]),
         facts=facts,

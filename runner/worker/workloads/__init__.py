@@ -29,10 +29,11 @@ class Workload:
     ``generated``: it makes its data itself. ``images``: its batches are images, which have a memory layout.
     ``scales``: it takes another scale than 1. ``pins``: it asks for memory that an accelerator reads. ``batch`` is how
     many items a step has at scale 1, which ranks share; 0 where it can't be trained by several. ``items`` are all that
-    there are to train on, and so the most that a batch can have. Of ``stages`` each is in ranks of its own. ``loss_tolerance`` is for losses that may differ by rounding alone, and ``ranks_tolerance`` for
-    those of several ranks beside those of one process, where it is larger. ``exchange``: it trains nothing, and
-    ranks only exchange; its job also has ``exchanged(steps)``, how long that took in the last so many steps. One that
-    is not ``paced`` has its number of steps on any machine; others never have fewer to warm up.
+    there are to train on, and so the most that a batch can have. Of ``stages`` each is in ranks of its own.
+    ``loss_tolerance`` is for losses that may differ by rounding alone, and ``ranks_tolerance`` for those of several
+    ranks beside those of one process, where it is larger. ``exchange``: it trains nothing, and ranks only exchange; its
+    job also has ``exchanged(steps)``, how long that took in the last so many steps. One that is not ``paced`` has its
+    number of steps on any machine; others never have fewer to warm up.
     """
 
     prepare: Callable[[str, Options], Any]
@@ -65,7 +66,9 @@ WORKLOADS = {
     "cnn-nobias": Workload(partial(cnn.prepare, variant=cnn.Variant(bias=False)), batch=64, items=IMAGES),
     "cnn-batch128": Workload(partial(cnn.prepare, variant=cnn.Variant(batch=128)), batch=128, items=IMAGES),
     "cnn-batch256": Workload(partial(cnn.prepare, variant=cnn.Variant(batch=256)), batch=256, items=IMAGES),
-    "model-parallel": Workload(partial(cnn.prepare, variant=cnn.Variant(staged=True)), batch=64, items=IMAGES, stages=2),
+    "model-parallel": Workload(
+        partial(cnn.prepare, variant=cnn.Variant(staged=True)), batch=64, items=IMAGES, stages=2
+    ),
     "segmentation": Workload(
         segmentation.prepare,
         10,

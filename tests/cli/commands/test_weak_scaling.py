@@ -97,7 +97,7 @@ def test_the_baseline_alone(bench, workers):
 
 
 def test_too_few_blocks_for_intervals(bench, workers):
-    said = "scaling baseline on 2 ranks, weak scaling (2 times the batch): not worked out, from too few blocks or before"
+    said = "scaling baseline on 2 ranks, weak scaling (2 times the batch): not worked out, from too few blocks"
     assert said in words(bench("mine", *WEAK, "--blocks", 2).stdout)
 
 
@@ -142,7 +142,7 @@ FEWER = "--weak: 2 ranks with 768 images each have more at once than the 1,024 o
         ((*WEAK, "--workload", "segmentation", "--scale", 64), FEWER),
         (
             ("--weak", "--nproc", 128, "--workload", "segmentation"),
-            "--weak: 128 ranks with 12 images each have more at once than the 1,024 of segmentation; train on 85 ranks ",
+            "--weak: 128 ranks with 12 images each have more at once than the 1,024 of segmentation; train on 85 ranks",
         ),
         ((*WEAK, "--against-python", "/usr/bin/env"), "--weak: no arm is one process with the CPUs of one rank, to ho"),
         (("--weak", "--full"), ONE),

@@ -87,8 +87,8 @@ def test_a_result_for_each_arm():
     assert reference == {
         "run": "results/one", "time": events[-1]["time"], "cpu_model": "Simulated CPU", "engine": "local",
         "arm": "baseline", "profile": "baseline", "reference": "baseline", "workload": "cnn", "modes": "", "ranks": 1,
-        "scaling": "", "samples": 7, "step_s": pytest.approx(1 / 3), "in_effect": True, "ratio": None, "low": None, "high": None,
-        "communication_s": None, "communication_share": None,
+        "scaling": "", "samples": 7, "step_s": pytest.approx(1 / 3), "in_effect": True, "ratio": None, "low": None,
+        "high": None, "communication_s": None, "communication_share": None,
     }  # fmt: skip
     assert mine["low"] <= mine["ratio"] <= mine["high"]
     assert mine["ratio"] == pytest.approx(2, abs=0.02)
