@@ -204,7 +204,8 @@ def test_steps_of_larger_batches_are_told_of():
     events[0]["plan"] |= {"ranks": 2, "weak": True}
     for event in events:
         if event["event"] == "sample":
-            event |= of_ranks(2, {}, {name: found for name, found in event["evidence"].items() if name != "seconds"})
+            probes = {name: found for name, found in event["evidence"].items() if name != "seconds"}
+            event.update(of_ranks(2, {}, probes))
     for picture in (FOREST, DISTRIBUTIONS, TIME_COURSE):
         assert "weak scaling: 2 ranks, 2 times the batch" in words(drawn(picture, events))
         assert "scaling" not in words(drawn(picture, events_of()))

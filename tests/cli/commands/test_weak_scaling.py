@@ -8,6 +8,7 @@ import pytest
 
 from runner.bench.plan import Plan
 from runner.engines.slurm import step
+from runner.report import pictures
 from tests.cli.commands.conftest import words
 from tests.simulation import STEADY, times
 
@@ -71,7 +72,8 @@ def test_efficiency_is_items_per_second_of_each_rank_over_those_of_one_process(b
     assert (verdict["verdict"], verdict["losses"]["agree"]) == ("faster", True)
 
 
-def test_the_report(bench, cli, workers, run_folder):
+def test_the_report(bench, cli, workers, run_folder, monkeypatch):
+    monkeypatch.setattr(pictures, "svg", lambda *_: "")  # which takes long to draw
     text = words(bench("mine", *WEAK, "--blocks", 8).stdout)
     assert "scaling baseline on 2 ranks, weak scaling (2 times the batch): 1.6" in text
     assert " times the images/s of 1 process of baseline on 1/2 of the CPUs (95% interval), efficiency 0.8" in text
