@@ -83,6 +83,16 @@ def workload_of(arguments: list[str]) -> str:
     return arguments[arguments.index("--workload") + 1] if "--workload" in arguments else ""
 
 
+def scale_of(arguments: list[str]) -> int:
+    return int(arguments[arguments.index("--scale") + 1]) if "--scale" in arguments else 1
+
+
+def digests(arguments: list[str]) -> dict[str, str]:
+    """How large batches are is a part of the code's."""
+    scale = scale_of(arguments)
+    return DIGESTS if scale == 1 else {**DIGESTS, "code": str(scale).rjust(64, "c")}
+
+
 def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:
     """The document of one sample. ``seconds`` are the nth of those given, beginning again after the last."""
     arguments, where = launched(arguments)
@@ -115,7 +125,7 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
         "step_s": [seconds / steps * (3 if step < behaviour.get("slow_steps", 0) else 1) for step in range(steps)],
         "warmup_step_s": [seconds / steps] * warmup_steps,
         "losses": losses,
-        "images_per_step": None if own else behaviour.get("images_per_step", 64),
+        "images_per_step": None if own else behaviour.get("images_per_step", 64 * scale_of(arguments)),
         "unit": behaviour.get("unit", "images"),
         "quality": learnt if full or "--quality" in arguments else None,
         "usage": {
@@ -127,7 +137,7 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
         },
         "peak_memory_bytes": 2**29,
         "digests": {
-            **({"command": "a" * 64} if own else DIGESTS), **behaviour.get("digests", {}),
+            **({"command": "a" * 64} if own else digests(arguments)), **behaviour.get("digests", {}),
             **behaviour.get("digests_of", {}).get(workload_of(arguments), {}),
         },
         "evidence": {**evidence, "seconds": 0.01},

@@ -45,6 +45,7 @@ class Run:
             "engines": engines(plan),
             "workload": plan.workload,
             "modes": plan.options.text(),
+            "scaling": plan.scaling,
             "blocks": self.blocks,
             **{key: document[key] for key in ("reference", "comparisons", "ended")},
         }

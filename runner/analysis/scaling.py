@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from runner.analysis.losses import Losses, compared
 from runner.bench.blocks import block_ratios, recorded_design, samples
 from runner.bench.events import SampleEvent
-from runner.bench.plan import Arm, Plan
+from runner.bench.plan import STRONG, Arm, Plan
 from runner.bench.record import Event
 from runner.stats.sequential import at_end
 from runner.worker.workloads.all_reduce import bus_factor
@@ -44,36 +44,45 @@ class Scaled:
 
     arm: str
     ranks: int
-    speedup: Estimate | None  # the time of one process of the baseline, on all CPUs, over its time
-    # Of the baseline's own ranks: the time of one process on the CPUs of one rank, over `ranks` times its time. It is 1
-    # where so many ranks do so many times as much.
+    # The time of one process of the baseline over its time, both for one item. That process has all CPUs; in weak
+    # scaling it has those of one rank, and a batch as large as one rank's part.
+    speedup: Estimate | None
+    # Of the baseline's own ranks: the time of one process on the CPUs of one rank, over `ranks` times its time, both
+    # for one item. It is 1 where so many ranks do so many times as much.
     efficiency: Estimate | None
     communication_s: float  # a mean over ranks
     communication_share: float  # that share of a step
     communication_range: tuple[float, float]  # the lowest and the highest share of a rank
-    losses: Losses | None  # beside those of one process
+    losses: Losses | None  # beside those of one process; None in weak scaling, where its batches are others
     exchanged: tuple[Exchanged, ...] = ()  # of a workload that does nothing else
+    kind: str = STRONG  # or WEAK (runner.bench.plan)
+    # The arms of one process that speedup and efficiency are held against; None where there is none.
+    speedup_over: str | None = None
+    efficiency_over: str | None = None
 
 
 def scaled(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_early: bool) -> Scaled:
     """What the samples of ``arm``, of which there are some, say; ratios only of a run that has ``ended``."""
     ranks = plan.ranks_of(arm)
-    whole = next((one for one in plan.single_processes if one.cpu_shares == 1), None)
-    parts = (one for one in plan.single_processes if one.cpu_shares == plan.ranks)
-    part = next((one for one in parts if one.profile == arm.profile), None)
+    single = plan.one_process
+    parts = (part for part in plan.single_processes if part.cpu_shares == plan.ranks)
+    part = next((part for part in parts if part.profile == arm.profile), None)
     own = samples(events, arm)
     told = [event["communication"] for event in own]
     by_rank = [_shares(event) for event in own]
     return Scaled(
         arm=arm.name,
         ranks=ranks,
-        speedup=_estimate(events, plan, arm, whole, 1, stopped_early) if ended else None,
+        speedup=_estimate(events, plan, arm, single, 1, stopped_early) if ended else None,
         efficiency=_estimate(events, plan, arm, part, ranks, stopped_early) if ended else None,
         communication_s=basic.median(one["seconds"] for one in told),
         communication_share=basic.median(one["share"] for one in told),
         communication_range=(basic.median(map(min, by_rank)), basic.median(map(max, by_rank))),
-        losses=compared(events, plan, arm, whole) if whole and samples(events, whole) else None,
+        losses=compared(events, plan, arm, single) if single and samples(events, single) and not plan.weak else None,
         exchanged=exchanged(own, ranks),
+        kind=plan.scaling,
+        speedup_over=single.name if single else None,
+        efficiency_over=part.name if part else None,
     )
 
 

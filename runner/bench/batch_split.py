@@ -29,10 +29,23 @@ def unshared(name: str, how: Options, ranks: int, nodes: int = 1) -> tuple[str, 
         return None
     possible = (one for one in range(nodes, whole + 1, nodes) if one > 1 and one % workload.stages == 0)
     fitting = [str(one // nodes) for one in possible if whole % _pieces(name, one) == 0]
-    what = "images" if workload.images else "sentences"
-    why = f"a batch of {name} has {whole} {what}, which {every} ranks can't share evenly"
+    why = f"a batch of {name} has {whole} {_items(name)}, which {every} ranks can't share evenly"
     fix = f"give one of: {', '.join(fitting)}" if fitting else "take another number of nodes"
     return why, f"{fix}, or another --scale"
+
+
+def ungrown(name: str, how: Options, ranks: int) -> tuple[str, str] | None:
+    """Why the batch of the workload ``name`` can't be ``ranks`` times as large, and the fix; None where it can."""
+    workload = get(name)
+    if not workload.batch:
+        return f"{name} has no batch that grows with ranks", f"leave it out, or name one of: {', '.join(shared())}"
+    one = workload.batch * how.scale
+    if ranks * one <= workload.items:
+        return None
+    why = f"{ranks} ranks with {one:,} {_items(name)} each have more at once than the {workload.items:,} of {name}"
+    most = workload.items // one
+    fixes = [f"train on {most} ranks or fewer"] if most > 1 else []
+    return why, ", or ".join([*fixes, *(["give a smaller --scale"] if how.scale > 1 else [])])
 
 
 def crowded(ranks: int, cores: int, where: str) -> str | None:
@@ -64,6 +77,11 @@ def not_tried(trained: str | None, how: Options, numerics: str, together: int, g
         return found[0]
     learns_otherwise = numerics == "same" and get(trained).ranks_tolerance > 0
     return "several ranks learn something else; --numerics any tries them too" if learns_otherwise else None
+
+
+def _items(name: str) -> str:
+    """What its batches have."""
+    return "images" if get(name).images else "sentences"
 
 
 def _pieces(name: str, ranks: int) -> int:

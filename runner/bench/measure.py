@@ -232,9 +232,9 @@ class _Run:
         """Record a sample; returns whether the profile was in effect."""
         if outcome.failure is not None:
             raise _Failure(arm.name, with_worker_error(outcome).failure or "", outcome)
-        alike = {one.name: one for one in self.plan.arms if self.plan.workload_of(one) == self.plan.workload_of(arm)}
+        alike = {one.name for one in self.plan.arms if self.plan.workload_of(one) == self.plan.workload_of(arm)}
         before = [event for event in samples(self.events) if event["arm"] in alike]
-        earlier = [held_against(event, alike[event["arm"]], arm) for event in before]
+        earlier = [held_against(event, self.plan, arm) for event in before]
         document, problem = parse_sample(outcome, earlier, self.plan.options)
         if document is None:
             raise _Failure(arm.name, problem or "", outcome)

@@ -19,21 +19,30 @@ from runner.worker.modes import Options
 # What a worker's document must have to be a sample, or a reading of the reference kernel.
 SAMPLE_KEYS = {"seconds", "step_s", "losses", "digests", "usage", "evidence"}
 KERNEL_KEYS = {"seconds", "digest"}
+# The digest of a workload's code, and of how it is trained.
+CODE = "code"
 # What an engine says of a worker of which it knows no more than the exit status.
 STATUS = re.compile(r"ended with exit status \d+|was killed by signal \w+")
 
 
-def held_against(event: SampleEvent, measured: Arm, arm: Arm) -> SampleEvent:
-    """A sample of ``measured``, for one of ``arm``: another engine or image may have another PyTorch.
+def held_against(event: SampleEvent, plan: Plan, arm: Arm) -> SampleEvent:
+    """A sample, for one of ``arm``: another engine or image may have another PyTorch.
 
-    That of another image may make other weights to begin with.
+    That of another image may make other weights to begin with; and the digest of the code tells sizes of batches apart.
     """
+    measured = plan.arm(event["arm"])
+    if plan.options_of(measured) != plan.options_of(arm):
+        event = _without(event, CODE)
     if measured.target == arm.target:
         return event
     event = {**event, "evidence": {**event["evidence"], "torch": {}}}
     if measured.image == arm.image:
         return event
-    return {**event, "digests": {k: v for k, v in event["digests"].items() if k != INITIAL_WEIGHTS}}
+    return _without(event, INITIAL_WEIGHTS)
+
+
+def _without(event: SampleEvent, digest: str) -> SampleEvent:
+    return {**event, "digests": {name: found for name, found in event["digests"].items() if name != digest}}
 
 
 def with_worker_error(outcome: Outcome) -> Outcome:

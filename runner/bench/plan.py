@@ -21,6 +21,8 @@ LEARNT_BLOCK = 2
 MOST_PADDING = 4096
 # At least so many blocks of a profile that is taken apart: few comparisons would be content with less.
 LEAST_ABLATED = 8
+# How the batch goes with the number of ranks: it stays what one process trains, or grows with them.
+STRONG, WEAK = "strong scaling", "weak scaling"
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,7 @@ class Plan:
     more_comparisons: int = 0  # between other arms than the reference: they share the error rate too
     # Where a profile is taken apart: its settings. The second arm is the whole profile.
     ablated: tuple[Ablated, ...] = ()
+    weak: bool = False  # the batch grows with the ranks (WEAK); earlier records lack it
 
     @property
     def reference(self) -> Arm:
@@ -195,10 +198,21 @@ class Plan:
         return tuple(arm for arm in self.arms if arm.cpu_shares is not None)
 
     @property
+    def one_process(self) -> Arm | None:
+        """The one that all ranks are held against: it has all CPUs, or in weak scaling as many as a rank; or None."""
+        wanted = self.ranks if self.weak else 1
+        return next((arm for arm in self.single_processes if arm.cpu_shares == wanted), None)
+
+    @property
+    def scaling(self) -> str:
+        """STRONG or WEAK; empty where nothing is trained on several ranks."""
+        return "" if not self.distributed else WEAK if self.weak else STRONG
+
+    @property
     def contrasts(self) -> tuple[tuple[Arm, Arm], ...]:
         """All that share the error rate: an arm, and what it is compared with."""
         pairs = ((arm, one) for arm in self.distributed for one in self.single_processes)
-        scaling = ((arm, one) for arm, one in pairs if one.cpu_shares == 1 or one.profile == arm.profile)
+        scaling = ((arm, one) for arm, one in pairs if one == self.one_process or one.profile == arm.profile)
         return (*((arm, self.reference_of(arm)) for arm in self.compared), *scaling, *self._of_settings)
 
     @property
@@ -257,7 +271,7 @@ class Plan:
     def how(self) -> str:
         """Modes and ranks in words: ``bf16-autocast, 2 ranks``; empty where nothing was said."""
         ranks = f"{self.ranks * self.nodes} ranks" if self.ranks * self.nodes > 1 else ""
-        return ", ".join(filter(None, (self.options.text(), ranks)))
+        return ", ".join(filter(None, (self.options.text(), ranks, WEAK if self.weak else "")))
 
     def arm(self, name: str) -> Arm:
         """The arm of that name. Raises KeyError if there is none."""
@@ -269,6 +283,10 @@ class Plan:
     def ranks_of(self, arm: Arm) -> int:
         """How many processes train together, on all nodes."""
         return arm.ranks or self.ranks * self.nodes
+
+    def options_of(self, arm: Arm) -> Options:
+        """How ``arm`` is trained: in weak scaling with a batch so many times as large as it has ranks."""
+        return replace(self.options, scale=self.options.scale * self.ranks_of(arm)) if self.weak else self.options
 
     def parts_of(self, arm: Arm) -> int:
         """How many processes a node's CPUs are divided among."""
@@ -324,7 +342,7 @@ class Plan:
 
     def _training(self, arm: Arm) -> tuple[str, ...]:
         data = self.workload_spec(arm).data
-        return ("train", "--workload", self.workload_of(arm), "--data", data, *self.options.arguments())
+        return ("train", "--workload", self.workload_of(arm), "--data", data, *self.options_of(arm).arguments())
 
     def _launched(self, arm: Arm, training: tuple[str, ...]) -> tuple[str, ...]:
         """The same on the ranks, or the part of the CPUs, that ``arm`` has."""

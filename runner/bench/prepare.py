@@ -102,6 +102,7 @@ def plan_of(asked: Specification, data: str) -> Plan:
         nodes=asked.nodes,
         more_references=_more_references(asked.arms) if asked.workload == EVERY and command is None else (),
         ablated=asked.ablated,
+        weak=asked.weak,
     )
 
 

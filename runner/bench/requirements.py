@@ -42,9 +42,23 @@ def require(asked: Specification) -> int:
     require_modes(asked.workloads, asked.options)
     ranks = [arm.ranks or asked.nproc for arm in asked.arms]
     trained = None if asked.user_command else asked.workload
-    require_shares(asked.arms, trained, asked.options, asked.nproc, asked.nodes)
+    how = _grown(asked) if asked.weak else asked.options
+    require_shares(asked.arms, trained, how, asked.nproc, asked.nodes)
     require_exchange(asked.workloads, asked.options, min(ranks) * asked.nodes)
     return max(ranks)
+
+
+def _grown(asked: Specification) -> Options:
+    """How all ranks train together where their batch is to grow with them. Raises InputError where it can't."""
+    ranks = asked.nproc * asked.nodes
+    if ranks == 1:
+        raise InputError("--weak: the batch grows with the ranks, and there is one; add --nproc N, or leave it out")
+    for name in asked.workloads:
+        if found := batch_split.ungrown(name, asked.options, ranks):
+            raise InputError(f"--weak: {'; '.join(found)}")
+    if not any(arm.cpu_shares == asked.nproc for arm in asked.arms):
+        raise InputError("--weak: no arm is one process with the CPUs of one rank, to hold ranks against; leave it out")
+    return replace(asked.options, scale=asked.options.scale * ranks)
 
 
 def require_nodes(nodes: int, engine: str) -> None:

@@ -57,6 +57,7 @@ class Specification:
     force: bool = False
     allow_unknown: bool = False
     ablated: tuple[Ablated, ...] = ()  # where a profile is taken apart: its settings; the second arm is all of it
+    weak: bool = False  # weak scaling: the batch grows with the ranks
 
     @property
     def workloads(self) -> list[str]:

@@ -59,7 +59,7 @@ def add(
     add_worker_options(group)
     group.add_argument("--json", action="store_true", help="print JSON for scripts instead of the report")
     user_command.add_options(parser)
-    parser.set_defaults(nproc=None, nodes=None, dry_run=False)  # which not all of these commands have
+    parser.set_defaults(nproc=None, nodes=None, weak=False, dry_run=False)  # which not all of these commands have
     for action in parser._actions:  # of several modules, and argparse has no other list
         if action.dest in refused:
             action.help = argparse.SUPPRESS
@@ -115,6 +115,7 @@ def specification(
         keep_env=tuple(arguments.keep_env or ()),
         force=arguments.force,
         allow_unknown=arguments.allow_unknown,
+        weak=arguments.weak,
     )
     if not arguments.full:
         return asked

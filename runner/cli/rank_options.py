@@ -29,7 +29,7 @@ ONE_PROCESS = "1 process"
 
 def add_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup, then: str) -> None:
     """``then`` says what is measured of them."""
-    parser.set_defaults(nodes=None)  # which not all commands with ranks have
+    parser.set_defaults(nodes=None, weak=False)  # which not all commands with ranks have
     parser.add_argument("--nproc", metavar="N", type=count,
                         help="train on N ranks at once (torchrun, DDP), each on its part of the cores, with a thread "
                         "for each of these where a profile, or the baseline, says nothing of threads; "
@@ -37,6 +37,12 @@ def add_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup, then: 
     parser.add_argument("--backend", metavar="NAME", type=_backend,
                         help=f"by what ranks exchange gradients: {' or '.join(BACKENDS)} (default: {NCCL} between "
                         f"GPUs, {GLOO} between CPUs)")  # fmt: skip
+
+
+def add_weak_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--weak", action="store_true",
+                        help="with --nproc: weak scaling, the batch of one process on each rank, and so N times as "
+                        "large on N (default: strong scaling, one batch for all ranks)")  # fmt: skip
 
 
 def _backend(text: str) -> str:
@@ -67,8 +73,8 @@ def add_nodes_option(parser: argparse.ArgumentParser) -> None:
 def arms(arguments: argparse.Namespace, given: Sequence[Arm], nodes: int = 1) -> list[Arm]:
     """``given`` and, where they are for several ranks, the baseline in one process: on all CPUs, and on one rank's.
 
-    ``nodes`` train together, with so many ranks each; one process is on one of them. Raises InputError for what
-    ``--nproc`` means nothing to.
+    In weak scaling it is on one rank's alone. ``nodes`` train together, with so many ranks each; one process is on one
+    of them. Raises InputError for what ``--nproc`` means nothing to.
     """
     require(arguments, nodes)
     ranks = arguments.nproc or 1
@@ -76,7 +82,9 @@ def arms(arguments: argparse.Namespace, given: Sequence[Arm], nodes: int = 1) ->
         return [*given]
     one = Arm(ONE_PROCESS, REFERENCE_PROFILE, given[0].engine, ranks=1, cpu_shares=1)
     share = replace(one, name=f"{ONE_PROCESS} on 1/{ranks}", cpu_shares=ranks)
-    return [*given, one] if ranks == 1 else [*given, one, share]
+    if ranks == 1:
+        return [*given, one]
+    return [*given, share] if arguments.weak else [*given, one, share]
 
 
 def budget_s(arguments: argparse.Namespace, arms: Sequence[Arm], nodes: int = 1) -> float | None:

@@ -51,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser, nodelist: str, together: str,
     """
     parser.add_argument("--engine", help=f"what starts the workers: {', '.join(submitted.OPTIONS)} (default: local)")
     rank_options.add_option(parser, together)
+    rank_options.add_weak_option(parser)
     group = parser.add_argument_group("job")
     if nodes is not None:
         group.add_argument("--nodes", metavar="N", type=count, help=nodes)

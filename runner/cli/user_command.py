@@ -20,6 +20,7 @@ SUFFIXES = (".yaml", ".yml")
 # What says how to train the kit's own workloads, and which of its data.
 NOT_WITH_IT = (
     "full", "epochs", "steps", "warmup_steps", "data", "backend", "precision", "compile", "channels_last", "scale",
+    "weak",
 )  # fmt: skip
 LONGEST_NAME = 60
 

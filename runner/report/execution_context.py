@@ -7,7 +7,7 @@ from typing import Any
 from runner.analysis.engine_facts import cpu_name
 from runner.analysis.summary import Summary
 from runner.bench.plan import Arm, Plan, UserCommand
-from runner.report import image_wording, wording
+from runner.report import image_wording, scaling_wording, wording
 from runner.report.parts import Row
 from runner.worker.user_command.metric import parse
 
@@ -31,7 +31,8 @@ def rows(summary: Summary) -> list[Row]:
         found.append(Row("modes", plan.options.text() or "fp32, not compiled, usual memory layout"))
     if plan.distributed:
         ranks = ", ".join(f"{arm.name} {plan.ranks_of(arm)}" for arm in plan.distributed)
-        found.append(Row("ranks", f"{ranks}; each on its part of the CPUs, and all share each batch"))
+        text = f"{ranks}; each on its part of the CPUs, and all share each batch"
+        found.append(Row("ranks", "; ".join(filter(None, (text, scaling_wording.batches(plan))))))
     return [*found, Row("data", summary.data_source), Row("design", wording.design(summary))]
 
 

@@ -142,9 +142,12 @@ def _things(summary: Summary) -> str:
 def _of_reference(summary: Summary) -> str:
     """Of one profile alone: beside one process, where it was measured on several ranks."""
     plan = summary.plan
+    who = _named(plan, plan.reference)
     for one in summary.scaling if plan.single_processes else ():
+        if plan.weak and (found := one.efficiency) is not None:
+            efficiency = f"{found.ratio:.1%} ({CONFIDENCE} interval {found.low:.1%} to {found.high:.1%})"
+            return f"{plan.scaling}: {who} has an efficiency of {efficiency} beside 1 process on its share of the CPUs"
         if (found := one.speedup) is not None:
-            who = _named(plan, plan.reference)
             return f"{who} is {changed(found.ratio, found.low, found.high, '1 process of it here')}"
     reference = plan.reference.profile if plan.across else plan.reference.name
     return f"Only {reference} was measured: there is nothing to compare." if summary.samples else NOTHING_MEASURED
@@ -191,4 +194,5 @@ def title(summary: Summary) -> str:
     what = ", ".join(names) if len(names) <= ranking.FEW else f"{len(names)} profiles"
     where = f" on {len(plan.workloads)} workloads" if plan.across else ""
     reference = plan.reference.profile if plan.across else plan.reference.name
-    return f"{what}{where}{f' against {reference}' if summary.comparisons else ''}"
+    scaling = f", {plan.scaling}" if plan.weak else ""
+    return f"{what}{where}{f' against {reference}' if summary.comparisons else ''}{scaling}"

@@ -155,7 +155,7 @@ def _speedups(run: Run) -> Section | None:
         rows, book = tables.wide_rows(summary), [[*row, "", "", ""] for row in tables.book(summary)]
         weights = [*(ranking.weight(summary, row[0]) for row in rows), *("soft" for _ in book)]
         header = tables.wide_header(summary)
-        table = Table(header, [*rows, *book], range(1, len(header) - 1), weights, tables.MEDIANS)
+        table = Table(header, [*rows, *book], range(1, len(header) - 1), weights, tables.note(summary))
         return _section("speedups", "Speedups, and what each took", _drawing(run, "forest"), table)
     each = run.full if summary.plan.ablated else run.one_by_one
     return _section("speedups", "", took(summary) if each else None)
@@ -166,7 +166,7 @@ def took(summary: Summary) -> Table:
     book, header = tables.book(summary), tables.header(summary)
     weights = [*("plain" for _ in summary.measured), *("soft" for _ in book)]
     rows = [tables.cells(summary, one) for one in summary.measured]
-    return Table(header, [*rows, *book] if rows else [], range(1, len(header)), weights)
+    return Table(header, [*rows, *book] if rows else [], range(1, len(header)), weights, tables.batches(summary))
 
 
 def _how_to_read(run: Run) -> Section | None:
@@ -187,7 +187,7 @@ def _images(run: Run) -> Section | None:
 
 
 def _scaling(run: Run) -> Section | None:
-    return _section("scaling", "Scaling over ranks", Rows(scaling_wording.rows(run.summary)))
+    return _section("scaling", scaling_wording.title(run.summary.plan), Rows(scaling_wording.rows(run.summary)))
 
 
 def _certainty(run: Run) -> Section | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from runner.analysis.losses import loss_tolerance
 from runner.analysis.scaling import Estimate, Scaled
 from runner.analysis.summary import Summary
+from runner.bench.plan import WEAK, Plan
 from runner.report.parts import Row
 from runner.report.wording import CONFIDENCE
 from runner.worker.workloads.all_reduce import bus_factor
@@ -15,6 +16,16 @@ UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 def rows(summary: Summary) -> list[Row]:
     """For each arm of several ranks: how fast, how much of that is lost and to what, and whether it learns the same."""
     return [row for one in summary.scaling for row in _rows(summary, one)]
+
+
+def title(plan: Plan) -> str:
+    return "Weak scaling over ranks" if plan.weak else "Scaling over ranks"
+
+
+def batches(plan: Plan) -> str:
+    """In weak scaling, whose steps are larger than those of others, for a line; empty where all have one batch."""
+    ranks = plan.ranks * plan.nodes
+    return f"{WEAK}: {ranks} ranks, {ranks} times the batch" if plan.weak else ""
 
 
 def _rows(summary: Summary, one: Scaled) -> list[Row]:
@@ -59,11 +70,23 @@ def _ratios(summary: Summary, one: Scaled) -> str:
     """Nothing where no arm of one process is there to hold the ranks against."""
     if not summary.plan.single_processes:
         return ""
+    weak = one.kind == WEAK
+    batch = f", {WEAK} ({one.ranks} times the batch)" if weak else ""
     if one.speedup is None:
-        return ": not worked out, from too few blocks or before the run has ended"
+        return f"{batch}: not worked out, from too few blocks or before the run has ended"
     efficiency = f", efficiency {_shown(one.efficiency)}" if one.efficiency else ""
     of = summary.plan.reference.profile
-    return f": {_shown(one.speedup)} times as fast as 1 process of {of} ({CONFIDENCE} interval){efficiency}"
+    if not weak:
+        return f": {_shown(one.speedup)} times as fast as 1 process of {of} ({CONFIDENCE} interval){efficiency}"
+    unit = _unit(summary, one)
+    where = f" on 1/{shares} of the CPUs" if (shares := summary.plan.ranks) > 1 else ""
+    meaning = f": a rank's {unit}/s over those of that process" if efficiency else ""
+    beside = f"1 process of {of}{where} ({CONFIDENCE} interval)"
+    return f"{batch}: {_shown(one.speedup)} times the {unit}/s of {beside}{efficiency}{meaning}"
+
+
+def _unit(summary: Summary, one: Scaled) -> str:
+    return next((measured.unit for measured in summary.measured if measured.arm == one.arm), "images")
 
 
 def _communication(one: Scaled) -> str:
@@ -77,6 +100,9 @@ def _communication(one: Scaled) -> str:
 
 
 def _losses(summary: Summary, one: Scaled) -> Row | None:
+    if one.kind == WEAK:
+        why = f"{one.ranks} times the batch is another training"
+        return Row("", f"Losses can't be compared with those of 1 process: {why}.")
     if one.losses is None:
         return None
     plan, losses = summary.plan, one.losses

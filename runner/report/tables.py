@@ -5,6 +5,7 @@ from __future__ import annotations
 from runner.analysis import ranking
 from runner.analysis.summary import Measured, Summary
 from runner.bench import quality
+from runner.report import scaling_wording
 from runner.report.wording import CONFIDENCE
 
 MEDIANS = "Medians over samples. A speedup is the reference's time over that of the row."
@@ -59,6 +60,17 @@ def _quality(summary: Summary, one: Measured) -> str:
     if _tested(summary) != "accuracy":
         return quality.shown(one.quality) or "-"
     return "-" if one.accuracy is None else f"{one.accuracy:.2%}"
+
+
+def batches(summary: Summary) -> str:
+    """By what rows compare in weak scaling; empty where all steps have one batch."""
+    text = scaling_wording.batches(summary.plan)
+    return f"{text.capitalize()} of 1 process; compare that by {_speed(summary)}." if text else ""
+
+
+def note(summary: Summary) -> str:
+    """How to read the table that has speedups, too."""
+    return " ".join(filter(None, (MEDIANS, batches(summary))))
 
 
 def all_arms(summary: Summary) -> list[list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.bench.batch_split import not_tried, shared, unshared
+from runner.bench.batch_split import not_tried, shared, ungrown, unshared
 from runner.worker.modes import CPU, CUDA, USUAL, Options
 from runner.worker.workloads import WORKLOADS
 
@@ -36,6 +36,22 @@ def test_the_numbers_that_are_advised_can_be_given(name):
     advised = fix.removeprefix("give one of: ").removesuffix(", or another --scale").split(", ")
     assert len(advised) > 1
     assert [unshared(name, USUAL, int(one)) for one in advised] == [None] * len(advised)
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "ranks", "why", "fix"),
+    [
+        ("cnn", 1, 843, None, None),
+        ("cnn", 1, 844, "844 ranks with 64 images each have more at once than the 54,000 of cnn",
+         "train on 843 ranks or fewer"),
+        ("translation", 4, 33, "33 ranks with 128 sentences each have more at once than the 4,096 of translation",
+         "train on 32 ranks or fewer, or give a smaller --scale"),
+        ("loader", 1, 2, "loader has no batch that grows with ranks",
+         f"leave it out, or name one of: {', '.join(shared())}"),
+    ],
+)  # fmt: skip
+def test_how_far_a_batch_can_grow(name, scale, ranks, why, fix):
+    assert ungrown(name, Options(scale=scale), ranks) == (why and (why, fix))
 
 
 def test_a_search_leaves_out_ranks_that_learn_otherwise():

@@ -213,6 +213,15 @@ def test_ranks_are_started_by_a_launcher(ranked, nodes, launcher, together):
     assert [(fixed.ranks_of(arm), fixed.parts_of(arm)) for arm in ALONE] == [(1, 1), (1, 2)]
 
 
+def test_in_weak_scaling_the_batch_grows_with_the_ranks_of_all_nodes(ranked):
+    fixed = ranked(nodes=3, weak=True, options=Options(scale=2))
+    half = fixed.arms[-1]
+    assert [fixed.options_of(arm).scale for arm in (fixed.reference, half)] == [12, 2]
+    assert fixed.worker_arguments(half)[-6:-4] == ("--scale", "2")
+    assert (fixed.one_process, fixed.scaling) == (half, "weak scaling")
+    assert fixed.how == "scale 2, 6 ranks, weak scaling"
+
+
 def test_the_worker_understands_how_ranks_are_started(ranked):
     fixed = ranked(nodes=3)
     given = parser().parse_args(fixed.worker_arguments(fixed.reference))

@@ -22,7 +22,7 @@ ALL = Specification(
     options=Options("bf16-autocast", compile=True, scale=2), engine_options=EngineOptions(python="/p", memory="4g"),
     nproc=2, nodes=3, data="/data", warmup_steps=4, steps=5, epochs=6, open_ended=False, blocks=7, precision=0.01,
     margin=0.03, timeout_s=8.0, seed=9, keep_env=("A",), force=True, allow_unknown=True,
-    ablated=(Ablated("X", "jemalloc", None, "baseline", "mine"),),
+    ablated=(Ablated("X", "jemalloc", None, "baseline", "mine"),), weak=True,
 )  # fmt: skip
 
 

@@ -202,6 +202,15 @@ def test_two_processes_beside_one(measured, data_folder):
 
 
 @two_cpus
+def test_weak_scaling_gives_each_of_two_processes_the_batch_of_one(measured, data_folder):
+    result, samples = measured("baseline", "--weak", "--data", data_folder)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert {name: one["images_per_step"] for name, one in samples.items()} == {"baseline": 128, "1 process on 1/2": 64}
+    assert [rank["rank"] for rank in samples["baseline"]["ranks"]] == [0, 1]
+    assert "scaling baseline on 2 ranks, weak scaling (2 times the batch)" in told(result.stdout)
+
+
+@two_cpus
 @pytest.mark.parametrize("engine", ["docker", "apptainer"])
 def test_two_processes_in_a_container(engine, engine_options, surroundings, project):
     """Which has no network but the loopback interface, and no name that leads anywhere."""

@@ -12,6 +12,7 @@ from runner.report import pictures
 from runner.report.pictures import DISTRIBUTIONS, FOREST, TIME_COURSE, style
 from tests.report.planted import NOT_IN_EFFECT, disturbed, failed
 from tests.reports import events_of
+from tests.simulated_worker import of_ranks
 from tests.simulation import times
 
 CALIBRATION = {"sd": 0.01, "blocks": 20, "folder": "results/x", "time": 1_792_000_000.0}
@@ -195,6 +196,19 @@ def test_names_are_shown_as_they_are():
     assert ">&lt;b&gt;&amp;<" in shown
     assert "<b>" not in shown
     assert "A &lt;picture&gt; &amp;" in shown
+
+
+def test_steps_of_larger_batches_are_told_of():
+    """Of ranks in weak scaling, beside those of one process."""
+    events = events_of()
+    events[0]["plan"] |= {"ranks": 2, "weak": True}
+    for event in events:
+        if event["event"] == "sample":
+            probes = {name: found for name, found in event["evidence"].items() if name != "seconds"}
+            event.update(of_ranks(2, {}, probes))
+    for picture in (FOREST, DISTRIBUTIONS, TIME_COURSE):
+        assert "weak scaling: 2 ranks, 2 times the batch" in words(drawn(picture, events))
+        assert "scaling" not in words(drawn(picture, events_of()))
 
 
 def test_an_svg_takes_its_colours_from_the_page():

@@ -69,7 +69,7 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
     return Node(
         name=name,
         profile=arm.profile,
-        workload=plan.workload_of(arm),
+        workload=f"{plan.workload_of(arm)}{f' ({plan.scaling})' if plan.weak else ''}",
         kind=_kind(plan, seen["inspection"]),
         must_agree=_must_agree(plan, arm, environment, kept, seen, samples[0]["digests"]),
         facts=facts,
@@ -154,7 +154,7 @@ def _must_agree(
         "prefix": " ".join(environment.prefix),
     }
     if plan.distributed:
-        found["number of ranks"] = str(plan.ranks_of(arm))
+        found |= {"number of ranks": str(plan.ranks_of(arm)), "scaling": plan.scaling}
     found |= {f"variable {name}": value for name, value in sorted({**kept, **environment.variables}.items())}
     if plan.user_command is not None:  # what its folder holds may change as it runs
         return {**found, "command": " ".join(plan.user_command.argv)}

@@ -11,7 +11,7 @@ class Node:
 
     name: str  # of the folder that its record is in
     profile: str
-    workload: str
+    workload: str  # with the kind of scaling, where its batch grew with its ranks
     kind: str  # the type of machine
     must_agree: dict[str, str]  # has to be equal on two nodes of a kind for their times to be comparable
     facts: dict[str, str]  # all that is known of machine and image

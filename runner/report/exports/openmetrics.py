@@ -12,7 +12,7 @@ from typing import Any
 
 from runner.report.exports.rows import Row
 
-LABELS = ("run", "arm", "profile", "reference", "engine", "workload", "modes", "ranks", "cpu_model")
+LABELS = ("run", "arm", "profile", "reference", "engine", "workload", "modes", "ranks", "scaling", "cpu_model")
 # Of each gauge: its name, the unit that the name ends in, the row's column, and what it is.
 GAUGES = (
     ("envkit_speedup_ratio", "ratio", "ratio", "Time of the reference over that of this arm: above 1 it is faster."),

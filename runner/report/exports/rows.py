@@ -32,8 +32,9 @@ def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
     What was counted during the timed steps is in columns that begin with ``usage_``, whatever the worker counted. Those
     that begin with ``gpu_``, ``nccl_`` and ``all_reduce_`` are there where something is known of that.
     ``reference_kernel_s`` is the time of a fixed piece of work in the same block; ``ranks`` processes trained together,
-    and ``communication_`` says for how long, and what share of a step, one of several communicated or waited, under the
-    profiler. None is what an older record, or one process, does not have.
+    ``scaling`` says whether their batch grew with them (it is empty of a run without ranks), and ``communication_`` for
+    how long, and what share of a step, one of several communicated or waited, under the profiler. None is what an older
+    record, or one process, does not have.
     """
     run = events[0]
     plan = Plan.from_json(run["plan"])
@@ -125,6 +126,7 @@ def _about(folder: Path, time: float, run: Event, plan: Plan, arm: Arm, of_resul
         "workload": plan.workload_of(arm),
         "modes": plan.options.text(),
         "ranks": plan.ranks_of(arm),
+        "scaling": plan.scaling,
     }
 
 

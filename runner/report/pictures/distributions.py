@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runner.analysis.summary import Summary
+from runner.report import scaling_wording
 from runner.report.pictures import style
 
 # The axis ends with all but this share of the steps at either end; the slowest is given in figures.
@@ -53,8 +54,8 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
         style.label(axes, row, arm, text, colours[arm], narrow, 0.44)
     axes.set_ylim(len(arms) - 0.5, -0.65 if narrow else -0.5)
     style.name_rows(axes, arms, narrow)
-    unit = f"ms per {summary.plan.step_name}"
-    axes.set_xlabel(f"{unit} (logarithmic)" if logarithmic else unit)
+    unit = f"ms per {summary.plan.step_name}{' (logarithmic)' if logarithmic else ''}"
+    axes.set_xlabel("\n".join(filter(None, (unit, scaling_wording.batches(summary.plan)))))
     style.legend(area, _handles(), narrow)
 
 

@@ -28,11 +28,12 @@ class Workload:
 
     ``generated``: it makes its data itself. ``images``: its batches are images, which have a memory layout.
     ``scales``: it takes another scale than 1. ``pins``: it asks for memory that an accelerator reads. ``batch`` is how
-    many items a step has at scale 1, which ranks share; 0 where it can't be trained by several. Of ``stages`` each is
-    in ranks of its own. ``loss_tolerance`` is for losses that may differ by rounding alone, and ``ranks_tolerance`` for
-    those of several ranks beside those of one process, where it is larger. ``exchange``: it trains nothing, and
-    ranks only exchange; its job also has ``exchanged(steps)``, how long that took in the last so many steps. One that
-    is not ``paced`` has its number of steps on any machine; others never have fewer to warm up.
+    many items a step has at scale 1, which ranks share; 0 where it can't be trained by several. ``items`` are all that
+    there are to train on, and so the most that a batch can have. Of ``stages`` each is in ranks of its own.
+    ``loss_tolerance`` is for losses that may differ by rounding alone, and ``ranks_tolerance`` for those of several
+    ranks beside those of one process, where it is larger. ``exchange``: it trains nothing, and ranks only exchange; its
+    job also has ``exchanged(steps)``, how long that took in the last so many steps. One that is not ``paced`` has its
+    number of steps on any machine; others never have fewer to warm up.
     """
 
     prepare: Callable[[str, Options], Any]
@@ -45,6 +46,7 @@ class Workload:
     pins: bool = False
     loss_tolerance: float = LOSS_TOLERANCE
     batch: int = 0
+    items: int = 0
     stages: int = 1
     ranks_tolerance: float = 0.0
     exchange: bool = False
@@ -56,12 +58,17 @@ GROWN = 1e-2
 # Batch norm over parts of a batch is another training; its losses stay near those of whole batches.
 OTHERWISE = 0.5
 
+# Fashion-MNIST's, and as many of what stands in for it.
+IMAGES = int(60_000 * cnn.TRAINING_SHARE)
+
 WORKLOADS = {
-    "cnn": Workload(cnn.prepare, batch=64),
-    "cnn-nobias": Workload(partial(cnn.prepare, variant=cnn.Variant(bias=False)), batch=64),
-    "cnn-batch128": Workload(partial(cnn.prepare, variant=cnn.Variant(batch=128)), batch=128),
-    "cnn-batch256": Workload(partial(cnn.prepare, variant=cnn.Variant(batch=256)), batch=256),
-    "model-parallel": Workload(partial(cnn.prepare, variant=cnn.Variant(staged=True)), batch=64, stages=2),
+    "cnn": Workload(cnn.prepare, batch=64, items=IMAGES),
+    "cnn-nobias": Workload(partial(cnn.prepare, variant=cnn.Variant(bias=False)), batch=64, items=IMAGES),
+    "cnn-batch128": Workload(partial(cnn.prepare, variant=cnn.Variant(batch=128)), batch=128, items=IMAGES),
+    "cnn-batch256": Workload(partial(cnn.prepare, variant=cnn.Variant(batch=256)), batch=256, items=IMAGES),
+    "model-parallel": Workload(
+        partial(cnn.prepare, variant=cnn.Variant(staged=True)), batch=64, items=IMAGES, stages=2
+    ),
     "segmentation": Workload(
         segmentation.prepare,
         10,
@@ -70,6 +77,7 @@ WORKLOADS = {
         generated=True,
         loss_tolerance=GROWN,
         batch=segmentation.BATCH,
+        items=segmentation.PICTURES,
         ranks_tolerance=OTHERWISE,
     ),
     "translation": Workload(
@@ -81,6 +89,7 @@ WORKLOADS = {
         images=False,
         loss_tolerance=GROWN,
         batch=translation.BATCH,
+        items=translation.PAIRS,
     ),
     "loader": Workload(loader.prepare, 10, 90, epochs=40, generated=True, loss_tolerance=GROWN),
     "all-reduce": Workload(all_reduce.prepare, 10, 90, generated=True, images=False, exchange=True, paced=False),

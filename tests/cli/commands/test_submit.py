@@ -156,6 +156,10 @@ def test_the_partition_of_the_users_variable(dry):
         (("intel-omp", "--nodes", 2, "--nproc", 1, "--command", "python x.py"),
          "--nproc 1 means nothing to a command of your own; leave it out"),
         (("two.yaml", "--nodes", 2, "--nproc", 1), "profile 'two' has 2 ranks of its own; leave --nproc out"),
+        # which measure one by one
+        (("intel-omp", "--nodes", 2, "--weak"), "--weak: the batch grows with the ranks, and there is one; add --npro"),
+        (("intel-omp", "--nodes", 64, "--nproc", 64, "--workload", "translation", "--weak"),
+         "--weak: 4096 ranks with 32 sentences each have more at once than the 4,096 of translation; train on 128 ra"),
         (("three.yaml",), "profile 'three', ranks: 3: a batch of cnn has 64 images, which 3 ranks can't share evenly"),
     ],
 )  # fmt: skip
@@ -283,6 +287,12 @@ def test_ranks_on_several_nodes_are_one_run(dry, measured, tmp_path):
     assert (found.budget_s, found.open_ended) == (480, True)
     assert "time=20" in asked(dry(*options))
     assert measured(*options, "--blocks", 3)[0].blocks == 3
+
+
+def test_the_batch_grows_with_the_ranks_of_all_nodes(measured):
+    found, _ = measured("--nodes", 3, "--nproc", 4, "--weak")  # 12 could not share the batch of one process
+    assert (found.nodes, found.nproc, found.weak) == (3, 4, True)
+    assert [arm.name for arm in found.arms] == ["baseline", "intel-omp", "1 process on 1/4"]
 
 
 def test_ranks_on_one_node_are_a_run_like_others(measured, tmp_path):

@@ -39,6 +39,13 @@ def test_a_node_that_measured_something_else(tmp_path, options, words):
     assert words in grouped(tmp_path)[1]["n03"]
 
 
+def test_a_node_whose_ranks_had_a_larger_batch(tmp_path):
+    fleet(tmp_path, 3, ranks=2)
+    node(tmp_path, "n03", ranks=2, weak=True)
+    assert grouped(tmp_path)[1] == {"n03": "its scaling is weak scaling, most have strong scaling"}
+    assert sorted({one.workload for one in reading.read(tmp_path, None)[0]}) == ["cnn", "cnn (weak scaling)"]
+
+
 def test_of_many_differences_two_are_named(tmp_path):
     fleet(tmp_path, 3)
     node(tmp_path, "n03", steps=5, epochs=2, workload="other")

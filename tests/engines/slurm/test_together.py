@@ -93,6 +93,16 @@ def test_ranks_on_both_nodes_train_together(start, cli, folder):
     assert events(folder, "submitting")[-1]["wanted"] == ["node1", "node2"]
 
 
+def test_weak_scaling_over_both_nodes(cli, folder):
+    """Each rank has the batch of the one process on the first node."""
+    result = cli("submit", "baseline", *JOINT, "--weak", "--blocks", 1, "--output", folder, timeout_s=REAL_S)
+    assert result.returncode == 0, result
+    found = measured(folder, TOGETHER)
+    assert {event["arm"]: event["images_per_step"] for event in found} == {"baseline": 128, "1 process": 64}
+    assert ranks_of(found) == {"baseline": [(0, "node1"), (1, "node2")]}
+    assert "baseline on 2 ranks, weak scaling (2 times the batch)" in cli("report", folder).stdout
+
+
 def test_ranks_on_both_nodes_under_apptainer(cli, tmp_path, engine_options, surroundings, project):
     folder = tmp_path / "run"
     image = engine_options("apptainer")

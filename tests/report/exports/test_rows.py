@@ -22,7 +22,7 @@ def test_what_a_row_says_of_its_sample():
     row = samples(FOLDER, read_events(arm("baseline"), arm("b", "mine", "docker")))[1]
     assert row == {
         "run": "results/one", "time": BEGUN + 2 * SAMPLE_S, "cpu_model": "Simulated CPU", "engine": "docker",
-        "arm": "b", "profile": "mine", "workload": "cnn", "modes": "", "ranks": 1, "block": 0,
+        "arm": "b", "profile": "mine", "workload": "cnn", "modes": "", "ranks": 1, "scaling": "", "block": 0,
         "seconds": pytest.approx(0.4975), "mean_step_s": pytest.approx(0.4975 / 3),
         "median_step_s": pytest.approx(0.4975 / 3),
         "in_effect": True, "interference": "",
@@ -87,15 +87,17 @@ def test_a_result_for_each_arm():
     assert reference == {
         "run": "results/one", "time": events[-1]["time"], "cpu_model": "Simulated CPU", "engine": "local",
         "arm": "baseline", "profile": "baseline", "reference": "baseline", "workload": "cnn", "modes": "", "ranks": 1,
-        "samples": 7, "step_s": pytest.approx(1 / 3), "in_effect": True, "ratio": None, "low": None, "high": None,
-        "communication_s": None, "communication_share": None,
+        "scaling": "", "samples": 7, "step_s": pytest.approx(1 / 3), "in_effect": True, "ratio": None, "low": None,
+        "high": None, "communication_s": None, "communication_share": None,
     }  # fmt: skip
     assert mine["low"] <= mine["ratio"] <= mine["high"]
     assert mine["ratio"] == pytest.approx(2, abs=0.02)
 
 
-def test_ranks_and_their_communication():
-    events = read_events(arm("baseline"), {**arm("1 process", "baseline"), "ranks": 1, "cpu_shares": 1}, ranks=2)
+@pytest.mark.parametrize(("plan", "scaling"), [({}, "strong scaling"), ({"weak": True}, "weak scaling")])
+def test_ranks_and_their_communication(plan, scaling):
+    one = {**arm("1 process", "baseline"), "ranks": 1, "cpu_shares": 1}
+    events = read_events(arm("baseline"), one, ranks=2, **plan)
     for event in events:
         if event["event"] == "sample" and event["arm"] == "baseline":
             probes = {name: found for name, found in event["evidence"].items() if name != "seconds"}
@@ -104,6 +106,7 @@ def test_ranks_and_their_communication():
         assert {(row["arm"], row["ranks"], row["communication_s"], row["communication_share"]) for row in rows} == {
             ("baseline", 2, 0.002, 0.1), ("1 process", 1, None, None),
         }  # fmt: skip
+        assert {row["scaling"] for row in rows} == {scaling}
 
 
 def test_without_a_sample_there_is_no_result():
