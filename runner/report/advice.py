@@ -173,7 +173,20 @@ def _on_several_workloads(summary: Summary) -> list[str]:
     return texts
 
 
+def _at_once(summary: Summary, arm: Arm) -> str | None:
+    """Whether to train several at once, where that is known, and how."""
+    one = next((one for one in summary.instances if one.arm == arm.name), None)
+    beside = one and (one.over_one_process or one.over_reference)
+    if beside is None or beside.low <= 1 <= beside.high:
+        return None
+    if beside.high < 1:
+        return f"train one after the other under {arm.profile}: {arm.instances} at once do less in the same time"
+    return f"train {arm.instances} at once, each on CPUs of its own: taskset -c CPUS {_exec(summary, arm)}"
+
+
 def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
+    if arm.instances and (found := _at_once(summary, arm)):
+        return found
     there, reference = _there(summary, arm), summary.plan.reference_of(arm).name
     if comparison.speedup and comparison.speedup.within_margin:
         return f"choose {reference} or {arm.name} for other reasons than speed"

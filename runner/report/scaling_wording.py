@@ -23,11 +23,16 @@ def _rows(summary: Summary, one: Scaled) -> list[Row]:
     found += _exchanged(one)
     if losses := _losses(summary, one):
         found.append(losses)
-    checks = "What it expects was observed" if summary.environments[one.arm].expect else "Its variables were observed"
-    if any(measured.unverified for measured in summary.measured if measured.arm == one.arm):
-        checks = "What it expects was, as far as it could be verified, observed"
-    found.append(Row("", f"{checks} in each rank of every sample, each on CPUs of its own."))
+    found.append(Row("", observed(summary, one.arm, "rank")))
     return found
+
+
+def observed(summary: Summary, arm: str, each: str) -> str:
+    """That an arm was in effect in ``each`` of its processes."""
+    checks = "What it expects was observed" if summary.environments[arm].expect else "Its variables were observed"
+    if any(measured.unverified for measured in summary.measured if measured.arm == arm):
+        checks = "What it expects was, as far as it could be verified, observed"
+    return f"{checks} in each {each} of every sample, each on CPUs of its own."
 
 
 def _exchanged(one: Scaled) -> list[Row]:
@@ -61,9 +66,9 @@ def _ratios(summary: Summary, one: Scaled) -> str:
         return ""
     if one.speedup is None:
         return ": not worked out, from too few blocks or before the run has ended"
-    efficiency = f", efficiency {_shown(one.efficiency)}" if one.efficiency else ""
+    efficiency = f", efficiency {shown(one.efficiency)}" if one.efficiency else ""
     of = summary.plan.reference.profile
-    return f": {_shown(one.speedup)} times as fast as 1 process of {of} ({CONFIDENCE} interval){efficiency}"
+    return f": {shown(one.speedup)} times as fast as 1 process of {of} ({CONFIDENCE} interval){efficiency}"
 
 
 def _communication(one: Scaled) -> str:
@@ -87,5 +92,5 @@ def _losses(summary: Summary, one: Scaled) -> Row | None:
     return Row("", f"LOSSES DIFFER from those of 1 process {differ}: the tolerance is {allowed}", "bad")
 
 
-def _shown(found: Estimate) -> str:
+def shown(found: Estimate) -> str:
     return f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})"

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -119,12 +119,15 @@ def merged(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def steps_of_all(step_s: Sequence[Sequence[float]], steps: int) -> list[float]:
-    """How long it took until as many steps were done as there are instances, and so on for ``steps`` times as many.
+    """How long it took until as many steps were taken as there are instances, and so on for ``steps`` times as many.
 
-    ``step_s`` has the steps of each, in seconds, from a beginning that they have in common; each has taken ``steps`` or
-    more, so that all of them trained for as long as that took.
+    ``step_s`` has the steps of each, in seconds, from a beginning that they have in common; each took ``steps`` or more,
+    so that all of them trained for as long as that took. Of a step under way the part that is over counts.
     """
-    number = len(step_s)
-    done = sorted(end for one in step_s for end in accumulate(one))
-    of_all = [0.0, *done[number - 1 : number * steps : number]]
-    return [round(end - begin, 7) for begin, end in pairwise(of_all)]
+    import numpy
+
+    ends = [[0.0, *accumulate(one)] for one in step_s]
+    times = sorted({end for one in ends for end in one})
+    taken = sum(numpy.interp(times, one, range(len(one))) for one in ends)
+    of_all = numpy.interp(numpy.arange(steps + 1) * len(ends), taken, times)
+    return [round(float(second), 7) for second in numpy.diff(of_all)]

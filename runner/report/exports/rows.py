@@ -125,6 +125,7 @@ def _about(folder: Path, time: float, run: Event, plan: Plan, arm: Arm, of_resul
         "workload": plan.workload_of(arm),
         "modes": plan.options.text(),
         "ranks": plan.ranks_of(arm),
+        "instances": arm.instances or 1,
     }
 
 
