@@ -5,7 +5,8 @@
 CONFIG has, for each value that a profile gives to the variable SIMULATED (``baseline`` where it gives none), what that
 profile's workers do, for that value with `` warming`` behind it what those do that are started unmeasured, and for
 ``reference-kernel`` what that worker does; on ranks, on a part of the CPUs, or several at once, it has that behind it
-(`` on 2 ranks``, `` on 1/2``, `` x 2``). See ``Simulation`` in simulation.py. Each start is logged beside it in ``starts.jsonl``.
+(`` on 2 ranks``, `` on 1/2``, `` x 2``). See ``Simulation`` in simulation.py. Each start is logged beside it in
+``starts.jsonl``.
 
 Tests start thousands of these: what takes long to be imported, and is not always needed, is imported where it is.
 """
@@ -79,7 +80,7 @@ def of_ranks(count: int, behaviour: dict, evidence: dict) -> dict:
 
 
 def of_each(kind: str, count: int, behaviour: dict, evidence: dict) -> list[dict]:
-    """What is told of each rank or instance; ``of_rank`` or ``of_instance`` is, by its number, what one does otherwise."""
+    """What is told of each rank or instance; ``of_KIND`` is, by its number, what one does otherwise."""
     found = []
     for number in range(count):
         other = behaviour.get(f"of_{kind}", {}).get(str(number), {})

@@ -52,9 +52,9 @@ def require_instances(asked: Specification) -> None:
     """Raise InputError for what does not go together with several trainings at once."""
     if asked.instances == 1:
         return
-    ranked = next((f"profile '{arm.profile}' has {arm.ranks} ranks of its own" for arm in asked.arms if arm.ranks), None)
+    ranked = (f"profile '{arm.profile}' has {arm.ranks} ranks of its own" for arm in asked.arms if arm.ranks)
     against = (
-        ranked,
+        next(ranked, None),
         "--nproc has ranks, which train one thing together" if asked.nproc * asked.nodes > 1 else None,
         "a command of your own is started once (one that starts several can be)" if asked.user_command else None,
         "--full trains once each" if asked.epochs else None,

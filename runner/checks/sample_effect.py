@@ -1,4 +1,4 @@
-"""Was a profile in effect in all that a sample consists of: a user's command's processes, several ranks, or instances?"""
+"""Was a profile in effect in all that a sample is of: the processes of a user's command, several ranks, or instances?"""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapp
     """``effect.check`` of a sample as it is recorded; of a user's own command what fails in its other processes too.
 
     Where the same fails in several of these, or can't be verified in them, the first is named. All of them may have
-    variables that the command set for them. Of several ranks, or instances, each is checked, and whether it has CPUs, and
+    variables that the command set for them. Of ranks, and of instances, each is checked, and whether it has CPUs, and
     a GPU, of its own.
     """
     for kind in ("rank", "instance"):

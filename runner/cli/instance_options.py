@@ -16,8 +16,8 @@ BUDGET = f"with --instances {BUDGET_EACH_S:g}s for the baseline, and twice that 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--instances", metavar="N", type=count,
-                        help="have N trainings run at once under each PROFILE, which know nothing of each other, each on "
-                        "its part of the cores, with a thread for each of these where a profile says nothing of "
+                        help="train N times at once under each PROFILE, in processes that know nothing of each other, on "
+                        "a part of the cores each, with a thread for each of these where a profile says nothing of "
                         "threads; and hold what all of them do in a second against one process with all cores: of the "
                         "baseline, and of the same profile")  # fmt: skip
 

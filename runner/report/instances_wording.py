@@ -11,7 +11,7 @@ from runner.report.wording import CONFIDENCE
 
 
 def rows(summary: Summary) -> list[Row]:
-    """For each arm of several at once: what all of them do in a second, and whether the profile was in effect in each."""
+    """For each arm of several at once: what they do in a second, and whether the profile was in effect in each."""
     return [row for one in summary.instances for row in _rows(summary, one)]
 
 

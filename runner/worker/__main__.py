@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--ranked", action="store_true", help="be one of several ranks, as torchrun's variables say")
     train.add_argument("--unprofiled", action="store_true", help="of several ranks: leave their communication out")
     train.add_argument("--meet", nargs=2, metavar=("N", "DIR"),
-                       help="train beside others, N in all, that are given the same empty folder; the sample goes there")  # fmt: skip
+                       help="train beside others, N in all, that are given this empty folder; the sample goes there")  # fmt: skip
     at_once = commands.add_parser("instances", help="run 'train' in several processes, each on CPUs of its own")
     at_once.add_argument("--number", type=int, required=True, metavar="N", help="how many")
     at_once.add_argument("argv", nargs="+", metavar="-- train ...", help="what each of them is to do")

@@ -121,7 +121,7 @@ def merged(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def steps_of_all(step_s: Sequence[Sequence[float]], steps: int) -> list[float]:
     """How long it took until as many steps were taken as there are instances, and so on for ``steps`` times as many.
 
-    ``step_s`` has the steps of each, in seconds, from a beginning that they have in common; each took ``steps`` or more,
+    ``step_s`` has the steps of each, in seconds, from a beginning that they have in common; each took ``steps`` at least,
     so that all of them trained for as long as that took. Of a step under way the part that is over counts.
     """
     import numpy

@@ -160,7 +160,7 @@ def pass_on(logs: Path) -> None:
 
 
 def lost(who: str, status: int) -> str:
-    """A clause after "the worker": how one of its processes ended, from its ``status`` (of a signal a number below 0)."""
+    """A clause after "the worker": how one of its processes ended, by its ``status`` (a signal's number below 0)."""
     how = f"ended with exit status {status}"
     if status < 0:
         with contextlib.suppress(ValueError):  # some have no name

@@ -1,4 +1,4 @@
-"""One sample of several trainings at once, and what becomes of them when one dies; with trainings that take no torch."""
+"""One sample of several trainings at once, and what becomes of them when one dies; the trainings take no torch."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ as_instance(train, parties, folder)
 
 @pytest.fixture
 def launch():
-    """Start so many trainings that do something before they meet, and then; what still runs after the test is killed."""
+    """Start so many trainings that do something before they meet, and then; what is left after the test is killed."""
     started = []
 
     def run(then="return usual(meeting)", before="pass", number=2):
