@@ -13,6 +13,7 @@ import pytest
 from runner.engines.base import PROJECT
 from runner.worker import instances
 from tests.processes import gone, until
+from tests.trainings import training
 
 # From the death of one to the end of all, on a machine that has other things to do.
 DEATH_S = 30
@@ -23,28 +24,6 @@ from runner.worker import instances, ranks
 ranks.WORKER = (sys.executable, "-c", sys.argv[1])
 sys.exit(instances.launch(int(sys.argv[2]), ["train"]))
 """
-TRAINING = """
-import os, subprocess, sys, time
-from pathlib import Path
-from runner.worker.instances import as_instance, distributed
-parties, folder = int(sys.argv[-2]), Path(sys.argv[-1])
-def first():
-    try:
-        return bool((folder / "first").open("x"))
-    except FileExistsError:
-        return False
-def usual(meeting):
-    while meeting.others_train(3):
-        time.sleep(0.001)
-    usage = dict.fromkeys((*distributed.SUMMED, "throttled_s"), 1)
-    return {"seconds": 1.0, "step_s": [0.25] * 4, "warmup_step_s": [], "losses": [3.0, 2.0, 1.0, 0.0], "modes": {},
-            "images_per_step": 8, "usage": usage, "peak_memory_bytes": 1, "digests": {}, "evidence": {}}
-def train(cpus, meeting):
-    BEFORE
-    meeting.begin()
-    THEN
-as_instance(train, parties, folder)
-"""
 
 
 @pytest.fixture
@@ -52,10 +31,9 @@ def launch():
     """Start so many trainings that do something before they meet, and then; what is left after the test is killed."""
     started = []
 
-    def run(then="return usual(meeting)", before="pass", number=2):
-        text = TRAINING.replace("THEN", then.strip()).replace("BEFORE", before)
+    def run(number=2, **does):
         process = subprocess.Popen(
-            [sys.executable, "-c", LAUNCHER, text, str(number)], cwd=PROJECT, stdout=subprocess.PIPE,
+            [sys.executable, "-c", LAUNCHER, training(**does), str(number)], cwd=PROJECT, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         started.append(process)
@@ -78,7 +56,7 @@ def test_all_together_are_one_sample(launch):
 def test_when_one_dies_the_others_end_and_so_does_what_they_started(launch, tmp_path):
     """The others are in the midst of their training, with a process of their own."""
     seen = str(tmp_path / "seen")
-    launcher = launch(f"""
+    launcher = launch(then=f"""
     if first():
         while not os.path.exists({seen!r}):
             time.sleep(0.01)
