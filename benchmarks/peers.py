@@ -37,7 +37,7 @@ def main() -> int:
     bench = Bench(arguments)
     inspection = bench.inspection([one.prefix[0] for one in loaded if one.prefix])
     if inspection["facts"]["physical_cores"] < SEVERAL:
-        raise InputError(f"{SEVERAL} trainings at once take {SEVERAL} cores, and here 1 is usable; measure on another machine")
+        raise InputError(f"{SEVERAL} trainings at once take {SEVERAL} cores, and here 1 is usable")
     libraries = arguments.results.resolve().with_suffix("") / "libraries"
     launched.lay_out(libraries, inspection)
     ours = [interleaved.of_profile(one, inspection, number) for number in (1, SEVERAL) for one in loaded]

@@ -54,8 +54,8 @@ def require_instances(asked: Specification) -> None:
         return
     ranked = (f"profile '{arm.profile}' has {arm.ranks} ranks of its own" for arm in asked.arms if arm.ranks)
     against = (
-        next(ranked, None),
         "--nproc has ranks, which train one thing together" if asked.nproc * asked.nodes > 1 else None,
+        next(ranked, None),
         "a command of your own is started once (one that starts several can be)" if asked.user_command else None,
         "--full trains once each" if asked.epochs else None,
         f"--device {CUDA} takes one process for a GPU" if asked.options.device == CUDA else None,

@@ -1,4 +1,4 @@
-"""Was a profile in effect in all that a sample is of: the processes of a user's command, several ranks, or instances?"""
+"""Was a profile in effect in all of a sample: the processes of a user's command, several ranks, or instances?"""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ BUDGET = f"with --instances {BUDGET_EACH_S:g}s for the baseline, and twice that 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--instances", metavar="N", type=count,
-                        help="train N times at once under each PROFILE, in processes that know nothing of each other, on "
-                        "a part of the cores each, with a thread for each of these where a profile says nothing of "
-                        "threads; and hold what all of them do in a second against one process with all cores: of the "
-                        "baseline, and of the same profile")  # fmt: skip
+                        help="train N times at once under each PROFILE, in processes that know nothing of each other, "
+                        "each on a part of the cores, with a thread for each of these where a profile says nothing "
+                        "of threads; and hold what all of them do in a second against one process with all cores, of "
+                        "the baseline and of the same profile")  # fmt: skip
 
 
 def arms(arguments: argparse.Namespace, given: Sequence[Arm]) -> list[Arm]:

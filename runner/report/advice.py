@@ -62,7 +62,7 @@ def _per_profile(summary: Summary) -> list[str]:
         elif learns_otherwise(summary, one):
             text = _find_out(arm)
         else:
-            text = too_much_interference(summary, one, arm) or _next(summary, one, arm)
+            text = too_much_interference(summary, one, arm) or _at_once(summary, arm) or _next(summary, one, arm)
         if text:
             texts.append(text)
             best_told = best_told or not wrong
@@ -174,9 +174,9 @@ def _on_several_workloads(summary: Summary) -> list[str]:
 
 
 def _at_once(summary: Summary, arm: Arm) -> str | None:
-    """Whether to train several at once, where that is known, and how."""
+    """Whether to train several at once, where that was measured and is known, and how."""
     one = next((one for one in summary.instances if one.arm == arm.name), None)
-    beside = one and (one.over_one_process or one.over_reference)
+    beside = (one.over_one_process or one.over_reference) if one else None
     if beside is None or beside.low <= 1 <= beside.high:
         return None
     if beside.high < 1:
@@ -185,8 +185,6 @@ def _at_once(summary: Summary, arm: Arm) -> str | None:
 
 
 def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
-    if arm.instances and (found := _at_once(summary, arm)):
-        return found
     there, reference = _there(summary, arm), summary.plan.reference_of(arm).name
     if comparison.speedup and comparison.speedup.within_margin:
         return f"choose {reference} or {arm.name} for other reasons than speed"

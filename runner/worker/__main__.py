@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--ranked", action="store_true", help="be one of several ranks, as torchrun's variables say")
     train.add_argument("--unprofiled", action="store_true", help="of several ranks: leave their communication out")
     train.add_argument("--meet", nargs=2, metavar=("N", "DIR"),
-                       help="train beside others, N in all, that are given this empty folder; the sample goes there")  # fmt: skip
+                       help="train beside others, N in all; the sample goes into their folder")  # fmt: skip
     at_once = commands.add_parser("instances", help="run 'train' in several processes, each on CPUs of its own")
     at_once.add_argument("--number", type=int, required=True, metavar="N", help="how many")
     at_once.add_argument("argv", nargs="+", metavar="-- train ...", help="what each of them is to do")
@@ -175,6 +175,11 @@ def _result(arguments: argparse.Namespace, cpus: Collection[int] | None) -> dict
         from runner.worker.user_command.command import attempt
 
         return attempt(arguments)
+    return _trained(arguments, cpus)
+
+
+def _trained(arguments: argparse.Namespace, cpus: Collection[int] | None) -> dict[str, Any] | None:
+    """The sample of a training; the rest is as for ``_result``."""
     from runner.worker.measure.train import train
 
     sample = partial(

@@ -121,13 +121,13 @@ def merged(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def steps_of_all(step_s: Sequence[Sequence[float]], steps: int) -> list[float]:
     """How long it took until as many steps were taken as there are instances, and so on for ``steps`` times as many.
 
-    ``step_s`` has the steps of each, in seconds, from a beginning that they have in common; each took ``steps`` at least,
+    ``step_s`` has the steps of each, in seconds, from a beginning that they have in common; each took as many,
     so that all of them trained for as long as that took. Of a step under way the part that is over counts.
     """
     import numpy
 
     ends = [[0.0, *accumulate(one)] for one in step_s]
     times = sorted({end for one in ends for end in one})
-    taken = sum(numpy.interp(times, one, range(len(one))) for one in ends)
-    of_all = numpy.interp(numpy.arange(steps + 1) * len(ends), taken, times)
+    taken = numpy.array([numpy.interp(times, one, range(len(one))) for one in ends]).sum(axis=0)
+    of_all: Any = numpy.interp(numpy.arange(steps + 1) * len(ends), taken, times)
     return [round(float(second), 7) for second in numpy.diff(of_all)]

@@ -42,7 +42,7 @@ def command(peer, tmp_path) -> list[str]:
     return LocalEngine(EngineOptions()).command(task)
 
 
-@pytest.mark.parametrize("peer", (*PEERS, AT_ONCE), ids=lambda peer: peer.name)
+@pytest.mark.parametrize("peer", [*PEERS, AT_ONCE], ids=lambda peer: peer.name)
 def test_the_launcher_understands_how_it_is_started(peer, tmp_path, launcher):
     typed = command(peer, tmp_path)
     begin = typed.index("torch.backends.xeon.run_cpu") + 1
@@ -165,7 +165,8 @@ def test_without_plain_python_there_is_nothing_to_say(run, simulation):
 def test_two_at_once_are_held_against_each_other(run, simulation, page_file):
     assert run("--blocks", 9).returncode == 0
     page = page_file.read_text().partition("## Two at once")[2]
-    rows = {line.split(" | ")[0]: line.split(" | ")[1:] for line in page.splitlines() if line.startswith("| ")}
+    table = page.partition("\n\n| profile")[0]
+    rows = {line.split(" | ")[0]: line.split(" | ")[1:] for line in table.splitlines() if line.startswith("| ")}
     # three steps of 64 images each in both
     assert rows["| 2 x plain python"][:4] == ["9", "500.00", "256", "1"]
     assert rows["| 2 x ours"][3][:3] == "2.0"
@@ -220,7 +221,7 @@ def test_the_launcher_s_two_instances_are_one_sample():
 
 def test_a_launcher_that_loses_one_has_no_sample():
     both = "import subprocess, sys; [one.wait() for one in [subprocess.Popen(sys.argv[1:]) for _ in range(2)]]"
-    worker = (sys.executable, "-c", training(then="return usual(meeting) if first() else {}[0]"))
+    worker = (sys.executable, "-c", training(then="return usual(meeting) if not first() else usual(meeting)[0]"))
     result = at_once(sys.executable, "-c", both, *worker)
     assert result.returncode == 1
     assert json.loads(result.stdout) == {"problem": "had 1 of 2 processes measure something (exit status 0)"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -56,7 +55,8 @@ def test_all_together_are_one_sample(launch):
 def test_when_one_dies_the_others_end_and_so_does_what_they_started(launch, tmp_path):
     """The others are in the midst of their training, with a process of their own."""
     seen = str(tmp_path / "seen")
-    launcher = launch(then=f"""
+    launcher = launch(
+        then=f"""
     if first():
         while not os.path.exists({seen!r}):
             time.sleep(0.01)
@@ -66,8 +66,9 @@ def test_when_one_dies_the_others_end_and_so_does_what_they_started(launch, tmp_
     Path({seen + "-not-yet"!r}).write_text(f"{{os.getpid()}} {{process.pid}}")
     os.rename({seen + "-not-yet"!r}, {seen!r})
     time.sleep(600)
-    """)
-    pids = [int(pid) for pid in until(lambda: os.path.exists(seen) and Path(seen).read_text()).split()]
+    """
+    )
+    pids = [int(pid) for pid in until(lambda: Path(seen).exists() and Path(seen).read_text()).split()]
     stdout, stderr = launcher.communicate(timeout=DEATH_S)
     assert launcher.returncode == 1
     said = {"problem": "lost instance {}, which was killed by signal SIGKILL"}

@@ -8,7 +8,7 @@ import pytest
 
 from runner.bench.plan import Plan
 from tests.cli.commands.conftest import FACTS, words
-from tests.simulation import times
+from tests.simulation import STEADY, times
 
 # What a step takes beside that of one process of the baseline; at once it is a step of each.
 BASELINE, MINE, ALONE = 1.6, 0.8, 0.5
@@ -20,7 +20,7 @@ def workers(simulation, instant):
 
     def plant(**behaviour):
         simulation.worker("baseline x 2", seconds=times(BASELINE))
-        simulation.worker("mine", seconds=times(ALONE))
+        simulation.worker("mine", seconds=[ALONE * second for second in STEADY])
         simulation.worker("mine x 2", **{"seconds": times(MINE), **behaviour})
 
     plant()
