@@ -19,6 +19,13 @@ from runner.worker.fashion_mnist import SYNTHETIC
 Pair = tuple[str, str]  # the names of two entries, the reference first
 
 
+def pairs(groups: Sequence[str], settings: Sequence[str], entry: Callable[[str, str], str]) -> list[Pair]:
+    """Each setting and the first one in its group, and in each group and in the first one."""
+    within = [(entry(settings[0], group), entry(setting, group)) for group in groups for setting in settings[1:]]
+    across = [(entry(setting, groups[0]), entry(setting, group)) for group in groups[1:] for setting in settings]
+    return [*within, *across]
+
+
 @dataclass(frozen=True)
 class Grouped:
     """What was measured of ``groups``. ``entry`` is what a setting is called in a group; ``more`` is compared too."""
@@ -40,11 +47,7 @@ class Grouped:
     @property
     def pairs(self) -> list[Pair]:
         """All that are compared."""
-        return [
-            *(self.within(setting, group) for group in self.groups for setting in self.settings[1:]),
-            *(self.across(setting, group) for group in self.groups[1:] for setting in self.settings),
-            *self.more,
-        ]
+        return [*pairs(self.groups, self.settings, self.entry), *self.more]
 
     def compared(self, pair: Pair) -> Speedup | None:
         return interleaved.compared(self.results, *pair, len(self.pairs))

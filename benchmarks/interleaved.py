@@ -7,6 +7,7 @@ takes from the kit is the worker with its evidence, the rule by which a sample w
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -31,8 +32,9 @@ from runner.engines.local import LocalEngine
 from runner.profiles import catalogue
 from runner.profiles.environment import Environment, clean
 from runner.profiles.profile import Profile
-from runner.profiles.resolve import resolve
+from runner.profiles.resolve import of_rank, resolve
 from runner.stats.interval import ERROR_RATE, Speedup, log_ratios, speedup
+from runner.stats.sequential import fewest_blocks
 from runner.worker.fashion_mnist import SYNTHETIC
 from runner.worker.modes import USUAL, Options
 from runner.worker.workloads import LOSS_TOLERANCE
@@ -58,6 +60,7 @@ class Entry:
     without: tuple[str, ...] = ()  # variables of the caller's that it must not have
     engine: LocalEngine | None = None  # with an interpreter of its own, where it is not the one of all
     options: Options = USUAL  # how it trains
+    instances: int = 1  # how many train at once, each on its part of the CPUs
 
 
 def add_options(parser: argparse.ArgumentParser, blocks: int, steps: int = STEPS) -> None:
@@ -93,7 +96,10 @@ class Bench:
             "packages": {"python": inspection["python"]["version"], **inspection["packages"]},
             "libraries": {name: one.get("sha256") for name, one in inspection["libraries"].items()},
             "entries": {
-                entry.name: [*entry.prefix, *map("=".join, entry.variables.items()), *entry.options.arguments()]
+                entry.name: [
+                    *entry.prefix, *map("=".join, entry.variables.items()), *entry.options.arguments(),
+                    *([f"{entry.instances} at once"] if entry.instances > 1 else []),
+                ]
                 for entry in entries
             },
         }  # fmt: skip
@@ -105,8 +111,10 @@ class Bench:
     def task(self, entry: Entry, steps: int, padding: int = 0) -> Task:
         warmup = ("--warmup-steps", str(self.arguments.warmup_steps)) if steps > 1 else ()
         modes = entry.options.arguments()
+        at_once = ("instances", "--number", str(entry.instances), "--") if entry.instances > 1 else ()
+        trained = ("--workload", "cnn", "--data", self.data, *warmup, "--steps", str(steps), *modes)
         return Task(
-            arguments=("train", "--workload", "cnn", "--data", self.data, *warmup, "--steps", str(steps), *modes),
+            arguments=(*at_once, "train", *trained),
             variables={**entry.variables, PADDING: "x" * padding},
             inherited={name: value for name, value in self.inherited.items() if name not in entry.without},
             prefix=entry.prefix,
@@ -115,13 +123,18 @@ class Bench:
         )
 
 
-def of_profile(loaded: Profile, inspection: Mapping[str, Any]) -> Entry:
-    """A profile of the kit's, with its own checks. Raises InputError where it can't be had here."""
+def of_profile(loaded: Profile, inspection: Mapping[str, Any], instances: int = 1) -> Entry:
+    """A profile of the kit's, or so many ``instances`` at once under it, with its own checks.
+
+    Raises InputError where it can't be had here.
+    """
+    inspection = of_rank(inspection, instances)
     environment = resolve(loaded, inspection)
     catalogue.require(environment, inspection, allow_unknown=True)
     return Entry(
-        loaded.name, environment.variables, environment.prefix, lambda *seen: _not_in_effect(environment, *seen)
-    )
+        loaded.name if instances == 1 else f"{instances} x {loaded.name}", environment.variables, environment.prefix,
+        lambda *seen: _not_in_effect(environment, *seen), instances=instances,
+    )  # fmt: skip
 
 
 def _not_in_effect(environment: Environment, evidence: Mapping[str, Any], printed: str) -> list[str]:
@@ -147,6 +160,15 @@ def measure(bench: Bench, results: Results, entries: Sequence[Entry]) -> None:
                     _sample(bench, results, entry, block)
 
 
+def require_blocks(blocks: int, comparisons: int) -> None:
+    """Raise InputError where so few blocks can't give each of so many comparisons an interval."""
+    if blocks < (fewest := fewest_blocks(comparisons)):
+        raise InputError(
+            f"--blocks {blocks}: is too few, as intervals of {comparisons} comparisons take {fewest} blocks; "
+            f"give --blocks {fewest} or more"
+        )
+
+
 def failure(results: Results, name: str) -> str | None:
     """Why an entry is not measured any more."""
     return next((str(line["problem"]) for line in results.of("failure", entry=name)), None)
@@ -160,12 +182,13 @@ def _sample(bench: Bench, results: Results, entry: Entry, block: int) -> None:
     if document is None:
         return
     usage = document["usage"]
-    step_ms = 1000 * document["seconds"] / len(document["step_s"])
+    seconds = sum(document["step_s"])  # of several at once, what counts of what they trained
     results.append(
         "sample",
         block=block,
         entry=entry.name,
-        seconds=document["seconds"],
+        seconds=seconds,
+        images_per_step=document.get("images_per_step"),
         losses=document["losses"],
         first_step_s=document["warmup_step_s"][0] if document["warmup_step_s"] else None,
         interference=noise.interference_in(document),
@@ -174,7 +197,7 @@ def _sample(bench: Bench, results: Results, entry: Entry, block: int) -> None:
         seen={name: (document["evidence"].get(probe) or {}).get(key) for name, (probe, key) in SEEN.items()},
         variables=document["evidence"]["variables"].get("sensitive", {}),
     )
-    print(f"{where}, {entry.name}: {step_ms:.2f} ms/step", flush=True)
+    print(f"{where}, {entry.name}: {1000 * seconds / len(document['step_s']):.2f} ms/step", flush=True)
 
 
 def _start(
@@ -188,7 +211,8 @@ def _start(
         try:
             document = json.loads(outcome.stdout)
             if measured:
-                problems = [*_other_modes(entry, document), *entry.problems(document["evidence"], outcome.stderr_tail)]
+                each = [entry.problems(one["evidence"], outcome.stderr_tail) for one in _processes(document)]
+                problems = [*_other_modes(entry, document), *dict.fromkeys(itertools.chain(*each))]
         except (ValueError, KeyError, TypeError):
             problems = ["the worker printed no sample"]
     if not problems:
@@ -197,6 +221,11 @@ def _start(
     results.append("failure", entry=entry.name, problem="; ".join(problems) + (f": {last}" if last else ""))
     print(f"{where}, {entry.name}: left out: {results.lines[-1]['problem']}", flush=True)
     return None
+
+
+def _processes(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Those that a sample is of, each with its evidence."""
+    return list(document.get("instances", [document]))
 
 
 def _other_modes(entry: Entry, document: Mapping[str, Any]) -> list[str]:

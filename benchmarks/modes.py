@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks import interleaved, page, script
-from benchmarks.grouped import Grouped, Pair
+from benchmarks.grouped import Grouped, Pair, pairs
 from benchmarks.interleaved import Bench, Entry
 from benchmarks.results import Results
 from runner.bench import requirements
@@ -41,6 +41,8 @@ DIFFERENCE = "largest difference of a loss"
 def main() -> int:
     arguments = _parser().parse_args()
     loaded = _profiles(arguments.profile or PROFILES)
+    names = [one.name for one in loaded]
+    interleaved.require_blocks(arguments.blocks, len([*pairs(list(MODES), names, _in), *_instead_of_modes(names)]))
     bench = Bench(arguments)
     prefixes = [one.prefix[0] for one in loaded if one.prefix]
     inspection = bench.inspection([*prefixes, *requirements.tools(MODES[COMPILED])])
@@ -51,7 +53,7 @@ def main() -> int:
         bench.inherited["TMPDIR"] = empty  # where torch.compile keeps its results, so that no earlier ones are found
         interleaved.measure(bench, results, entries)
     interleaved.require_samples(results, _in(REFERENCE_PROFILE, FP32))
-    page.write(arguments.page, _page(results, [one.name for one in loaded]))
+    page.write(arguments.page, _page(results, names))
     return FAILED if results.of("failure") else MEASURED
 
 
@@ -105,8 +107,7 @@ and its compiler takes before this step is not in it."""
 
 def _page(results: Results, settings: Sequence[str]) -> list[str]:
     profiles = settings[1:]
-    instead = [_instead(mode, name) for mode in list(MODES)[1:] for name in profiles]
-    found = Grouped(results, list(MODES), settings, _in, instead)
+    found = Grouped(results, list(MODES), settings, _in, _instead_of_modes(settings))
     rows = [[*row, _loss(found, row[0], row[1])] for row in found.rows_within()]
     options = [[mode, " ".join(how.arguments())] for mode, how in MODES.items()]
     return [
@@ -135,6 +136,11 @@ def _page(results: Results, settings: Sequence[str]) -> list[str]:
 def _instead(mode: str, name: str) -> Pair:
     """A mode with nothing set, and a profile in fp32."""
     return _in(REFERENCE_PROFILE, mode), _in(name, FP32)
+
+
+def _instead_of_modes(settings: Sequence[str]) -> list[Pair]:
+    """The same for each mode and each profile, of which the first sets nothing."""
+    return [_instead(mode, name) for mode in list(MODES)[1:] for name in settings[1:]]
 
 
 def _loss(found: Grouped, mode: str, name: str) -> str:

@@ -1,116 +1,58 @@
 """PyTorch's own launcher, plain python and this kit's profiles: the same training, in one interleaved run.
 
-The launcher is ``python -m torch.backends.xeon.run_cpu``. It preloads libraries that it finds in a few folders, and
-warns where it finds none. What it says is not taken for what happened: each worker's own evidence is looked at.
+Each trains in one process on all cores, and in two at once on half of them each.
 """
 
 from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
-from benchmarks import interleaved, page, script
-from benchmarks.interleaved import Bench, Entry
+from benchmarks import interleaved, launched, page, script
+from benchmarks.grouped import Pair
+from benchmarks.interleaved import Bench
+from benchmarks.launched import AT_ONCE, PEERS, SEVERAL
 from benchmarks.results import Results
 from runner.bench.plan import REFERENCE_PROFILE
 from runner.common.errors import FAILED, MEASURED, InputError
 from runner.profiles import profile
-from runner.profiles.resolve import GET
 
-BLOCKS = 18
+BLOCKS, STEPS = 14, 50
 PROFILES = ("mimalloc-retain-mkl", "mimalloc-retain")
-LAUNCHER = "torch.backends.xeon.run_cpu"
-# What the launcher looks for, by the names of the kit: it takes no other file names than these.
-WANTED = {"intel-openmp": "libiomp5.so", "jemalloc": "libjemalloc.so", "tcmalloc": "libtcmalloc.so"}
-# Variables in which it looks for folders with libraries. A caller's own would give each machine another launcher.
-PLACES = ("VIRTUAL_ENV", "CONDA_PREFIX")
-
-
-@dataclass(frozen=True)
-class Peer:
-    """One way to use the launcher. ``found`` is whether it is given its libraries where it looks for them.
-
-    ``seen`` is what must be observed for it to be what its name says.
-    """
-
-    name: str
-    options: tuple[str, ...]
-    found: bool
-    seen: dict[str, str]
-
-
-PEERS = (
-    Peer("run_cpu", (), True, {"runtime": "intel", "allocator": "tcmalloc"}),
-    Peer("run_cpu --enable-jemalloc", ("--enable-jemalloc",), True, {"runtime": "intel", "allocator": "jemalloc"}),
-    Peer("run_cpu --enable-tcmalloc", ("--enable-tcmalloc",), True, {"runtime": "intel", "allocator": "tcmalloc"}),
-    Peer("run_cpu, libraries not found", (), False, {"runtime": "gnu", "allocator": "glibc"}),
-)
 # The aims, as the lowest ratio that the whole interval must be above.
 OVER_BASELINE = OVER_JEMALLOC = 1.20
 OVER_BEST, AHEAD = 0.98, 1.03
 
 
-def launched(peer: Peer, python: str, libraries: Path) -> Entry:
-    """The worker as the launcher starts it; ``libraries`` is a folder whose ``lib`` it searches.
-
-    ``--no-python`` makes it run what follows as it is. All else is as it has it by default: one instance on all
-    physical cores, bound with numactl, or taskset where that is missing.
-    """
-    prefix = (python, "-m", LAUNCHER, *peer.options, "--no-python")
-    variables = {"VIRTUAL_ENV": str(libraries)} if peer.found else {}
-
-    def problems(evidence: Mapping[str, Any], printed: str) -> list[str]:
-        found = {
-            name: (evidence.get(interleaved.SEEN[name][0]) or {}).get(interleaved.SEEN[name][1]) for name in peer.seen
-        }
-        return [
-            f"its {name} is {found[name]}, not {wanted}" for name, wanted in peer.seen.items() if found[name] != wanted
-        ]
-
-    return Entry(peer.name, variables, prefix, problems, without=PLACES)
-
-
-def lay_out(libraries: Path, inspection: Mapping[str, Any]) -> None:
-    """Give the launcher its libraries by the names that it knows. Raises InputError for one that is missing."""
-    (libraries / "lib").mkdir(parents=True, exist_ok=True)
-    for library, name in WANTED.items():
-        found = inspection["libraries"].get(library)
-        if found is None:
-            raise InputError(
-                f"{library} is not installed, and the launcher is to be given it; get it with: {GET[library]}"
-            )
-        link = libraries / "lib" / name
-        link.unlink(missing_ok=True)
-        link.symlink_to(found["path"])
-
-
 def main() -> int:
     parser = script.parser("peers", __doc__ or "")
-    interleaved.add_options(parser, BLOCKS)
+    interleaved.add_options(parser, BLOCKS, STEPS)
     said = f"of the kit; the first is held against the aims (default: {', '.join(PROFILES)})"
     parser.add_argument("profiles", metavar="PROFILE", nargs="*", default=list(PROFILES), help=said)
     arguments = parser.parse_args()
-    bench = Bench(arguments)
     loaded = [profile.load(name) for name in dict.fromkeys([REFERENCE_PROFILE, *arguments.profiles])]
+    names = [one.name for one in loaded[1:]]
+    interleaved.require_blocks(arguments.blocks, len(_pairs(names, _all_peers())))
+    bench = Bench(arguments)
     inspection = bench.inspection([one.prefix[0] for one in loaded if one.prefix])
+    if inspection["facts"]["physical_cores"] < SEVERAL:
+        raise InputError(f"{SEVERAL} trainings at once take {SEVERAL} cores, and here 1 is usable")
     libraries = arguments.results.resolve().with_suffix("") / "libraries"
-    lay_out(libraries, inspection)
-    ours = [interleaved.of_profile(one, inspection) for one in loaded]
+    launched.lay_out(libraries, inspection)
+    ours = [interleaved.of_profile(one, inspection, number) for number in (1, SEVERAL) for one in loaded]
     python = arguments.python or sys.executable
-    peers = [launched(peer, python, libraries) for peer in PEERS]
-    results = Results(arguments.results, bench.settings([*ours, *peers], inspection))
-    interleaved.measure(bench, results, [*ours, *peers])
+    entries = [*ours, *(launched.entry(peer, python, libraries) for peer in (*PEERS, AT_ONCE))]
+    results = Results(arguments.results, bench.settings(entries, inspection))
+    interleaved.measure(bench, results, entries)
     interleaved.require_samples(results, REFERENCE_PROFILE)
-    page.write(arguments.page, _page(results, [one.name for one in ours[1:]]))
+    page.write(arguments.page, _page(results, names))
     return FAILED if results.of("failure") else MEASURED
 
 
 QUESTION = """PyTorch brings a launcher of its own, which sets an environment for training on CPUs:
-`python -m torch.backends.xeon.run_cpu`. How does it compare with plain `python` and with this kit's profiles?"""
+`python -m torch.backends.xeon.run_cpu`. How does it compare with plain `python` and with this kit's profiles, in one
+process and with two trainings at once?"""
 HOW = """## How
 
 The CNN in fresh processes, {steps} steps after {warmup} to warm up; data: {data}; blocks with each way once, in random
@@ -124,56 +66,75 @@ What a worker really ran with is its own evidence.
 A ratio is the time of one over the time of the other, above 1 faster, with the interval of `envkit bench`. Only the
 first profile is held against the aims, which like it are chosen before anything is measured: those {aims} intervals
 hold together at 95%. All {pairs} others of this page hold together at 95% too (Bonferroni)."""
+TWO = f"""Two processes train the same at once, each on half of the cores with a thread for each of these, as
+`envkit bench --instances {SEVERAL}` starts them (`{SEVERAL} x`), or the launcher's `--ninstances {SEVERAL}`. They wait
+for each other before the timed steps, and none stops before both have taken theirs. What counts is what both do
+together: a step is one of each."""
 
 
 def _page(results: Results, ours: Sequence[str]) -> list[str]:
     settings = results.lines[0]
-    peers = [peer.name for peer in PEERS if results.of("sample", entry=peer.name)]
-    pairs = len(ours) + len(peers) + len(ours) * len(peers)
+    peers = [name for name in _all_peers() if results.of("sample", entry=name)]
+    single, pairs = [name for name in peers if name != AT_ONCE.name], _pairs(ours, peers)
+    several, at_once = [_several(name) for name in ours], [name for name in peers if name == AT_ONCE.name]
+    many = len(pairs)
     parts = [
         page.heading("Beside PyTorch's launcher", QUESTION, results.of("sample"), settings["machine"]),
-        HOW.format(**settings, warmup=settings["warmup_steps"], pairs=pairs, aims=1 + len(peers)),
+        HOW.format(**settings, warmup=settings["warmup_steps"], pairs=many, aims=1 + len(single)),
         "## Against plain python",
-        _against_baseline(results, [*ours, *peers], pairs),
+        _against(results, REFERENCE_PROFILE, [*ours, *single], many),
         "## This kit's profiles against the launcher",
-        _against_peers(results, ours, peers, pairs),
+        _against_peers(results, ours, single, many),
         "## The aims",
-        "\n".join(f"- {line}" for line in _aims(results, ours[0], peers)) if ours else "",
-        *interleaved.interference(results, _pairs(ours, peers), pairs),
+        "\n".join(f"- {line}" for line in _aims(results, ours[0], single)) if ours else "",
+        "## Two at once",
+        TWO,
+        _against(results, _several(REFERENCE_PROFILE), [*several, *at_once], many),
+        _against_peers(results, several, at_once, many) if at_once else "",
+        *interleaved.interference(results, pairs, many),
         "## What the workers saw",
-        _seen(results, [REFERENCE_PROFILE, *ours, *peers]),
-        *interleaved.failures(results, [REFERENCE_PROFILE, *ours, *(peer.name for peer in PEERS)]),
+        _seen(results, [REFERENCE_PROFILE, *ours, *single, _several(REFERENCE_PROFILE), *several, *at_once]),
+        *interleaved.failures(results, [*settings["entries"]]),
     ]
     return [*parts, f"Every sample is a line of `{results.path.name}`, which the command writes."]
 
 
-def _pairs(ours: Sequence[str], peers: Sequence[str]) -> list[tuple[str, str]]:
+def _all_peers() -> list[str]:
+    return [peer.name for peer in (*PEERS, AT_ONCE)]
+
+
+def _several(name: str) -> str:
+    """What two at once under the profile ``name`` are called."""
+    return f"{SEVERAL} x {name}"
+
+
+def _pairs(ours: Sequence[str], peers: Sequence[str]) -> list[Pair]:
     """All that the page compares, the reference first."""
-    return [
-        *((REFERENCE_PROFILE, name) for name in (*ours, *peers)),
-        *((peer, name) for name in ours for peer in peers),
-    ]
+    found = list[Pair]()
+    for of_kit in ([REFERENCE_PROFILE, *ours], [_several(REFERENCE_PROFILE), *map(_several, ours)]):
+        launchers = [name for name in peers if (name == AT_ONCE.name) == (of_kit[0] != REFERENCE_PROFILE)]
+        found += ((of_kit[0], name) for name in (*of_kit[1:], *launchers))
+        found += ((launcher, name) for name in of_kit[1:] for launcher in launchers)
+    return found
 
 
-def _against_baseline(results: Results, names: Sequence[str], pairs: int) -> str:
+def _against(results: Results, reference: str, names: Sequence[str], pairs: int) -> str:
+    """What plain python does, and each of ``names`` beside it."""
     rows = []
-    for name in (REFERENCE_PROFILE, *names):
+    for name in (reference, *names):
         lines = results.of("sample", entry=name)
         if not lines:
             continue
-        step_ms = 1000 * statistics.median(line["seconds"] for line in lines) / results.lines[0]["steps"]
+        step_s = statistics.median(line["seconds"] for line in lines) / results.lines[0]["steps"]
         faults = statistics.median(line["faults_per_step"] for line in lines)
-        found = interleaved.compared(results, REFERENCE_PROFILE, name, pairs) if name != REFERENCE_PROFILE else None
-        ratio = (
-            [f"{found.ratio:.3f}", interleaved.interval(found)]
-            if found
-            else ["1" if name == REFERENCE_PROFILE else "", ""]
-        )
-        difference = interleaved.loss_difference(results, REFERENCE_PROFILE, name)
+        found = interleaved.compared(results, reference, name, pairs) if name != reference else None
+        ratio = [f"{found.ratio:.3f}", interleaved.interval(found)] if found else ["1" if name == reference else "", ""]
+        difference = interleaved.loss_difference(results, reference, name)
         losses = "equal" if difference == 0 else "differ" if difference is None else f"within {difference:.0e}"
-        shown = "plain python" if name == REFERENCE_PROFILE else name
-        rows.append([shown, str(len(lines)), f"{step_ms:.2f}", *ratio, f"{faults:,.0f}", losses])
-    header = ("way", "blocks", "median ms/step", "ratio", "interval", "page faults per step", "losses")
+        shown = name.replace(REFERENCE_PROFILE, "plain python") if name == reference else name
+        speed = f"{lines[0]['images_per_step'] / step_s:,.0f}"
+        rows.append([shown, str(len(lines)), f"{1000 * step_s:.2f}", speed, *ratio, f"{faults:,.0f}", losses])
+    header = ("way", "blocks", "median ms/step", "images/s", "ratio", "interval", "page faults per step", "losses")
     return page.table(header, rows, numbers_from=1)
 
 

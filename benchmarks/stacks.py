@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import interleaved, page, script
-from benchmarks.grouped import Grouped
+from benchmarks.grouped import Grouped, pairs
 from benchmarks.interleaved import Bench, Entry, of_profile
 from benchmarks.results import Results
 from runner.common.errors import FAILED, MEASURED, InputError
@@ -65,8 +65,10 @@ def main() -> int:
         raise InputError("there is one stack only: make another with make stack VARIANT=book, or name it with --stack")
     if arguments.tuned in (BASELINE, BOOK):
         raise InputError(f"--tuned {arguments.tuned}: is measured anyway; name another profile, or leave it out")
-    bench = Bench(arguments)
     profiles = [profile.load(name) for name in (BASELINE, BOOK, arguments.tuned)]
+    compared = pairs([name for name, _ in named], [one.name for one in profiles], _on)
+    interleaved.require_blocks(arguments.blocks, len(compared))
+    bench = Bench(arguments)
     stacks = [_stack(bench, name, python, [one.prefix[0] for one in profiles if one.prefix]) for name, python in named]
     entries = [_entry(stack, one) for stack in stacks for one in profiles]
     settings = bench.settings(entries, stacks[0].inspection)

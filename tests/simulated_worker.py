@@ -1,11 +1,12 @@
 """Answers like ``python -m runner.worker``, at once and as a JSON file tells it to.
 
-``main`` is started with the arguments CONFIG -m runner.worker inspect|train|ranks|reference-kernel …
+``main`` is started with the arguments CONFIG -m runner.worker inspect|train|ranks|instances|reference-kernel …
 
 CONFIG has, for each value that a profile gives to the variable SIMULATED (``baseline`` where it gives none), what that
 profile's workers do, for that value with `` warming`` behind it what those do that are started unmeasured, and for
-``reference-kernel`` what that worker does; on ranks, or on a part of the CPUs, the value has that behind it
-(`` on 2 ranks``, `` on 1/2``). See ``Simulation`` in simulation.py. Each start is logged beside it in ``starts.jsonl``.
+``reference-kernel`` what that worker does; on ranks, on a part of the CPUs, or several at once, it has that behind it
+(`` on 2 ranks``, `` on 1/2``, `` x 2``). See ``Simulation`` in simulation.py. Each start is logged beside it in
+``starts.jsonl``.
 
 Tests start thousands of these: what takes long to be imported, and is not always needed, is imported where it is.
 """
@@ -57,26 +58,37 @@ def inspection(commands: list[str], replaced: dict) -> dict:
 
 
 def launched(arguments: list[str]) -> tuple[list[str], str]:
-    """The training's own arguments, and what it runs on: `` on 2 ranks``, `` on 1/2`` of the CPUs, or nothing."""
-    if arguments[0] != "ranks":
+    """The training's own arguments, and what it runs on: `` on 2 ranks``, `` on 1/2`` of the CPUs, or several
+    times at once (`` x 2``); or nothing."""
+    if arguments[0] not in ("ranks", "instances"):
         return arguments, ""
+    own = arguments[arguments.index("--") + 1 :]
+    if arguments[0] == "instances":
+        return own, f" x {arguments[arguments.index('--number') + 1]}"
     of = arguments[arguments.index("--of") + 1] if "--of" in arguments else "1"
-    where = f" on 1/{of}" if of != "1" else f" on {arguments[arguments.index('--nproc') + 1]} ranks"
-    return arguments[arguments.index("--") + 1 :], where
+    return own, f" on 1/{of}" if of != "1" else f" on {arguments[arguments.index('--nproc') + 1]} ranks"
 
 
 def of_ranks(count: int, behaviour: dict, evidence: dict) -> dict:
     """What a sample of several ranks has besides; ``of_rank`` is, by its number, what one does otherwise."""
     communication = behaviour.get("communication", {"seconds": 0.002, "share": 0.1})
-    ranks = []
-    for rank in range(count):
-        other = behaviour.get("of_rank", {}).get(str(rank), {})
-        cpus = other.get("cpus", [2 * rank, 2 * rank + 1])
-        its = {**evidence, "threads": {**evidence["threads"], "masks": {",".join(map(str, cpus)): 2}}}
-        seen = {probe: {**found, **other.get("evidence", {}).get(probe, {})} for probe, found in its.items()}
-        own = other.get("communication", communication)
-        ranks.append({"rank": rank, "node": "here", "cpus": cpus, "communication": own, "evidence": seen})
+    ranks = of_each("rank", count, behaviour, evidence)
+    for one in ranks:
+        its = behaviour.get("of_rank", {}).get(str(one["rank"]), {})
+        one["communication"] = its.get("communication", communication)
     return {"ranks": ranks, "communication": communication}
+
+
+def of_each(kind: str, count: int, behaviour: dict, evidence: dict) -> list[dict]:
+    """What is told of each rank or instance; ``of_KIND`` is, by its number, what one does otherwise."""
+    found = []
+    for number in range(count):
+        other = behaviour.get(f"of_{kind}", {}).get(str(number), {})
+        cpus = other.get("cpus", [2 * number, 2 * number + 1])
+        its = {**evidence, "threads": {**evidence["threads"], "masks": {",".join(map(str, cpus)): 2}}}
+        seen = {probe: {**had, **other.get("evidence", {}).get(probe, {})} for probe, had in its.items()}
+        found.append({kind: number, "node": "here", "cpus": cpus, "evidence": seen})
+    return found
 
 
 def workload_of(arguments: list[str]) -> str:
@@ -118,6 +130,9 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
         evidence[probe] = evidence.get(probe, {}) | found
     cpus = 4 // int(where.removeprefix(" on 1/")) if where.startswith(" on 1/") else 4
     together = of_ranks(int(where.split()[1]), behaviour, evidence) if where.endswith("ranks") else {}
+    at_once = int(where.removeprefix(" x ")) if where.startswith(" x ") else 1
+    if at_once > 1:
+        together = {"instances": of_each("instance", at_once, behaviour, evidence)}
     given = behaviour.get("losses_in_turn") or [behaviour.get("losses")]
     losses = given[nth % len(given)] or ([] if own else [2.3 - step / 1000 for step in range(steps)])
     return {
@@ -125,7 +140,7 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
         "step_s": [seconds / steps * (3 if step < behaviour.get("slow_steps", 0) else 1) for step in range(steps)],
         "warmup_step_s": [seconds / steps] * warmup_steps,
         "losses": losses,
-        "images_per_step": None if own else behaviour.get("images_per_step", 64 * scale_of(arguments)),
+        "images_per_step": None if own else at_once * behaviour.get("images_per_step", 64 * scale_of(arguments)),
         "unit": behaviour.get("unit", "images"),
         "quality": learnt if full or "--quality" in arguments else None,
         "usage": {

@@ -141,6 +141,8 @@ def _from_record(folder: Path, name: str) -> Baseline:
         raise InputError(f"{folder}: measured several workloads; measure the one to save a baseline of, by --workload")
     if summary.plan.distributed:
         raise InputError(f"{folder}: was trained on several ranks (--nproc); measure one process to save a baseline of")
+    if summary.plan.at_once:
+        raise InputError(f"{folder}: had several train at once (--instances); measure one process alone")
     blocks = _complete_blocks(folder, events, [arm.name for arm in arms], summary.ended)
     samples = {arm.name: [block[arm.name] for block in blocks] for arm in arms}
     readings = [block[""] for block in blocks]

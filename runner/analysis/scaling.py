@@ -73,8 +73,8 @@ def scaled(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_e
     return Scaled(
         arm=arm.name,
         ranks=ranks,
-        speedup=_estimate(events, plan, arm, single, 1, stopped_early) if ended else None,
-        efficiency=_estimate(events, plan, arm, part, ranks, stopped_early) if ended else None,
+        speedup=estimate(events, plan, arm, single, 1, stopped_early) if ended else None,
+        efficiency=estimate(events, plan, arm, part, ranks, stopped_early) if ended else None,
         communication_s=basic.median(one["seconds"] for one in told),
         communication_share=basic.median(one["share"] for one in told),
         communication_range=(basic.median(map(min, by_rank)), basic.median(map(max, by_rank))),
@@ -102,7 +102,7 @@ def exchanged(own: Sequence[SampleEvent], ranks: int) -> tuple[Exchanged, ...]:
     return tuple(found)
 
 
-def _estimate(
+def estimate(
     events: Sequence[Event], plan: Plan, arm: Arm, one: Arm | None, divisor: int, stopped_early: bool
 ) -> Estimate | None:
     """The time of ``one`` over ``divisor`` times that of ``arm``."""

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from runner.analysis.ablation import Worth, taken_apart
+from runner.analysis.at_once import AtOnce, at_once
 from runner.analysis.gpu_readings import GpuReadings, readings
 from runner.analysis.image_differences import Difference, of_run
 from runner.analysis.losses import Losses, between
@@ -144,6 +145,7 @@ class Summary:
     scaling: list[Scaled] = field(default_factory=list)
     gpus: list[GpuReadings] = field(default_factory=list)
     ablation: list[Worth] = field(default_factory=list)  # the settings of a profile that is taken apart
+    instances: list[AtOnce] = field(default_factory=list)
 
     @property
     def synthetic(self) -> bool:
@@ -178,6 +180,7 @@ class Summary:
             "data_source": self.data_source,
             "findings": self.findings,
             "scaling": [finite(asdict(one)) for one in self.scaling],
+            "instances": [finite(asdict(one)) for one in self.instances],
             "gpus": [asdict(one) for one in self.gpus],
             "settings": [one.to_json() for one in self.ablation],
             "failures": [{key: event[key] for key in ("block", "arm", "problem")} for event in self.failures],
@@ -246,6 +249,7 @@ def summarise(events: Sequence[Event]) -> Summary:
         ended=ended,
         image_differences=of_run(events, plan),
         scaling=_scaling(events, plan, measured, ended),
+        instances=_at_once(events, plan, measured, ended),
         gpus=[found for arm in plan.arms if (found := readings(arm.name, samples(events, arm)))],
         ablation=taken_apart(
             events, plan, [one.arm for one in measured.values() if one.in_effect], ended in ENDED, ended == PRECISE
@@ -259,6 +263,14 @@ def _scaling(events: Sequence[Event], plan: Plan, measured: dict[str, Measured],
         return []
     in_effect = [arm for arm in plan.distributed if arm.name in measured and measured[arm.name].in_effect]
     return [scaled(events, plan, arm, ended in ENDED, ended == PRECISE) for arm in in_effect]
+
+
+def _at_once(events: Sequence[Event], plan: Plan, measured: dict[str, Measured], ended: str | None) -> list[AtOnce]:
+    """Of each arm of several at once, where that and what it is held against are in effect."""
+    sound = {name for name, one in measured.items() if one.in_effect}
+    beside = {arm: {arm, plan.reference_of(arm), plan.alone(arm) or arm} for arm in plan.at_once}
+    shown = [arm for arm, needed in beside.items() if {one.name for one in needed} <= sound]
+    return [at_once(events, plan, arm, ended in ENDED, ended == PRECISE) for arm in shown]
 
 
 def _seconds_per_block(events: Sequence[Event]) -> float:

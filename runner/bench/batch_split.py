@@ -48,15 +48,16 @@ def ungrown(name: str, how: Options, ranks: int) -> tuple[str, str] | None:
     return why, ", or ".join([*fixes, *(["give a smaller --scale"] if how.scale > 1 else [])])
 
 
-def crowded(ranks: int, cores: int, where: str) -> str | None:
-    """Why so many ``ranks`` can't be on the usable ``cores`` of one node, and the fix; None where they can.
+def crowded(number: int, cores: int, where: str, option: str = "--nproc", who: str = "each rank") -> str | None:
+    """Why so many processes can't be on the usable ``cores`` of one node, and the fix; None where they can.
 
-    Two hardware threads of a core share its units: ranks on them would slow each other down.
+    Two hardware threads of a core share its units: processes on them would slow each other down. ``option`` asks for
+    the ``number``, and a message calls one of them ``who``.
     """
-    if ranks <= max(1, cores):
+    if number <= max(1, cores):
         return None
-    there, fix = ("core is", "leave it out") if cores == 1 else ("cores are", f"give --nproc {cores} or less")
-    return f"--nproc {ranks}: only {cores} {there} usable ({where}), and each rank takes one of its own; {fix}"
+    there, fix = ("core is", "leave it out") if cores == 1 else ("cores are", f"give {option} {cores} or less")
+    return f"{option} {number}: only {cores} {there} usable ({where}), and {who} takes one of its own; {fix}"
 
 
 def not_tried(trained: str | None, how: Options, numerics: str, together: int, gpus: int, ranks: int) -> str | None:

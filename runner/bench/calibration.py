@@ -20,9 +20,9 @@ IMAGES = {one.image_option for one in ENGINES.values()}
 
 
 def is_calibration(plan: Plan) -> bool:
-    """Whether all arms are one profile under one engine, in one image, and train the same in one process."""
+    """Whether all arms are one profile under one engine, in one image, and one process of each trains the same."""
     alike = {(arm.profile, arm.target, plan.workload_of(arm)) for arm in plan.arms}
-    return len(plan.arms) > 1 and len(alike) == 1 and not plan.distributed
+    return len(plan.arms) > 1 and len(alike) == 1 and not plan.distributed and not plan.at_once
 
 
 def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> dict[str, Any] | None:

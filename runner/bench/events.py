@@ -55,6 +55,7 @@ class SampleEvent(TypedDict, total=False):
     stderr: str
     checks: list[dict[str, Any]]  # what was expected and seen; not in earlier records
     ranks: list[dict[str, Any]]  # of several processes that trained together
+    instances: list[dict[str, Any]]  # of several that trained at once, each by itself
     backend: str
     communication: dict[str, float]
     exchange: list[dict[str, Any]]  # of the workload all-reduce

@@ -238,7 +238,7 @@ class _Run:
         document, problem = parse_sample(outcome, earlier, self.plan.options)
         if document is None:
             raise _Failure(arm.name, problem or "", outcome)
-        wrong = other_ranks(document, self.plan.ranks_of(arm), self.plan.options)
+        wrong = other_ranks(document, self.plan.ranks_of(arm), self.plan.options, arm.instances or 1)
         if wrong := wrong or unlike_parts(self.plan, arm, document, earlier):
             raise _Failure(arm.name, wrong, outcome)
         if len(document["step_s"]) <= (skipped := skipped_steps(self.events, arm)):  # logs may be short

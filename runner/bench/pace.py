@@ -118,7 +118,7 @@ def free_bytes() -> float:
 
 def starts_ahead(plan: Plan, arm: Arm) -> bool:
     """Whether a worker of ``arm`` can wait for its turn: one process of a workload of the kit's, on CPUs."""
-    alone = plan.ranks_of(arm) == 1 and (arm.cpu_shares or 1) == 1
+    alone = plan.ranks_of(arm) == 1 and (arm.cpu_shares or arm.instances or 1) == 1
     return alone and plan.user_command is None and not plan.epochs and plan.nodes == 1 and not plan.options.on_gpus
 
 

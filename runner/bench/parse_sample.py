@@ -82,8 +82,11 @@ def _other_modes(document: Mapping[str, Any], options: Options) -> str | None:
     return None
 
 
-def other_ranks(document: Mapping[str, Any], wanted: int, options: Options) -> str | None:
-    """What is wrong where others than ``wanted`` ranks have trained together, or by another backend; else None."""
+def other_ranks(document: Mapping[str, Any], wanted: int, options: Options, instances: int = 1) -> str | None:
+    """What is wrong where others than ``wanted`` ranks have trained together, or by another backend; or others than so
+    many ``instances`` at once. Else None."""
+    if (at_once := len(document.get("instances", [document]))) != instances:
+        return f"was to train {instances} at once, and has the evidence of {at_once}"
     seen = len(document.get("ranks", [document]))
     if seen != wanted:
         return f"was to train on {wanted} ranks, and has the evidence of {seen}"

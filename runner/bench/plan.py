@@ -36,6 +36,7 @@ class Arm:
     ranks: int | None = None  # processes that train together, on one node
     image: str | None = None  # the name of an OCI image, or the file of one
     cpu_shares: int | None = None  # one process that ranks are held against: on the first of so many shares of the CPUs
+    instances: int | None = None  # above 1: so many at once, each a training of its own on its share of the CPUs
 
     @property
     def target(self) -> str:
@@ -209,11 +210,21 @@ class Plan:
         return "" if not self.distributed else WEAK if self.weak else STRONG
 
     @property
+    def at_once(self) -> tuple[Arm, ...]:
+        """The arms in which several train at once, each by itself."""
+        return tuple(arm for arm in self.arms if arm.instances)
+
+    def alone(self, arm: Arm) -> Arm | None:
+        """One process under the profile of several at once, where that is not the reference."""
+        return next((one for one in self.compared if one.profile == arm.profile and not one.instances), None)
+
+    @property
     def contrasts(self) -> tuple[tuple[Arm, Arm], ...]:
         """All that share the error rate: an arm, and what it is compared with."""
         pairs = ((arm, one) for arm in self.distributed for one in self.single_processes)
         scaling = ((arm, one) for arm, one in pairs if one == self.one_process or one.profile == arm.profile)
-        return (*((arm, self.reference_of(arm)) for arm in self.compared), *scaling, *self._of_settings)
+        alone = ((arm, one) for arm in self.at_once if (one := self.alone(arm)))
+        return (*((arm, self.reference_of(arm)) for arm in self.compared), *scaling, *alone, *self._of_settings)
 
     @property
     def _of_settings(self) -> tuple[tuple[Arm, Arm], ...]:
@@ -290,7 +301,7 @@ class Plan:
 
     def parts_of(self, arm: Arm) -> int:
         """How many processes a node's CPUs are divided among."""
-        return arm.cpu_shares or arm.ranks or self.ranks
+        return arm.cpu_shares or arm.instances or arm.ranks or self.ranks
 
     def workload_spec(self, arm: Arm) -> WorkloadSpec:
         """How what ``arm`` trains is trained."""
@@ -345,7 +356,9 @@ class Plan:
         return ("train", "--workload", self.workload_of(arm), "--data", data, *self.options_of(arm).arguments())
 
     def _launched(self, arm: Arm, training: tuple[str, ...]) -> tuple[str, ...]:
-        """The same on the ranks, or the part of the CPUs, that ``arm`` has."""
+        """The same on the ranks, or the part of the CPUs, that ``arm`` has; or several times at once."""
+        if arm.instances:
+            return ("instances", "--number", str(arm.instances), "--", *training)
         shares = arm.cpu_shares or 1
         if self.ranks_of(arm) == 1 and shares == 1:
             return training

@@ -55,12 +55,14 @@ def prepare(asked: Specification, made: Mapping[str, Profile] | None = None) -> 
     requirements.require_in(seen, asked.workloads, asked.options)
     requirements.require_gpus(seen, most, asked.options)
     requirements.require_room(seen, asked.nproc)
+    requirements.require_room(seen, asked.instances, "--instances", "each")
     environments, inside = {}, {}
     for arm in asked.arms:
         inspection = seen[arm.target]["inspection"]
-        inside[arm.name] = of_rank(inspection, arm.cpu_shares or arm.ranks or asked.nproc)
+        parts = arm.cpu_shares or arm.instances
+        inside[arm.name] = of_rank(inspection, parts or arm.ranks or asked.nproc)
         with _naming_image(arm):
-            environments[arm.name] = resolve(profiles[arm.profile], of_rank(inspection, arm.cpu_shares or asked.nproc))
+            environments[arm.name] = resolve(profiles[arm.profile], of_rank(inspection, parts or asked.nproc))
             catalogue.require(environments[arm.name], inside[arm.name], asked.allow_unknown)
     findings = preflight([(environments[arm.name], inside[arm.name]) for arm in asked.arms], asked.force)
     data = requirements.data(asked)

@@ -13,7 +13,7 @@ from typing import Any
 from runner.bench import batch_split, dataset, quality
 from runner.bench.dataset import DataSet
 from runner.bench.plan import Arm, own_ranks
-from runner.bench.specification import Specification
+from runner.bench.specification import EVERY, Specification
 from runner.common.errors import InputError
 from runner.engines.slurm import step
 from runner.profiles.profile import Profile
@@ -39,6 +39,7 @@ def require(asked: Specification) -> int:
 
     The arms have the ranks of their profiles (``arm_of``).
     """
+    require_instances(asked)
     require_modes(asked.workloads, asked.options)
     ranks = [arm.ranks or asked.nproc for arm in asked.arms]
     trained = None if asked.user_command else asked.workload
@@ -59,6 +60,24 @@ def _grown(asked: Specification) -> Options:
     if not any(arm.cpu_shares == asked.nproc for arm in asked.arms):
         raise InputError("--weak: no arm is one process with the CPUs of one rank, to hold ranks against; leave it out")
     return replace(asked.options, scale=asked.options.scale * ranks)
+
+
+def require_instances(asked: Specification) -> None:
+    """Raise InputError for what does not go together with several trainings at once."""
+    if asked.instances == 1:
+        return
+    ranked = (f"profile '{arm.profile}' has {arm.ranks} ranks of its own" for arm in asked.arms if arm.ranks)
+    against = (
+        "--nproc has ranks, which train one thing together" if asked.nproc * asked.nodes > 1 else None,
+        next(ranked, None),
+        "a command of your own is started once (one that starts several can be)" if asked.user_command else None,
+        "--full trains once each" if asked.epochs else None,
+        f"--device {CUDA} takes one process for a GPU" if asked.options.device == CUDA else None,
+        "--workload all has a comparison on each" if asked.workload == EVERY else None,
+    )
+    for why in filter(None, against):
+        what = f"--instances {asked.instances} has so many processes train at once, each by itself on its own cores"
+        raise InputError(f"{what}, and {why}; leave one of them out")
 
 
 def require_nodes(nodes: int, engine: str) -> None:
@@ -207,10 +226,16 @@ def require_gpus(seen: Mapping[str, Mapping[str, Any]], ranks: int, how: Options
             )
 
 
-def require_room(seen: Mapping[str, Mapping[str, Any]], ranks: int) -> None:
-    """Raise InputError where the cores are too few, as they were ``seen`` under each engine."""
+def require_room(
+    seen: Mapping[str, Mapping[str, Any]], number: int, option: str = "--nproc", who: str = "each rank"
+) -> None:
+    """Raise InputError where the cores are too few for so many processes, as they were ``seen`` under each engine.
+
+    The rest is as for ``batch_split.crowded``.
+    """
     for engine, about in seen.items():
-        if found := batch_split.crowded(ranks, about["inspection"]["facts"]["physical_cores"], f"engine {engine}"):
+        cores = about["inspection"]["facts"]["physical_cores"]
+        if found := batch_split.crowded(number, cores, f"engine {engine}", option, who):
             raise InputError(found)
 
 

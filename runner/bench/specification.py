@@ -64,6 +64,11 @@ class Specification:
         """The kit's own workloads that are trained; none where a user's command is measured."""
         return [] if self.user_command else list(dict.fromkeys(arm.workload or self.workload for arm in self.arms))
 
+    @property
+    def instances(self) -> int:
+        """The most that an arm has at once, each a training of its own."""
+        return max(arm.instances or 1 for arm in self.arms)
+
     def to_json(self) -> dict[str, Any]:
         return {"schema": SCHEMA, **asdict(self), "engine_options": self.engine_options.to_json()}
 

@@ -1,4 +1,4 @@
-"""Was a profile in effect in all that a sample consists of: the processes of a user's command, or several ranks?"""
+"""Was a profile in effect in all of a sample: the processes of a user's command, several ranks, or instances?"""
 
 from __future__ import annotations
 
@@ -112,11 +112,12 @@ def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapp
     """``effect.check`` of a sample as it is recorded; of a user's own command what fails in its other processes too.
 
     Where the same fails in several of these, or can't be verified in them, the first is named. All of them may have
-    variables that the command set for them. Of several ranks each is checked, and whether it has CPUs, and a GPU, of
-    its own.
+    variables that the command set for them. Of ranks, and of instances, each is checked, and whether it has CPUs, and
+    a GPU, of its own.
     """
-    if "ranks" in sample:
-        return _check_ranks(environment, sample, kept)
+    for kind in ("rank", "instance"):
+        if f"{kind}s" in sample:
+            return _check_each(kind, environment, sample, kept)
     is_own = "other_processes" in sample  # as the worker has it for every such command
     kept = _not_taken_away(kept, sample["evidence"]) if is_own else kept
     own = _set_by_itself(sample["evidence"], environment, kept) if is_own else {}
@@ -142,52 +143,59 @@ def checks_of(environment: Environment, sample: Mapping[str, Any], kept: Mapping
     return check_sample(environment, sample, kept) if recorded is None else [Check(**one) for one in recorded]
 
 
-def _check_ranks(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
-    """What all ranks have in common as that of the first; and, by the name of the rank, what fails in any."""
-    first, *others = sample["ranks"]
+def _check_each(kind: str, environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
+    """What all ranks, or instances, have in common as that of the first; and, by its number, what fails in any.
+
+    ``kind`` is ``rank`` or ``instance``.
+    """
+    each = sample[f"{kind}s"]
+    first, *others = each
     checks = check(environment, first["evidence"], kept, sample["stderr"])
     found = [one for one in checks if one.holds]
-    failing = {first["rank"]: [one for one in checks if not one.holds]}
+    failing = {first[kind]: [one for one in checks if not one.holds]}
     open_in_first = {one.key for one in checks if not one.verified}
-    for rank in others:
-        seen = check(environment, rank["evidence"], kept)
-        failing[rank["rank"]] = [one for one in seen if not one.holds or not (one.verified or one.key in open_in_first)]
-    for rank in sample["ranks"]:
-        where = f"(rank {rank['rank']} on {rank['node']})"
-        found += [replace(one, key=f"{one.key} {where}") for one in failing[rank["rank"]]]
-    found.append(Check("CPUs of ranks", "apart", _together(sample["ranks"], "CPU", _cpus) or "apart"))
-    if any(map(_gpu, sample["ranks"])):
-        found.append(Check("GPUs of ranks", "apart", _together(sample["ranks"], "GPU", _gpu) or "apart"))
+    for other in others:
+        seen = check(environment, other["evidence"], kept)
+        failing[other[kind]] = [one for one in seen if not one.holds or not (one.verified or one.key in open_in_first)]
+    for one in each:
+        where = f"({kind} {one[kind]} on {one['node']})"
+        found += [replace(failed, key=f"{failed.key} {where}") for failed in failing[one[kind]]]
+    found.append(Check(f"CPUs of {kind}s", "apart", _together(each, kind, "CPU", _cpus) or "apart"))
+    if any(map(_gpu, each)):
+        found.append(Check(f"GPUs of {kind}s", "apart", _together(each, kind, "GPU", _gpu) or "apart"))
     return found
 
 
-def _gpu(rank: Mapping[str, Any]) -> list[str]:
+def _gpu(process: Mapping[str, Any]) -> list[str]:
     """The one that it trained on, if any."""
-    uuid = (rank["evidence"].get("gpu") or {}).get("uuid")
+    uuid = (process["evidence"].get("gpu") or {}).get("uuid")
     return [uuid] if uuid else []
 
 
 def _together(
-    ranks: Sequence[Mapping[str, Any]], what: str, taken_by: Callable[[Mapping[str, Any]], Sequence[int | str]]
+    each: Sequence[Mapping[str, Any]],
+    kind: str,
+    what: str,
+    taken_by: Callable[[Mapping[str, Any]], Sequence[int | str]],
 ) -> str | None:
-    """Which two ranks of a node may run on the same CPU, or trained on the same GPU.
+    """Which two ranks, or instances, of a node may run on the same CPU, or trained on the same GPU.
 
     CPUs are those of their threads when they had trained.
     """
     taken: dict[tuple[str, int | str], int] = {}
-    for rank in ranks:
-        for one in taken_by(rank):
-            other = taken.setdefault((rank["node"], one), rank["rank"])
-            if other != rank["rank"]:
-                return f"ranks {other} and {rank['rank']} on {what} {one} of {rank['node']}"
+    for process in each:
+        for one in taken_by(process):
+            other = taken.setdefault((process["node"], one), process[kind])
+            if other != process[kind]:
+                return f"{kind}s {other} and {process[kind]} on {what} {one} of {process['node']}"
     return None
 
 
-def _cpus(rank: Mapping[str, Any]) -> list[int]:
-    """Where a rank's threads may run: a runtime may have bound them outside of the CPUs that the rank was given.
+def _cpus(process: Mapping[str, Any]) -> list[int]:
+    """Where its threads may run: a runtime may have bound them outside of the CPUs that it was given.
 
     Where that could not be seen it is those.
     """
-    masks: Mapping[str, int] = (rank["evidence"].get("threads") or {}).get("masks") or {}
+    masks: Mapping[str, int] = (process["evidence"].get("threads") or {}).get("masks") or {}
     found: set[int] = set().union(*map(expand_cpu_list, masks))
-    return sorted(found) or list(rank["cpus"])
+    return sorted(found) or list(process["cpus"])

@@ -40,7 +40,7 @@ class LocalEngine:
             die = f"--die-with-parent={os.getpid()}"
             if task.arguments[0] in ("train", "operators", "reference-kernel"):
                 argv.append(die)
-            elif task.arguments[0] in ("command", "ranks"):  # what these start comes last
+            elif task.arguments[0] in ("command", "instances", "ranks"):  # what these start comes last
                 argv.insert(argv.index(task.arguments[0]) + 1, die)
         try:
             return Started(Process(argv, {**task.inherited, **task.variables}, PROJECT), task.timeout_s)

@@ -69,7 +69,7 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
     _require(profile, machine, inspection)
     if whole and binds(profile.prefix):
         raise InputError(
-            f"profile '{profile.name}' says where to run ('{' '.join(profile.prefix)}'), and each rank gets CPUs of "
+            f"profile '{profile.name}' says where to run ('{' '.join(profile.prefix)}'), and each process gets CPUs of "
             "its own; leave one of them out"
         )
     preload = {}

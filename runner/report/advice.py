@@ -62,7 +62,7 @@ def _per_profile(summary: Summary) -> list[str]:
         elif learns_otherwise(summary, one):
             text = _find_out(arm)
         else:
-            text = too_much_interference(summary, one, arm) or _next(summary, one, arm)
+            text = too_much_interference(summary, one, arm) or _at_once(summary, arm) or _next(summary, one, arm)
         if text:
             texts.append(text)
             best_told = best_told or not wrong
@@ -171,6 +171,17 @@ def _on_several_workloads(summary: Summary) -> list[str]:
         name, found, deviation = max(unknown, key=lambda one: _needed(summary, one[2], one[1].blocks))
         texts.append(f"for {name}, {_longer(summary, found, deviation)}")
     return texts
+
+
+def _at_once(summary: Summary, arm: Arm) -> str | None:
+    """Whether to train several at once, where that was measured and is known, and how."""
+    one = next((one for one in summary.instances if one.arm == arm.name), None)
+    beside = (one.over_one_process or one.over_reference) if one else None
+    if beside is None or beside.low <= 1 <= beside.high:
+        return None
+    if beside.high < 1:
+        return f"train one after the other under {arm.profile}: {arm.instances} at once do less in the same time"
+    return f"train {arm.instances} at once, each on CPUs of its own: taskset -c CPUS {_exec(summary, arm)}"
 
 
 def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:

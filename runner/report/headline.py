@@ -12,7 +12,7 @@ from runner.analysis import ranking
 from runner.analysis.summary import Comparison, Summary
 from runner.bench.calibration import is_calibration
 from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan
-from runner.report import ablation_wording, advice, grid, tables, wording
+from runner.report import ablation_wording, advice, grid, instances_wording, tables, wording
 from runner.report.parts import Row
 from runner.report.wording import CONFIDENCE
 from runner.stats.verdict import Verdict
@@ -26,6 +26,8 @@ def headline(summary: Summary) -> Row:
         return Row("", _of_grid(summary))
     if not summary.comparisons:
         return Row("", _of_reference(summary))
+    if summary.plan.at_once:
+        return _of_instances(summary)
     if len(summary.comparisons) > 1 and not summary.plan.ablated:
         return _of_many(summary)
     one = summary.comparisons[0]  # of a profile that is taken apart, the whole of it
@@ -119,6 +121,17 @@ def _of_many(summary: Summary) -> Row:
         best = f"{_said(summary, worth[0])}{_doubts(summary, worth[0])}"
         return Row("", f"best of {things}: {best}; {counts}", "good")
     return Row("", f"none of {things} is known to be faster than {_names(summary, found[0])[1]}: {counts}")
+
+
+def _of_instances(summary: Summary) -> Row:
+    """Of several at once, those that do most: beside one process of the baseline, and of their own profile."""
+    several = [one for one in summary.comparisons if summary.plan.arm(one.arm).instances]
+    best = max(several, key=lambda one: ranking.ratio_of(one) or 0.0)
+    found = instances_wording.headline(summary, summary.plan.arm(best.arm))
+    if found is None:
+        return Row("", f"{best.arm}: no result{_why(summary, best)}", "bad")
+    weight = "bad" if wording.learns_otherwise(summary, best) else ranking.WEIGHTS.get(best.verdict, "plain")
+    return Row("", f"{found}{_doubts(summary, best)}", weight)
 
 
 def _kind(summary: Summary, one: Comparison) -> str:

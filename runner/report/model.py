@@ -18,6 +18,7 @@ from runner.report import (
     gpu_wording,
     grid,
     image_wording,
+    instances_wording,
     multi_workload,
     reproduce,
     scaling_wording,
@@ -187,6 +188,8 @@ def _images(run: Run) -> Section | None:
 
 
 def _scaling(run: Run) -> Section | None:
+    if run.summary.plan.at_once:
+        return _section("instances", "Several trainings at once", Rows(instances_wording.rows(run.summary)))
     return _section("scaling", scaling_wording.title(run.summary.plan), Rows(scaling_wording.rows(run.summary)))
 
 

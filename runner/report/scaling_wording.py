@@ -34,11 +34,16 @@ def _rows(summary: Summary, one: Scaled) -> list[Row]:
     found += _exchanged(one)
     if losses := _losses(summary, one):
         found.append(losses)
-    checks = "What it expects was observed" if summary.environments[one.arm].expect else "Its variables were observed"
-    if any(measured.unverified for measured in summary.measured if measured.arm == one.arm):
-        checks = "What it expects was, as far as it could be verified, observed"
-    found.append(Row("", f"{checks} in each rank of every sample, each on CPUs of its own."))
+    found.append(Row("", observed(summary, one.arm, "rank")))
     return found
+
+
+def observed(summary: Summary, arm: str, each: str) -> str:
+    """That an arm was in effect in ``each`` of its processes."""
+    checks = "What it expects was observed" if summary.environments[arm].expect else "Its variables were observed"
+    if any(measured.unverified for measured in summary.measured if measured.arm == arm):
+        checks = "What it expects was, as far as it could be verified, observed"
+    return f"{checks} in each {each} of every sample, each on CPUs of its own."
 
 
 def _exchanged(one: Scaled) -> list[Row]:
@@ -74,15 +79,15 @@ def _ratios(summary: Summary, one: Scaled) -> str:
     batch = f", {WEAK} ({one.ranks} times the batch)" if weak else ""
     if one.speedup is None:
         return f"{batch}: not worked out, from too few blocks or before the run has ended"
-    efficiency = f", efficiency {_shown(one.efficiency)}" if one.efficiency else ""
+    efficiency = f", efficiency {shown(one.efficiency)}" if one.efficiency else ""
     of = summary.plan.reference.profile
     if not weak:
-        return f": {_shown(one.speedup)} times as fast as 1 process of {of} ({CONFIDENCE} interval){efficiency}"
+        return f": {shown(one.speedup)} times as fast as 1 process of {of} ({CONFIDENCE} interval){efficiency}"
     unit = _unit(summary, one)
     where = f" on 1/{shares} of the CPUs" if (shares := summary.plan.ranks) > 1 else ""
     meaning = f": a rank's {unit}/s over those of that process" if efficiency else ""
     beside = f"1 process of {of}{where} ({CONFIDENCE} interval)"
-    return f"{batch}: {_shown(one.speedup)} times the {unit}/s of {beside}{efficiency}{meaning}"
+    return f"{batch}: {shown(one.speedup)} times the {unit}/s of {beside}{efficiency}{meaning}"
 
 
 def _unit(summary: Summary, one: Scaled) -> str:
@@ -113,5 +118,5 @@ def _losses(summary: Summary, one: Scaled) -> Row | None:
     return Row("", f"LOSSES DIFFER from those of 1 process {differ}: the tolerance is {allowed}", "bad")
 
 
-def _shown(found: Estimate) -> str:
+def shown(found: Estimate) -> str:
     return f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})"

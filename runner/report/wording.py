@@ -42,7 +42,7 @@ def verdicts(summary: Summary) -> list[Row]:
             weight = ranking.WEIGHTS.get(found.verdict, "plain")
             rows.append(Row(arm, f"{found.ratio:.3f} {interval}: {found.words.upper()}", weight))
             reference = summary.plan.reference_of(summary.plan.arm(arm)).name
-            rows.append(Row("", _meaning(arm, found, reference)))
+            rows += [] if summary.plan.arm(arm).instances else [Row("", _meaning(arm, found, reference))]
         elif comparison.single_ratio is not None:
             rows.append(Row(arm, f"{comparison.single_ratio:.3f}, from one run each: no interval, no verdict"))
         else:

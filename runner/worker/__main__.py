@@ -1,8 +1,8 @@
 """The worker's command line: ``inspect`` describes the machine, ``train`` measures a sample.
 
 ``reference-kernel`` times a fixed piece of work, which says how fast the machine is. ``ranks`` has several processes
-train together, each of them started as ``rank``. ``operators`` shows where a step's time goes, and ``command`` measures
-a sample of somebody's own training.
+train together, each of them started as ``rank``, and ``instances`` several that know nothing of each other.
+``operators`` shows where a step's time goes, and ``command`` measures a sample of somebody's own training.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import signal
 import sys
 from collections.abc import Collection
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from runner.worker import modes
@@ -43,6 +44,11 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--turn", metavar="FIFO", help="import everything, then wait here for the turn to train")
     train.add_argument("--ranked", action="store_true", help="be one of several ranks, as torchrun's variables say")
     train.add_argument("--unprofiled", action="store_true", help="of several ranks: leave their communication out")
+    train.add_argument("--meet", nargs=2, metavar=("N", "DIR"),
+                       help="train beside others, N in all; the sample goes into their folder")  # fmt: skip
+    at_once = commands.add_parser("instances", help="run 'train' in several processes, each on CPUs of its own")
+    at_once.add_argument("--number", type=int, required=True, metavar="N", help="how many")
+    at_once.add_argument("argv", nargs="+", metavar="-- train ...", help="what each of them is to do")
     ranks = commands.add_parser("ranks", help="run 'train' on several ranks of this node, each on CPUs of its own")
     ranks.add_argument("--nproc", type=int, required=True, metavar="N", help="how many ranks")
     ranks.add_argument("--of", type=int, default=1, metavar="N", help="with one rank: on one of so many shares")
@@ -61,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
     own.add_argument("--warmup-lines", type=int, default=0, metavar="N", help="leave the first N readings out")
     own.add_argument("--loss-metric", metavar="METRIC", help="which lines hold a loss (default: none are read)")
     own.add_argument("argv", nargs="+", metavar="COMMAND")
-    for command in (train, profiled, ranks, fixed, own):
+    for command in (train, profiled, at_once, ranks, fixed, own):
         command.add_argument("--die-with-parent", type=int, metavar="PID", help="be killed when the parent, PID, dies")
     return main
 
@@ -95,6 +101,10 @@ def main() -> int:
 
         met = (arguments.nodes, arguments.rendezvous)
         return launch(arguments.nproc, arguments.of, *met, arguments.argv, arguments.node_rank)
+    if arguments.command == "instances":
+        from runner.worker import instances
+
+        return instances.launch(arguments.number, arguments.argv)
     document = own_stdout()
     cpus = None
     if getattr(arguments, "turn", None):
@@ -102,7 +112,7 @@ def main() -> int:
         if not _has_its_turn(arguments.turn):
             return 1
     result = _result(arguments, cpus)
-    if result is not None:  # else rank 0 has it
+    if result is not None:  # else rank 0 has it, or it was left where others are met
         with os.fdopen(document, "w") as out:
             json.dump(result, out)
             out.write("\n")
@@ -141,7 +151,7 @@ def _require_memory() -> None:
 
 
 def _result(arguments: argparse.Namespace, cpus: Collection[int] | None) -> dict[str, Any] | None:
-    """The document to print; None in a rank that leaves that to another.
+    """The document to print; None in a rank or an instance that leaves that to another.
 
     ``cpus`` are those that the worker may run on, where torch was imported since it was started.
     """
@@ -165,6 +175,11 @@ def _result(arguments: argparse.Namespace, cpus: Collection[int] | None) -> dict
         from runner.worker.user_command.command import attempt
 
         return attempt(arguments)
+    return _trained(arguments, cpus)
+
+
+def _trained(arguments: argparse.Namespace, cpus: Collection[int] | None) -> dict[str, Any] | None:
+    """The sample of a training; the rest is as for ``_result``."""
     from runner.worker.measure.train import train
 
     sample = partial(
@@ -180,6 +195,12 @@ def _result(arguments: argparse.Namespace, cpus: Collection[int] | None) -> dict
         profiled=not arguments.unprofiled,
         seconds=arguments.seconds,
     )
+    if arguments.meet:
+        from runner.worker.instances import as_instance
+
+        parties, folder = arguments.meet
+        as_instance(sample, int(parties), Path(folder))
+        return None
     if not arguments.ranked:
         return sample()
     from runner.worker.distributed import as_rank

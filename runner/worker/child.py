@@ -58,7 +58,7 @@ class Child:
         self._process: subprocess.Popen[bytes] | None = None
         try:
             prctl = ctypes.CDLL(None).prctl
-            prctl(PR_SET_CHILD_SUBREAPER, 1)
+            adopt()
             parent = os.getpid()
 
             def prepare() -> None:
@@ -117,7 +117,7 @@ class Child:
             for pipe in (self._process.stdout, self._process.stderr):
                 if pipe is not None:
                     pipe.close()
-        _kill_children()
+        kill_children()
         signal.set_wakeup_fd(self._earlier_wake)
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
@@ -136,11 +136,16 @@ class Child:
         process.wait()
 
 
+def adopt() -> None:
+    """Be the parent of what children leave behind from now on, so that it is found (prctl(2))."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
 def _stop(number: int, frame: FrameType | None) -> None:
     raise Stopped(number)
 
 
-def _kill_children() -> None:
+def kill_children() -> None:
     """SIGKILL to all children, and to theirs, which are ours when their parents are gone."""
     while children := _children():
         for child in children:

@@ -21,7 +21,7 @@ from runner.worker import scratch
 from runner.worker.child import die_with
 from runner.worker.complaints import COMPLAINT
 from runner.worker.host import core_of, expand_cpu_list
-from runner.worker.initial_environment import started_with
+from runner.worker.initial_environment import own
 from runner.worker.performance_variables import is_performance_variable
 from runner.worker.readings import text_of
 
@@ -88,8 +88,7 @@ def launch(nproc: int, of: int, nodes: int, rendezvous: str | None, argv: Sequen
     on the first of ``of`` shares of the CPUs.
     """
     cpus = os.sched_getaffinity(0)  # before torch, whose OpenMP runtime may bind this thread to fewer
-    given = started_with(Path("/proc/self/environ").read_bytes().decode(errors="surrogateescape"))
-    sensitive = {name: value for name, value in given.items() if is_performance_variable(name)}
+    sensitive = own_settings()
     if nproc * nodes == 1:
         os.sched_setaffinity(0, places(max(1, of), cpus)[0])
         os.execve(sys.executable, [*WORKER, *argv], variables(os.environ, sensitive))
@@ -100,7 +99,7 @@ def launch(nproc: int, of: int, nodes: int, rendezvous: str | None, argv: Sequen
     where = ["--standalone", "--local-addr", LOOPBACK]
     if nodes > 1:
         if rendezvous is None:
-            return _problem("was not told where nodes meet (--rendezvous HOST:PORT)")
+            return problem("was not told where nodes meet (--rendezvous HOST:PORT)")
         # static: nodes are numbered as they were told, not by addresses and process numbers, which may be equal
         where = ["--nnodes", str(nodes), "--node-rank", str(node), "--rdzv-backend", "static"]
         where += ["--rdzv-endpoint", rendezvous, "--rdzv-id", "envkit"]
@@ -124,14 +123,14 @@ def _torchrun(arguments: Sequence[str], logs: Path, nodes: int) -> int:
         torchrun.run(torchrun.parse_args(arguments))
     except SignalException as told:
         if nodes == 1:  # else Slurm ends this one for the sake of another, whose log is the one to show
-            _pass_on(logs)
+            pass_on(logs)
         return 128 + int(told.sigval)
     except ChildFailedError as error:
         rank, failure = min(error.failures.items(), key=lambda item: _order(item[1].exitcode, _folder(logs, item[1])))
         log = text_of(_folder(logs, failure) / LOG)[-LOG_CHARACTERS:]
         if nodes == 1:
             print(log or f"rank {rank} printed nothing", file=sys.stderr, flush=True)
-            return _problem(lost(rank, failure.exitcode, ""))
+            return problem(lost(f"rank {rank}", failure.exitcode))
         order = _order(failure.exitcode, _folder(logs, failure))
         if order[0] > 0:  # where another node has the cause, it says so first, and Slurm ends this one
             try:
@@ -139,34 +138,34 @@ def _torchrun(arguments: Sequence[str], logs: Path, nodes: int) -> int:
             except SignalException as told:
                 return 128 + int(told.sigval)
         told_of = {"order": order, "log": log[-NODE_LOG_CHARACTERS:] or f"rank {rank} printed nothing"}
-        return _problem(lost(rank, failure.exitcode, platform.node()), **told_of)  # each node may have one
+        return problem(lost(f"rank {rank} on {platform.node()}", failure.exitcode), **told_of)  # each node may have one
     except Exception as error:  # torchrun's own, such as nodes that don't meet
-        _pass_on(logs)
-        return _problem(f"could not be run by torchrun ({type(error).__name__}: {str(error).partition(chr(10))[0]})")
-    _pass_on(logs)
+        pass_on(logs)
+        return problem(f"could not be run by torchrun ({type(error).__name__}: {str(error).partition(chr(10))[0]})")
+    pass_on(logs)
     return 0
 
 
-def _problem(text: str, **more: Any) -> int:
+def problem(text: str, **more: Any) -> int:
     """Say in the document's place what is wrong, as a clause after "the worker"; the exit status."""
     print(json.dumps({"problem": text, **more}), flush=True)
     return 1
 
 
-def _pass_on(logs: Path) -> None:
-    """Print what ranks have printed, each line once, and what libraries complain of last: the end is kept."""
+def pass_on(logs: Path) -> None:
+    """Print what processes have printed, each line once, and what libraries complain of last: the end is kept."""
     lines = dict.fromkeys(line for file in sorted(logs.rglob(LOG)) for line in text_of(file).splitlines())
     for line in sorted(lines, key=lambda line: COMPLAINT.match(line) is not None):
         print(line, file=sys.stderr)
 
 
-def lost(rank: int, status: int, node: str) -> str:
-    """A clause after "the worker": how a rank ended, from its ``status`` (of a signal the number below 0)."""
+def lost(who: str, status: int) -> str:
+    """A clause after "the worker": how one of its processes ended, by its ``status`` (a signal's number below 0)."""
     how = f"ended with exit status {status}"
     if status < 0:
         with contextlib.suppress(ValueError):  # some have no name
             how = f"was killed by signal {signal.Signals(-status).name}"
-    return f"lost rank {rank}{f' on {node}' if node else ''}, which {how}"
+    return f"lost {who}, which {how}"
 
 
 def _folder(logs: Path, failure: Any) -> Path:
@@ -197,7 +196,13 @@ def become() -> NoReturn:
     os.execve(sys.executable, [*WORKER, *told["argv"], "--ranked"], variables(os.environ, told["sensitive"]))
 
 
+def own_settings() -> dict[str, str]:
+    """The variables that can change the outcome, as this process was started with them."""
+    return {name: value for name, value in own().items() if is_performance_variable(name)}
+
+
 def variables(given: Mapping[str, str], sensitive: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a rank: of those that can change the outcome only the launcher's own, and none of torchrun's."""
+    """The variables of a rank, or of an instance: of those that can change the outcome only ``sensitive``, the
+    launcher's own, and none of torchrun's."""
     others = {name: value for name, value in given.items() if not is_performance_variable(name) and name != TOLD}
     return {**others, **sensitive}

@@ -205,6 +205,7 @@ def test_one_profile_of_one_s_own(run, write_profile, tables):
         (("--profile", "nowhere"), "no profile 'nowhere'"),
         (("--profile", "baseline"), "--profile baseline: is measured anyway"),
         (("--profile", "glibc-retain", "--profile", "glibc-retain"), "--profile glibc-retain: was given twice"),
+        (("--blocks", 9), "--blocks 9: is too few, as intervals of 23 comparisons take 10 blocks; give --blocks 10 or"),
     ],
 )
 def test_what_can_not_be_compared(run, options, said):

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks import peers
+from benchmarks import launched, peers
 from benchmarks.interleaved import Entry
-from benchmarks.peers import PEERS
+from benchmarks.launched import AT_ONCE, PEERS
 from runner.common.errors import InputError
-from runner.engines.base import EngineOptions, Task
+from runner.engines.base import PROJECT, EngineOptions, Task
 from runner.engines.local import LocalEngine
+from runner.worker.host import cpu_facts
 from tests.benchmarks.conftest import refusal
+from tests.cli.commands.conftest import FACTS
 from tests.simulation import times
+from tests.trainings import training
 
 DEFAULTS, JEMALLOC, TCMALLOC, BARE = PEERS
 WORKER = ("train", "--workload", "cnn", "--steps", "3")
@@ -32,12 +37,12 @@ def launcher():
 
 
 def command(peer, tmp_path) -> list[str]:
-    entry = peers.launched(peer, sys.executable, tmp_path)
+    entry = launched.entry(peer, sys.executable, tmp_path)
     task = Task(WORKER, entry.variables, {"PATH": os.environ["PATH"]}, entry.prefix)
     return LocalEngine(EngineOptions()).command(task)
 
 
-@pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.name)
+@pytest.mark.parametrize("peer", [*PEERS, AT_ONCE], ids=lambda peer: peer.name)
 def test_the_launcher_understands_how_it_is_started(peer, tmp_path, launcher):
     typed = command(peer, tmp_path)
     begin = typed.index("torch.backends.xeon.run_cpu") + 1
@@ -48,47 +53,48 @@ def test_the_launcher_understands_how_it_is_started(peer, tmp_path, launcher):
     assert (given.no_python, given.module) == (True, False)
     assert given.enable_jemalloc == (peer is JEMALLOC)
     assert given.enable_tcmalloc == (peer is TCMALLOC)
+    assert given.ninstances == (2 if peer is AT_ONCE else -1)
 
 
 def libraries(tmp_path: Path) -> dict:
     found = {}
-    for library in peers.WANTED:
+    for library in launched.WANTED:
         path = tmp_path / f"{library}.so.7"
         path.write_text(library)
         found[library] = {"path": str(path)}
     return {"libraries": found}
 
 
-@pytest.mark.parametrize("library", peers.WANTED)
+@pytest.mark.parametrize("library", launched.WANTED)
 def test_the_launcher_finds_its_libraries(library, tmp_path, launcher, monkeypatch):
     places = tmp_path / "places"
-    peers.lay_out(places, libraries(tmp_path))
-    peers.lay_out(places, libraries(tmp_path))  # a second time it is all there already
-    entry = peers.launched(DEFAULTS, sys.executable, places)
+    launched.lay_out(places, libraries(tmp_path))
+    launched.lay_out(places, libraries(tmp_path))  # a second time it is all there already
+    entry = launched.entry(DEFAULTS, sys.executable, places)
     for name in entry.without:
         monkeypatch.delenv(name, raising=False)
     for name, value in entry.variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("LD_PRELOAD", "")
-    short = peers.WANTED[library].removeprefix("lib").removesuffix(".so")
+    short = launched.WANTED[library].removeprefix("lib").removesuffix(".so")
     assert launcher._Launcher.add_lib_preload(None, short)
     assert Path(os.environ["LD_PRELOAD"]).read_text() == library
 
 
 def test_a_library_that_is_not_installed_is_named(tmp_path):
     with pytest.raises(InputError, match="jemalloc is not installed"):
-        peers.lay_out(tmp_path, {"libraries": {"intel-openmp": {"path": "/x"}}})
+        launched.lay_out(tmp_path, {"libraries": {"intel-openmp": {"path": "/x"}}})
 
 
 def test_a_peer_is_what_its_name_says_only_if_that_was_seen(tmp_path):
-    entry = peers.launched(JEMALLOC, sys.executable, tmp_path)
+    entry = launched.entry(JEMALLOC, sys.executable, tmp_path)
     seen = {"openmp": {"runtime": "intel"}, "malloc": {"allocator": "jemalloc"}}
     assert entry.problems(seen, "") == []
     assert entry.problems({**seen, "malloc": {"allocator": "glibc"}}, "") == ["its allocator is glibc, not jemalloc"]
 
 
 def test_where_nothing_is_to_be_found_the_callers_folders_are_hidden(tmp_path):
-    entry = peers.launched(BARE, sys.executable, tmp_path)
+    entry = launched.entry(BARE, sys.executable, tmp_path)
     assert entry.variables == {}
     assert {"VIRTUAL_ENV", "CONDA_PREFIX"} <= set(entry.without)
 
@@ -97,16 +103,18 @@ def test_where_nothing_is_to_be_found_the_callers_folders_are_hidden(tmp_path):
 def run(simulation, instant_bench, benchmark_script, write_profile, monkeypatch, files, tmp_path):
     """Run the benchmark with simulated workers, whose peers are told by a variable; returns what it ended with."""
 
-    def launched(peer, python, folder) -> Entry:
+    def entry(peer, python, folder) -> Entry:
         return dataclasses.replace(real(peer, python, folder), prefix=(), variables={"SIMULATED": peer.name})
 
-    real = peers.launched
-    monkeypatch.setattr(peers, "launched", launched)
+    real = launched.entry
+    monkeypatch.setattr(launched, "entry", entry)
     simulation.inspection(libraries=libraries(tmp_path)["libraries"])
-    for peer in PEERS:
+    for peer in (*PEERS, AT_ONCE):
         seen = {"openmp": {"runtime": peer.seen["runtime"]}, "malloc": {"allocator": peer.seen["allocator"]}}
-        simulation.worker(peer.name, seconds=times(1.1), evidence=seen)
+        simulation.worker(peer.name, seconds=times(1.1), evidence=seen, images_per_step=64 * peer.instances)
     simulation.worker("ours", seconds=times(0.7))
+    simulation.worker("baseline x 2", seconds=times(1.5))
+    simulation.worker("ours x 2", seconds=times(0.75))
     profile = write_profile("ours", "env:\n  SIMULATED: ours\n")
 
     def start(*arguments: object):
@@ -142,7 +150,7 @@ def test_an_aim_that_is_missed_and_what_was_disturbed_are_said_to_be(run, simula
 
 def test_a_peer_that_is_not_in_effect_is_left_out_with_the_reason(run, simulation, page_file):
     simulation.worker(JEMALLOC.name, evidence={"openmp": {"runtime": "intel"}})
-    assert run("--blocks", 6).returncode == 1
+    assert run("--blocks", 9).returncode == 1
     page = page_file.read_text()
     assert "## Failed\n\n- run_cpu --enable-jemalloc: its allocator is glibc, not jemalloc (after 0 blocks)" in page
     assert "ours against run_cpu --enable-jemalloc" not in page
@@ -150,5 +158,70 @@ def test_a_peer_that_is_not_in_effect_is_left_out_with_the_reason(run, simulatio
 
 def test_without_plain_python_there_is_nothing_to_say(run, simulation):
     simulation.worker("baseline", does="exit", status=3, stderr="no memory")
-    said = refusal(run("--blocks", 1))
+    said = refusal(run("--blocks", 9))
     assert "baseline could not be measured: the worker ended with exit status 3: no memory" in said
+
+
+def test_two_at_once_are_held_against_each_other(run, simulation, page_file):
+    assert run("--blocks", 9).returncode == 0
+    page = page_file.read_text().partition("## Two at once")[2]
+    table = page.partition("\n\n| profile")[0]
+    rows = {line.split(" | ")[0]: line.split(" | ")[1:] for line in table.splitlines() if line.startswith("| ")}
+    # three steps of 64 images each in both
+    assert rows["| 2 x plain python"][:4] == ["9", "500.00", "256", "1"]
+    assert rows["| 2 x ours"][3][:3] == "2.0"
+    assert rows["| run_cpu --ninstances 2"][3][:3] == "1.3"
+    assert "| profile | run_cpu --ninstances 2 |" in page
+    (beside,) = (line for line in page.splitlines() if line.startswith("| 2 x ours | 1.4"))
+    assert "(1.4" in beside
+    assert {tuple(start["arguments"][:4]) for start in simulation.starts() if start["name"] == "ours x 2"} == {
+        ("instances", "--number", "2", "--")
+    }  # fmt: skip
+
+
+def test_a_profile_must_be_in_effect_in_each_of_two_at_once(run, simulation, page_file):
+    simulation.worker("ours x 2", of_instance={"1": {"evidence": {"variables": {"sensitive": {}}}}})
+    assert run("--blocks", 9).returncode == 1
+    assert "- 2 x ours: variable OMP_NUM_THREADS is " in page_file.read_text()
+
+
+def test_too_few_blocks_for_intervals_are_refused_before_anything_is_measured(run, simulation):
+    line = refusal(run("--blocks", 8))
+    assert line == (
+        "peers: --blocks 8: is too few, as intervals of 12 comparisons take 9 blocks; give --blocks 9 or more"
+    )
+    assert simulation.starts(all=True) == []
+
+
+def test_two_at_once_take_two_cores(run, simulation, tmp_path):
+    simulation.inspection(libraries=libraries(tmp_path)["libraries"], facts={**FACTS, "physical_cores": 1})
+    assert "2 trainings at once take 2 cores, and here 1 is usable" in refusal(run("--blocks", 9))
+
+
+# --- other launchers' workers meet, too ---
+
+
+def at_once(*command: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks.at_once", "2", *map(str, command)], cwd=PROJECT, capture_output=True,
+        text=True, timeout=240, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(cpu_facts()["physical_cores"] < 2, reason="two at once take two cores")
+def test_the_launcher_s_two_instances_are_one_sample():
+    worker = (sys.executable, "-c", training())
+    result = at_once(sys.executable, "-m", launched.LAUNCHER, *AT_ONCE.options, "--no-python", *worker)
+    assert result.returncode == 0, result.stderr
+    sample = json.loads(result.stdout)
+    assert sample["images_per_step"] == 16
+    first, second = sample["instances"]
+    assert set(first["cpus"]).isdisjoint(second["cpus"])
+
+
+def test_a_launcher_that_loses_one_has_no_sample():
+    both = "import subprocess, sys; [one.wait() for one in [subprocess.Popen(sys.argv[1:]) for _ in range(2)]]"
+    worker = (sys.executable, "-c", training(then="return usual(meeting) if not first() else usual(meeting)[0]"))
+    result = at_once(sys.executable, "-c", both, *worker)
+    assert result.returncode == 1
+    assert json.loads(result.stdout) == {"problem": "had 1 of 2 processes measure something (exit status 0)"}

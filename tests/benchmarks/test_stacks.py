@@ -88,6 +88,7 @@ def test_a_stack_without_an_interpreter(benchmark_script, files):
         (("--stack", "one=python3"), "two stacks have one name"),
         (("--python", "python3"), "name interpreters with --stack"),
         (("--tuned", "baseline"), "is measured anyway"),
+        (("--blocks", 8), "--blocks 8: is too few, as intervals of 7 comparisons take 9 blocks; give --bl"),
         (("--stack", "two=/nowhere"), "--stack two: --python /nowhere: no such executable"),
     ],
 )

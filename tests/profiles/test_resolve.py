@@ -140,7 +140,7 @@ def test_what_a_profile_needs_is_a_ranks_part_but_for_the_machines_nodes(resolve
     ],
 )  # fmt: skip
 def test_a_rank_can_not_choose_where_it_runs(resolved, prefix):
-    with pytest.raises(InputError, match=r"says where to run \(.*\), and each rank gets CPUs of its own; leave one"):
+    with pytest.raises(InputError, match=r"says where to run \(.*\), and each process gets CPUs of its own; leave one"):
         resolved(f"prefix: {prefix}\n", ranks=2)
 
 

@@ -86,15 +86,15 @@ def test_a_rank_is_given_nothing_of_torchruns_that_could_change_the_outcome():
 
 
 @pytest.mark.parametrize(
-    ("status", "node", "said"),
+    ("status", "who", "said"),
     [
-        (-signal.SIGKILL, "", "lost rank 1, which was killed by signal SIGKILL"),
-        (3, "", "lost rank 1, which ended with exit status 3"),
-        (-signal.SIGSEGV, "node2", "lost rank 1 on node2, which was killed by signal SIGSEGV"),
+        (-signal.SIGKILL, "rank 1", "lost rank 1, which was killed by signal SIGKILL"),
+        (3, "rank 1", "lost rank 1, which ended with exit status 3"),
+        (-signal.SIGSEGV, "rank 1 on node2", "lost rank 1 on node2, which was killed by signal SIGSEGV"),
     ],
 )
-def test_what_is_said_of_a_rank_that_died(status, node, said):
-    assert ranks.lost(1, status, node) == said
+def test_what_is_said_of_a_rank_that_died(status, who, said):
+    assert ranks.lost(who, status) == said
 
 
 def test_the_cause_comes_before_its_consequences(tmp_path):
@@ -128,7 +128,7 @@ def test_the_cause_comes_before_its_consequences(tmp_path):
 def test_complaints_of_any_rank_come_last_and_each_line_once(tmp_path, capsys):
     for rank, text in enumerate(("OMP: Warning #1: planted\nsame\n", "same\n" + "noise\n")):
         write(tmp_path, {f"id/attempt_0/{rank}/stderr.log": text})
-    ranks._pass_on(tmp_path)
+    ranks.pass_on(tmp_path)
     assert capsys.readouterr().err.splitlines() == ["same", "noise", "OMP: Warning #1: planted"]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from runner import engines
 from runner.bench.plan import REFERENCE_PROFILE, Arm
 from runner.bench.specification import EVERY, Specification
-from runner.cli import image_options, measuring, measuring_options, rank_options
+from runner.cli import image_options, instance_options, measuring, measuring_options, rank_options
 from runner.cli.arguments import refuse_others
 from runner.common.errors import InputError
 from runner.worker.workloads import ALL
@@ -26,8 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rank_options.add_option(parser, "and measure how that scales")
     rank_options.add_weak_option(parser)
     rank_options.add_nodes_option(parser)
+    instance_options.add_option(parser)
     each = f"with --workload all {BUDGET_EACH_S:g}s for each profile on each, the baseline too"
-    measuring_options.add(parser, budget=f"3m; {each}; {rank_options.BUDGET}")
+    measuring_options.add(parser, budget=f"3m; {each}; {rank_options.BUDGET}; {instance_options.BUDGET}")
     parser.add_argument("--specification", metavar="FILE", type=Path,
                         help="measure what this file asks for, as --dry-run printed it")  # fmt: skip
     measuring_options.add_dry_run(parser)
@@ -53,16 +54,18 @@ def _asked(arguments: argparse.Namespace) -> Specification:
     against = image_options.given(arguments)
     if against is not None:
         rank_options.require(arguments, nodes)
+        instance_options.require_one_image(arguments, against)
         arms = image_options.arms(arguments, against)
         asked = measuring_options.specification(arguments, f"{title}-images", arms)
         # each arm has an image of its own
         asked = replace(asked, engine_options=replace(asked.engine_options, **{image_options.OPTIONS[against]: None}))
     else:
-        arms = rank_options.arms(arguments, against_baseline(arguments.profile, engine), nodes)
-        budget_s = rank_options.budget_s(arguments, arms, nodes)
+        given = instance_options.arms(arguments, against_baseline(arguments.profile, engine))
+        arms = rank_options.arms(arguments, given, nodes)
+        budget_s = instance_options.budget_s(arguments, arms) or rank_options.budget_s(arguments, arms, nodes)
         if arguments.workload == EVERY:
             # the baseline on a workload is what others are compared with there
-            arms = [Arm(f"{arm.name} on {one}", arm.profile, arm.engine, one) for one in ALL for arm in arms]
+            arms = [replace(arm, name=f"{arm.name} on {one}", workload=one) for one in ALL for arm in arms]
             title = f"{title}-all"
             budget_s = BUDGET_EACH_S * len(arms)
         asked = measuring_options.specification(arguments, title, arms, budget_s)

@@ -127,6 +127,7 @@ def _about(folder: Path, time: float, run: Event, plan: Plan, arm: Arm, of_resul
         "modes": plan.options.text(),
         "ranks": plan.ranks_of(arm),
         "scaling": plan.scaling,
+        "instances": arm.instances or 1,
     }
 
 

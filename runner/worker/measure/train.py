@@ -14,6 +14,7 @@ from runner.worker.accelerator import Clock
 from runner.worker.cgroup import throttled_seconds
 from runner.worker.evidence import collect
 from runner.worker.measure import helpers, machine_load, processor
+from runner.worker.measure.meeting import Meeting
 from runner.worker.modes import USUAL, Options
 from runner.worker.workloads import get
 
@@ -51,16 +52,21 @@ def increase(before: dict[str, float | None], after: dict[str, float | None]) ->
 
 
 def timed(
-    step: Callable[[], float | None], steps: int, clock: Clock, seconds: float = 0.0
+    step: Callable[[], float | None], steps: int, clock: Clock, seconds: float = 0.0, meeting: Meeting | None = None
 ) -> tuple[list[float | None], list[float]]:
     """Take ``steps`` steps; the losses where they are known, and the time at the start and after each step.
 
-    Times are in seconds, by ``clock``. Where ``seconds`` have not passed by then it goes on until they have.
+    Times are in seconds, by ``clock``. Where ``seconds`` have not passed by then it goes on until they have; and in a
+    ``meeting`` until the others have taken their steps, too.
     """
     losses: list[float | None] = []
     until = time.perf_counter() + seconds
     clock.mark()
-    while len(losses) < steps or (seconds and time.perf_counter() < until):
+    while (
+        len(losses) < steps
+        or (seconds and time.perf_counter() < until)
+        or (meeting is not None and meeting.others_train(len(losses)))
+    ):
         losses.append(step())
         clock.mark()
     return losses, clock.times()
@@ -88,13 +94,14 @@ def train(
     cpus: Collection[int] | None = None,
     profiled: bool = True,
     seconds: float = 0.0,
+    meeting: Meeting | None = None,
 ) -> dict[str, Any]:
     """Train and return one sample: step times in seconds, losses, resource use, digests and evidence.
 
     It takes ``steps`` timed steps, and more of them where ``seconds`` have not passed by then; with ``epochs`` above 0
     that many whole epochs instead. After these, or with ``test``, it tests the quality. ``cpus`` are those that the
     worker may run on, where they had to be asked for earlier. One of several ranks takes more steps, if ``profiled``,
-    for its ``communication``.
+    for its ``communication``. One that trains at the same time as others meets them at the ``meeting``.
     """
     if cpus is None:
         cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
@@ -102,11 +109,13 @@ def train(
     training = known.prepare(data, options)
     steps = epochs * training.steps_per_epoch if epochs else steps
     _, warmup_times = timed(training.step, warmup_steps, accelerator.clock(options.device))
+    if meeting is not None:
+        meeting.begin()
     watch = accelerator.watch(options.device)
     before = counters(cpus)
     # Between a reading and the steps nothing takes time: a GPU that waits cools, slows down, and still uses energy.
     began, read_before = time.perf_counter(), watch.read() if watch else None
-    losses, times = timed(training.step, steps, accelerator.clock(options.device), seconds)
+    losses, times = timed(training.step, steps, accelerator.clock(options.device), seconds, meeting)
     ended, read_after = time.perf_counter(), watch.read() if watch else None
     after = counters(cpus)
     frequency = processor.frequency_mhz(cpus)

@@ -22,7 +22,8 @@ def test_what_a_row_says_of_its_sample():
     row = samples(FOLDER, read_events(arm("baseline"), arm("b", "mine", "docker")))[1]
     assert row == {
         "run": "results/one", "time": BEGUN + 2 * SAMPLE_S, "cpu_model": "Simulated CPU", "engine": "docker",
-        "arm": "b", "profile": "mine", "workload": "cnn", "modes": "", "ranks": 1, "scaling": "", "block": 0,
+        "arm": "b", "profile": "mine", "workload": "cnn", "modes": "", "ranks": 1, "scaling": "", "instances": 1,
+        "block": 0,
         "seconds": pytest.approx(0.4975), "mean_step_s": pytest.approx(0.4975 / 3),
         "median_step_s": pytest.approx(0.4975 / 3),
         "in_effect": True, "interference": "",
@@ -87,8 +88,9 @@ def test_a_result_for_each_arm():
     assert reference == {
         "run": "results/one", "time": events[-1]["time"], "cpu_model": "Simulated CPU", "engine": "local",
         "arm": "baseline", "profile": "baseline", "reference": "baseline", "workload": "cnn", "modes": "", "ranks": 1,
-        "scaling": "", "samples": 7, "step_s": pytest.approx(1 / 3), "in_effect": True, "ratio": None, "low": None,
-        "high": None, "communication_s": None, "communication_share": None,
+        "scaling": "", "instances": 1,
+        "samples": 7, "step_s": pytest.approx(1 / 3), "in_effect": True, "ratio": None, "low": None, "high": None,
+        "communication_s": None, "communication_share": None,
     }  # fmt: skip
     assert mine["low"] <= mine["ratio"] <= mine["high"]
     assert mine["ratio"] == pytest.approx(2, abs=0.02)

@@ -1,0 +1,31 @@
+"""``python -m benchmarks.at_once N LAUNCHER … WORKER …``: one sample of workers that another launcher starts.
+
+They meet as the kit's own instances do (``runner.worker.instances``). It imports what workers may, and no more.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from runner.worker import ranks, scratch
+from runner.worker.instances import merged
+from runner.worker.measure.meeting import documents
+
+
+def main() -> int:
+    number, *command = sys.argv[1:]
+    with scratch.folder("envkit-at-once") as folder:
+        # what they print would stand beside the sample
+        status = subprocess.run([*command, "--meet", number, str(folder)], stdout=sys.stderr, check=False).returncode
+        found = documents(folder)
+        if status or len(found) != int(number):
+            return ranks.problem(f"had {len(found)} of {number} processes measure something (exit status {status})")
+        sample = merged(found)
+    print(json.dumps(sample), flush=True)
+    return 1 if "problem" in sample else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""PyTorch's own launcher, ``python -m torch.backends.xeon.run_cpu``, as one of the ways to start a worker.
+
+It preloads libraries that it finds in a few folders, and warns where it finds none. What it says is not taken for what
+happened: each worker's own evidence is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks import interleaved
+from benchmarks.interleaved import Entry
+from runner.common.errors import InputError
+from runner.profiles.resolve import GET
+
+LAUNCHER = "torch.backends.xeon.run_cpu"
+# What the launcher looks for, by the names of the kit: it takes no other file names than these.
+WANTED = {"intel-openmp": "libiomp5.so", "jemalloc": "libjemalloc.so", "tcmalloc": "libtcmalloc.so"}
+# Variables in which it looks for folders with libraries. A caller's own would give each machine another launcher.
+PLACES = ("VIRTUAL_ENV", "CONDA_PREFIX")
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One way to use the launcher. ``found`` is whether it is given its libraries where it looks for them.
+
+    ``seen`` is what must be observed for it to be what its name says.
+    """
+
+    name: str
+    options: tuple[str, ...]
+    found: bool
+    seen: dict[str, str]
+    instances: int = 1  # how many it starts at once
+
+
+PEERS = (
+    Peer("run_cpu", (), True, {"runtime": "intel", "allocator": "tcmalloc"}),
+    Peer("run_cpu --enable-jemalloc", ("--enable-jemalloc",), True, {"runtime": "intel", "allocator": "jemalloc"}),
+    Peer("run_cpu --enable-tcmalloc", ("--enable-tcmalloc",), True, {"runtime": "intel", "allocator": "tcmalloc"}),
+    Peer("run_cpu, libraries not found", (), False, {"runtime": "gnu", "allocator": "glibc"}),
+)
+SEVERAL = 2
+AT_ONCE = Peer(
+    f"run_cpu --ninstances {SEVERAL}", ("--ninstances", str(SEVERAL)), True,
+    {"runtime": "intel", "allocator": "tcmalloc"}, SEVERAL,
+)  # fmt: skip
+
+
+def entry(peer: Peer, python: str, libraries: Path) -> Entry:
+    """The worker as the launcher starts it; ``libraries`` is a folder whose ``lib`` it searches.
+
+    ``--no-python`` makes it run what follows as it is. All else is as it has it by default: one instance on all
+    physical cores, or several that share them, bound with numactl, or taskset where that is missing.
+    """
+    prefix = (python, "-m", LAUNCHER, *peer.options, "--no-python")
+    if peer.instances > 1:
+        prefix = (python, "-m", "benchmarks.at_once", str(peer.instances), *prefix)
+    variables = {"VIRTUAL_ENV": str(libraries)} if peer.found else {}
+
+    def problems(evidence: Mapping[str, Any], printed: str) -> list[str]:
+        found = {
+            name: (evidence.get(interleaved.SEEN[name][0]) or {}).get(interleaved.SEEN[name][1]) for name in peer.seen
+        }
+        return [
+            f"its {name} is {found[name]}, not {wanted}" for name, wanted in peer.seen.items() if found[name] != wanted
+        ]
+
+    return Entry(peer.name, variables, prefix, problems, without=PLACES)
+
+
+def lay_out(libraries: Path, inspection: Mapping[str, Any]) -> None:
+    """Give the launcher its libraries by the names that it knows. Raises InputError for one that is missing."""
+    (libraries / "lib").mkdir(parents=True, exist_ok=True)
+    for library, name in WANTED.items():
+        found = inspection["libraries"].get(library)
+        if found is None:
+            raise InputError(
+                f"{library} is not installed, and the launcher is to be given it; get it with: {GET[library]}"
+            )
+        link = libraries / "lib" / name
+        link.unlink(missing_ok=True)
+        link.symlink_to(found["path"])

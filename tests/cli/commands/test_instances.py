@@ -1,0 +1,223 @@
+"""``envkit bench --instances``: what is started, worked out and refused; workers are simulated, of 4 CPUs, 2 cores."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner.bench.plan import Plan
+from tests.cli.commands.conftest import FACTS, words
+from tests.simulation import STEADY, times
+
+# What a step takes beside that of one process of the baseline; at once it is a step of each.
+BASELINE, MINE, ALONE = 1.6, 0.8, 0.5
+
+
+@pytest.fixture
+def workers(simulation, instant):
+    """Workers of known speed: two of `mine` at once, with what else is given."""
+
+    def plant(**behaviour):
+        simulation.worker("baseline x 2", seconds=times(BASELINE))
+        simulation.worker("mine", seconds=[ALONE * second for second in STEADY])
+        simulation.worker("mine x 2", **{"seconds": times(MINE), **behaviour})
+
+    plant()
+    return plant
+
+
+def test_the_arms_and_how_their_workers_are_started(bench, workers, simulation, events):
+    assert bench("mine", "--instances", 2, "--blocks", 1).returncode == 0
+    starts = {start["name"]: start for start in simulation.starts()}
+    trained = ["train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "5", "--steps", "3"]
+    several = ["instances", "--number", "2", "--", *trained]
+    assert {name: start["arguments"] for name, start in starts.items()} == {
+        "baseline": trained, "mine": trained, "mine x 2": several
+    }  # fmt: skip
+    threads = {name: start["environment"].get("OMP_NUM_THREADS") for name, start in starts.items()}
+    assert threads == {"baseline": None, "mine": None, "mine x 2": "1"}
+    plan = Plan.from_json(events()[0]["plan"])
+    assert [(arm.name, arm.instances) for arm in plan.arms] == [("baseline", None), ("mine", None), ("2 x mine", 2)]
+    # of one process and of two at once with the baseline, and of these two with each other
+    assert plan.sharing == 3
+
+
+def test_what_all_do_in_a_second_beside_one_process(bench, workers):
+    """In as many blocks as three comparisons take."""
+    result = bench("mine", "--instances", 2, "--blocks", 8, "--json")
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    (one,) = found["instances"]
+    assert (one["arm"], one["instances"]) == ("2 x mine", 2)
+    for beside, expected in (("over_reference", 2 / MINE), ("over_one_process", 2 * ALONE / MINE)):
+        assert one[beside]["low"] < expected < one[beside]["high"]
+        assert one[beside]["ratio"] == pytest.approx(expected, rel=0.02)
+    assert {each["arm"]: each["verdict"] for each in found["comparisons"]} == {"mine": "faster", "2 x mine": "faster"}
+    speeds = {each["arm"]: each["images_per_s"] for each in found["measured"]}
+    assert speeds["2 x mine"] == pytest.approx(2 / MINE * speeds["baseline"], rel=0.02)
+
+
+def test_the_report(bench, cli, workers, run_folder):
+    result = bench("mine", "--instances", 2, "--blocks", 8)
+    text = words(result.stdout)
+    first = "2 at once under mine do 2.50 (95% interval 2.4"
+    assert first in text
+    said = "times the images per second of one baseline process"
+    assert f"{said}, and 1.2" in text
+    assert "times those of one under mine" in text
+    assert "instances 2 at once under mine do 2.50" in text
+    assert f"{said} (95% interval). They do 1.2" in text
+    assert "times those of one process under mine. What it expects was observed in each instance of every" in text
+    assert "next train 2 at once, each on CPUs of its own: taskset -c CPUS envkit exec " in text
+    page = run_folder / "x.html"
+    assert cli("report", run_folder, "--html", page).returncode == 0
+    assert "Several trainings at once" in page.read_text()
+    details = words(cli("report", run_folder, "--details").stdout)
+    assert "instances 2 x mine; each on its part of the CPUs, and each trains all batches" in details
+
+
+def test_the_baseline_alone(bench, workers, cli, run_folder):
+    """Which is no calibration."""
+    text = words(bench("baseline", "--instances", 2, "--blocks", 8).stdout)
+    assert "2 at once under baseline do 1.25 (95% interval 1.2" in text
+    assert "times those of" not in text
+    assert "again" not in text
+
+
+def test_several_profiles_of_which_the_best_is_told_first(cli, bench_arguments, workers, write_profile, simulation):
+    simulation.worker("other x 2", seconds=times(0.4))
+    other = write_profile("other", "env: {SIMULATED: other}\n")
+    arguments = bench_arguments("mine", "--instances", 2, "--blocks", 9)
+    result = cli(*arguments[:2], other, *arguments[2:])
+    assert "2 at once under other do 5.0" in words(result.stdout)
+
+
+def test_where_one_after_the_other_is_better(bench, workers):
+    workers(seconds=times(1.25))
+    text = words(bench("mine", "--instances", 2, "--blocks", 8).stdout)
+    assert "next train one after the other under mine: 2 at once do less in the same time" in text
+
+
+def test_too_few_blocks_for_intervals(bench, workers):
+    text = words(bench("mine", "--instances", 2, "--blocks", 2).stdout)
+    assert "2 x mine: no result: an interval needs 7 complete blocks (raise --blocks)" in text
+    assert "2 at once under mine: it is not known what they do, from too few blocks" in text
+
+
+def test_a_specification_has_them_and_so_does_an_export(cli, bench, bench_arguments, workers, tmp_path, run_folder):
+    asked = tmp_path / "asked.json"
+    asked.write_text(cli(*bench_arguments("mine", "--instances", 2, "--dry-run")).stdout)
+    assert cli("bench", "--specification", asked, "--output", run_folder).returncode == 0
+    rows = json.loads(cli("export-results", run_folder, "--format", "json").stdout)
+    assert {row["arm"]: row["instances"] for row in rows} == {"baseline": 1, "mine": 1, "2 x mine": 2}
+
+
+# --- evidence of each, and one that dies ---
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"evidence": {"openmp": {"max_threads": 2}}}, "openmp.max_threads (instance 1 on here): expected 1, seen 2"),
+        ({"cpus": [1, 2]}, "CPUs of instances: expected apart, seen instances 0 and 1 on CPU 1 of here"),
+    ],
+)
+def test_a_profile_must_be_in_effect_in_each(bench, workers, other, said):
+    workers(of_instance={"1": other})
+    result = bench("mine", "--instances", 2, "--blocks", 2)
+    assert result.returncode == 1
+    assert "2 x mine is NOT IN EFFECT: no speedup is worked out" in words(result.stdout)
+    assert said in words(result.stdout)
+
+
+def test_one_that_died_is_named_and_its_last_lines_are_shown(bench, workers, events):
+    problem = "lost instance 1, which was killed by signal SIGKILL"
+    workers(does="problem", text=json.dumps({"problem": problem}), stderr="a\nlast words\n")
+    result = bench("mine", "--instances", 2)
+    assert result.returncode == 1
+    assert f"FAILED block 1, 2 x mine: the worker {problem}" in words(result.stdout)
+    assert "         | last words" in result.stdout
+    assert [failure["problem"] for failure in events("failure")] == [problem]
+
+
+def test_a_sample_of_one_is_a_failure(bench, simulation, workers):
+    simulation.worker("mine x 2", does="print", text=json.dumps(SAMPLE_OF_ONE))
+    result = bench("mine", "--instances", 2)
+    assert result.returncode == 1
+    assert "the worker was to train 2 at once, and has the evidence of 1" in words(result.stdout)
+
+
+SAMPLE_OF_ONE = {
+    "seconds": 1.0, "step_s": [0.5, 0.5], "losses": [2.0, 1.0], "digests": {}, "usage": {}, "evidence": {},
+}  # fmt: skip
+
+
+# --- what can't be measured so ---
+
+
+@pytest.mark.parametrize(
+    ("cores", "number", "said"),
+    [
+        # there are four CPUs here, two of each core
+        (2, 4, "only 2 cores are usable (engine local), and each takes one of its own; give --instances 2 or less"),
+        (1, 2, "only 1 core is usable (engine local), and each takes one of its own; leave it out"),
+    ],
+)
+def test_more_than_cores(refused, bench_arguments, simulation, run_folder, cores, number, said):
+    simulation.inspection(facts={**FACTS, "physical_cores": cores})
+    assert refused(*bench_arguments("mine", "--instances", number)) == f"envkit: --instances {number}: {said}"
+    assert not run_folder.exists()
+
+
+WHAT = "envkit: --instances 2 has so many processes train at once, each by itself on its own cores, and "
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        ("", ("--nproc", 2), "--nproc has ranks, which train one thing together; leave one of them out"),
+        ("ranks: 2\n", (), "profile 'mine' has 2 ranks of its own; leave one of them out"),
+        ("", ("--full",), "--full trains once each; leave one of them out"),
+        ("", ("--device", "cuda"), "--device cuda takes one process for a GPU; leave one of them out"),
+        ("", ("--workload", "all"), "--workload all has a comparison on each; leave one of them out"),
+    ],
+)
+def test_what_does_not_go_together(refused, bench_arguments, run_folder, text, options, said):
+    assert refused(*bench_arguments("mine", "--instances", 2, *options, text=text)) == f"{WHAT}{said}"
+    assert not run_folder.exists()
+
+
+def test_a_command_of_ones_own_is_started_once(refused, write_profile):
+    line = refused("bench", write_profile("mine"), "--instances", 2, "--command", "python train.py")
+    why = "a command of your own is started once (one that starts several can be); leave one of them out"
+    assert line == f"{WHAT}{why}"
+
+
+def test_a_prefix_that_says_where_to_run(refused, bench_arguments):
+    line = refused(*bench_arguments("mine", "--instances", 2, text="prefix: [taskset, -c, '0']\n"))
+    assert line.endswith("('taskset -c 0'), and each process gets CPUs of its own; leave one of them out")
+
+
+def test_two_images(refused):
+    line = refused("bench", "baseline", "--instances", 2, "--against-python", "/usr/bin/python3")
+    why = "means nothing with --against-python, which compares one process in each image; leave one of them out"
+    assert line == f"envkit: --instances 2 {why}"
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "two"])
+def test_what_is_no_number_of_them(cli, number):
+    result = cli("bench", "baseline", "--instances", number)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"argument --instances: '{number}' is not a whole number above 0" in result.stderr
+
+
+def test_one_is_what_it_is_without_any(bench, simulation, instant):
+    assert bench("mine", "--instances", 1, "--blocks", 1).returncode == 0
+    assert {start["name"] for start in simulation.starts()} == {"baseline", "mine"}
+
+
+def test_no_baseline_is_saved_of_them(bench, workers, refused, run_folder):
+    assert bench("mine", "--instances", 2, "--blocks", 8).returncode == 0
+    line = refused("baseline", "save", "old", "--from", run_folder)
+    assert line.endswith(": had several train at once (--instances); measure one process alone")
