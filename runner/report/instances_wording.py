@@ -30,15 +30,16 @@ def headline(summary: Summary, arm: Arm) -> str | None:
 
 def _rows(summary: Summary, one: AtOnce) -> list[Row]:
     over, own = one.over_reference, one.over_one_process
+    observed = Row("", scaling_wording.observed(summary, one.arm, "instance"))
     if over is None:
         found = "it is not known what they do, from too few blocks or before the run has ended"
-        return [Row("instances", f"{_who(summary, one)}: {found}")]
+        return [Row("instances", f"{_who(summary, one)}: {found}."), observed]
     times = f"{scaling_wording.shown(over)} times the {_items(summary, one)} of {_reference(summary)}"
     rows = [Row("instances", f"{_who(summary, one)} do {times} ({CONFIDENCE} interval).")]
     if own is not None:
         profile = summary.plan.arm(one.arm).profile
         rows.append(Row("", f"They do {scaling_wording.shown(own)} times those of one process under {profile}."))
-    return [*rows, Row("", scaling_wording.observed(summary, one.arm, "instance"))]
+    return [*rows, observed]
 
 
 def _who(summary: Summary, one: AtOnce) -> str:
