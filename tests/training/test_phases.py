@@ -87,6 +87,7 @@ def plant(where, training):
         case "{BACKWARD}": next(training.network.model.parameters()).register_hook(late(lambda gradient: None))
         case "{OPTIMIZER}": training._optimizer.register_step_pre_hook(late(lambda *given: None))
         case "{OTHER}": training.step = late(training.step)
+        case "spawned": training._loader.multiprocessing_context = "spawn"
 
 alone = "loader-w0-b{BATCH}"
 found["planted"] = {{
@@ -94,6 +95,7 @@ found["planted"] = {{
     for where in {[READ, DECODE, TRANSFORM, COLLATE, COPY, FORWARD, LOSS, BACKWARD, OPTIMIZER, OTHER]}
 }}
 found["by workers"] = planted("{DECODE}", "loader-w2-b{BATCH}")
+found["spawned"] = planted("spawned", "loader-w1-b{BATCH}")
 print(json.dumps(found))
 """
 
@@ -168,6 +170,7 @@ def test_a_delay_in_dataloader_s_workers_is_no_part_of_the_step(found):
     assert all(min(each) > 0 for each in found["loader"]["batch"]["parts"].values())
 
 
-@pytest.mark.parametrize("workload", ["cnn", "segmentation", "translation"])
-def test_without_a_dataloader_no_batch_is_taken_apart(found, workload):
+@pytest.mark.parametrize("workload", ["cnn", "segmentation", "translation", "spawned"])
+def test_without_a_dataloader_that_forks_no_batch_is_taken_apart(found, workload):
     assert found[workload]["batch"] is None
+    assert len(found[workload]["losses"]) == STEPS
