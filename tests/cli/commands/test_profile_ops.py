@@ -248,3 +248,9 @@ def test_what_is_no_workload_is_refused(cli, named):
     result = cli("profile-ops", "intel-omp", "--workload", named)
     assert (result.returncode, result.stdout) == (2, "")
     assert f"argument --workload: no workload '{named}'" in result.stderr.splitlines()[-1]
+
+
+def test_a_command_of_one_s_own_has_no_phases(cli):
+    result = cli("profile-ops", "intel-omp", "--phases", "--command", "python train.py")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "unrecognized arguments: --command" in result.stderr.splitlines()[-1]
