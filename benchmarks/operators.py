@@ -1,13 +1,13 @@
-"""Where a training step's time goes: the baseline's operators beside other profiles', and why those take less or more.
+"""Where a training step's time goes: the baseline's operators and phases beside other profiles', and why those differ.
 
-Each comparison is one ``envkit profile-ops``.
+Each table is one ``envkit profile-ops``.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from benchmarks import page, script
@@ -15,8 +15,14 @@ from benchmarks.results import Line, Results
 from runner.analysis.operator_times import OTHERS, short_name
 from runner.cli.arguments import count
 from runner.cli.commands.profile_ops import PROCESSES, STEPS, TOP
+from runner.worker.workloads import get
 
 PROFILES = ("mimalloc-retain-mkl", "intel-omp")
+# Whose steps are taken apart by phases: one whose data is in memory, and one that waits for it.
+PHASED = ("cnn", "loader")
+KINDS = ("comparison", "phases", "forward")
+# The book's forward pass: by what is in the names of operators, their share of its time.
+BOOK = {"convolutions": ("conv", 0.44), "max pooling": ("max_pool", 0.30), "addmm": ("addmm", 0.14)}
 
 
 def main() -> int:
@@ -31,26 +37,83 @@ def main() -> int:
     settings = {"machine": page.machine(), "processes": arguments.processes, "steps": arguments.steps}
     results = Results(arguments.results, settings)
     for profile in arguments.profiles:
-        if not results.of("comparison", profile=profile):
-            results.append("comparison", profile=profile, found=_profile(profile, arguments))
-            print(f"{profile}: {' '.join(results.lines[-1]['found']['reasons'])}", flush=True)
-    measured = [results.of("comparison", profile=profile)[0] for profile in arguments.profiles]
+        _measure(profile, arguments, results)
+    measured = [line for profile in arguments.profiles for line in results.lines if line.get("profile") == profile]
     page.write(arguments.page, _page(measured, results))
     return 0
 
 
-def _profile(profile: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    return script.runner(
-        "profile-ops", profile, *script.given(arguments, "steps", "processes", "python", "data"), what=profile
-    )
+def _measure(profile: str, arguments: argparse.Namespace, results: Results) -> None:
+    """What is not there yet."""
+    fixed = script.given(arguments, "steps", "processes", "python")
+    data = script.given(arguments, "data")
+    if not results.of("comparison", profile=profile):
+        found = script.runner("profile-ops", profile, *fixed, *data, what=profile)
+        results.append("comparison", profile=profile, found=found)
+        print(f"{profile}: {' '.join(found['reasons'])}", flush=True)
+    for workload in PHASED:
+        if not results.of("phases", profile=profile, workload=workload):
+            of_its = [] if get(workload).generated else data
+            options = ("--phases", "--workload", workload, *fixed, *of_its)
+            found = script.runner("profile-ops", profile, *options, what=profile)
+            results.append("phases", profile=profile, workload=workload, found=found)
+            print(f"{profile}: phases of {workload}", flush=True)
+    if not results.of("forward", profile=profile):
+        found = script.runner("profile-ops", profile, "--forward", *fixed, *data, what=profile)
+        results.append("forward", profile=profile, found=found)
+        print(f"{profile}: forward pass", flush=True)
 
 
 def _page(measured: Sequence[Line], results: Results) -> list[str]:
-    first = measured[0]["found"]
+    """``measured`` is all that there is of each profile, one after the other."""
+    found = {kind: [line["found"] for line in measured if line["kind"] == kind] for kind in KINDS}
+    first = found["comparison"][0]
     heading = page.heading("Where a step's time goes", QUESTION, measured, results.lines[0]["machine"])
     synthetic = "**SYNTHETIC DATA: this is not Fashion-MNIST.**" if first["synthetic_data"] else ""
     how = HOW.format(**first, data="synthetic" if first["synthetic_data"] else "Fashion-MNIST")
-    return [heading, synthetic, how, *(part for line in measured for part in _comparison(line["found"]))]
+    return [
+        heading, synthetic, how,
+        *(part for one in found["comparison"] for part in _comparison(one)),
+        "## Phases of a step", PHASES,
+        *(part for one in found["phases"] for part in _phases(one)),
+        "## The forward pass beside the book's", FORWARD, _forward(found["forward"]),
+    ]  # fmt: skip
+
+
+def _phases(found: dict[str, Any]) -> Iterator[str]:
+    reference, other = found["profiles"]
+    yield f"### {found['workload']}: {other['arm']} beside {reference['arm']}"
+    of_step = [{**side["phases"], "whole step": side["step_ms"]} for side in found["profiles"]]
+    yield _phase_table("ms per step", found, of_step)
+    if reference["loader"]:
+        yield LOADER.format(workers=reference["loader"]["workers"])
+        yield _phase_table("ms per batch", found, [side["loader"]["batch"] for side in found["profiles"]])
+
+
+def _phase_table(what: str, found: dict[str, Any], sides: Sequence[dict[str, Any]]) -> str:
+    arms = [side["arm"] for side in found["profiles"]]
+    rows = []
+    for name in sides[0]:
+        saved = found["saved_ms"][name]
+        told = (f"{saved['estimate']:+.2f}", f"{saved['low']:+.2f} to {saved['high']:+.2f}") if saved else ("-", "-")
+        rows.append([name, *(f"{side[name]['median']:.2f}" for side in sides), *told])
+    return page.table((what, *arms, "saved", "95% interval"), rows, numbers_from=1)
+
+
+def _forward(found: Sequence[dict[str, Any]]) -> str:
+    """Shares of the forward pass: the baseline's, each profile's, and the book's."""
+    sides = [found[0]["profiles"][0], *(one["profiles"][1] for one in found)]
+    columns = [[*(_share(side, part) for part, _ in BOOK.values())] for side in sides]
+    columns.append([share for _, share in BOOK.values()])
+    rows = [[name, *(f"{column[number]:.0%}" for column in columns)] for number, name in enumerate(BOOK)]
+    rows.append(["everything else", *(f"{1 - sum(column):.0%}" for column in columns)])
+    rows.append(["all of it, ms", *(f"{side['forward_ms']['median']:.2f}" for side in sides), ""])
+    return page.table(("forward pass", *(side["arm"] for side in sides), "the book"), rows, numbers_from=1)
+
+
+def _share(side: dict[str, Any], part: str) -> float:
+    took = sum(one["ms"]["median"] for one in side["operators"] if part in one["name"])
+    return float(took / side["forward_ms"]["median"])
 
 
 def _comparison(found: dict[str, Any]) -> list[str]:
@@ -109,6 +172,13 @@ it, for the operators; data: {data}. Numbers are medians over processes. A ratio
 profile's, above 1 faster; a change is in milliseconds per step. A reason is given only where the numbers of all
 processes support it; what a profile is worth is for `envkit bench` to say, with an interval. An operator's time is that
 of the thread that trains, without what the operator calls; what it allocates is with that."""
+PHASES = """Milliseconds per step in each phase, by the clock and without the profiler: medians over processes, too.
+`other` is what lies between phases. What a profile saves is the median of all differences between its processes and the
+baseline's (Hodges and Lehmann), with a 95% interval for each phase by itself."""
+LOADER = """What DataLoader does for each of these batches, in {workers} worker processes: their times overlap with the
+step and with each other, and are no parts of it; `wait for input` is by how much batches come too late."""
+FORWARD = """Of the cnn's forward pass alone, under the profiler: what all operators of a kind take themselves, and the
+shares that the book gives for the same network."""
 
 
 if __name__ == "__main__":

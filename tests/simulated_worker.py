@@ -163,7 +163,10 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
 
 
 def profiled(arguments: list[str], behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:
-    """The document of ``operators``: the profiler adds a tenth, and ``operators`` are shares of a step's time."""
+    """The document of ``operators``: the profiler adds a tenth, and ``operators`` are shares of a step's time.
+
+    The forward pass, where it is asked for, takes 0.8 of that.
+    """
     document = sample(arguments, behaviour, nth, environment)
     steps = [1.1 * second for second in document["step_s"]]
     shares = behaviour.get("operators", {"aten::mm": 0.5, "aten::add_": 0.25})
@@ -171,7 +174,20 @@ def profiled(arguments: list[str], behaviour: dict, nth: int, environment: Mappi
         {"name": name, "calls": 2 * len(steps), "self_s": share * sum(steps), "allocated_bytes": 4096 * len(steps)}
         for name, share in shares.items()
     ]
-    return {**document, "profiled_step_s": steps, "operators": found}
+    forward = {"forward_s": 0.8 * sum(steps)} if "--forward" in arguments else {}
+    return {**document, "profiled_step_s": steps, "operators": found, **forward}
+
+
+def phased(arguments: list[str], behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:
+    """The document of ``phases``: these are shares of a step's time, and so are those of a ``batch`` if it has some."""
+    document = sample(arguments, behaviour, nth, environment)
+    shares = behaviour.get("phases", {"forward": 0.25, "backward": 0.5, "other": 0.25})
+    batch = behaviour.get("batch")
+    if batch is not None:
+        parts = {name: [share * second for second in document["step_s"]] for name, share in batch["parts"].items()}
+        batch = {**batch, "parts": parts}
+    phases = {name: [share * second for second in document["step_s"]] for name, share in shares.items()}
+    return {**document, "phases": phases, "batch": batch}
 
 
 def misbehave(behaviour: dict) -> None:
@@ -195,7 +211,7 @@ def misbehave(behaviour: dict) -> None:
 def name_of(arguments: list[str], environment: Mapping[str, str]) -> str:
     """Under which name CONFIG says what this worker does."""
     arguments, where = launched(arguments)
-    if arguments[0] not in ("train", "operators", "command"):
+    if arguments[0] not in ("train", "operators", "phases", "command"):
         return arguments[0]
     name = environment.get("SIMULATED", "baseline") + where
     if arguments[0] == "command":
@@ -211,7 +227,7 @@ def answer(name: str, arguments: list[str], config: dict, nth: int, environment:
     if name == "reference-kernel":
         seconds = behaviour.get("seconds", [0.1])
         return {"seconds": seconds[nth % len(seconds)], "digest": behaviour.get("digest", "f" * 64)}
-    answers = profiled if arguments[0] == "operators" else sample
+    answers = {"operators": profiled, "phases": phased}.get(arguments[0], sample)
     return answers(arguments, {"seconds": [1.0], **behaviour}, nth, environment)
 
 

@@ -47,7 +47,8 @@ class Simulation:
         ``exchange`` replace what they would print, ``losses_in_turn`` has other losses for each sample, and ``quality``
         is what a test finds where one is asked for.
         Their first ``slow_steps`` take three times as long. ``communication`` is what several ranks say of theirs, and
-        ``of_rank`` what one of them does otherwise; ``of_instance`` is that of several at once.
+        ``of_rank`` what one of them does otherwise; ``of_instance`` is that of several at once. ``operators``,
+        ``phases`` and ``batch`` are what ``operators`` and ``phases`` say of a step, as shares of it.
         """
         self._config["workers"][name] = {"seconds": STEADY, **behaviour}
         self._save()

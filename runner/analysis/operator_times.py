@@ -46,6 +46,9 @@ class Figure:
         enough = min(len(self.values), len(other.values)) >= ENOUGH
         return enough and (self.low > other.high or self.high < other.low)
 
+    def to_json(self) -> dict[str, Any]:
+        return {"median": self.median, "processes": list(self.values)}
+
 
 @dataclass(frozen=True)
 class Operator:
@@ -67,27 +70,30 @@ class Profiled:
     user_ms: Figure  # CPU time of all threads
     system_ms: Figure
     faults: Figure
-    operators: dict[str, Operator]  # by name: with what is outside of all of them they add up to profiled_ms
+    operators: dict[str, Operator]  # by name: with what is outside of all of them they add up to whole_ms
     gpu_idle: Figure | None = None  # the share of the time in which it had nothing to do; None without a GPU
+    forward_ms: Figure | None = None  # of the forward pass under the profiler, where operators are those of it alone
 
     @property
     def overhead(self) -> float:
         """By which share the profiler makes a step longer."""
         return self.profiled_ms.median / self.step_ms.median - 1
 
+    @property
+    def whole_ms(self) -> Figure:
+        """What the operators are parts of."""
+        return self.forward_ms or self.profiled_ms
+
     def to_json(self) -> dict[str, Any]:
         figures = ("step_ms", "profiled_ms", "user_ms", "system_ms", "faults")
         return {
             "arm": self.arm,
             "profiler_overhead": self.overhead,
-            **{name: _plain(getattr(self, name)) for name in figures},
-            "gpu_idle_share": _plain(self.gpu_idle) if self.gpu_idle else None,
-            "operators": [{**asdict(one), "ms": _plain(one.ms)} for one in self.operators.values()],
+            **{name: getattr(self, name).to_json() for name in figures},
+            "gpu_idle_share": self.gpu_idle.to_json() if self.gpu_idle else None,
+            "forward_ms": self.forward_ms.to_json() if self.forward_ms else None,
+            "operators": [{**asdict(one), "ms": one.ms.to_json()} for one in self.operators.values()],
         }
-
-
-def _plain(figure: Figure) -> dict[str, Any]:
-    return {"median": figure.median, "processes": list(figure.values)}
 
 
 def profiled(arm: str, documents: Sequence[Document]) -> Profiled:
@@ -116,18 +122,23 @@ def profiled(arm: str, documents: Sequence[Document]) -> Profiled:
         )
         for name in names
     }
-    whole = each(lambda one: 1000 * statistics.fmean(one["profiled_step_s"]))
+    steps = each(lambda one: 1000 * statistics.fmean(one["profiled_step_s"]))
+    forward = None
+    if "forward_s" in documents[0]:
+        forward = each(lambda one: 1000 * one["forward_s"] / len(one["profiled_step_s"]))
     inside = _sum([one.ms for one in operators.values()], len(documents))
-    rest = Figure(tuple(max(0.0, step - part) for step, part in zip(whole.values, inside.values, strict=True)))
+    whole = (forward or steps).values
+    rest = Figure(tuple(max(0.0, of_all - part) for of_all, part in zip(whole, inside.values, strict=True)))
     return Profiled(
         arm=arm,
         step_ms=each(lambda one: 1000 * statistics.fmean(one["step_s"])),
-        profiled_ms=whole,
+        profiled_ms=steps,
         user_ms=usage("user_s", 1000),
         system_ms=usage("system_s", 1000),
         faults=usage("minor_faults", 1),
         operators={**operators, OUTSIDE: Operator(OUTSIDE, rest, 0, 0)},
         gpu_idle=_gpu_idle(documents),
+        forward_ms=forward,
     )
 
 

@@ -38,7 +38,7 @@ class LocalEngine:
         # a prefix may start the worker as a child of its own, which then has another parent
         if not task.prefix:
             die = f"--die-with-parent={os.getpid()}"
-            if task.arguments[0] in ("train", "operators", "reference-kernel"):
+            if task.arguments[0] in ("train", "operators", "phases", "reference-kernel"):
                 argv.append(die)
             elif task.arguments[0] in ("command", "instances", "ranks"):  # what these start comes last
                 argv.insert(argv.index(task.arguments[0]) + 1, die)

@@ -2,7 +2,8 @@
 
 ``reference-kernel`` times a fixed piece of work, which says how fast the machine is. ``ranks`` has several processes
 train together, each of them started as ``rank``, and ``instances`` several that know nothing of each other.
-``operators`` shows where a step's time goes, and ``command`` measures a sample of somebody's own training.
+``operators`` and ``phases`` show where a step's time goes, and ``command`` measures a sample of somebody's own
+training.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ def parser() -> argparse.ArgumentParser:
     look.add_argument("--gpus", action="store_true", help="look for GPUs too")
     train = commands.add_parser("train", help="run the workload once and print what was measured and observed")
     profiled = commands.add_parser("operators", help="run the workload under PyTorch's profiler")
-    for command in (train, profiled):
+    apart = commands.add_parser("phases", help="run the workload and time the phases of its steps")
+    for command in (train, profiled, apart):
         command.add_argument("--workload", required=True, help="name of the workload, for example cnn")
         command.add_argument("--data", required=True, metavar="DIR", help="folder of the data set, or 'synthetic'")
         command.add_argument("--warmup-steps", type=int, default=0, help="untimed steps before the timed ones")
         command.add_argument("--steps", type=int, default=0, help="timed steps")
         modes.add_arguments(command)
+    profiled.add_argument("--forward", action="store_true", help="look at the operators of the forward pass alone")
     train.add_argument("--quality", action="store_true", help="test at the end what was learnt, after steps too")
     train.add_argument("--epochs", type=int, default=0, help="train this many whole epochs instead, then test")
     train.add_argument("--seconds", type=float, default=0.0, metavar="S", help="take more steps until S have passed")
@@ -67,7 +70,7 @@ def parser() -> argparse.ArgumentParser:
     own.add_argument("--warmup-lines", type=int, default=0, metavar="N", help="leave the first N readings out")
     own.add_argument("--loss-metric", metavar="METRIC", help="which lines hold a loss (default: none are read)")
     own.add_argument("argv", nargs="+", metavar="COMMAND")
-    for command in (train, profiled, at_once, ranks, fixed, own):
+    for command in (train, profiled, apart, at_once, ranks, fixed, own):
         command.add_argument("--die-with-parent", type=int, metavar="PID", help="be killed when the parent, PID, dies")
     return main
 
@@ -165,12 +168,8 @@ def _result(arguments: argparse.Namespace, cpus: Collection[int] | None) -> dict
 
         _require_memory()
         return time_reference_kernel()
-    if arguments.command == "operators":
-        from runner.worker.measure.operators import operators
-
-        return operators(
-            arguments.workload, arguments.data, arguments.warmup_steps, arguments.steps, modes.given(arguments)
-        )
+    if arguments.command in ("operators", "phases"):
+        return _taken_apart(arguments)
     if arguments.command == "command":
         from runner.worker.user_command.command import attempt
 
@@ -207,6 +206,19 @@ def _trained(arguments: argparse.Namespace, cpus: Collection[int] | None) -> dic
 
     how = modes.given(arguments)
     return as_rank(sample, how.exchange, how.device)
+
+
+def _taken_apart(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Where a step's time goes."""
+    length = (arguments.warmup_steps, arguments.steps)
+    what = (arguments.workload, arguments.data, *length, modes.given(arguments))
+    if arguments.command == "phases":
+        from runner.worker.measure.phases import phases
+
+        return phases(*what)
+    from runner.worker.measure.operators import operators
+
+    return operators(*what, forward=arguments.forward)
 
 
 if __name__ == "__main__":

@@ -165,3 +165,10 @@ def test_times_that_overlap_have_no_difference_to_explain():
 def test_few_processes_prove_nothing(noise, words):
     (said,) = reasons(side("baseline", noise=noise), side(noise=noise, ms=1.0))
     assert said == f"From {words} nothing can be concluded: take 4 (--processes)."
+
+
+def test_operators_of_the_forward_pass_add_up_to_that():
+    found = profiled("mine", [{**document(), "forward_s": 0.0095 * STEPS}])
+    assert found.forward_ms.median == pytest.approx(9.5)
+    assert (found.profiled_ms.median, found.overhead) == (pytest.approx(11), pytest.approx(0.1))
+    assert found.operators[OUTSIDE].ms.median == pytest.approx(9.5 - 9)

@@ -39,13 +39,48 @@ def test_the_page_has_both_tables_and_the_reason(script, mine, page_file):
         assert said in text
 
 
+def test_the_page_has_the_phases_of_both_workloads(script, mine, page_file, simulation):
+    phases = {"wait for input": 0.75, "backward": 0.25}
+    batch = {"workers": 2, "parts": {"decode": 0.5}}
+    simulation.worker("baseline", seconds=[1.0], phases=phases, batch=batch)
+    simulation.worker("mine", seconds=[0.5], phases=phases, batch=batch)
+    assert script(mine).returncode == 0
+    text = page_file.read_text()
+    for said in (
+        "### cnn: mine beside baseline",
+        "### loader: mine beside baseline",
+        "| ms per step | baseline | mine | saved | 95% interval |",
+        "| wait for input | 187.50 | 93.75 | +93.75 | +93.75 to +93.75 |",
+        "| whole step | 250.00 | 125.00 | +125.00 | +125.00 to +125.00 |",
+        "in 2 worker processes",
+        "| decode | 125.00 | 62.50 | +62.50 | +62.50 to +62.50 |",
+    ):
+        assert said in text
+
+
+def test_the_page_has_the_forward_pass_beside_the_book_s(script, mine, page_file, simulation):
+    of_baseline = {"aten::mkldnn_convolution": 0.32, "aten::max_pool2d_with_indices": 0.16, "aten::max_pool2d": 0.08}
+    simulation.worker("baseline", seconds=[1.0], operators={**of_baseline, "aten::addmm": 0.16})
+    assert script(mine, "--processes", 1).returncode == 0
+    text = page_file.read_text()
+    for said in (
+        "| forward pass | baseline | mine | the book |",
+        "| convolutions | 40% | 0% | 44% |",  # 0.32 of the 0.8 of a step
+        "| max pooling | 30% | 0% | 30% |",
+        "| addmm | 20% | 0% | 14% |",
+        "| everything else | 10% | 100% | 12% |",
+        "| all of it, ms | 220.00 | 110.00 |  |",
+    ):
+        assert said in text
+
+
 def test_what_was_measured_is_not_measured_again(script, mine, simulation, results_file):
     script(mine)
     before = len(simulation.starts())
     assert script(mine).returncode == 0
     assert len(simulation.starts()) == before
     kinds = [json.loads(line)["kind"] for line in results_file.read_text().splitlines()]
-    assert kinds == ["settings", "comparison"]
+    assert kinds == ["settings", "comparison", "phases", "phases", "forward"]
 
 
 def test_a_profile_that_fails_ends_it_with_one_line(script, simulation):

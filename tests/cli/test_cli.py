@@ -60,7 +60,8 @@ FLAGS = {
         "PROFILE", "--engine", "--workers", "--batches", "--prefetch", "--pin-memory", *shown("loader-grid"),
     ),
     "profile-ops": (
-        "PROFILE2", "--engine", "--device", "--workload", "--processes", "--steps", "--data", "--top", "--json",
+        "PROFILE2", "--phases", "--forward", "--engine", "--device", "--workload", "--processes", "--steps", "--data",
+        "--top", "--json",
     ),
     "profiles": ("--json",),
     "show": ("PROFILE", "--engine", "--python", "--json"),

@@ -30,3 +30,28 @@ def test_operators_of_real_training_under_a_profile(cli):
         assert side["step_ms"]["median"] > 0
     # the baseline hands its large blocks back to the kernel after each use
     assert document["profiles"][0]["faults"]["median"] > 1000
+
+
+def test_operators_of_the_forward_pass_alone(cli):
+    result = cli("profile-ops", "baseline", "--forward", "--data", "synthetic", "--processes", 1, "--steps", STEPS,
+                 "--warmup-steps", 1, "--json")  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    (side,) = json.loads(result.stdout)["profiles"]
+    operators = {one["name"]: one for one in side["operators"]}
+    assert operators["aten::conv2d"]["calls"] == operators["aten::max_pool2d"]["calls"] == 2
+    assert operators["aten::conv2d"]["allocated_bytes"] == 4 * 64 * (32 * 28 * 28 + 64 * 14 * 14)
+    assert not [name for name in operators if "backward" in name.lower() or "ptimizer" in name or "loss" in name]
+    whole = sum(one["ms"]["median"] for one in side["operators"])
+    assert whole == pytest.approx(side["forward_ms"]["median"], rel=0.1)
+    assert side["forward_ms"]["median"] < side["profiled_ms"]["median"]
+
+
+def test_phases_of_real_training(cli):
+    result = cli("profile-ops", "baseline", "--phases", "--workload", "loader", "--processes", 1, "--steps", STEPS,
+                 "--warmup-steps", 1, "--json")  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    (side,) = json.loads(result.stdout)["profiles"]
+    assert sum(one["median"] for one in side["phases"].values()) == pytest.approx(side["step_ms"]["median"], rel=0.02)
+    assert side["phases"]["backward"]["median"] > 0
+    assert side["loader"]["workers"] == 2
+    assert side["loader"]["batch"]["decode"]["median"] > 0

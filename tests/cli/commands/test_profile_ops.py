@@ -13,12 +13,12 @@ from tests.cli.commands.conftest import words
 def profile_ops(cli, write_profile, simulation, instant):
     """Profile operators; each name is a profile that is written as needed."""
 
-    def run(*profiles, options=(), text=""):
+    def run(*profiles, options=(), text="", data=("--data", "synthetic")):
         paths = [
             name if name == "baseline" else write_profile(name, f"env:\n  SIMULATED: {name}\n{text}")
             for name in profiles
         ]
-        fixed = ("--python", simulation.python, "--data", "synthetic", "--steps", 4, "--warmup-steps", 1)
+        fixed = ("--python", simulation.python, *data, "--steps", 4, "--warmup-steps", 1)
         return cli("profile-ops", *paths, *fixed, *options)
 
     return run
@@ -154,3 +154,103 @@ def test_modes(profile_ops, simulation):
     failed = profile_ops("mine", options=("--precision", "bf16-autocast"))
     assert failed.returncode == 1
     assert "saw that it was: fp32" in failed.stderr
+
+
+def test_the_forward_pass_alone(profile_ops, memory, simulation):
+    result = profile_ops("mine", options=("--forward",))
+    assert result.returncode == 0
+    assert {"--forward"} < set(simulation.starts()[0]["arguments"])
+    rows = {line.split()[0]: line.split() for line in result.stdout.splitlines() if line.strip()}
+    # of 220 and 110 ms, which are 0.8 of a step
+    assert rows["mm"] == ["mm", "2", "137.50", "62.5%", "13.75", "12.5%", "10.00", "-123.75"]
+    assert rows["forward"] == ["forward", "pass", "220.00", "100%", "110.00", "100%", "2.00", "-110.00"]
+    assert "why" not in rows
+    document = json.loads(profile_ops("mine", options=("--forward", "--json")).stdout)
+    took = [side["forward_ms"]["median"] for side in document["profiles"]]
+    assert took == pytest.approx([220, 110], rel=0.02)  # with another noise than before
+    assert document["reasons"] == []
+
+
+@pytest.fixture
+def input_saved(simulation):
+    """``mine`` waits less for its input, and the rest of a step takes as long as before."""
+    parts = {"workers": 2, "parts": {"read": 0.25, "decode": 1.0}}
+    simulation.worker("baseline", seconds=[1.0, 1.01, 0.99],
+                      phases={"wait for input": 0.5, "forward": 0.25, "backward": 0.25}, batch=parts)  # fmt: skip
+    simulation.worker("mine", seconds=[0.6, 0.61, 0.59],
+                      phases={"wait for input": 0.125, "forward": 0.4375, "backward": 0.4375}, batch=parts)  # fmt: skip
+
+
+def test_phases_beside_the_baseline(profile_ops, input_saved, simulation):
+    result = profile_ops("mine", options=("--phases", "--workload", "loader"), data=())
+    assert (result.returncode, [start["arguments"][0] for start in simulation.starts()]) == (0, ["phases"] * 8)
+    shown = words(result.stdout)
+    # of 250 and 150 ms per step
+    assert "wait for input 125.00 50.0% 18.75 12.5% +106.25 +104.69 to +107.81" in shown
+    assert "whole step 250.00 100.0% 150.00 100.0% +100.00 +95.00 to +105.00" in shown
+    assert "decode 250.00 80.0% 150.00 80.0%" in shown
+    assert "batches are made by 2 processes of DataLoader's" in shown
+    assert "do not add up to it" in shown
+    assert "4 processes of each, in turns: 4 steps after 1; medians; workload loader" in shown
+    assert "under the profiler" not in shown
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_phases_as_json(profile_ops, input_saved):
+    document = json.loads(profile_ops("mine", options=("--phases", "--workload", "loader", "--json"), data=()).stdout)
+    baseline, mine = document["profiles"]
+    assert (baseline["arm"], mine["arm"]) == ("baseline", "mine")
+    assert len(mine["phases"]["wait for input"]["processes"]) == 4
+    assert sum(one["median"] for one in mine["phases"].values()) == pytest.approx(mine["step_ms"]["median"])
+    assert baseline["loader"]["workers"] == 2
+    assert baseline["loader"]["batch"]["decode"]["median"] == pytest.approx(250.0)
+    saved = document["saved_ms"]["wait for input"]
+    assert saved == pytest.approx({"estimate": 106.25, "low": 104.6875, "high": 107.8125})
+    assert document["saved_ms"]["whole batch"]["estimate"] == pytest.approx(125.0)
+
+
+def test_phases_of_few_processes_have_no_interval(profile_ops):
+    shown = words(profile_ops("mine", options=("--phases", "--processes", 3)).stdout)
+    assert "interval takes 4 processes of each (--processes)" in shown
+    assert "backward 125.00 50.0% 125.00 50.0% - -" in shown
+
+
+def test_phases_of_the_baseline_alone(profile_ops):
+    shown = profile_ops("baseline", options=("--phases", "--processes", 1)).stdout
+    assert "backward 125.00 50.0% other 62.50 25.0% whole step 250.00 100.0% measured" in words(shown)
+    assert "saved" not in shown
+    assert "loader" not in shown
+
+
+def test_phases_of_what_is_not_in_effect_save_nothing(profile_ops):
+    expect = "expect:\n  openmp.runtime: intel\n"
+    result = profile_ops("mine", options=("--phases",), text=expect)
+    assert result.returncode == 1
+    assert "mine is NOT IN EFFECT: openmp.runtime: expected intel, seen gnu" in words(result.stdout)
+    document = json.loads(profile_ops("mine", options=("--phases", "--json"), text=expect).stdout)
+    assert (document["saved_ms"], document["not_in_effect"][0]["arm"]) == ({}, "mine")
+
+
+@pytest.mark.parametrize("option", [("--forward",), ("--top", 3)])
+def test_phases_have_no_operators(refused, option):
+    line = refused("profile-ops", "intel-omp", "--phases", *option)
+    assert line == f"envkit: {option[0]} is for operators, and --phases shows none; leave one of the two out"
+
+
+def test_settings_of_dataloader_s_are_a_workload(profile_ops, simulation):
+    result = profile_ops("baseline", options=("--phases", "--workload", "loader-w0-b16"), data=())
+    assert result.returncode == 0
+    assert "loader-w0-b16" in simulation.starts()[0]["arguments"]
+
+
+@pytest.mark.parametrize("named", ["laoder", "all", "mine.yaml"])
+def test_what_is_no_workload_is_refused(cli, named):
+    result = cli("profile-ops", "intel-omp", "--workload", named)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"argument --workload: no workload '{named}'" in result.stderr.splitlines()[-1]
+
+
+def test_a_command_of_one_s_own_has_no_phases(cli):
+    result = cli("profile-ops", "intel-omp", "--phases", "--command", "python train.py")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "unrecognized arguments: --command" in result.stderr.splitlines()[-1]
