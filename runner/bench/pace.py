@@ -69,6 +69,9 @@ def lengths(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float)
     only the readings to leave out can be chosen: ``skipped_steps``.
     """
     looked_at = {} if plan.user_command is not None and not _alike(first) else first
+    # a step that begins an epoch takes longer in any of them: no more steps would make such a training steady
+    endless = {arm.name for arm in plan.arms if plan.user_command or not get(plan.workload_of(arm)).epoch_steps}
+    looked_at = {name: one for name, one in looked_at.items() if name in endless}
     warm_up = {name: one.warm_up for name, one in looked_at.items()}
     found: dict[str, Any] = {
         "warm_up": warm_up,
@@ -83,7 +86,8 @@ def lengths(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float)
     for workload, given in plan.workloads.items():
         alike = [first[arm.name] for arm in plan.arms if plan.workload_of(arm) == workload]
         known = get(workload)
-        before = given.warmup_steps or max(known.warmup_steps, *(one.warm_up for one in alike))
+        slow = 0 if known.epoch_steps else max(one.warm_up for one in alike)
+        before = given.warmup_steps or max(known.warmup_steps, slow)
         step_s = statistics.fmean(one.step_s for one in alike)
         other_s = min(one.other_s for one in alike) + before * step_s  # files are read but once
         found["warmup_steps"][workload] = before
