@@ -40,12 +40,12 @@ class Cell:
 class Group:
     """The cells that differ in nothing but how workers are started, and whether these stay."""
 
-    loader: loader.Settings
+    base: loader.Settings
     cells: list[Cell]
 
     @property
     def title(self) -> str:
-        given, steps = self.loader, self.cells[0].settings.epoch_steps
+        given, steps = self.base, self.cells[0].settings.epoch_steps
         workers = f"{given.workers} worker{'' if given.workers == 1 else 's'}"
         pinned = ", pinned memory" if given.pin else ""
         return f"epochs of {steps} batches of {given.batch}, {workers}, prefetch_factor {given.prefetch}{pinned}"
@@ -73,8 +73,8 @@ def _parts(sample: Sample) -> tuple[float, float] | None:
 
 def groups(measured: Sequence[Cell]) -> list[Group]:
     """In the order in which their cells come."""
-    given = dict.fromkeys(one.settings.loader for one in measured)
-    return [Group(same, [one for one in measured if one.settings.loader == same]) for same in given]
+    given = dict.fromkeys(one.settings.base for one in measured)
+    return [Group(same, [one for one in measured if one.settings.base == same]) for same in given]
 
 
 def rows(group: Group) -> list[list[str]]:
@@ -98,7 +98,7 @@ def saved(group: Group) -> str:
 
 def by_image(one: Cell) -> float:
     """Seconds for an image, of all that an epoch takes."""
-    return one.epoch_s / (one.settings.epoch_steps * one.settings.loader.batch)
+    return one.epoch_s / (one.settings.epoch_steps * one.settings.base.batch)
 
 
 def least(summary: Summary) -> str | None:
@@ -107,7 +107,7 @@ def least(summary: Summary) -> str | None:
     one = min(measured, key=by_image, default=None)
     if one is None:
         return None
-    which = f" ({Group(one.settings.loader, [one]).title})" if len(groups(measured)) > 1 else ""
+    which = f" ({Group(one.settings.base, [one]).title})" if len(groups(measured)) > 1 else ""
     samples = f"{one.samples} sample{'' if one.samples == 1 else 's'}"
     return f"{one.named}{which}: {one.epoch_s:.2f} s per epoch, in {samples}"
 
@@ -116,8 +116,8 @@ def to_json(summary: Summary) -> list[dict[str, Any]]:
     """Plain data for scripts: a row for each cell."""
     return [
         {
-            "workers": one.settings.loader.workers, "batch": one.settings.loader.batch,
-            "prefetch_factor": one.settings.loader.prefetch, "pin_memory": one.settings.loader.pin,
+            "workers": one.settings.base.workers, "batch": one.settings.base.batch,
+            "prefetch_factor": one.settings.base.prefetch, "pin_memory": one.settings.base.pin,
             "start_method": one.settings.start, "persistent_workers": one.settings.persistent, "samples": one.samples,
             "batches_per_epoch": one.settings.epoch_steps, "epoch_begin_s": one.begin_s, "least_s": one.least_s,
             "most_s": one.most_s, "batch_s": one.step_s, "epoch_s": one.epoch_s,

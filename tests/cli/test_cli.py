@@ -57,7 +57,8 @@ FLAGS = {
     "ablate": ("PROFILE", "--engine", *shown("ablate")),
     "compare-engines": ("PROFILE", "--engines", *MEASURING),
     "loader-grid": (
-        "PROFILE", "--engine", "--workers", "--batches", "--prefetch", "--pin-memory", *shown("loader-grid"),
+        "PROFILE", "--engine", "--workers", "--batches", "--prefetch", "--pin-memory", "--start", "--persistent-workers",
+        *shown("loader-grid"),
     ),
     "profile-ops": (
         "PROFILE2", "--engine", "--device", "--workload", "--processes", "--steps", "--data", "--top", "--json",

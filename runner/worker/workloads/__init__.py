@@ -104,7 +104,7 @@ def find(name: str) -> Workload | None:
     if epochs is None:
         return None
     prepare, steps = partial(loader_epochs.prepare, settings=epochs), epochs.epoch_steps
-    return _cell(prepare, epochs.loader, steps, loader_epochs.EPOCHS * steps, epoch_steps=steps)
+    return _cell(prepare, epochs.base, steps, loader_epochs.EPOCHS * steps, epoch_steps=steps)
 
 
 def _cell(

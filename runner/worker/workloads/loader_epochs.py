@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,18 +30,18 @@ NAME = re.compile(rf"(loader-.+)-({'|'.join(STARTS)})(-persistent)?")
 class Settings:
     """What DataLoader is given, how its workers are started, and whether they stay when an epoch ends."""
 
-    loader: loader.Settings
+    base: loader.Settings  # as of a training whose epoch has no end
     start: str
     persistent: bool
 
     @property
     def workload(self) -> str:
         """The name of the workload with just these settings, as ``loader-w2-b32-p2-spawn-persistent``."""
-        return f"{self.loader.workload}-{self.start}{'-persistent' if self.persistent else ''}"
+        return f"{self.base.workload}-{self.start}{'-persistent' if self.persistent else ''}"
 
     @property
     def epoch_steps(self) -> int:
-        return loader.PICTURES // self.loader.batch
+        return loader.PICTURES // self.base.batch
 
 
 def settings_of(workload: str) -> Settings | None:
@@ -70,20 +70,20 @@ class Training(loader.Training):
     def __init__(self, options: Options, settings: Settings) -> None:
         from torch.utils.data import DataLoader
 
-        super().__init__(options, settings.loader)
+        super().__init__(options, settings.base)
         self.steps_per_epoch = settings.epoch_steps
         made: Any = DataLoader
         self._loader = made(
             self._loader.dataset, batch_sampler=Epochs(self.images_per_step, self.steps_per_epoch),
-            pin_memory=settings.loader.pin, num_workers=settings.loader.workers,
-            prefetch_factor=settings.loader.prefetch, multiprocessing_context=settings.start,
+            pin_memory=settings.base.pin, num_workers=settings.base.workers,
+            prefetch_factor=settings.base.prefetch, multiprocessing_context=settings.start,
             persistent_workers=settings.persistent,
         )  # fmt: skip
         self._workers: list[frozenset[int]] = []
         self._every = self._batches = self._all_batches()
         self.digests["code"] = digests.of_code((settings, self.digests["code"]), __file__)
 
-    def _all_batches(self) -> Iterator[Any]:
+    def _all_batches(self) -> Generator[Any, None, None]:
         while True:
             for at, batch in enumerate(self._loader):
                 if at == 0:
@@ -96,7 +96,8 @@ class Training(loader.Training):
 
         Their start method is the kernel's word, and that they stayed is told by their process numbers.
         """
-        methods = sorted({method for pid in (self._workers or [()])[-1] if (method := started_by(pid))})
+        last = self._workers[-1] if self._workers else frozenset()
+        methods = sorted({method for pid in last if (method := started_by(pid))})
         seen = {
             "start": " and ".join(methods) or None,
             "persistent": len(set(self._workers)) == 1 if len(self._workers) > 1 else None,
