@@ -90,7 +90,7 @@ def test_pages_have_it_too(recorded):
     page = html.page(*given)
     assert "envkit report: 4 settings of the loader under baseline" in page
     assert page.count("How long the first step of an epoch takes") == 1
-    assert page.count('<svg viewBox') == 2 * page.count("<figure")
+    assert page.count("<svg viewBox") == 2 * page.count("<figure")
 
 
 def test_a_picture():

@@ -21,7 +21,7 @@ SERVED = "python -c from multiprocessing.forkserver import main; main(13, 14, ['
     [
         (Settings(loader.Settings(2, 32, 2), "fork", False), "loader-w2-b32-p2-fork"),
         (Settings(loader.Settings(4, 16, 8), "spawn", True), "loader-w4-b16-p8-spawn-persistent"),
-        (Settings(loader.Settings(1, 80, 2, pin=True), "forkserver", True), "loader-w1-b80-p2-pin-forkserver-persistent"),
+        (Settings(loader.Settings(1, 80, 2, pin=True), "spawn", True), "loader-w1-b80-p2-pin-spawn-persistent"),
     ],
 )  # fmt: skip
 def test_settings_are_in_the_name_of_a_workload(settings, name):
