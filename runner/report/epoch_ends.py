@@ -92,7 +92,7 @@ def saved(group: Group) -> str:
     begin_s = {(one.settings.start, one.settings.persistent): one.begin_s for one in group.cells}
     both = [one.settings.start for one in group.cells if one.settings.persistent]
     differences = [(start, begin_s[start, False] - begin_s[start, True]) for start in both if (start, False) in begin_s]
-    texts = ", ".join(f"{start} {seconds:.2f} s" for start, seconds in differences)
+    texts = ", ".join(f"{start} {less:.2f} s" if less > 0 else f"{start} nothing" for start, less in differences)
     return f"persistent workers save at the end of each epoch: {texts}" if texts else ""
 
 

@@ -28,13 +28,14 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
     ratios = [FRAME + ROW * len(group.cells) for group in groups]
     places = area.subplots(len(groups), 1, squeeze=False, sharex=True, height_ratios=ratios).flat
     for axes, group in zip(places, groups, strict=True):
-        for row, one in enumerate(group.cells):
+        names = [one.named.removesuffix(" workers") for one in group.cells]
+        for row, (one, name) in enumerate(zip(group.cells, names, strict=True)):
             colour = COLOURS[one.settings.persistent]
             axes.barh(row, one.begin_s, height=0.6, color=colour)
             axes.plot([one.least_s, one.most_s], [row, row], color=style.INK, linewidth=1.2)
-            style.label(axes, row, one.named, f"{one.begin_s:.2f} s", style.INK, narrow, 0.35)
-        style.name_rows(axes, [one.named for one in group.cells], narrow)
+            style.label(axes, row, name, f"{one.begin_s:.2f} s", style.INK, narrow, 0.35)
+        style.name_rows(axes, names, narrow)
         axes.set_ylim(len(group.cells) - 0.4, -0.9 if narrow else -0.6)
         axes.set_xlim(left=0)
         axes.set_title(group.title, loc="left", size=9)
-    places[-1].set_xlabel("seconds to begin an epoch")
+    places[-1].set_xlabel("seconds to begin an epoch; by new workers, or by persistent ones")
