@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from runner.bench.parse_sample import other_loader
+from runner.engines import owner
+from runner.worker.workloads.loader_epochs import started_by
 from tests.conftest import PROJECT
+from tests.processes import gone, until
 
 # Batches so large that an epoch has two: the steps are the first of an epoch, the other, and the first of the next.
 WARMUP_STEPS, STEPS = 1, 2
@@ -52,3 +56,23 @@ def test_nothing_of_that_changes_what_is_learnt(sample):
     losses = [json.loads(sample(settings).stdout)["losses"] for settings in SETTINGS]
     assert [len(of_one) for of_one in losses] == [STEPS] * len(SETTINGS)
     assert all(of_one == losses[0] for of_one in losses)
+
+
+def test_workers_that_a_server_forks_do_not_outlive_a_training_that_was_killed():
+    training = subprocess.Popen(
+        [sys.executable, "-m", "runner.worker", "train", "--workload", "loader-w2-b80-p2-forkserver-persistent",
+         "--data", "generated", "--steps", "1000000"],
+        cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+
+    def running():
+        numbers = [int(entry.name) for entry in Path("/proc").glob("[0-9]*")]
+        own = [pid for pid in numbers if (fields := owner.stat_fields(pid)) and int(fields[3]) == training.pid]
+        return [pid for pid in own if not gone(pid)]
+
+    try:
+        until(lambda: [started_by(pid) for pid in running()].count("forkserver") >= 3)  # the server and both workers
+    finally:
+        training.kill()
+        training.wait()
+    until(lambda: not running())

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import os
 import re
+import select
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from runner.worker.modes import USUAL, Options
@@ -78,6 +82,7 @@ class Training(loader.Training):
             pin_memory=settings.base.pin, num_workers=settings.base.workers,
             prefetch_factor=settings.base.prefetch, multiprocessing_context=settings.start,
             persistent_workers=settings.persistent,
+            worker_init_fn=partial(_end_with, os.getpid()) if settings.start == FORKSERVER else None,
         )  # fmt: skip
         self._workers: list[frozenset[int]] = []
         self._every = self._batches = self._all_batches()
@@ -108,6 +113,25 @@ class Training(loader.Training):
         self._every.close()
         self._batches = self._loader = None
         return seen
+
+
+def _end_with(training: int, worker: int) -> None:
+    """Have this process, one of DataLoader's workers, end when the process ``training`` does, even by SIGKILL.
+
+    DataLoader's own watch is on the parent: a server that forks workers, and lives as long as one of them.
+    """
+    try:
+        ended = os.pidfd_open(training)
+    except ProcessLookupError:
+        os._exit(1)
+    except OSError:  # a kernel before 5.3, or a sandbox
+        return
+    Thread(target=_wait_and_end, args=(ended,), daemon=True).start()
+
+
+def _wait_and_end(ended: int) -> None:
+    select.select([ended], [], [])
+    os._exit(1)
 
 
 def started_by(pid: int, root: Path = Path("/")) -> str | None:
