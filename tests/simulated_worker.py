@@ -105,6 +105,22 @@ def digests(arguments: list[str]) -> dict[str, str]:
     return DIGESTS if scale == 1 else {**DIGESTS, "code": str(scale).rjust(64, "c")}
 
 
+def loading(arguments: list[str], behaviour: dict) -> dict:
+    """What a sample has besides where epochs of the loader end; ``loader`` in ``behaviour`` is what is seen instead."""
+    if not workload_of(arguments).startswith("loader-"):
+        return {}
+    from runner.worker.workloads import loader_epochs
+
+    settings = loader_epochs.settings_of(workload_of(arguments))
+    if settings is None:
+        return {}
+    seen = {
+        "start": settings.start, "persistent": settings.persistent, "epochs": 5,
+        "steps_per_epoch": settings.epoch_steps,
+    }  # fmt: skip
+    return {"loader": {**seen, **behaviour.get("loader", {})}}
+
+
 def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:
     """The document of one sample. ``seconds`` are the nth of those given, beginning again after the last."""
     arguments, where = launched(arguments)
@@ -133,11 +149,17 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
     at_once = int(where.removeprefix(" x ")) if where.startswith(" x ") else 1
     if at_once > 1:
         together = {"instances": of_each("instance", at_once, behaviour, evidence)}
+    loaded = loading(arguments, behaviour)
+    epoch, more = loaded.get("loader", {}).get("steps_per_epoch"), behaviour.get("begin_s", 0.0)
+    paces = [
+        (3 if step < behaviour.get("slow_steps", 0) else 1, 0 if not epoch or (warmup_steps + step) % epoch else more)
+        for step in range(steps)
+    ]
     given = behaviour.get("losses_in_turn") or [behaviour.get("losses")]
     losses = given[nth % len(given)] or ([] if own else [2.3 - step / 1000 for step in range(steps)])
     return {
         "seconds": seconds,
-        "step_s": [seconds / steps * (3 if step < behaviour.get("slow_steps", 0) else 1) for step in range(steps)],
+        "step_s": [seconds / steps * slower + more for slower, more in paces],
         "warmup_step_s": [seconds / steps] * warmup_steps,
         "losses": losses,
         "images_per_step": None if own else at_once * behaviour.get("images_per_step", 64 * scale_of(arguments)),
@@ -158,6 +180,7 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
         "evidence": {**evidence, "seconds": 0.01},
         **{name: behaviour[name] for name in ("modes", "gpu", "backend", "exchange") if name in behaviour},
         **together,
+        **loaded,
         **({"other_processes": behaviour["other_processes"]} if "other_processes" in behaviour else {}),
     }  # fmt: skip
 

@@ -59,6 +59,7 @@ class SampleEvent(TypedDict, total=False):
     backend: str
     communication: dict[str, float]
     exchange: list[dict[str, Any]]  # of the workload all-reduce
+    loader: dict[str, Any]  # where epochs end as DataLoader's do: what was seen of the workers that load
     gpu: dict[str, Any]  # of a training on GPUs
 
 

@@ -23,6 +23,7 @@ from runner.bench.parse_sample import (
     KERNEL_KEYS,
     diverged,
     held_against,
+    other_loader,
     other_ranks,
     parse_document,
     parse_sample,
@@ -239,6 +240,7 @@ class _Run:
         if document is None:
             raise _Failure(arm.name, problem or "", outcome)
         wrong = other_ranks(document, self.plan.ranks_of(arm), self.plan.options, arm.instances or 1)
+        wrong = wrong or other_loader(document, self.plan.workload_of(arm))
         if wrong := wrong or unlike_parts(self.plan, arm, document, earlier):
             raise _Failure(arm.name, wrong, outcome)
         if len(document["step_s"]) <= (skipped := skipped_steps(self.events, arm)):  # logs may be short

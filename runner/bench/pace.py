@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,7 @@ def lengths(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float)
     ``first`` has what was seen, by the arm's name. Lengths that the user gave stay as they are. Of a user's own command
     only the readings to leave out can be chosen: ``skipped_steps``.
     """
+    first = {name: _known(plan, name, one) for name, one in first.items()}
     looked_at = {} if plan.user_command is not None and not _alike(first) else first
     warm_up = {name: one.warm_up for name, one in looked_at.items()}
     found: dict[str, Any] = {
@@ -92,6 +93,12 @@ def lengths(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float)
         longest_s = max(longest_s, other_s + found["steps"][workload] * max(one.step_s for one in alike))
     found["together"] = _together(plan, first, cpus, free_bytes, longest_s)
     return found
+
+
+def _known(plan: Plan, arm: str, one: Seen) -> Seen:
+    """What was seen, or is known already: where epochs end, some steps are slow in each, and the first warms up."""
+    epoch = 0 if plan.user_command is not None else get(plan.workload_of(plan.arm(arm))).epoch_steps
+    return replace(one, warm_up=epoch, reached=True) if epoch else one
 
 
 def _alike(first: Mapping[str, Seen]) -> bool:

@@ -15,6 +15,7 @@ from runner.bench.events import SampleEvent
 from runner.bench.plan import Arm, Plan
 from runner.engines.base import Outcome
 from runner.worker.modes import Options
+from runner.worker.workloads import loader_epochs
 
 # What a worker's document must have to be a sample, or a reading of the reference kernel.
 SAMPLE_KEYS = {"seconds", "step_s", "losses", "digests", "usage", "evidence"}
@@ -92,6 +93,26 @@ def other_ranks(document: Mapping[str, Any], wanted: int, options: Options, inst
         return f"was to train on {wanted} ranks, and has the evidence of {seen}"
     backend = document.get("backend", options.exchange)
     return None if backend == options.exchange else f"was to exchange by {options.exchange}, and did so by {backend}"
+
+
+def other_loader(document: Mapping[str, Any], workload: str) -> str | None:
+    """What is wrong where DataLoader's workers were started or kept otherwise than the workload's name says; else None.
+
+    A workload without such settings has nothing to be held against.
+    """
+    settings = loader_epochs.settings_of(workload)
+    if settings is None:
+        return None
+    seen = document.get("loader") or {}
+    if (start := seen.get("start")) != settings.start:
+        found = f"they were started by {start}" if start else "how they were started is not known"
+        return f"was to load by workers that {settings.start} starts, and {found}"
+    if (persistent := seen.get("persistent")) is None:
+        return "saw no end of an epoch, and so not whether DataLoader's workers stay; give more --steps"
+    if persistent != settings.persistent:
+        wanted, found = ("stay", "they were others") if settings.persistent else ("end", "they stayed")
+        return f"was to load by workers that {wanted} when an epoch ends, and {found} in the next"
+    return None
 
 
 def diverged(document: Mapping[str, Any], options: Options) -> str | None:

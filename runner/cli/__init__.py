@@ -25,7 +25,7 @@ COMMANDS = {
     "tune": "search for the best environment on this machine, confirm it, and write it as a profile",
     "exec": "run a command of your own under a profile, and check when it ends that the profile was in effect",
     "env": "print a profile's settings for a shell, Docker, Apptainer, Slurm, Pyxis, Kubernetes, VS Code or Jupyter",
-    "loader-grid": "measure the input with many settings of DataLoader: time against batch size and workers",
+    "loader-grid": "measure the input with many settings of DataLoader: time by batch and workers, ends of epochs",
     "profile-ops": "show which operators or phases a training step's time goes to, for one profile or two",
     "submit": "measure on nodes of a Slurm cluster: one job, one record for each node",
     "compare-engines": "measure one profile under several engines: what a container costs",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 
 from runner.common.errors import InputError
+from runner.common.suggestion import suggestion
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _HOURS = {"h": 1, "d": 24, "w": 168}
@@ -57,6 +58,19 @@ def counts(least: int) -> Callable[[str], tuple[int, ...]]:
             wanted = f"whole numbers from {least} on; write them as 1,2,4"
             raise argparse.ArgumentTypeError(f"'{text}' is no list of {wanted}")
         return tuple(dict.fromkeys(map(int, words)))
+
+    return parse
+
+
+def words_of(known: Collection[str], what: str) -> Callable[[str], tuple[str, ...]]:
+    """For ``fork,spawn``: different words of those that are ``known``, in the order in which they are given."""
+
+    def parse(text: str) -> tuple[str, ...]:
+        for word in text.split(","):
+            if word not in known:
+                there = ", ".join(known)
+                raise argparse.ArgumentTypeError(f"no {what} '{word}'{suggestion(word, known)}; there are: {there}")
+        return tuple(dict.fromkeys(text.split(",")))
 
     return parse
 

@@ -23,6 +23,11 @@ NOT_WITH_IT = (
     "weak",
 )  # fmt: skip
 LONGEST_NAME = 60
+# How the name of a workload says what DataLoader is given: without an end of an epoch, and with some.
+LOADER = (
+    "loader-w4-b64-p2 or, with epochs that end (fork, spawn or forkserver; 1 worker or more, batches of 80 images or "
+    "fewer), loader-w2-b32-p2-spawn-persistent"
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +80,8 @@ def known_workload(text: str) -> str:
     """For argparse: the name of a workload, ``all``, or a workload file's. Raises ArgumentTypeError."""
     if text == EVERY or find(text) is not None or _is_file(text):
         return text
+    if text.startswith("loader-"):
+        raise argparse.ArgumentTypeError(f"no settings of the loader in '{text}'; write them as {LOADER}")
     known = ", ".join(WORKLOADS)
     raise argparse.ArgumentTypeError(
         f"no workload '{text}'{suggestion(text, WORKLOADS)}; there are: {known}, and a file like mine.yaml"

@@ -9,6 +9,7 @@ from typing import Any
 
 from runner.analysis.summary import Summary
 from runner.bench.plan import Plan
+from runner.worker.workloads import loader_epochs
 from runner.worker.workloads.loader import Settings, settings_of
 
 IMAGES = 1000
@@ -64,8 +65,9 @@ class Variant:
 
 def is_grid(plan: Plan) -> bool:
     """Whether a run measured one profile with several settings of the loader."""
-    named = [settings_of(plan.workload_of(arm)) for arm in plan.arms]
-    return len(set(named)) > 1 and None not in named and len({(arm.profile, arm.engine) for arm in plan.arms}) == 1
+    named = [plan.workload_of(arm) for arm in plan.arms]
+    one_kind = any(None not in map(read, named) for read in (settings_of, loader_epochs.settings_of))
+    return one_kind and len(set(named)) > 1 and len({(arm.profile, arm.engine) for arm in plan.arms}) == 1
 
 
 def cells(summary: Summary) -> list[Cell]:
@@ -95,9 +97,11 @@ def of_workers(number: int) -> str:
     return f"{number} worker{'' if number == 1 else 's'}"
 
 
-def best(measured: Sequence[Cell]) -> str:
-    """The cell that took least, in words."""
-    one = min(measured, key=lambda cell: cell.seconds)
+def least(summary: Summary) -> str | None:
+    """The cell that took least, in words; None where there is none."""
+    one = min(cells(summary), key=lambda cell: cell.seconds, default=None)
+    if one is None:
+        return None
     samples = f"{one.samples} sample{'' if one.samples == 1 else 's'}"
     return f"{one.named}: {one.seconds:.2f} {UNIT} ({one.least:.2f} to {one.most:.2f} in {samples})"
 

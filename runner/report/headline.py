@@ -12,7 +12,7 @@ from runner.analysis import ranking
 from runner.analysis.summary import Comparison, Summary
 from runner.bench.calibration import is_calibration
 from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan
-from runner.report import ablation_wording, advice, grid, instances_wording, tables, wording
+from runner.report import ablation_wording, advice, epoch_ends, grid, instances_wording, tables, wording
 from runner.report.parts import Row
 from runner.report.wording import CONFIDENCE
 from runner.stats.verdict import Verdict
@@ -167,12 +167,16 @@ def _of_reference(summary: Summary) -> str:
 
 
 def _of_grid(summary: Summary) -> str:
-    measured = grid.cells(summary)
-    if not measured:
-        return NOTHING_MEASURED
-    best, worst = (choose(measured, key=lambda cell: cell.seconds) for choose in (min, max))
-    least = f"{best.seconds:.2f} {grid.UNIT}, and the slowest takes {worst.seconds:.2f}"
-    return f"the fastest of {len(measured)} settings of the loader here: {best.named}, with {least}"
+    if measured := grid.cells(summary):
+        best, worst = (choose(measured, key=lambda cell: cell.seconds) for choose in (min, max))
+        least = f"{best.seconds:.2f} {grid.UNIT}, and the slowest takes {worst.seconds:.2f}"
+        return f"the fastest of {len(measured)} settings of the loader here: {best.named}, with {least}"
+    if ends := epoch_ends.cells(summary):
+        first, last = (choose(ends, key=epoch_ends.by_image) for choose in (min, max))
+        least = f"{first.epoch_s:.2f} s per epoch; to begin one takes {first.begin_s:.2f} s of it"
+        slowest = f"the slowest, {last.named}, takes {last.epoch_s:.2f} s, and {last.begin_s:.2f} s of it to begin"
+        return f"the fastest of {len(ends)} settings of the loader here: {first.named}, with {least}; {slowest}"
+    return NOTHING_MEASURED
 
 
 def _names(summary: Summary, one: Comparison) -> tuple[str, str]:

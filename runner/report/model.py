@@ -14,6 +14,7 @@ from runner.bench.record import Event
 from runner.report import (
     ablation_wording,
     advice,
+    epoch_ends,
     execution_context,
     gpu_wording,
     grid,
@@ -36,6 +37,8 @@ READING = {
     "distributions": "How often a step takes how long: all timed steps of all samples. The axis leaves out the slowest "
     "and fastest 0.5%; the slowest step is given in figures.",
     "grid": "One line for each number of workers: the median of its samples, with the least and the most of any.",
+    "epoch-ends": "How long the first step of an epoch takes, with what comes before it: the median of the samples, "
+    "with the least and the most of any.",
     "time-course": "One point for each sample, at the time when it began. Equal distances are equal percentages "
     "everywhere.",
 }
@@ -100,9 +103,9 @@ def _found(run: Run) -> Section | None:
         rows = [replace(row, output=row.output or "It printed nothing.") for row in rows]
     failed, wins = Rows(rows, bold=True), multi_workload.wins(summary)
     if grid.is_grid(summary.plan):
-        measured = grid.cells(summary)
-        least = [Row("least", grid.best(measured))] if measured else []
-        parts = [*_grid(run), Rows(least), failed, _drawing(run, "grid")]
+        least, picture = _least(summary), "epoch-ends" if epoch_ends.cells(summary) else "grid"
+        rows = [Row("least", least)] if least else []
+        parts = [*_grid(run), *_epoch_ends(run), Rows(rows), failed, _drawing(run, picture)]
     elif summary.plan.ablated:
         each = wording.verdicts(summary) if run.wide else wording.of_many(summary)
         notes = ablation_wording.notes(summary)
@@ -145,6 +148,20 @@ def _grid(run: Run) -> list[Part]:
         plot = [] if run.wide else [Listing(grid.chart(variant))]
         found.append(Fold(f"{grid.UNIT}, {variant.title}", [table, *plot]))
     return found
+
+
+def _epoch_ends(run: Run) -> list[Part]:
+    """A table for each DataLoader whose workers were started and kept in several ways."""
+    found: list[Part] = []
+    for group in epoch_ends.groups(epoch_ends.cells(run.summary)):
+        table = Table(epoch_ends.HEADER, epoch_ends.rows(group), epoch_ends.NUMBERS, note=epoch_ends.saved(group))
+        found.append(Fold(group.title, [table]))
+    return found
+
+
+def _least(summary: Summary) -> str | None:
+    """The setting of the loader that took least; None where none was measured."""
+    return grid.least(summary) or epoch_ends.least(summary)
 
 
 def _speedups(run: Run) -> Section | None:
@@ -322,8 +339,8 @@ def _drawing(run: Run, name: str) -> Drawing | None:
     words = "The figures are in the table 'Speedups, and what each took'."
     if picture is pictures.FOREST:
         words = "; ".join(f"{row.label}: {row.text}" for row in wording.verdicts(summary) if row.label)
-    elif picture is pictures.GRID and (measured := grid.cells(summary)):
-        words = grid.best(measured)
+    elif picture in (pictures.GRID, pictures.EPOCH_ENDS):
+        words = _least(summary) or words
     return Drawing(name, picture.title, READING[name], picture.missing(summary), f"{picture.title}. {words}")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.analysis.losses import loss_difference, loss_tolerance
 from runner.bench.measure import Job
-from runner.bench.parse_sample import other_ranks, parse_sample
+from runner.bench.parse_sample import other_loader, other_ranks, parse_sample
 from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan, own_ranks
 from runner.bench.record import Event
 from runner.checks.sample_effect import check_sample
@@ -108,7 +108,8 @@ class Trials:
         reference = self._reference
         document, problem = parse_sample(outcome, [] if reference is None else [reference], plan.options)
         if document is not None:
-            problem = other_ranks(document, plan.ranks_of(arm), plan.options)
+            wrong = other_loader(document, plan.workload_of(arm))
+            problem = wrong or other_ranks(document, plan.ranks_of(arm), plan.options)
         return outcome, None if problem else document, problem
 
     @property

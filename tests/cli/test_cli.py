@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import signal
 import subprocess
@@ -57,7 +58,8 @@ FLAGS = {
     "ablate": ("PROFILE", "--engine", *shown("ablate")),
     "compare-engines": ("PROFILE", "--engines", *MEASURING),
     "loader-grid": (
-        "PROFILE", "--engine", "--workers", "--batches", "--prefetch", "--pin-memory", *shown("loader-grid"),
+        "PROFILE", "--engine", "--workers", "--batches", "--prefetch", "--pin-memory", "--start",
+        "--persistent-workers", *shown("loader-grid"),
     ),
     "profile-ops": (
         "PROFILE2", "--phases", "--forward", "--engine", "--device", "--workload", "--processes", "--steps", "--data",
@@ -86,10 +88,10 @@ def test_help_of_a_command_is_enough_to_work_with(cli, command):
     assert (result.returncode, result.stderr) == (0, "")
     for word in (*FLAGS[command], *OF_ITS_OWN.get(command, EXIT_STATUSES)):
         assert word in result.stdout, word
-    # every flag says what it does
-    for line in result.stdout.splitlines():
+    # every flag says what it does, beside it or below
+    for line, below in itertools.pairwise(result.stdout.splitlines()):
         if line.startswith("  --"):
-            assert len(line.split("  ")) > 2, line
+            assert len(line.split("  ")) > 2 or below.startswith(" " * 24), line
 
 
 @pytest.mark.parametrize("command", REFUSED)

@@ -1,9 +1,13 @@
-"""``envkit loader-grid [PROFILE]``: how long input takes with which settings of DataLoader, as a table and a plot."""
+"""``envkit loader-grid [PROFILE]``: how long input takes with which settings of DataLoader, as a table and a plot.
+
+With ``--start`` or ``--persistent-workers``: what the end of an epoch costs.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,13 +17,17 @@ from runner.analysis.summary import summarise
 from runner.bench import record
 from runner.bench.plan import REFERENCE_PROFILE, Arm
 from runner.cli import measuring, measuring_options
-from runner.cli.arguments import counts, refuse
+from runner.cli.arguments import counts, refuse, words_of
 from runner.common import atomic
 from runner.common.errors import MEASURED, InputError
-from runner.report import grid, pictures, terminal
-from runner.worker.workloads.loader import Settings, settings_of
+from runner.report import epoch_ends, grid, pictures, terminal
+from runner.worker.workloads import find, loader, loader_epochs
+from runner.worker.workloads.loader import Settings
 
 WORKERS, BATCHES, PREFETCH = (0, 1, 2, 4), (16, 32, 64, 128), (2,)
+# Of what is measured with ends of epochs.
+EPOCH_WORKERS, EPOCH_BATCHES = (2,), (32,)
+PERSISTENT = {"no": False, "yes": True}
 BLOCKS = 3
 PICTURE = "grid.png"
 # What says how to train other workloads than the loader with its settings.
@@ -41,6 +49,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                        help=f"batches that each worker makes ahead (default: {_listed(PREFETCH)})")  # fmt: skip
     group.add_argument("--pin-memory", action="store_true",
                        help="measure each with pinned memory too, which takes an accelerator")  # fmt: skip
+    defaults = f"2 workers and batches of {_listed(EPOCH_BATCHES)}"
+    group = parser.add_argument_group(
+        "ends of epochs", f"Either of these measures what it costs to begin the next epoch; by default with {defaults}."
+    )
+    group.add_argument("--start", metavar="LIST", type=words_of(loader_epochs.STARTS, "start method"),
+                       help="start methods of DataLoader's workers: "
+                       f"{', '.join(loader_epochs.STARTS)} (default: all)")  # fmt: skip
+    group.add_argument("--persistent-workers", metavar="LIST", type=words_of(tuple(PERSISTENT), "answer"),
+                       help="yes: workers that stay when an epoch ends; no: new ones (default: both)")  # fmt: skip
     measuring_options.add(parser, budget=f"{BLOCKS} blocks, however long they take", refused=NOT_HERE)
 
 
@@ -50,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         return measuring.resume_given(arguments, how, tell)
     _require(arguments)
     profile = arguments.profile or REFERENCE_PROFILE
-    arms = [Arm(one.workload, profile, arguments.engine or "local", one.workload) for one in cells(arguments)]
+    arms = [Arm(name, profile, arguments.engine or "local", name) for name in workloads(arguments)]
     asked = measuring_options.specification(arguments, f"loader-grid-{Path(profile).stem}", arms)
     asked = replace(asked, workload="loader")
     if arguments.blocks is None and arguments.budget is None:
@@ -60,14 +77,30 @@ def run(arguments: argparse.Namespace) -> int:
     return measuring.run(asked, how, tell)
 
 
+def ends_epochs(arguments: argparse.Namespace) -> bool:
+    return bool(arguments.start or arguments.persistent_workers)
+
+
 def cells(arguments: argparse.Namespace) -> list[Settings]:
     """The grid's cells: without workers nothing is made ahead, and there is one for each size of a batch."""
+    usual = (EPOCH_WORKERS, EPOCH_BATCHES) if ends_epochs(arguments) else (WORKERS, BATCHES)
     found = []
     for pin in (False, True) if arguments.pin_memory else (False,):
-        for workers in arguments.workers or WORKERS:
+        for workers in arguments.workers or usual[0]:
             for prefetch in (arguments.prefetch or PREFETCH) if workers else (0,):
-                found += [Settings(workers, batch, prefetch, pin) for batch in arguments.batches or BATCHES]
+                found += [Settings(workers, batch, prefetch, pin) for batch in arguments.batches or usual[1]]
     return found
+
+
+def workloads(arguments: argparse.Namespace) -> list[str]:
+    """What is trained, by name: a cell, or one of each start method with workers that stay or don't."""
+    found = cells(arguments)
+    if not ends_epochs(arguments):
+        return [one.workload for one in found]
+    starts = arguments.start or loader_epochs.STARTS
+    stay = [PERSISTENT[word] for word in arguments.persistent_workers or PERSISTENT]
+    each = [(one, start, persistent) for one in found for start in starts for persistent in stay]
+    return [loader_epochs.Settings(*settings).workload for settings in each]
 
 
 def _require(arguments: argparse.Namespace) -> None:
@@ -75,12 +108,36 @@ def _require(arguments: argparse.Namespace) -> None:
     refuse(arguments, NOT_HERE, "means nothing to loader-grid, which measures the loader; leave it out")
     if arguments.prefetch and not any(arguments.workers or WORKERS):
         raise InputError("--prefetch means nothing without workers; leave it out, or give more --workers")
-    wanted = cells(arguments)
-    for one in wanted:
-        if settings_of(one.workload) != one:
-            raise InputError(f"{one.workload}: too large a number; give fewer workers, or smaller batches")
+    if ends_epochs(arguments):
+        _require_epochs(arguments, cells(arguments))
+    wanted = workloads(arguments)
+    for name in wanted:
+        if find(name) is None:
+            raise InputError(f"{name}: too large a number; give fewer workers, or smaller batches")
     if len(wanted) < 2:
-        raise InputError("loader-grid compares settings, and this is one; give more --workers, --batches or --prefetch")
+        more = " or --start" if ends_epochs(arguments) else ""
+        raise InputError(
+            f"loader-grid compares settings, and this is one; give more --workers, --batches or --prefetch{more}"
+        )
+
+
+def _require_epochs(arguments: argparse.Namespace, wanted: Sequence[Settings]) -> None:
+    """Raise InputError where there is nobody to start, or a sample would see no epoch end."""
+    given = "--start" if arguments.start else "--persistent-workers"
+    if not all(one.workers for one in wanted):
+        raise InputError(f"{given} is of DataLoader's workers, and with --workers 0 there are none; leave the 0 out")
+    for one in wanted:
+        steps, most = loader.PICTURES // one.batch, loader.PICTURES // loader_epochs.LEAST_STEPS
+        if steps < loader_epochs.LEAST_STEPS:
+            raise InputError(
+                f"--batches {one.batch}: an epoch has {loader.PICTURES} images, and is to have "
+                f"{loader_epochs.LEAST_STEPS} batches or more with {given}; give at most {most}"
+            )
+        if arguments.steps and arguments.steps < steps:
+            raise InputError(
+                f"--steps {arguments.steps}: an epoch of batches of {one.batch} has {steps} steps, and a sample is to "
+                f"see one end; give at least {steps}"
+            )
 
 
 def _tell(folder: Path, as_json: bool) -> int:
@@ -91,7 +148,8 @@ def _tell(folder: Path, as_json: bool) -> int:
     path = folder / PICTURE
     atomic.write(path, drawn)
     if as_json:
-        print(json.dumps({"cells": grid.to_json(summary), "record": str(folder), "picture": str(path)}))
+        found = [*grid.to_json(summary), *epoch_ends.to_json(summary)]
+        print(json.dumps({"cells": found, "record": str(folder), "picture": str(path)}))
     else:
         out = terminal.console()
         terminal.show(summary, str(folder), out)

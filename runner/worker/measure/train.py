@@ -128,6 +128,7 @@ def train(
         # read right around the timed steps, whose usage has the little that this takes; and what some more steps tell
         **({"gpu": gpu | accelerator.profiled(training.step)} if gpu is not None else {}),
         **(_of_ranks(training, options, profiled) if distributed.size() > 1 else {}),
+        **({"loader": training.workers_seen()} if known.epoch_steps else {}),
         "seconds": times[-1] - times[0],
         "step_s": step_seconds(times),
         "warmup_step_s": step_seconds(warmup_times),

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from runner.worker.modes import Options
-from runner.worker.workloads import all_reduce, cnn, loader, segmentation, translation
+from runner.worker.workloads import all_reduce, cnn, loader, loader_epochs, segmentation, translation
 
 # In the place of a data set's folder, for workloads that make their own.
 GENERATED = "generated"
@@ -33,7 +33,8 @@ class Workload:
     ``loss_tolerance`` is for losses that may differ by rounding alone, and ``ranks_tolerance`` for those of several
     ranks beside those of one process, where it is larger. ``exchange``: it trains nothing, and ranks only exchange; its
     job also has ``exchanged(steps)``, how long that took in the last so many steps. One that is not ``paced`` has its
-    number of steps on any machine; others never have fewer to warm up.
+    number of steps on any machine; others never have fewer to warm up. One whose epochs end as DataLoader's do has
+    ``epoch_steps`` in each, and its job has ``workers_seen()``, what is known of those that load.
     """
 
     prepare: Callable[[str, Options], Any]
@@ -51,6 +52,7 @@ class Workload:
     ranks_tolerance: float = 0.0
     exchange: bool = False
     paced: bool = True
+    epoch_steps: int = 0
 
 
 # With learning rates as high as one would take, rounding grows from step to step.
@@ -105,10 +107,21 @@ def find(name: str) -> Workload | None:
     if name in WORKLOADS:
         return WORKLOADS[name]
     settings = loader.settings_of(name)
-    if settings is None:
+    if settings is not None:
+        return _cell(partial(loader.prepare, settings=settings), settings, 8, settings.cell_steps)
+    epochs = loader_epochs.settings_of(name)
+    if epochs is None:
         return None
+    prepare, steps = partial(loader_epochs.prepare, settings=epochs), epochs.epoch_steps
+    return _cell(prepare, epochs.base, steps, loader_epochs.EPOCHS * steps, epoch_steps=steps)
+
+
+def _cell(
+    prepare: Callable[..., Any], settings: loader.Settings, warmup_steps: int, steps: int, epoch_steps: int = 0
+) -> Workload:
+    """The loader with settings of its own."""
     return Workload(
-        partial(loader.prepare, settings=settings), warmup_steps=8, steps=settings.cell_steps, epochs=40,
+        prepare, warmup_steps, steps, epochs=40, epoch_steps=epoch_steps,
         generated=True, scales=False, pins=settings.pin, loss_tolerance=GROWN, paced=False,
     )  # fmt: skip
 

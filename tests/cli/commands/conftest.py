@@ -135,3 +135,13 @@ def in_image(images_of):
     image = images_of().add("envkit-cuda")
     image.inspection(facts={**FACTS, "gpus": 2}, accelerator=accelerator(2))
     return image
+
+
+@pytest.fixture
+def loader_grid(cli, simulation, instant, run_folder):
+    """Measure settings of the loader by simulated workers."""
+
+    def run(*options):
+        return cli("loader-grid", "--python", simulation.python, "--seed", 7, "--output", run_folder, *options)
+
+    return run

@@ -10,15 +10,6 @@ from runner.bench import record
 from runner.bench.plan import Plan
 from tests.cli.commands.conftest import words
 
-
-@pytest.fixture
-def loader_grid(cli, simulation, instant, run_folder):
-    def run(*options):
-        return cli("loader-grid", "--python", simulation.python, "--seed", 7, "--output", run_folder, *options)
-
-    return run
-
-
 SMALL = ("--workers", "0,2", "--batches", "16,32", "--blocks", 1)
 
 

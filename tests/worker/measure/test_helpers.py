@@ -26,8 +26,10 @@ def children(monkeypatch):
 def process(tmp_path):
     """Make up a process with these counters."""
 
-    def make(pid, user, system, minor=7, major=1, voluntary=5, involuntary=2):
-        fields = f"S 1 1 1 0 -1 4194304 {minor} 0 {major} 0 {user} {system} 0 0 20 0 1 0 100"
+    def make(pid, user, system, minor=7, major=1, voluntary=5, involuntary=2, parent=1, of_ended=(0, 0, 0, 0)):
+        faults, majors, users, systems = of_ended
+        counted = f"{minor} {faults} {major} {majors} {user} {system} {users} {systems}"
+        fields = f"S {parent} 1 1 0 -1 4194304 {counted} 20 0 1 0 100"
         switches = f"voluntary_ctxt_switches:\t{voluntary}\nnonvoluntary_ctxt_switches:\t{involuntary}\n"
         files = {"stat": f"{pid} (a (strange) name) {fields}\n", "status": f"Name:\ta\n{switches}"}
         write(tmp_path / f"proc/{pid}", files)
@@ -53,6 +55,17 @@ def test_the_sum_of_all_helpers(children, process, tmp_path):
 def test_one_that_has_just_ended_is_left_out(children, process, tmp_path):
     children(process(10, user=300, system=100), 99)
     assert helpers.used(tmp_path)["minor_faults"] == 7
+
+
+def test_what_a_server_forks_and_has_ended_since_counts_too(children, process, tmp_path):
+    """7 is the parent of 10: the start method forkserver."""
+    children(process(10, user=300, system=100, parent=7))
+    process(7, user=20, system=10, of_ended=(60, 2, 500, 50))
+    ticks = helpers.TICKS_PER_S
+    assert helpers.used(tmp_path) == {
+        "user_s": pytest.approx(820 / ticks), "system_s": pytest.approx(160 / ticks), "minor_faults": 74,
+        "major_faults": 4, "voluntary_switches": 10, "involuntary_switches": 4,
+    }  # fmt: skip
 
 
 def test_a_real_helper_is_seen():

@@ -61,7 +61,7 @@ def run(monkeypatch, clock):
         monkeypatch.setattr(processor, "throttle_events", throttle_events)
         monkeypatch.setattr(processor, "frequency_mhz", frequency_mhz)
         monkeypatch.setattr(train, "collect", dict)
-        monkeypatch.setitem(workloads.WORKLOADS, "none", SimpleNamespace(prepare=prepare, exchange=False))
+        monkeypatch.setitem(workloads.WORKLOADS, "none", workloads.Workload(prepare))
         return train.train("none", "synthetic", warmup_steps, steps, epochs, test=test, profiled=profiled)
 
     return sample

@@ -1,0 +1,124 @@
+"""``envkit loader-grid --start`` and ``--persistent-workers`` by simulated workers; workloads with such settings."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner.bench import record
+from runner.bench.plan import Plan
+from tests.cli.commands.conftest import words
+from tests.cli.commands.test_loader_grid import measured
+
+ALL = [f"loader-w2-b32-p2-{start}{stay}" for start in ("fork", "forkserver", "spawn") for stay in ("", "-persistent")]
+
+
+def test_what_it_takes_to_begin_an_epoch_is_told_apart_from_the_batches_in_it(loader_grid, simulation, run_folder):
+    """20 steps take a second in all, and those that begin an epoch 3 seconds more."""
+    simulation.worker("baseline", seconds=[1.0], begin_s=3.0)
+    result = loader_grid("--start", "fork,spawn,forkserver", "--persistent-workers", "yes,no", "--blocks", 1)
+    assert result.returncode == 0, result.stderr
+    assert measured(simulation) == ALL
+    plan = Plan.from_json(record.first(run_folder)["plan"])
+    assert {arm.profile for arm in plan.arms} == {"baseline"}
+    lines = result.stdout.splitlines()
+    begin = lines.index("epochs of 5 batches of 32, 2 workers, prefetch_factor 2")
+    assert [line.split() for line in lines[begin + 1 : begin + 4]] == [
+        ["start", "persistent", "s", "to", "begin", "least", "to", "most", "ms/batch", "s/epoch"],
+        ["fork", "yes", "3.050", "3.050", "to", "3.050", "50.0", "3.25"],
+        ["fork", "no", "3.050", "3.050", "to", "3.050", "50.0", "3.25"],
+    ]
+    assert "steps left out at the start of each sample: 5" in words(result.stdout)
+    assert (run_folder / "grid.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_one_option_is_enough_and_json_has_every_cell(loader_grid, simulation):
+    options = ("--persistent-workers", "no", "--batches", "16,32", "--blocks", 1)
+    document = json.loads(loader_grid(*options, "--json").stdout)
+    assert measured(simulation) == [f"loader-w2-b{batch}-p2-{start}" for batch in (16, 32)
+                                    for start in ("fork", "forkserver", "spawn")]  # fmt: skip
+    first = document["cells"][0]
+    assert (first["start_method"], first["persistent_workers"], first["batches_per_epoch"]) == ("fork", False, 10)
+    assert len(document["cells"]) == 6
+
+
+def test_a_sample_has_whole_epochs_whatever_the_pace(loader_grid, simulation):
+    simulation.worker("baseline warming", seconds=[1.0], begin_s=5.0)  # of 12 steps some are 60 times as slow
+    assert loader_grid("--start", "spawn", "--batches", "40", "--blocks", 1).returncode == 0
+    for start in simulation.starts():
+        arguments = start["arguments"]
+        assert [arguments[arguments.index(name) + 1] for name in ("--warmup-steps", "--steps")] == ["4", "16"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ({"start": "fork"}, "that spawn starts, and they were started by fork"),
+        ({"start": None}, "that spawn starts, and how they were started is not known"),
+        (
+            {"persistent": False},
+            "that stay when an epoch ends, and they were others in the next",
+        ),
+        (
+            {"persistent": None},
+            "so not whether DataLoader's workers stay; give more --steps",
+        ),
+    ],
+)
+def test_a_setting_that_did_not_take_effect_is_an_error(own, simulation, seen, said):
+    simulation.worker("mine", loader=seen)
+    result = own("--workload", "loader-w2-b32-p2-spawn-persistent", "--steps", 10)
+    assert result.returncode == 1
+    line = words(result.stdout).partition("FAILED ")[2]
+    assert line.startswith("block 1, mine: the worker ")
+    assert said in line
+
+
+def test_workers_that_stay_uncalled_for_are_an_error_too(own, simulation):
+    simulation.worker("mine", loader={"persistent": True})
+    result = own("--workload", "loader-w2-b32-p2-fork", "--steps", 10)
+    end = "was to load by workers that end when an epoch ends, and they stayed in the next"
+    assert (result.returncode, end in words(result.stdout)) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--start", "fork", "--workers", "0"],
+         "--start is of DataLoader's workers, and with --workers 0 there are none; leave the 0 out"),
+        (["--persistent-workers", "yes", "--workers", "0,2"],
+         "--persistent-workers is of DataLoader's workers, and with --workers 0 there are none; leave the 0 out"),
+        (["--start", "fork", "--batches", "128"],
+         "--batches 128: an epoch has 160 images, and is to have 2 batches or more with --start; give at most 80"),
+        (["--start", "fork", "--steps", "3"],
+         "--steps 3: an epoch of batches of 32 has 5 steps, and a sample is to see one end; give at least 5"),
+        (["--start", "fork", "--persistent-workers", "no"], "loader-grid compares settings, and this is one; give "),
+        (["--start", "spawn", "--workload", "cnn"],
+         "--workload means nothing to loader-grid, which measures the loader; leave it out"),
+    ],
+)  # fmt: skip
+def test_what_can_t_be(refused, run_folder, options, line):
+    assert refused("loader-grid", *options, "--output", run_folder).startswith(f"envkit: {line}")
+    assert not run_folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["loader-grid", "--start", "fork,spwan"],
+         "argument --start: no start method 'spwan' (did you mean 'spawn'?); there are: fork, spawn, forkserver"),
+        (["loader-grid", "--persistent-workers", "maybe"],
+         "argument --persistent-workers: no answer 'maybe'; there are: no, yes"),
+        (["bench", "jemalloc", "--workload", "loader-w2-b32-p2-spwan"],
+         "argument --workload: no settings of the loader in 'loader-w2-b32-p2-spwan'; write them as "
+         "loader-w4-b64-p2 or, with epochs that end"),
+        (["bench", "jemalloc", "--workload", "loader-w0-b32-spawn"],
+         "argument --workload: no settings of the loader in 'loader-w0-b32-spawn'; write them as "),
+        (["tune", "--workload", "cnn-spawn"], "argument --workload: no workload 'cnn-spawn'; there are: cnn, "),
+    ],
+)  # fmt: skip
+def test_words_that_are_not_known(cli, arguments, line):
+    result = cli(*arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"error: {line}" in result.stderr.splitlines()[-1]

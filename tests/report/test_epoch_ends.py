@@ -1,0 +1,99 @@
+"""A run of DataLoader's start methods and of workers that stay or don't: table, sentences, and a picture."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.analysis.summary import summarise
+from runner.bench.plan import Plan, WorkloadSpec
+from runner.report import epoch_ends, grid, html, markdown
+from runner.report.pictures import png
+from runner.worker.workloads import loader
+from runner.worker.workloads.loader_epochs import Settings
+from tests.reports import events_of, printed, said
+
+DATA_LOADER = loader.Settings(2, 32, 2)
+CELLS = {  # seconds more of the steps that begin an epoch; all others take 0.1 s
+    Settings(DATA_LOADER, "fork", False): 0.3, Settings(DATA_LOADER, "fork", True): 0.1,
+    Settings(DATA_LOADER, "spawn", False): 4.0, Settings(DATA_LOADER, "spawn", True): 0.2,
+}  # fmt: skip
+STEPS = 10  # two epochs
+
+
+def events(cells=CELLS, blocks=3, **options):
+    """The run that measured them."""
+    (first, _), (second, _), *rest = cells.items()
+    behaviours = {
+        one: {"seconds": [0.1 * STEPS], "begin_s": more, "images_per_step": one.base.batch}
+        for one, more in cells.items()
+    }
+    names = {"baseline": first, "mine": second, **{one.workload: one for one, _ in rest}}
+    return events_of(
+        blocks, behaviours[second], {one.workload: behaviours[one] for one, _ in rest}, behaviours[first],
+        profile="baseline", profiles={one.workload: "baseline" for one, _ in rest},
+        workloads={name: one.workload for name, one in names.items()},
+        plan={"workloads": {one.workload: WorkloadSpec(5, STEPS, "generated") for one in cells}, "blocks": 3},
+        **options,
+    )  # fmt: skip
+
+
+def test_it_is_a_grid_of_one_kind():
+    assert grid.is_grid(Plan.from_json(events()[0]["plan"]))
+    mixed = events_of(workloads={"baseline": "loader-w2-b32-p2", "mine": "loader-w2-b32-p2-fork"})
+    assert not grid.is_grid(Plan.from_json(mixed[0]["plan"]))
+
+
+def test_what_an_epoch_takes_is_taken_apart():
+    found = {one.settings: one for one in epoch_ends.cells(summarise(events()))}
+    for settings, more in CELLS.items():
+        one = found[settings]
+        assert (one.samples, one.begin_s, one.step_s) == (3, pytest.approx(0.1 + more), pytest.approx(0.1))
+        assert one.epoch_s == pytest.approx(0.5 + more)
+
+
+def test_what_is_printed():
+    lines = printed(events()).splitlines()
+    begin = lines.index("epochs of 5 batches of 32, 2 workers, prefetch_factor 2")
+    assert [line.split() for line in lines[begin + 2 : begin + 6]] == [
+        ["fork", "no", "0.400", "0.400", "to", "0.400", "100.0", "0.80"],
+        ["fork", "yes", "0.200", "0.200", "to", "0.200", "100.0", "0.60"],
+        ["spawn", "no", "4.100", "4.100", "to", "4.100", "100.0", "4.50"],
+        ["spawn", "yes", "0.300", "0.300", "to", "0.300", "100.0", "0.70"],
+    ]
+    text = said(events())
+    assert "persistent workers save at the end of each epoch: fork 0.20 s, spawn 3.80 s" in text
+    assert "least fork, persistent workers: 0.60 s per epoch, in 3 samples" in text
+    assert text.startswith(
+        "the fastest of 4 settings of the loader here: fork, persistent workers, with 0.60 s per epoch; to begin one "
+        "takes 0.20 s of it; the slowest, spawn, new workers, takes 4.50 s, and 4.10 s of it to begin"
+    )
+    assert max(map(len, lines[:-3])) <= 80
+
+
+def test_of_several_loaders_each_has_a_table_and_the_least_is_named_in_full():
+    """An epoch of batches of 80 has two of them: it takes 0.2 s and 0.1 s more, and the images are as many."""
+    more = {Settings(loader.Settings(1, 80, 4), "fork", persistent): 0.1 for persistent in (False, True)}
+    first, second = epoch_ends.groups(epoch_ends.cells(summarise(events(CELLS | more))))
+    assert [len(first.cells), len(second.cells)] == [4, 2]
+    assert second.title == "epochs of 2 batches of 80, 1 worker, prefetch_factor 4"
+    assert f"least fork, new workers ({second.title}): 0.30 s per epoch" in said(events(CELLS | more))
+
+
+def test_without_a_sample_nothing_is_said():
+    assert said(events(blocks=0, ended=None)).startswith("no result: no sample was measured")
+
+
+def test_pages_have_it_too(recorded):
+    given = recorded(events())
+    row = "| spawn | no | 4.100 | 4.100 to 4.100 | 100.0 | 4.50 |"
+    assert row in markdown.document(*given)
+    page = html.page(*given)
+    assert "envkit report: 4 settings of the loader under baseline" in page
+    assert page.count("How long the first step of an epoch takes") == 1
+    assert page.count("<svg viewBox") == 2 * page.count("<figure")
+
+
+def test_a_picture():
+    drawn = png(summarise(events()))
+    assert drawn.startswith(b"\x89PNG")
+    assert drawn != png(summarise(events(dict(reversed(CELLS.items())))))
