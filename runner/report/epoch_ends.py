@@ -9,6 +9,7 @@ from typing import Any
 
 from runner.analysis.sample_times import Sample
 from runner.analysis.summary import Summary
+from runner.report.grid import of_workers
 from runner.worker.workloads import loader
 from runner.worker.workloads.loader_epochs import Settings, settings_of
 
@@ -46,9 +47,9 @@ class Group:
     @property
     def title(self) -> str:
         given, steps = self.base, self.cells[0].settings.epoch_steps
-        workers = f"{given.workers} worker{'' if given.workers == 1 else 's'}"
         pinned = ", pinned memory" if given.pin else ""
-        return f"epochs of {steps} batches of {given.batch}, {workers}, prefetch_factor {given.prefetch}{pinned}"
+        ahead = f"{of_workers(given.workers)}, prefetch_factor {given.prefetch}{pinned}"
+        return f"epochs of {steps} batches of {given.batch}, {ahead}"
 
 
 def cells(summary: Summary) -> list[Cell]:
