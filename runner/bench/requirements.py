@@ -40,6 +40,8 @@ def require(asked: Specification) -> int:
     The arms have the ranks of their profiles (``arm_of``).
     """
     require_modes(asked.workloads, asked.options)
+    if asked.until is not None:
+        quality.require_target(asked.until, asked.workloads)
     ranks = [arm.ranks or asked.nproc for arm in asked.arms]
     trained = None if asked.user_command else asked.workload
     require_shares(asked.arms, trained, asked.options, asked.nproc, asked.nodes)

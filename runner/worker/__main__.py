@@ -38,7 +38,8 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument("--steps", type=int, default=0, help="timed steps")
         modes.add_arguments(command)
     train.add_argument("--quality", action="store_true", help="test at the end what was learnt, after steps too")
-    train.add_argument("--epochs", type=int, default=0, help="train this many whole epochs instead, then test")
+    train.add_argument("--epochs", type=int, default=0, help="train this many epochs instead, and test after each")
+    train.add_argument("--until", metavar="METRIC=NUMBER", help="with --epochs: end after the first that reached it")
     train.add_argument("--seconds", type=float, default=0.0, metavar="S", help="take more steps until S have passed")
     train.add_argument("--turn", metavar="FIFO", help="import everything, then wait here for the turn to train")
     train.add_argument("--ranked", action="store_true", help="be one of several ranks, as torchrun's variables say")
@@ -165,6 +166,7 @@ def _result(arguments: argparse.Namespace, cpus: Collection[int] | None) -> dict
         from runner.worker.user_command.command import attempt
 
         return attempt(arguments)
+    from runner.worker.measure.quality_target import parse
     from runner.worker.measure.train import train
 
     sample = partial(
@@ -179,6 +181,7 @@ def _result(arguments: argparse.Namespace, cpus: Collection[int] | None) -> dict
         cpus=cpus,
         profiled=not arguments.unprofiled,
         seconds=arguments.seconds,
+        until=parse(arguments.until) if arguments.until else None,
     )
     if not arguments.ranked:
         return sample()

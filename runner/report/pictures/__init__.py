@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.analysis.summary import Summary
-from runner.report.pictures import distributions, forest, loader_heatmap, style, time_course
+from runner.report.pictures import distributions, forest, learning_curves, loader_heatmap, style, time_course
 
 PNG_DPI = 200
 # Inches. The narrow one is for a phone held upright.
@@ -34,11 +34,14 @@ FOREST = Picture("forest", "Speedup", forest.missing, forest.height, forest.draw
 DISTRIBUTIONS = Picture("distributions", "Step times", distributions.missing, distributions.height, distributions.draw)
 TIME_COURSE = Picture("time-course", "Course of the run", time_course.missing, time_course.height, time_course.draw)
 GRID = Picture("grid", "Time of the input", loader_heatmap.missing, loader_heatmap.height, loader_heatmap.draw)
+LEARNING_CURVES = Picture(
+    "learning-curves", "Learning curves", learning_curves.missing, learning_curves.height, learning_curves.draw
+)
 PICTURES = (FOREST, DISTRIBUTIONS, TIME_COURSE)
 
 
 def named(name: str) -> Picture:
-    return next(one for one in (GRID, *PICTURES) if one.name == name)
+    return next(one for one in (GRID, LEARNING_CURVES, *PICTURES) if one.name == name)
 
 
 def svg(picture: Picture, summary: Summary, narrow: bool, alternative: str) -> str:
@@ -50,8 +53,12 @@ def svg(picture: Picture, summary: Summary, narrow: bool, alternative: str) -> s
 
 
 def png(summary: Summary) -> bytes:
-    """All pictures below each other; of a run of the loader's settings there is one, which shows all of them."""
-    chosen = PICTURES if GRID.missing(summary) else (GRID,)
+    """All pictures below each other; of a run of the loader's settings there is one, which shows all of them.
+
+    Learning curves are among them where there are some.
+    """
+    curves = () if LEARNING_CURVES.missing(summary) else (LEARNING_CURVES,)
+    chosen = (*PICTURES, *curves) if GRID.missing(summary) else (GRID,)
     reasons = [picture.missing(summary) for picture in chosen]
     heights = [
         LEFT_OUT if reason else picture.height(summary, False) + TITLE

@@ -33,6 +33,7 @@ class Workload:
     those of several ranks beside those of one process, where it is larger. ``exchange``: it trains nothing, and
     ranks only exchange; its job also has ``exchanged(steps)``, how long that took in the last so many steps. One that
     is not ``paced`` has its number of steps on any machine; others never have fewer to warm up.
+    ``figures`` are what the test in its worker finds, each a share from 0 to 1; one without any learns nothing.
     """
 
     prepare: Callable[[str, Options], Any]
@@ -49,6 +50,7 @@ class Workload:
     ranks_tolerance: float = 0.0
     exchange: bool = False
     paced: bool = True
+    figures: tuple[str, ...] = ("accuracy",)
 
 
 # With learning rates as high as one would take, rounding grows from step to step.
@@ -71,6 +73,7 @@ WORKLOADS = {
         loss_tolerance=GROWN,
         batch=segmentation.BATCH,
         ranks_tolerance=OTHERWISE,
+        figures=("pixel accuracy", "mIoU"),
     ),
     "translation": Workload(
         translation.prepare,
@@ -81,9 +84,12 @@ WORKLOADS = {
         images=False,
         loss_tolerance=GROWN,
         batch=translation.BATCH,
+        figures=("token accuracy",),
     ),
     "loader": Workload(loader.prepare, 10, 90, epochs=40, generated=True, loss_tolerance=GROWN),
-    "all-reduce": Workload(all_reduce.prepare, 10, 90, generated=True, images=False, exchange=True, paced=False),
+    "all-reduce": Workload(
+        all_reduce.prepare, 10, 90, generated=True, images=False, exchange=True, paced=False, figures=()
+    ),
 }
 # What is trained where nothing is said.
 DEFAULT = "cnn"
