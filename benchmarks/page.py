@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.results import Line
@@ -44,6 +44,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers_from: in
     rule = ["---" if column < right else "---:" for column in range(len(header))]
     lines = [header, rule, *([cell.replace("|", r"\|") for cell in row] for row in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def items(pairs: Iterable[tuple[str, str]]) -> str:
+    """A list; what has no label goes on below the one before it."""
+    return "\n".join(f"- {label}: {text}" if label else f"  - {text}" for label, text in pairs)
 
 
 def interval(found: Line) -> str:

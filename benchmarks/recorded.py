@@ -18,12 +18,14 @@ from runner.common.folders import quoted
 from runner.engines.base import PROJECT
 from runner.report import pictures
 from runner.report.pictures import Picture, style
+from runner.worker.fashion_mnist import SYNTHETIC
+from runner.worker.workloads import GENERATED
 
 
-def parser(name: str, description: str | None) -> argparse.ArgumentParser:
-    """Of a script that takes a run's folder, or none for the latest, and ``--page``."""
+def parser(name: str, description: str | None, without: str = "the latest") -> argparse.ArgumentParser:
+    """Of a script that takes a run's folder, and ``--page``; ``without`` a folder it takes that one."""
     made = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=description)
-    made.add_argument("folder", metavar="DIR", type=Path, nargs="?", help="the run's folder (default: the latest)")
+    made.add_argument("folder", metavar="DIR", type=Path, nargs="?", help=f"the run's folder (default: {without})")
     default = page.PAGES / f"{name}.md"
     made.add_argument("--page", metavar="FILE", type=Path, default=default,
                       help=f"the page to write (default: {default.relative_to(PROJECT)})")  # fmt: skip
@@ -51,10 +53,23 @@ def ended(folder: Path) -> tuple[list[Event], Summary]:
     return events, summary
 
 
-def write(path: Path, parts: Sequence[str], picture: Picture, summary: Summary, alternative: str) -> None:
+def data(summary: Summary) -> str:
+    """What was trained on, without where it lies."""
+    return {SYNTHETIC: SYNTHETIC, GENERATED: summary.data_source}.get(summary.plan.training.data, "Fashion-MNIST")
+
+
+def picture(path: Path, alternative: str) -> str:
+    """The picture of the page at ``path``, for its text, in the theme of whoever reads it."""
+    return (
+        f'<picture>\n  <source media="(prefers-color-scheme: dark)" srcset="{path.stem}-dark.svg">\n'
+        f'  <img alt="{alternative}" src="{path.stem}-light.svg">\n</picture>'
+    )
+
+
+def write(path: Path, parts: Sequence[str], drawing: Picture, summary: Summary, alternative: str) -> None:
     """The page, and beside it the picture in each theme; ``alternative`` is read out instead of it."""
     page.write(path, parts)
-    drawn = pictures.svg(picture, summary, narrow=False, alternative=alternative)
+    drawn = pictures.svg(drawing, summary, narrow=False, alternative=alternative)
     for theme in style.THEMES:
         file = path.with_name(f"{path.stem}-{theme}.svg")
         atomic.write(file, style.standalone(drawn, theme).encode())

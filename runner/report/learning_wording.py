@@ -43,8 +43,8 @@ def never(summary: Summary, one: LearningCurve) -> str:
     """That a training has not reached the target, and how near it came."""
     best = one.to_target.best if one.to_target else None
     near = "" if best is None else f" (best: {best:.4g})"
-    some = "" if one.samples == 1 else f" in each of {one.samples} trainings"
-    return f"{one.arm} never reached {summary.plan.until}{some} in {_epochs(summary.plan.epochs)}{near}"
+    who = f"{one.arm} never" if one.samples == 1 else f"not each of {one.samples} trainings of {one.arm}"
+    return f"{who} reached {summary.plan.until} in {_epochs(summary.plan.epochs)}{near}"
 
 
 def no_target(summary: Summary, comparison: Comparison) -> str:
