@@ -37,7 +37,8 @@ def add(
                        help=f"to train: {', '.join(WORKLOADS)}; all, with bench (default: cnn); "
                        "or a file like x.yaml")  # fmt: skip
     training_options.add_options(group)
-    group.add_argument("--full", action="store_true", help="train all epochs once each and report time and accuracy")
+    group.add_argument("--full", action="store_true",
+                       help="train all epochs once each; report their time, and accuracy after each epoch")  # fmt: skip
     group.add_argument("--epochs", metavar="N", type=count, help="with --full: so many of them (default: cnn 10)")
     group.add_argument("--until", metavar="METRIC=NUMBER", type=_target,
                        help="with --full: end a training after the first epoch that reached it, as accuracy=0.85 "

@@ -56,3 +56,8 @@ def test_many_profiles_have_their_tables_on_wider_pages(recorded):
 def test_how_much_was_to_be_trained_is_said():
     text = " ".join(details(full(until="loss=1")).split())
     assert "workload cnn, 3 epochs at most, until loss=1, each sample" in text
+
+
+def test_the_book_s_whole_training_is_not_beside_one_that_ended_sooner():
+    assert "the book's baseline" in printed(full(10))
+    assert "the book's baseline" not in printed(full(10, until="accuracy=0.5"))

@@ -75,6 +75,7 @@ def test_one_that_never_gets_there_is_named_with_its_best(until, target, said):
     text = words(result.stdout)
     for line in said:
         assert f"target {line}" in text
+    assert "next train longer, with more --epochs than 4, or to a nearer target with --until" in text
     assert text.startswith(f"mine: no result: baseline never reached {target} in 4 epochs")
     assert "times as fast" not in text
     assert "% faster" not in text
