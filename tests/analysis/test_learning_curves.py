@@ -48,9 +48,7 @@ def test_losses_are_compared_as_far_as_both_have_trained():
 
 
 @pytest.mark.parametrize("blocks", [1, 7])
-@pytest.mark.parametrize(
-    ("until", "missed"), [("accuracy=0.81", ["baseline"]), ("accuracy=0.9", ["baseline", "mine"])]
-)
+@pytest.mark.parametrize(("until", "missed"), [("accuracy=0.81", ["baseline"]), ("accuracy=0.9", ["baseline", "mine"])])
 def test_one_that_never_reached_it_gives_no_ratio(until, missed, blocks):
     summary = summarise(full(until, blocks))
     (comparison,) = summary.comparisons

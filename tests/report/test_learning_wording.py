@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from runner.analysis.summary import summarise
 from runner.report import model
 from runner.report.markdown import document
@@ -38,9 +36,8 @@ def test_a_training_that_learns_nothing_has_losses_alone():
     assert "epoch training loss testing 1 1.0 s 2.300 0.25 s" in text
 
 
-@pytest.mark.parametrize("wide", [False, True])
-def test_the_epoch_that_reached_the_target_stands_out(wide):
-    report = model.report_of(summarise(full(until="accuracy=0.5")), "run", wide=wide)
+def test_the_epoch_that_reached_the_target_stands_out():
+    report = model.report_of(summarise(full(until="accuracy=0.5")), "run")
     folds = [part for section in report.sections for part in section.parts if isinstance(part, Fold)]
     assert [fold.parts[0].weights for fold in folds] == [["plain", "good"]] * 2
 
