@@ -12,13 +12,13 @@ import pytest
 from tests.conftest import PROJECT
 
 TIMEOUT_S = 300
-# Each workload trains two epochs, tested after each, and again as many steps without a test.
+# Each workload trains two epochs, tested after each, and again as many steps, tested at their end.
 TRAIN = """
-import json, numpy
+import json, numpy, os
 from runner.worker import fashion_mnist
 from runner.worker.measure import train
 from runner.worker.measure.quality_target import parse
-from runner.worker.workloads import get, segmentation, translation
+from runner.worker.workloads import cnn, segmentation, translation
 random = numpy.random.default_rng(0)
 arrays = {
     f"{part}-{name}-ubyte": random.integers(0, top, shape, dtype="uint8")
@@ -29,11 +29,14 @@ fashion_mnist.load = lambda data: (arrays, "d" * 64)
 segmentation.PICTURES, segmentation.TEST_PICTURES = 24, 16
 translation.PAIRS, translation.TEST_PAIRS = 64, 8
 train.collect = dict
+figures = cnn.Training.quality
+cnn.Training.quality = lambda self: {**figures(self), "pid": os.getpid()}
 found = {}
 for name in ("cnn", "segmentation", "translation"):
     epochs = train.train(name, "synthetic", 0, 0, 2)
-    steps = train.train(name, "synthetic", 0, len(epochs["step_s"]), 0)
+    steps = train.train(name, "synthetic", 0, len(epochs["step_s"]), 0, test=True)
     found[name] = {"epochs": epochs, "steps": steps}
+found["pid"] = os.getpid()
 found["ended"] = train.train("cnn", "synthetic", 0, 0, 3, until=parse("loss=1000"))
 print(json.dumps(found))
 """
@@ -79,6 +82,19 @@ def test_tests_between_epochs_change_nothing_that_is_learnt(trained, name):
     assert len(epochs["curve"]) == 2
     half = len(epochs["losses"]) // 2
     assert epochs["curve"][0]["loss"] == pytest.approx(sum(epochs["losses"][:half]) / half)
+
+
+@pytest.mark.parametrize("name", ["cnn", "segmentation", "translation"])
+def test_another_process_finds_what_the_training_s_own_would(trained, name):
+    found, own = (trained[name][how]["quality"] for how in ("epochs", "steps"))
+    assert {**found, "pid": 0} == {**own, "pid": 0}
+
+
+def test_no_epoch_is_tested_in_the_process_that_trains(trained):
+    pids = {epoch["quality"]["pid"] for epoch in trained["cnn"]["epochs"]["curve"]}
+    assert len(pids) == 1
+    assert trained["pid"] not in pids
+    assert trained["cnn"]["steps"]["quality"]["pid"] == trained["pid"]
 
 
 def test_each_epoch_has_its_time_and_its_test(trained):

@@ -18,7 +18,8 @@ from runner.worker.measure import helpers, machine_load, processor
 from runner.worker.measure.epochs import train_epochs
 from runner.worker.measure.quality_target import QualityTarget
 from runner.worker.measure.stretch import Stretch
-from runner.worker.modes import USUAL, Options
+from runner.worker.measure.tester import Tester
+from runner.worker.modes import CPU, USUAL, Options
 from runner.worker.workloads import get
 
 
@@ -103,6 +104,13 @@ def _of_ranks(training: Any, options: Options, profiled: bool) -> dict[str, Any]
     return {"backend": backend, **communication, "final_weights": training.network.weights()}
 
 
+def _test(training: Any, tester: Tester | None) -> dict[str, Any] | None:
+    """What was learnt between two epochs, without a trace in those that follow where a ``tester`` finds it."""
+    with helpers.paused():
+        found: dict[str, Any] | None = tester.quality(training) if tester else training.quality()
+    return found
+
+
 def train(
     workload: str,
     data: str,
@@ -126,16 +134,23 @@ def train(
     if cpus is None:
         cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
     known = get(workload)
+    alone = options.device == CPU and distributed.size() == 1
+    tester = Tester(partial(known.prepare, data, options)) if epochs and alone else None
     training = known.prepare(data, options)
+    if tester:
+        tester.wait()
     _, warmup_times = timed(training.step, warmup_steps, accelerator.clock(options.device))
     watch = accelerator.watch(options.device)
     stretch = partial(_stretch, training, device=options.device, cpus=cpus, watch=watch)
     if epochs:
-        whole, curve = train_epochs(epochs, partial(stretch, training.steps_per_epoch), training.quality, until)
+        epoch, test_now = partial(stretch, training.steps_per_epoch), partial(_test, training, tester)
+        whole, curve = train_epochs(epochs, epoch, test_now, until)
         learnt = {"quality": curve[-1]["quality"], "curve": curve}
     else:
         whole = stretch(steps, seconds=seconds)
         learnt = {"quality": training.quality() if test else None}  # which may need more memory than the steps
+    if tester:
+        tester.end()
     exchanged = {"exchange": training.exchanged(len(whole.step_s))} if known.exchange else {}
     return {
         **exchanged,

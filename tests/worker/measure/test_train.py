@@ -19,6 +19,22 @@ from runner.worker.measure.quality_target import parse
 STEP_S = 0.25
 
 
+class InProcess:
+    """What tests in the place of a process of its own."""
+
+    def __init__(self, prepare):
+        pass
+
+    def wait(self):
+        pass
+
+    def quality(self, training):
+        return training.quality()
+
+    def end(self):
+        pass
+
+
 @pytest.fixture
 def clock(monkeypatch):
     """A clock that only steps move on."""
@@ -67,6 +83,7 @@ def run(monkeypatch, clock):
         monkeypatch.setattr(processor, "throttle_events", throttle_events)
         monkeypatch.setattr(processor, "frequency_mhz", frequency_mhz)
         monkeypatch.setattr(train, "collect", dict)
+        monkeypatch.setattr(train, "Tester", InProcess)
         monkeypatch.setitem(workloads.WORKLOADS, "none", SimpleNamespace(prepare=prepare, exchange=False))
         target = parse(until) if until else None
         return train.train("none", "synthetic", warmup_steps, steps, epochs, test=test, profiled=profiled, until=target)
