@@ -40,9 +40,9 @@ def add(
     group.add_argument("--full", action="store_true",
                        help="train all epochs once each; report their time, and accuracy after each epoch")  # fmt: skip
     group.add_argument("--epochs", metavar="N", type=count, help="with --full: so many of them (default: cnn 10)")
-    group.add_argument("--until", metavar="METRIC=NUMBER", type=_target,
-                       help="with --full: end a training after the first epoch that reached it, as accuracy=0.85 "
-                       "or loss=0.4, and report the time to it")  # fmt: skip
+    group.add_argument("--until", metavar="TARGET", type=_target,
+                       help="with --full: end a training after the first epoch that reached this METRIC=NUMBER, as "
+                       "accuracy=0.85 or loss=0.4, and report the time to it")  # fmt: skip
     length = group.add_mutually_exclusive_group()
     length.add_argument(
         "--budget", metavar="TIME", type=duration, help=f"measure for so long, e.g. 60s (default: {budget})"
