@@ -20,7 +20,7 @@ IN_IMAGE := $(if $(VARIANT),$(or $(IN_$(ENGINE)),--image $(IMAGE)))
 # What builds images, or has one that is to be converted.
 BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
 .DEFAULT_GOAL := help
-.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack libraries dev test unit faults reliability simulated designs first-run rivals rivals-cnn padding peers stacks modes experiments startup same book own-training operators env-formats fleet-page lint lock clean
+.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack libraries dev test unit faults reliability simulated designs first-run rivals rivals-cnn padding peers stacks modes experiments startup same book own-training operators curves env-formats fleet-page lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -138,6 +138,9 @@ own-training: dev  ## three training scripts measured with --command (10 minutes
 
 operators: dev  ## where a step's time goes, by operators and phases, and why a profile saves some (10 minutes; writes docs/results/operators.md)
 	@$(VENV)/bin/python -m benchmarks.operators $(ARGS)
+
+curves: dev  ## the baseline and a profile train until an accuracy is reached (10 minutes; writes docs/results/curves.md)
+	@$(VENV)/bin/python -m benchmarks.curves $(ARGS)
 
 matrix-page: dev  ## write docs/results/matrix.md from the latest run of make matrix (ARGS=DIR for another)
 	@$(VENV)/bin/python -m benchmarks.matrix $(ARGS)

@@ -12,8 +12,6 @@ from runner.bench import record
 from runner.bench.record import Event
 from runner.profiles import profile
 from runner.report import advice, pictures, reproduce, tables, wording
-from runner.worker.fashion_mnist import SYNTHETIC
-from runner.worker.workloads import GENERATED
 
 PICTURE = "The speedup of each profile over the baseline, with its 95% interval"
 
@@ -35,11 +33,10 @@ def _page(events: Sequence[Event], summary: Summary) -> list[str]:
         [*cells[:4], *rows[name]] for name, cells in zip(ranking.order(summary), ranking.cells(summary), strict=True)
     ]
     said = [*wording.of_many(summary), *wording.certainty(summary), *wording.evidence(summary), *advice.rows(summary)]
-    data = {SYNTHETIC: SYNTHETIC, GENERATED: summary.data_source}.get(summary.plan.training.data, "Fashion-MNIST")
     return [
         page.heading("Which profile is the fastest here?", QUESTION, events, wording.machine(summary)),
         "**SYNTHETIC DATA: this is not Fashion-MNIST.**" if summary.synthetic else "",
-        f"The run: `{reproduce.started_with(events)}`; data: {data}",
+        f"The run: `{reproduce.started_with(events)}`; data: {recorded.data(summary)}",
         "## The ranking",
         page.table([*ranking.header(summary)[:4], *effort], found, numbers_from=4),
         STAR if any(cells[0].endswith("*") for cells in found) else "",

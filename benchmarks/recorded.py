@@ -20,12 +20,14 @@ from runner.engines.base import PROJECT
 from runner.report import pictures
 from runner.report.parts import Row
 from runner.report.pictures import Picture, style
+from runner.worker.fashion_mnist import SYNTHETIC
+from runner.worker.workloads import GENERATED
 
 
-def parser(name: str, description: str | None) -> argparse.ArgumentParser:
-    """Of a script that takes a run's folder, or none for the latest, and ``--page``."""
+def parser(name: str, description: str | None, without: str = "the latest") -> argparse.ArgumentParser:
+    """Of a script that takes a run's folder, and ``--page``; ``without`` a folder it takes that one."""
     made = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=description)
-    made.add_argument("folder", metavar="DIR", type=Path, nargs="?", help="the run's folder (default: the latest)")
+    made.add_argument("folder", metavar="DIR", type=Path, nargs="?", help=f"the run's folder (default: {without})")
     default = page.PAGES / f"{name}.md"
     made.add_argument("--page", metavar="FILE", type=Path, default=default,
                       help=f"the page to write (default: {default.relative_to(PROJECT)})")  # fmt: skip
@@ -53,6 +55,19 @@ def ended(folder: Path) -> tuple[list[Event], Summary]:
     return events, summary
 
 
+def data(summary: Summary) -> str:
+    """What was trained on, without where it lies."""
+    return {SYNTHETIC: SYNTHETIC, GENERATED: summary.data_source}.get(summary.plan.training.data, "Fashion-MNIST")
+
+
+def shown(name: str, alternative: str) -> str:
+    """The picture for the text of a page, in the theme of whoever reads it; ``name`` is its file's, without theme."""
+    return (
+        f'<picture>\n  <source media="(prefers-color-scheme: dark)" srcset="{name}-dark.svg">\n'
+        f'  <img alt="{html.escape(alternative)}" src="{name}-light.svg">\n</picture>'
+    )
+
+
 def write(path: Path, parts: Sequence[str], picture: Picture, summary: Summary, alternative: str) -> None:
     """The page, and beside it the picture in each theme; ``alternative`` is read out instead of it."""
     page.write(path, parts)
@@ -71,11 +86,3 @@ def draw(path: Path, picture: Picture, summary: Summary, alternative: str) -> No
 def items(rows: Iterable[Row]) -> str:
     """A list; what has no label goes on below the one before it."""
     return "\n".join(f"- {row.label}: {row.text}" if row.label else f"  - {row.text}" for row in rows)
-
-
-def shown(name: str, alternative: str) -> str:
-    """The picture, dark where the reader's page is; ``name`` is its file's, without theme."""
-    return (
-        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{name}-dark.svg">'
-        f'<img src="{name}-light.svg" alt="{html.escape(alternative)}"></picture>'
-    )

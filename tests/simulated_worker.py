@@ -121,6 +121,26 @@ def loading(arguments: list[str], behaviour: dict) -> dict:
     return {"loader": {**seen, **behaviour.get("loader", {})}}
 
 
+def learning_curve(arguments: list[str], behaviour: dict, learnt: dict | None, seconds: float) -> list[dict]:
+    """What a full training that takes ``seconds`` tells of each epoch, the last of which has ``learnt`` so much.
+
+    ``figures`` are what the tests find instead, one epoch after the other; it ends when what it was to reach is there.
+    """
+    epochs = int(arguments[arguments.index("--epochs") + 1])
+    figures = behaviour.get("figures") or [
+        {name: value * (number / epochs) for name, value in (learnt or {}).items()} for number in range(1, epochs + 1)
+    ]
+    curve = [
+        {"seconds": seconds / epochs, "loss": 2.3 - number / 10, "quality": one or None, "test_s": 0.25}
+        for number, one in enumerate(figures[:epochs])
+    ]
+    if "--until" not in arguments:
+        return curve
+    from runner.worker.measure.quality_target import parse
+
+    return curve[: parse(arguments[arguments.index("--until") + 1]).reached_after(curve)]
+
+
 def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping[str, str]) -> dict:
     """The document of one sample. ``seconds`` are the nth of those given, beginning again after the last."""
     arguments, where = launched(arguments)
@@ -130,6 +150,9 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
     seconds = behaviour["seconds"][nth % len(behaviour["seconds"])]
     preload = [entry for entry in environment.get("LD_PRELOAD", "").split(":") if entry]
     learnt = behaviour.get("quality", {"accuracy": 0.84} if full else None)
+    curve = learning_curve(arguments, behaviour, learnt, seconds) if full else []
+    if curve:
+        seconds, learnt = seconds * len(curve) / int(arguments[arguments.index("--epochs") + 1]), curve[-1]["quality"]
     evidence = {
         "openmp": {"runtime": "gnu", "max_threads": 2, "proc_bind": "false", "settings": {}},
         "malloc": {"allocator": "jemalloc" if preload else "glibc", "settings": {}},
@@ -165,6 +188,7 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
         "images_per_step": None if own else at_once * behaviour.get("images_per_step", 64 * scale_of(arguments)),
         "unit": behaviour.get("unit", "images"),
         "quality": learnt if full or "--quality" in arguments else None,
+        **({"curve": curve} if curve else {}),
         "usage": {
             "machine_busy_s": 1.25 * seconds, "machine_steal_s": 0.0, "machine_swapped_bytes": 0,
             "user_s": seconds, "system_s": seconds / 4, "minor_faults": 100 * steps, "major_faults": 0,

@@ -67,6 +67,9 @@ def compared(events: Sequence[Event], plan: Plan, arm: Arm, reference: Arm) -> L
     """The worst agreement of any of the arm's samples with the first of ``reference``'s; both have some."""
     there = samples(events, reference)[0]["losses"]
     candidates = [event["losses"] for event in samples(events, arm)]
+    if plan.until is not None:  # trainings may end after different epochs; as far as all got, batches are the same
+        shortest = min(map(len, [there, *candidates]))
+        there, candidates = there[:shortest], [losses[:shortest] for losses in candidates]
     furthest = max(candidates, key=lambda losses: loss_difference(losses, there))
     largest = loss_difference(furthest, there)
     tolerance = loss_tolerance(plan, arm, plan.ranks_of(arm) != plan.ranks_of(reference))

@@ -12,6 +12,7 @@ from runner.analysis.ablation import Worth, taken_apart
 from runner.analysis.at_once import AtOnce, at_once
 from runner.analysis.gpu_readings import GpuReadings, readings
 from runner.analysis.image_differences import Difference, of_run
+from runner.analysis.learning_curves import LearningCurve, learning_curves, reached
 from runner.analysis.losses import Losses, between
 from runner.analysis.noise import interference_by_block, interference_with, reference_kernel_range
 from runner.analysis.sample_times import Sample, sample_times
@@ -146,6 +147,7 @@ class Summary:
     gpus: list[GpuReadings] = field(default_factory=list)
     ablation: list[Worth] = field(default_factory=list)  # the settings of a profile that is taken apart
     instances: list[AtOnce] = field(default_factory=list)
+    learning: list[LearningCurve] = field(default_factory=list)  # of full trainings
 
     @property
     def synthetic(self) -> bool:
@@ -154,6 +156,11 @@ class Summary:
     @property
     def not_in_effect(self) -> list[Measured]:
         return [measured for measured in self.measured if not measured.in_effect]
+
+    @property
+    def not_reached(self) -> list[LearningCurve]:
+        """Of the arms that were to reach a target, those of which a training never did."""
+        return [one for one in self.learning if one.to_target and one.to_target.seconds is None]
 
     def inspection(self, arm: Arm) -> dict[str, Any]:
         """What was seen inside the image that ``arm`` ran in, before it ran."""
@@ -183,6 +190,7 @@ class Summary:
             "instances": [finite(asdict(one)) for one in self.instances],
             "gpus": [asdict(one) for one in self.gpus],
             "settings": [one.to_json() for one in self.ablation],
+            "learning_curves": [asdict(one) for one in self.learning],
             "failures": [{key: event[key] for key in ("block", "arm", "problem")} for event in self.failures],
             "not_measured": self.not_measured,
             "ended": self.ended,
@@ -254,6 +262,7 @@ def summarise(events: Sequence[Event]) -> Summary:
         ablation=taken_apart(
             events, plan, [one.arm for one in measured.values() if one.in_effect], ended in ENDED, ended == PRECISE
         ),
+        learning=learning_curves(events, plan),
     )
 
 
@@ -310,6 +319,8 @@ def _comparison(
     ratios = block_ratios(events, plan, arm)
     if ended == FAILED:
         return Comparison(arm.name, Verdict.FAILED, losses=losses)
+    if not all(reached(events, plan, one) for one in (reference, arm)):
+        return Comparison(arm.name, Verdict.NOT_REACHED, losses=losses)
     if plan.one_run_each and ratios:
         return Comparison(arm.name, Verdict.ONE_RUN_EACH, single_ratio=math.exp(ratios[0]), losses=losses)
     planned = recorded_design(events, plan) or design(len(ratios), len(plan.compared))

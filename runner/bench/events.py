@@ -30,6 +30,15 @@ class Usage(TypedDict, total=False):
     engine_s: float  # CPU time of what the engine ran beside it, where that is known
 
 
+class EpochEvent(TypedDict):
+    """One epoch of a full training, in a sample's ``curve``."""
+
+    seconds: float  # of its timed steps
+    loss: float | None  # the mean of its steps' training losses
+    quality: dict[str, float] | None  # of the test after it
+    test_s: float  # how long that took, in no other figure
+
+
 class SampleEvent(TypedDict, total=False):
     """The event ``sample``: what one worker measured and observed."""
 
@@ -46,6 +55,7 @@ class SampleEvent(TypedDict, total=False):
     images_per_step: int | None  # None of a user's command
     unit: str  # what images_per_step counts
     quality: dict[str, float] | None  # of a test, where one was made
+    curve: list[EpochEvent]  # of a full training; not in earlier records
     modes: dict[str, Any] | None
     usage: Usage
     peak_memory_bytes: int

@@ -128,6 +128,7 @@ class Plan:
     user_command: UserCommand | None = None
     options: Options = USUAL  # the modes in which everything is trained
     epochs: int = 0  # above 0: the full training, in one block unless the stopping rule has more
+    until: str | None = None  # with epochs: what a training ends after, as accuracy=0.85; earlier records lack it
     ranks: int = 1  # processes that train together on each node
     nodes: int = 1
     # Names of further arms to compare with: an arm is compared with the one of all references that trains the same.
@@ -333,7 +334,7 @@ class Plan:
         if self.user_command is not None:
             return self.user_command.worker_arguments()
         trained = self.workload_spec(arm)
-        length = ("--epochs", str(self.epochs)) if self.epochs else ("--steps", str(trained.steps))
+        length = self._whole_training if self.epochs else ("--steps", str(trained.steps))
         tested = block == LEARNT_BLOCK and arm in self.references and trained.steps >= LEARNT_STEPS
         test = ("--quality",) if tested and not self.epochs else ()
         warmup = ("--warmup-steps", str(trained.warmup_steps))
@@ -350,6 +351,11 @@ class Plan:
         ranked = self.ranks_of(arm) > 1
         longer = ("--unprofiled",) if ranked else ("--seconds", f"{seconds:g}") if seconds else ()
         return self._launched(arm, (*self._training(arm), "--steps", str(steps), *longer))
+
+    @property
+    def _whole_training(self) -> tuple[str, ...]:
+        until = ("--until", self.until) if self.until is not None else ()
+        return ("--epochs", str(self.epochs), *until)
 
     def _training(self, arm: Arm) -> tuple[str, ...]:
         data = self.workload_spec(arm).data

@@ -100,6 +100,7 @@ def plan_of(asked: Specification, data: str) -> Plan:
         user_command=command,
         options=asked.options,
         epochs=asked.epochs,
+        until=asked.until,
         ranks=asked.nproc,
         nodes=asked.nodes,
         more_references=_more_references(asked.arms) if asked.workload == EVERY and command is None else (),

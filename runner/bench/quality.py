@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from runner.common.errors import InputError
+from runner.common.suggestion import suggestion
+from runner.worker.measure.quality_target import LOSS, parse
+from runner.worker.workloads import get
 from runner.worker.workloads.translation import TRANSLATIONS
 
 BLEU = "BLEU"
@@ -23,13 +26,38 @@ def require(workloads: Iterable[str]) -> None:
         )
 
 
+def require_target(until: str, workloads: Iterable[str]) -> None:
+    """Raise InputError where a training of ``workloads`` can't tell after an epoch whether it has reached ``until``."""
+    target = parse(until)
+    for name in workloads:
+        figures = get(name).figures
+        if not figures:
+            raise InputError(f"--until {until}: {name} learns nothing; leave it out")
+        known = (LOSS, *figures)
+        if target.metric not in known:
+            there = f"there are: {', '.join(known)}"
+            near = suggestion(target.metric, known)
+            raise InputError(f"--until {until}: {name} has no '{target.metric}' after an epoch{near}; {there}")
+        if target.metric != LOSS and target.value > 1:
+            raise InputError(
+                f"--until {until}: out of range: {target.metric} is never above 1; write for example "
+                f"{target.metric}=0.85"
+            )
+
+
 def worked_out(document: dict[str, Any]) -> dict[str, Any]:
-    """A worker's sample, with BLEU in the place of the translations that it is worked out from."""
+    """A worker's sample, with BLEU in the place of the translations that it is worked out from, in its curve too."""
     found = document.get("quality")
     if not found or TRANSLATIONS not in found:
         return document
+    curve = document.get("curve")
+    epochs = {"curve": [{**epoch, "quality": _with_bleu(epoch["quality"])} for epoch in curve]} if curve else {}
+    return {**document, "quality": _with_bleu(found), **epochs}
+
+
+def _with_bleu(found: Mapping[str, Any]) -> dict[str, Any]:
     figures = {name: value for name, value in found.items() if name != TRANSLATIONS}
-    return {**document, "quality": {**figures, BLEU: bleu(found[TRANSLATIONS])}}
+    return {**figures, BLEU: bleu(found[TRANSLATIONS])}
 
 
 def bleu(translations: Sequence[Sequence[Sequence[int]]]) -> float:
@@ -47,10 +75,11 @@ def bleu(translations: Sequence[Sequence[Sequence[int]]]) -> float:
 
 def shown(figures: Mapping[str, float]) -> str:
     """``pixel accuracy 93.1%, mIoU 0.812``."""
-    return ", ".join(f"{name} {_figure(name, value)}" for name, value in figures.items())
+    return ", ".join(f"{name} {figure(name, value)}" for name, value in figures.items())
 
 
-def _figure(name: str, value: float) -> str:
+def figure(name: str, value: float) -> str:
+    """``93.1%`` for a share, and a number for another kind of figure."""
     if name in SHARES:
         return f"{value:.1%}"
     return f"{value:.1f}" if name == BLEU else f"{value:.3f}"

@@ -41,6 +41,8 @@ def require(asked: Specification) -> int:
     """
     require_instances(asked)
     require_modes(asked.workloads, asked.options)
+    if asked.until is not None:
+        quality.require_target(asked.until, asked.workloads)
     ranks = [arm.ranks or asked.nproc for arm in asked.arms]
     trained = None if asked.user_command else asked.workload
     how = _grown(asked) if asked.weak else asked.options

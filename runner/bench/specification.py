@@ -15,6 +15,8 @@ from typing import Any
 from runner.bench.plan import MARGIN, Ablated, Arm, UserCommand
 from runner.common.errors import InputError
 from runner.engines.base import EngineOptions
+from runner.worker.measure.quality_target import TargetError
+from runner.worker.measure.quality_target import parse as parse_target
 from runner.worker.modes import USUAL, Options
 from runner.worker.user_command.losses import parse_losses
 from runner.worker.user_command.metric import MetricError, parse
@@ -47,6 +49,7 @@ class Specification:
     warmup_steps: int = 0  # 0: by the machine's pace
     steps: int = 0  # 0: by the machine's pace
     epochs: int = 0  # above 0: full trainings of so many
+    until: str | None = None  # what such a training ends at, as accuracy=0.85, or after all epochs
     open_ended: bool = True  # whether nobody gave the budget
     blocks: int = 0
     precision: float = PRECISION
@@ -98,6 +101,8 @@ class Specification:
                 raise ValueError(f"no workload {name!r}; there are: {', '.join(WORKLOADS)}")
         if found.user_command is not None:
             _require_metrics(found.user_command)
+        if found.until is not None:
+            _require_target(found)
         _require_arms(found)
         return found
 
@@ -129,6 +134,16 @@ def _require_metrics(own: UserCommand) -> None:
                 read(text)
             except MetricError as error:
                 raise ValueError(f"user_command.{name}: '{text}' {error}") from None
+
+
+def _require_target(asked: Specification) -> None:
+    """Raise ValueError for a target that is none, or that no training is to reach."""
+    try:
+        parse_target(asked.until or "")
+    except TargetError as error:
+        raise ValueError(f"until: '{asked.until}' {error}") from None
+    if not asked.epochs:
+        raise ValueError("until: means nothing without epochs")
 
 
 def _require_arms(asked: Specification) -> None:

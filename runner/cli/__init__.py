@@ -41,7 +41,10 @@ COMMANDS = {
 }
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # a batch system's end of time, a terminal that has gone
 OWN_COMMAND = ("exec", "doctor")  # what follows `--` is a command with options of its own
-EXIT_STATUSES = "exit status: 0 done, 1 a worker failed or a profile was not in effect, 2 bad input, 130 interrupted"
+EXIT_STATUSES = (
+    "exit status: 0 done, 1 a worker failed, a profile was not in effect or a target not reached, 2 bad input, "
+    "130 interrupted"
+)
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:

@@ -139,7 +139,7 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
         raise
     events.append(opened.append("end", reason=reason))
     summary = summarise(events)
-    status = FAILED if reason == measure.FAILED or summary.not_in_effect else MEASURED
+    status = FAILED if reason == measure.FAILED or summary.not_in_effect or summary.not_reached else MEASURED
     if then is not None and reason != measure.INTERRUPTED and status == MEASURED:
         return then(folder)
     if how.json:

@@ -12,6 +12,7 @@ from runner.bench.specification import FULL_TIMEOUT_S, PRECISION, TIMEOUT_S, Spe
 from runner.cli import engine_options, training_options, user_command
 from runner.cli.arguments import count, duration, refuse, share
 from runner.common.errors import InputError
+from runner.worker.measure.quality_target import TargetError, parse
 from runner.worker.workloads import DEFAULT, WORKLOADS, get
 
 # What a run takes where no budget is given, in seconds.
@@ -36,8 +37,12 @@ def add(
                        help=f"to train: {', '.join(WORKLOADS)}; all, with bench (default: cnn); "
                        "or a file like x.yaml")  # fmt: skip
     training_options.add_options(group)
-    group.add_argument("--full", action="store_true", help="train all epochs once each and report time and accuracy")
+    group.add_argument("--full", action="store_true",
+                       help="train all epochs once each; report their time, and accuracy after each epoch")  # fmt: skip
     group.add_argument("--epochs", metavar="N", type=count, help="with --full: so many of them (default: cnn 10)")
+    group.add_argument("--until", metavar="TARGET", type=_target,
+                       help="with --full: end a training after the first epoch that reached this METRIC=NUMBER, as "
+                       "accuracy=0.85 or loss=0.4, and report the time to it")  # fmt: skip
     length = group.add_mutually_exclusive_group()
     length.add_argument(
         "--budget", metavar="TIME", type=duration, help=f"measure for so long, e.g. 60s (default: {budget})"
@@ -120,7 +125,15 @@ def specification(
     if not arguments.full:
         return asked
     first = asked.workloads[0] if asked.workloads else DEFAULT
-    return replace(asked, epochs=arguments.epochs or get(first).epochs)
+    return replace(asked, epochs=arguments.epochs or get(first).epochs, until=arguments.until)
+
+
+def _target(text: str) -> str:
+    try:
+        parse(text)
+    except TargetError as error:
+        raise argparse.ArgumentTypeError(f"'{text}' {error}") from None
+    return text
 
 
 def require(arguments: argparse.Namespace) -> None:
@@ -128,6 +141,9 @@ def require(arguments: argparse.Namespace) -> None:
     training_options.require_one(arguments)
     if arguments.epochs and not arguments.full:
         raise InputError(f"--epochs {arguments.epochs} means nothing without --full, which trains whole epochs; add it")
+    if arguments.until and not arguments.full:
+        what = "which trains until an epoch reached it"
+        raise InputError(f"--until {arguments.until} means nothing without --full, {what}; add it")
     if arguments.full:
         why = "means nothing with --full, which trains whole epochs; leave it out"
         refuse(arguments, ("steps", "budget", "half_width"), why)

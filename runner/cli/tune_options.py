@@ -24,7 +24,8 @@ NUMERICS = ("same", "any")
 GRID_BLOCKS = 6
 # Options of other commands that measure, which a tuning does not have.
 NOT_HERE: dict[str, Any] = {
-    "full": False, "epochs": None, "half_width": None, "margin": None, "force": False, "allow_unknown": False,
+    "full": False, "epochs": None, "until": None, "half_width": None, "margin": None, "force": False,
+    "allow_unknown": False,
 }  # fmt: skip
 
 

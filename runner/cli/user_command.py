@@ -19,8 +19,8 @@ from runner.worker.workloads import WORKLOADS, find
 SUFFIXES = (".yaml", ".yml")
 # What says how to train the kit's own workloads, and which of its data.
 NOT_WITH_IT = (
-    "full", "epochs", "steps", "warmup_steps", "data", "backend", "precision", "compile", "channels_last", "scale",
-    "weak",
+    "full", "epochs", "until", "steps", "warmup_steps", "data", "backend", "precision", "compile", "channels_last",
+    "scale", "weak",
 )  # fmt: skip
 LONGEST_NAME = 60
 # How the name of a workload says what DataLoader is given: without an end of an epoch, and with some.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 MEASURED = 0
-FAILED = 1  # a worker failed or a profile was not in effect; or what a command was to find was found, as a regression
+FAILED = 1  # a worker failed, a profile was not in effect, a target not reached; or a command found what it looks for
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 

@@ -200,9 +200,9 @@ def _next(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
         return f"leave {arm.name} alone here: {reference} is faster"
     if comparison.verdict == Verdict.NOT_FOUND and comparison.deviation and comparison.speedup:
         return _longer(summary, comparison.speedup, comparison.deviation)
-    if comparison.verdict == Verdict.NOT_IN_EFFECT:
-        return f"find out why: envkit doctor {there}"
-    return None
+    longer = f"train longer, with more --epochs than {summary.plan.epochs}, or to a nearer target with --until"
+    without = {Verdict.NOT_IN_EFFECT: f"find out why: envkit doctor {there}", Verdict.NOT_REACHED: longer}
+    return without.get(comparison.verdict)
 
 
 def _torchrun(summary: Summary, arm: Arm) -> str | None:

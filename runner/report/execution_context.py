@@ -67,7 +67,8 @@ def _engines(summary: Summary) -> list[Row]:
 def _lengths(plan: Plan) -> list[tuple[str, str]]:
     """What is trained, and for how long: one line, or one for each workload where they differ in that."""
     if plan.epochs:
-        return [(", ".join(plan.workloads), f"{plan.epochs} epochs")]
+        until = f" at most, until {plan.until}" if plan.until else ""
+        return [(", ".join(plan.workloads), f"{plan.epochs} epochs{until}")]
     return [(name, f"{one.steps} steps after {one.warmup_steps} to warm up") for name, one in plan.workloads.items()]
 
 

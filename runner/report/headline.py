@@ -43,6 +43,8 @@ def how_to_read(summary: Summary) -> list[Row]:
     text = headline(summary).text
     if not any(f"% {verdict}" in text for verdict in ranking.WEIGHTS):
         return []
+    if summary.plan.until:
+        return [Row("read", "25% faster: the reference takes 25% more time to it; 25% slower: it takes 25% more time")]
     step = summary.plan.step_name
     return [Row("read", f"25% faster: 25% more {step}s per second; 25% slower: 25% more time a {step}")]
 
@@ -70,7 +72,8 @@ def _said(summary: Summary, one: Comparison) -> str | None:
     (who, other), found, single = _names(summary, one), one.speedup, one.single_ratio
     if found is None:
         each = "in one run each: no interval, no verdict"
-        return f"{who} was {change(single)} than {other}, {each}" if single else None
+        to = f" to {summary.plan.until}" if summary.plan.until else ""
+        return f"{who} was {change(single)}{to} than {other}, {each}" if single else None
     if found.verdict in ranking.WEIGHTS:
         small = f", which is less than the {found.margin * 100:g}% that matter" if found.within_margin else ""
         return f"{who} is {changed(found.ratio, found.low, found.high, other)}{small}"

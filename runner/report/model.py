@@ -20,6 +20,7 @@ from runner.report import (
     grid,
     image_wording,
     instances_wording,
+    learning_wording,
     multi_workload,
     reproduce,
     scaling_wording,
@@ -36,6 +37,8 @@ READING = {
     "is found. Green is faster, orange slower, blue neither.",
     "distributions": "How often a step takes how long: all timed steps of all samples. The axis leaves out the slowest "
     "and fastest 0.5%; the slowest step is given in figures.",
+    "learning-curves": "A point for each epoch, at the time of all steps so far, without tests: its training loss, and "
+    "what the test after it found.",
     "grid": "One line for each number of workers: the median of its samples, with the least and the most of any.",
     "epoch-ends": "How long the first step of an epoch takes, with what comes before it: the median of the samples, "
     "with the least and the most of any.",
@@ -191,6 +194,17 @@ def _how_to_read(run: Run) -> Section | None:
     return _section("how-to-read", "", Rows(first_line.how_to_read(run.summary)))
 
 
+def _learning(run: Run) -> Section | None:
+    """Full trainings epoch by epoch, and when each had reached its target; tables where there is room for them."""
+    summary = run.summary
+    if not summary.learning:
+        return None
+    tabled = run.wide or run.full or run.one_by_one
+    each = learning_wording.tables(summary, all_epochs=run.wide or run.full) if tabled else []
+    reached = Rows(learning_wording.rows(summary))
+    return _section("learning", "Learning curves", reached, _drawing(run, "learning-curves"), *each)
+
+
 def _images(run: Run) -> Section | None:
     """In what images differ that are compared: the first lines of it, or all where there is room."""
     if run.page:
@@ -341,12 +355,15 @@ def _drawing(run: Run, name: str) -> Drawing | None:
         words = "; ".join(f"{row.label}: {row.text}" for row in wording.verdicts(summary) if row.label)
     elif picture in (pictures.GRID, pictures.EPOCH_ENDS):
         words = _least(summary) or words
+    elif picture is pictures.LEARNING_CURVES:
+        words = "; ".join(row.text for row in learning_wording.rows(summary)) or "The figures are in the tables below."
     return Drawing(name, picture.title, READING[name], picture.missing(summary), f"{picture.title}. {words}")
 
 
 # The sections of each report in their order: the verdict's figures, what limits it, what to do.
 SHORT: tuple[Callable[[Run], Section | None], ...] = (
-    _warnings, _compared, _found, _speedups, _how_to_read, _images, _scaling, _certainty, _findings, _next, _place,
+    _warnings, _compared, _found, _speedups, _how_to_read, _learning, _images, _scaling, _certainty, _findings, _next,
+    _place,
 )  # fmt: skip
 # What follows for those who want all of it.
 FULL: tuple[Callable[[Run], Section | None], ...] = (_step_times, _course, _evidence, _differences, _reproduce)

@@ -109,7 +109,7 @@ def _beside(summary: Summary, name: str) -> str:
 
 def book(summary: Summary) -> list[list[str]]:
     """Rows of the published figures, beside a training as long as the book's."""
-    if summary.plan.epochs != BOOK_EPOCHS or BOOK_WORKLOAD not in summary.plan.workloads:
+    if summary.plan.epochs != BOOK_EPOCHS or summary.plan.until or BOOK_WORKLOAD not in summary.plan.workloads:
         return []
     return [[f"the book's {name}", "", f"{seconds} s", f"{share:.2%}", "", ""]
             for name, (seconds, share) in BOOK.items()]  # fmt: skip

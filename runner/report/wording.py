@@ -15,7 +15,7 @@ from runner.bench.calibration import is_calibration
 from runner.bench.measure import PRECISE
 from runner.bench.plan import Arm, Plan
 from runner.checks.effect import NOT_SEEN
-from runner.report import own_losses_wording
+from runner.report import learning_wording, own_losses_wording
 from runner.report.parts import Row
 from runner.stats.interval import ERROR_RATE, Speedup
 from runner.stats.sequential import fewest_blocks
@@ -56,6 +56,8 @@ def no_result(summary: Summary, comparison: Comparison) -> str:
     """Why there is no speedup: what follows ``no result``, with the colon where it takes one."""
     if comparison.verdict == Verdict.TOO_FEW_SAMPLES:
         return f": {_needed(summary)}"
+    if comparison.verdict == Verdict.NOT_REACHED:
+        return f": {learning_wording.no_target(summary, comparison)}"
     if comparison.verdict == Verdict.NOT_ENDED and summary.not_in_effect:
         culprit = summary.not_in_effect[0].arm
         return f": the run ended as {culprit} was not in effect; measure without it"

@@ -16,4 +16,5 @@ class Verdict(TextEnum):
     FAILED = "failed"  # a worker failed, which ended the run
     NOT_ENDED = "not ended"  # the run goes on or was interrupted; before its end nothing is decided
     TOO_FEW_SAMPLES = "too few samples"  # the run ended with fewer blocks than an interval takes
+    NOT_REACHED = "target not reached"  # a training ended without it, so that there is no time to it
     ONE_RUN_EACH = "one run each"  # by design: that gives a ratio and no interval

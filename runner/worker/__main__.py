@@ -42,7 +42,8 @@ def parser() -> argparse.ArgumentParser:
         modes.add_arguments(command)
     profiled.add_argument("--forward", action="store_true", help="look at the operators of the forward pass alone")
     train.add_argument("--quality", action="store_true", help="test at the end what was learnt, after steps too")
-    train.add_argument("--epochs", type=int, default=0, help="train this many whole epochs instead, then test")
+    train.add_argument("--epochs", type=int, default=0, help="train this many epochs instead, and test after each")
+    train.add_argument("--until", metavar="METRIC=NUMBER", help="with --epochs: end after the first that reached it")
     train.add_argument("--seconds", type=float, default=0.0, metavar="S", help="take more steps until S have passed")
     train.add_argument("--turn", metavar="FIFO", help="import everything, then wait here for the turn to train")
     train.add_argument("--ranked", action="store_true", help="be one of several ranks, as torchrun's variables say")
@@ -179,6 +180,7 @@ def _result(arguments: argparse.Namespace, cpus: Collection[int] | None) -> dict
 
 def _trained(arguments: argparse.Namespace, cpus: Collection[int] | None) -> dict[str, Any] | None:
     """The sample of a training; the rest is as for ``_result``."""
+    from runner.worker.measure.quality_target import parse
     from runner.worker.measure.train import train
 
     sample = partial(
@@ -193,6 +195,7 @@ def _trained(arguments: argparse.Namespace, cpus: Collection[int] | None) -> dic
         cpus=cpus,
         profiled=not arguments.unprofiled,
         seconds=arguments.seconds,
+        until=parse(arguments.until) if arguments.until else None,
     )
     if arguments.meet:
         from runner.worker.instances import as_instance

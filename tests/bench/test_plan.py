@@ -54,6 +54,18 @@ def test_worker_arguments(plan, epochs, length):
     assert fixed.worker_arguments(fixed.reference) == ("train", "--workload", "cnn", "--data", "synthetic", *length)
 
 
+def test_the_worker_of_a_full_training_is_told_what_to_reach(plan):
+    fixed = plan(epochs=10, until="accuracy=0.85")
+    assert fixed.worker_arguments(fixed.reference)[-4:] == ("--epochs", "10", "--until", "accuracy=0.85")
+    assert Plan.from_json(fixed.to_json()) == fixed
+
+
+def test_a_plan_of_an_earlier_record_has_no_target(plan):
+    document = plan(epochs=10).to_json()
+    del document["until"]
+    assert Plan.from_json(document) == plan(epochs=10)
+
+
 @pytest.mark.parametrize(("steps", "epochs", "tested"), [(3, 0, [("baseline", 2)]), (2, 0, []), (3, 10, [])])
 def test_what_was_learnt_is_tested_once_and_after_more_than_two_steps(plan, steps, epochs, tested):
     fixed = plan(steps=steps, epochs=epochs)

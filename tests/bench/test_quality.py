@@ -28,11 +28,49 @@ def test_bleu_takes_the_place_of_the_translations(monkeypatch):
     assert quality.worked_out(document) == {"seconds": 1, "quality": {"token accuracy": 0.5, "BLEU": 20.0}}
 
 
+def test_bleu_is_in_the_curve_too(monkeypatch):
+    monkeypatch.setattr(quality, "bleu", lambda pairs: 10.0 * len(pairs))
+    first = {"token accuracy": 0.1, "translations": [[[3], [4]]]}
+    last = {"token accuracy": 0.5, "translations": [[[3], [4]], [[5], [5]]]}
+    document = {"quality": last, "curve": [{"loss": 2.0, "quality": first}, {"loss": 1.0, "quality": last}]}
+    found = quality.worked_out(document)["curve"]
+    assert [(one["loss"], one["quality"]) for one in found] == [
+        (2.0, {"token accuracy": 0.1, "BLEU": 10.0}), (1.0, {"token accuracy": 0.5, "BLEU": 20.0})
+    ]  # fmt: skip
+
+
 def test_a_missing_library_is_said_before_anything_is_measured(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     quality.require(["cnn", "segmentation"])
     with pytest.raises(InputError, match="its BLEU needs the package 'sacrebleu' on this machine; 'make setup'"):
         quality.require(["cnn", "translation"])
+
+
+@pytest.mark.parametrize(
+    ("until", "workload", "said"),
+    [
+        ("acuracy=0.9", "cnn", "cnn has no 'acuracy' after an epoch (did you mean 'accuracy'?); there are: loss, acc"),
+        ("mIoU=0.9", "cnn", "cnn has no 'mIoU' after an epoch; there are: loss, accuracy"),
+        ("BLEU=20", "translation", "translation has no 'BLEU' after an epoch; there are: loss, token accuracy"),
+        ("accuracy=0.9", "segmentation", "(did you mean 'pixel accuracy'?); there are: loss, pixel accuracy, mIoU"),
+        ("accuracy=85", "cnn", "out of range: accuracy is never above 1; write for example accuracy=0.85"),
+        ("mIoU=1.1", "segmentation", "out of range: mIoU is never above 1; write for example mIoU=0.85"),
+        ("loss=1", "all-reduce", "all-reduce learns nothing; leave it out"),
+    ],
+)
+def test_targets_that_no_epoch_of_a_workload_can_reach(until, workload, said):
+    with pytest.raises(InputError) as error:
+        quality.require_target(until, [workload])
+    assert str(error.value).startswith(f"--until {until}: ")
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("until", "workload"),
+    [("accuracy=1", "cnn"), ("loss=3", "cnn-nobias"), ("mIoU=0.5", "segmentation"), ("accuracy=50%", "loader-w0-b48")],
+)
+def test_targets_that_can_be_reached(until, workload):
+    quality.require_target(until, [workload])
 
 
 def test_bleu_of_a_corpus():

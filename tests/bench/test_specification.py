@@ -20,8 +20,8 @@ ALL = Specification(
     budget_s=12.5, workload="python x.py",
     user_command=UserCommand(("python", "x.py"), "/x", "took (.*)", "ms", 3, "loss (.*)"),
     options=Options("bf16-autocast", compile=True, scale=2), engine_options=EngineOptions(python="/p", memory="4g"),
-    nproc=2, nodes=3, data="/data", warmup_steps=4, steps=5, epochs=6, open_ended=False, blocks=7, precision=0.01,
-    margin=0.03, timeout_s=8.0, seed=9, keep_env=("A",), force=True, allow_unknown=True,
+    nproc=2, nodes=3, data="/data", warmup_steps=4, steps=5, epochs=6, until="accuracy=0.9", open_ended=False, blocks=7,
+    precision=0.01, margin=0.03, timeout_s=8.0, seed=9, keep_env=("A",), force=True, allow_unknown=True,
     ablated=(Ablated("X", "jemalloc", None, "baseline", "mine"),), weak=True,
 )  # fmt: skip
 
@@ -54,6 +54,8 @@ def own_with(**given):
         (json.dumps({**ALL.to_json(), "arms": ALL.to_json()["arms"][:1]}), "ablated: X: there is no arm 'mine'"),
         (json.dumps({**ALL.to_json(), "user_command": None, "workload": "cmm"}), "no workload 'cmm'; there are: cnn, "),
         (own_with(metric="took ("), "user_command.metric: 'took (' is no regular expression: missing ), "),
+        (json.dumps({**ALL.to_json(), "until": "accuracy"}), "until: 'accuracy' is no METRIC=NUMBER; "),
+        (json.dumps({**ALL.to_json(), "epochs": 0}), "until: means nothing without epochs; write one with --dry-run"),
         (own_with(loss_metric="loss"), "user_command.loss_metric: 'loss' has no group that could be a loss; "),
     ],
 )
@@ -73,6 +75,14 @@ def test_one_of_an_earlier_version_has_no_loss_metric(tmp_path):
     path = tmp_path / "asked.json"
     path.write_text(json.dumps(document))
     assert Specification.read(path) == replace(ALL, user_command=replace(ALL.user_command, loss_metric=None))
+
+
+def test_one_of_an_earlier_version_has_no_target(tmp_path):
+    document = ALL.to_json()
+    del document["until"]
+    path = tmp_path / "asked.json"
+    path.write_text(json.dumps(document))
+    assert Specification.read(path) == replace(ALL, until=None)
 
 
 def test_what_a_dry_run_prints_measures_the_same(cli, bench_arguments, instant, run_folder, tmp_path):

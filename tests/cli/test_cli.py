@@ -17,8 +17,8 @@ from tests.simulation import times
 
 MEASURING = (
     "--python", "--image", "--sif", "--sqsh", "--cpus", "--cpuset-cpus", "--memory",
-    "--resume", "--workload", "--full", "--epochs", "--force", "--budget", "--blocks", "--margin", "--half-width",
-    "--device", "--precision", "--compile", "--channels-last", "--scale",
+    "--resume", "--workload", "--full", "--epochs", "--until", "--force", "--budget", "--blocks", "--margin",
+    "--half-width", "--device", "--precision", "--compile", "--channels-last", "--scale",
     "--steps", "--warmup-steps", "--timeout",
     "--seed", "--data", "--keep-env", "--output", "--json", "--command", "--metric", "--unit", "--warmup-lines",
     "--loss-metric",

@@ -253,3 +253,54 @@ def test_ticks_are_few_round_and_inside(low, high):
     assert all(low <= tick <= high for tick in ticks)
     assert ticks == sorted(set(ticks))
     assert all(len(f"{tick:g}".replace(".", "").strip("0")) <= 5 for tick in ticks)
+
+
+ACCURACIES = [{"accuracy": accuracy} for accuracy in (0.5, 0.7, 0.8)]
+
+
+def trained(blocks=1, until="accuracy=0.75", others=None, **mine):
+    others = {name: {"figures": ACCURACIES} for name in others or ()}
+    return events_of(
+        blocks, mine={"figures": ACCURACIES, **mine}, baseline={"figures": ACCURACIES}, others=others,
+        plan={"epochs": 3, "until": until, "blocks": blocks},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_learning_curves_are_against_the_time_of_training(narrow):
+    figure = drawn(pictures.LEARNING_CURVES, trained(), narrow)
+    of_loss, of_accuracy = figure.axes
+    baseline, mine, target = of_accuracy.lines
+    assert list(baseline.get_xdata()) == pytest.approx([1 / 3, 2 / 3, 1])
+    assert list(mine.get_xdata()) == pytest.approx([0.4975 / 3, 2 * 0.4975 / 3, 0.4975])
+    assert list(mine.get_ydata()) == [0.5, 0.7, 0.8]
+    assert list(target.get_ydata()) == [0.75, 0.75]
+    assert list(of_loss.lines[0].get_ydata()) == pytest.approx([2.3, 2.2, 2.1])
+    shown = words(figure)
+    for word in ("baseline", "mine", "until accuracy=0.75", "seconds of training, without tests", "80%"):
+        assert word in shown, shown
+
+
+def test_long_trainings_are_in_minutes():
+    figure = drawn(pictures.LEARNING_CURVES, trained(seconds=[600.0]))
+    assert "minutes of training" in words(figure)
+    assert figure.axes[1].lines[1].get_xdata()[-1] == pytest.approx(10)
+
+
+@pytest.mark.parametrize("others", [(), MANY], ids=["two", "many"])
+@pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
+def test_all_words_of_learning_curves_can_be_read(others, narrow):
+    figure = drawn(pictures.LEARNING_CURVES, trained(others=others), narrow)
+    assert {one.get_fontsize() >= 9 for one in texts(figure)} == {True}
+    inside, page = figure.get_tightbbox(), figure.bbox_inches
+    assert (inside.x0 >= page.x0, inside.x1 <= page.x1) == (True, True)
+    assert (inside.y0 >= page.y0, inside.y1 <= page.y1) == (True, True)
+
+
+def test_learning_curves_are_drawn_where_there_are_some(monkeypatch):
+    figures = []
+    monkeypatch.setattr(style, "to_png", lambda figure, dpi: figures.append(figure))
+    pictures.png(summarise(trained()))
+    pictures.png(summarise(events_of()))
+    assert ["Learning curves" in words(figure) for figure in figures] == [True, False]
+    assert pictures.LEARNING_CURVES.missing(summarise(events_of())) == "no training was tested after its epochs"

@@ -29,7 +29,7 @@ from runner.report import wording
 from runner.tuning.narrow import identity, why
 
 BUDGET_PER_ARM_S = 90.0
-REFUSED = ("full", "epochs")
+REFUSED = ("full", "epochs", "until")
 FOLDER = "profiles"  # in the record's folder: what was made of the profile, as files
 
 

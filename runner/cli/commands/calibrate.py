@@ -10,7 +10,7 @@ from runner.cli import measuring, measuring_options
 from runner.common.errors import InputError
 
 BUDGET_S = 180.0
-REFUSED = ("full", "epochs")
+REFUSED = ("full", "epochs", "until")
 AGAIN = "again"
 
 

@@ -33,6 +33,7 @@ VERDICTS = {
     "not-ended": Verdict.NOT_ENDED,
     "too-few-samples": Verdict.TOO_FEW_SAMPLES,
     "one-run-each": Verdict.ONE_RUN_EACH,
+    "not-reached": Verdict.NOT_REACHED,
 }
 COLOURS = {
     Verdict.FASTER: "green", Verdict.SLOWER: "red", Verdict.NOT_IN_EFFECT: "red", Verdict.FAILED: "red",

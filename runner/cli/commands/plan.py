@@ -31,7 +31,7 @@ from runner.stats.interval import ERROR_RATE
 from runner.stats.power import POWER, blocks_needed
 
 # What decides how long to measure, which plan is to find out.
-REFUSED = ("full", "epochs", "resume", "budget", "half_width")
+REFUSED = ("full", "epochs", "until", "resume", "budget", "half_width")
 BLOCKS = 5
 LEAST_BLOCKS = 3
 DIFFERENCES = (0.01, 0.02, 0.05)

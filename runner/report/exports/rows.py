@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.analysis.gpu_readings import nccl_of
+from runner.analysis.learning_curves import target_of, time_to, training_s
 from runner.analysis.noise import interference_in
 from runner.analysis.scaling import exchanged
 from runner.analysis.summary import summarise
@@ -31,6 +32,9 @@ def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
     (``runner.analysis.noise``).
     What was counted during the timed steps is in columns that begin with ``usage_``, whatever the worker counted. Those
     that begin with ``gpu_``, ``nccl_`` and ``all_reduce_`` are there where something is known of that.
+    Of full trainings ``epoch_1_`` begins what is known after the first: ``training_s`` of all steps so far, without
+    tests, ``loss``, the figures of the test, and ``test_s``, how long that took; ``time_to_target_s`` is the first with
+    the target of ``--until``, and None where that was never reached.
     ``reference_kernel_s`` is the time of a fixed piece of work in the same block; ``ranks`` processes trained together,
     ``scaling`` says whether their batch grew with them (it is empty of a run without ranks), and ``communication_`` for
     how long, and what share of a step, one of several communicated or waited, under the profiler. None is what an older
@@ -62,6 +66,7 @@ def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
                 **_flat("usage", event["usage"]),
                 **_flat("gpu", event.get("gpu") or {}),
                 **_nccl(event),
+                **_learning(event, plan),
                 **_exchanged(event, plan.ranks_of(arm)),
             }
         )
@@ -72,6 +77,20 @@ def _nccl(event: SampleEvent) -> Row:
     """What NCCL chose, of a sample with a log of it."""
     log = nccl_of(event)
     return {} if log is None else {f"nccl_{name}": log[name] for name in NCCL}
+
+
+def _learning(event: SampleEvent, plan: Plan) -> Row:
+    """Of a full training its epochs, from 1, and how long it trained until it reached the target, if there was one."""
+    curve = event.get("curve")
+    if not curve:
+        return {}
+    target = target_of(plan)
+    found: Row = {"time_to_target_s": time_to(target, curve)} if target else {}
+    for number, (epoch, seconds) in enumerate(zip(curve, training_s(curve), strict=True), start=1):
+        figures = {name.replace(" ", "_"): value for name, value in (epoch["quality"] or {}).items()}
+        told = {"training_s": seconds, "loss": epoch["loss"], **figures, "test_s": epoch["test_s"]}
+        found |= {f"epoch_{number}_{name}": value for name, value in told.items()}
+    return found
 
 
 def _exchanged(event: SampleEvent, ranks: int) -> Row:

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.analysis.summary import Summary
-from runner.report.pictures import distributions, epoch_ends, forest, loader_heatmap, style, time_course
+from runner.report.pictures import (
+    distributions,
+    epoch_ends,
+    forest,
+    learning_curves,
+    loader_heatmap,
+    style,
+    time_course,
+)
 
 PNG_DPI = 200
 # Inches. The narrow one is for a phone held upright.
@@ -36,11 +44,14 @@ TIME_COURSE = Picture("time-course", "Course of the run", time_course.missing, t
 GRID = Picture("grid", "Time of the input", loader_heatmap.missing, loader_heatmap.height, loader_heatmap.draw)
 EPOCH_ENDS = Picture("epoch-ends", "Ends of epochs", epoch_ends.missing, epoch_ends.height, epoch_ends.draw)
 OF_LOADER = (GRID, EPOCH_ENDS)
+LEARNING_CURVES = Picture(
+    "learning-curves", "Learning curves", learning_curves.missing, learning_curves.height, learning_curves.draw
+)
 PICTURES = (FOREST, DISTRIBUTIONS, TIME_COURSE)
 
 
 def named(name: str) -> Picture:
-    return next(one for one in (*OF_LOADER, *PICTURES) if one.name == name)
+    return next(one for one in (*OF_LOADER, LEARNING_CURVES, *PICTURES) if one.name == name)
 
 
 def svg(picture: Picture, summary: Summary, narrow: bool, alternative: str) -> str:
@@ -52,8 +63,12 @@ def svg(picture: Picture, summary: Summary, narrow: bool, alternative: str) -> s
 
 
 def png(summary: Summary) -> bytes:
-    """All pictures below each other; of a run of the loader's settings the one that shows all of them."""
-    chosen = [picture for picture in OF_LOADER if not picture.missing(summary)] or PICTURES
+    """All pictures below each other; of a run of the loader's settings the one that shows all of them.
+
+    Learning curves are among them where there are some.
+    """
+    curves = () if LEARNING_CURVES.missing(summary) else (LEARNING_CURVES,)
+    chosen = [picture for picture in OF_LOADER if not picture.missing(summary)] or (*PICTURES, *curves)
     reasons = [picture.missing(summary) for picture in chosen]
     heights = [
         LEFT_OUT if reason else picture.height(summary, False) + TITLE

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -29,6 +32,23 @@ def used(root: Path = Path("/")) -> dict[str, float]:
     for server in servers - {None, os.getpid()}:
         _add(total, root / f"proc/{server}", ended_children=True)
     return total
+
+
+@contextlib.contextmanager
+def paused() -> Iterator[None]:
+    """Have them wait meanwhile: else they would make batches ahead in a time that is not the training's."""
+    children = [child.pid for child in multiprocessing.active_children() if child.pid is not None]
+    try:
+        _send(signal.SIGSTOP, children)
+        yield
+    finally:
+        _send(signal.SIGCONT, children)
+
+
+def _send(number: int, children: list[int]) -> None:
+    for pid in children:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def _stat(process: Path) -> list[str]:

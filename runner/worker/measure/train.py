@@ -7,6 +7,7 @@ import os
 import resource
 import time
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
 from runner.worker import accelerator, distributed
@@ -14,8 +15,12 @@ from runner.worker.accelerator import Clock
 from runner.worker.cgroup import throttled_seconds
 from runner.worker.evidence import collect
 from runner.worker.measure import helpers, machine_load, processor
+from runner.worker.measure.epochs import train_epochs
 from runner.worker.measure.meeting import Meeting
-from runner.worker.modes import USUAL, Options
+from runner.worker.measure.quality_target import QualityTarget
+from runner.worker.measure.stretch import Stretch
+from runner.worker.measure.tester import Tester
+from runner.worker.modes import CPU, USUAL, Options
 from runner.worker.workloads import get
 
 
@@ -76,11 +81,64 @@ def step_seconds(times: list[float]) -> list[float]:
     return [round(end - begin, 7) for begin, end in itertools.pairwise(times)]
 
 
+def _stretch(
+    training: Any,
+    steps: int,
+    device: str,
+    cpus: Collection[int],
+    watch: accelerator.Watch | None,
+    seconds: float = 0.0,
+    meeting: Meeting | None = None,
+) -> Stretch:
+    """Take ``steps`` steps, or more of them (``timed``), and count what they use."""
+    before = counters(cpus)
+    # Between a reading and the steps nothing takes time: a GPU that waits cools, slows down, and still uses energy.
+    began, read_before = time.perf_counter(), watch.read() if watch else None
+    losses, times = timed(training.step, steps, accelerator.clock(device), seconds, meeting)
+    ended, read_after = time.perf_counter(), watch.read() if watch else None
+    after = counters(cpus)
+    return Stretch(
+        losses=losses,
+        step_s=step_seconds(times),
+        seconds=times[-1] - times[0],
+        usage=increase(before, after),
+        frequency_mhz=processor.frequency_mhz(cpus),
+        peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        gpu=watch.told(read_before, read_after, ended - began) if watch else None,
+        clock_s=ended - began,
+    )
+
+
 def _of_ranks(training: Any, options: Options, profiled: bool) -> dict[str, Any]:
     """What one of several ranks tells besides, for which it takes more steps."""
     backend = distributed.backend_of(options.device)
     communication = {"communication": distributed.communication(training.step, backend)} if profiled else {}
     return {"backend": backend, **communication, "final_weights": training.network.weights()}
+
+
+def _test(training: Any, tester: Tester | None) -> dict[str, Any] | None:
+    """What was learnt between two epochs, without a trace in those that follow where a ``tester`` finds it."""
+    with helpers.paused():
+        found: dict[str, Any] | None = tester.quality(training) if tester else training.quality()
+    return found
+
+
+def _taken(
+    training: Any,
+    steps: int,
+    epochs: int,
+    test: bool,
+    until: QualityTarget | None,
+    stretch: Callable[[int], Stretch],
+    tester: Tester | None,
+) -> tuple[Stretch, dict[str, Any]]:
+    """All the timed steps, and what was learnt by them; ``stretch`` takes so many."""
+    if not epochs:
+        whole = stretch(steps)
+        return whole, {"quality": training.quality() if test else None}  # which may need more memory than the steps
+    epoch, test_now = partial(stretch, training.steps_per_epoch), partial(_test, training, tester)
+    whole, curve = train_epochs(epochs, epoch, test_now, until)
+    return whole, {"quality": curve[-1]["quality"], "curve": curve}
 
 
 def train(
@@ -95,51 +153,52 @@ def train(
     profiled: bool = True,
     seconds: float = 0.0,
     meeting: Meeting | None = None,
+    until: QualityTarget | None = None,
 ) -> dict[str, Any]:
     """Train and return one sample: step times in seconds, losses, resource use, digests and evidence.
 
     It takes ``steps`` timed steps, and more of them where ``seconds`` have not passed by then; with ``epochs`` above 0
-    that many whole epochs instead. After these, or with ``test``, it tests the quality. ``cpus`` are those that the
-    worker may run on, where they had to be asked for earlier. One of several ranks takes more steps, if ``profiled``,
-    for its ``communication``. One that trains at the same time as others meets them at the ``meeting``.
+    that many whole epochs instead, or fewer where ``until`` is reached (``train_epochs``). After each epoch, or with
+    ``test`` after the steps, it tests the quality. ``cpus`` are those that the worker may run on, where they had to be
+    asked for earlier. One of several ranks takes more steps, if ``profiled``, for its ``communication``. One that
+    trains at the same time as others meets them at the ``meeting``.
     """
     if cpus is None:
         cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
     known = get(workload)
+    alone = options.device == CPU and distributed.size() == 1
+    tester = Tester(partial(known.prepare, data, options)) if epochs and alone else None
     training = known.prepare(data, options)
-    steps = epochs * training.steps_per_epoch if epochs else steps
+    if tester:
+        tester.wait()
     _, warmup_times = timed(training.step, warmup_steps, accelerator.clock(options.device))
     if meeting is not None:
         meeting.begin()
     watch = accelerator.watch(options.device)
-    before = counters(cpus)
-    # Between a reading and the steps nothing takes time: a GPU that waits cools, slows down, and still uses energy.
-    began, read_before = time.perf_counter(), watch.read() if watch else None
-    losses, times = timed(training.step, steps, accelerator.clock(options.device), seconds, meeting)
-    ended, read_after = time.perf_counter(), watch.read() if watch else None
-    after = counters(cpus)
-    frequency = processor.frequency_mhz(cpus)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # a test may need more
-    gpu = watch.told(read_before, read_after, ended - began) if watch else None
-    quality = training.quality() if epochs or test else None
-    exchanged = {"exchange": training.exchanged(steps)} if known.exchange else {}
+    stretch = partial(
+        _stretch, training, device=options.device, cpus=cpus, watch=watch, seconds=seconds, meeting=meeting
+    )
+    whole, learnt = _taken(training, steps, epochs, test, until, stretch, tester)
+    if tester:
+        tester.end()
+    exchanged = {"exchange": training.exchanged(len(whole.step_s))} if known.exchange else {}
     return {
         **exchanged,
         # read right around the timed steps, whose usage has the little that this takes; and what some more steps tell
-        **({"gpu": gpu | accelerator.profiled(training.step)} if gpu is not None else {}),
+        **({"gpu": whole.gpu | accelerator.profiled(training.step)} if whole.gpu is not None else {}),
         **(_of_ranks(training, options, profiled) if distributed.size() > 1 else {}),
         **({"loader": training.workers_seen()} if known.epoch_steps else {}),
-        "seconds": times[-1] - times[0],
-        "step_s": step_seconds(times),
+        "seconds": whole.seconds,
+        "step_s": whole.step_s,
         "warmup_step_s": step_seconds(warmup_times),
-        "losses": losses,
+        "losses": whole.losses,
         "images_per_step": training.images_per_step,
         "unit": training.unit,
-        "quality": quality,
+        **learnt,
         "modes": training.network.seen(),
         # of the timed steps and what they started beside them; then how many CPUs it began with, and their speed now
-        "usage": {**increase(before, after), "worker_cpus": len(cpus), "frequency_mhz": frequency},
-        "peak_memory_bytes": peak,
+        "usage": {**whole.usage, "worker_cpus": len(cpus), "frequency_mhz": whole.frequency_mhz},
+        "peak_memory_bytes": whole.peak_memory_bytes,
         "digests": training.digests,
         "evidence": collect(),
     }

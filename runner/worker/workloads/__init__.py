@@ -34,7 +34,8 @@ class Workload:
     ranks beside those of one process, where it is larger. ``exchange``: it trains nothing, and ranks only exchange; its
     job also has ``exchanged(steps)``, how long that took in the last so many steps. One that is not ``paced`` has its
     number of steps on any machine; others never have fewer to warm up. One whose epochs end as DataLoader's do has
-    ``epoch_steps`` in each, and its job has ``workers_seen()``, what is known of those that load.
+    ``epoch_steps`` in each, and its job has ``workers_seen()``, what is known of those that load. ``figures`` are what
+    the test in its worker finds, each a share from 0 to 1; one without any learns nothing.
     """
 
     prepare: Callable[[str, Options], Any]
@@ -53,6 +54,7 @@ class Workload:
     exchange: bool = False
     paced: bool = True
     epoch_steps: int = 0
+    figures: tuple[str, ...] = ("accuracy",)
 
 
 # With learning rates as high as one would take, rounding grows from step to step.
@@ -81,6 +83,7 @@ WORKLOADS = {
         batch=segmentation.BATCH,
         items=segmentation.PICTURES,
         ranks_tolerance=OTHERWISE,
+        figures=("pixel accuracy", "mIoU"),
     ),
     "translation": Workload(
         translation.prepare,
@@ -92,9 +95,12 @@ WORKLOADS = {
         loss_tolerance=GROWN,
         batch=translation.BATCH,
         items=translation.PAIRS,
+        figures=("token accuracy",),
     ),
     "loader": Workload(loader.prepare, 10, 90, epochs=40, generated=True, loss_tolerance=GROWN),
-    "all-reduce": Workload(all_reduce.prepare, 10, 90, generated=True, images=False, exchange=True, paced=False),
+    "all-reduce": Workload(
+        all_reduce.prepare, 10, 90, generated=True, images=False, exchange=True, paced=False, figures=()
+    ),
 }
 # What is trained where nothing is said.
 DEFAULT = "cnn"

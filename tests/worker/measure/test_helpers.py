@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from runner.worker.measure import helpers
+from tests.processes import until
 from tests.worker.made_up import write
 
 
@@ -86,3 +87,22 @@ def test_a_real_helper_is_seen():
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (0, "True\n"), result.stderr
     assert time.monotonic() - begin < 50
+
+
+def test_helpers_wait_meanwhile_and_go_on(children):
+    """And one that has just ended is passed over."""
+    started = [subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) for _ in range(2)]
+    started[1].kill()
+    started[1].wait()
+    children(*(process.pid for process in started))
+
+    def state():
+        return helpers.Path(f"/proc/{started[0].pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+    try:
+        with helpers.paused():
+            until(lambda: state() == "T")
+        until(lambda: state() != "T")
+    finally:
+        started[0].kill()
+        started[0].wait()

@@ -14,8 +14,25 @@ import pytest
 from runner.worker import accelerator, distributed, nvml, workloads
 from runner.worker.measure import helpers, machine_load, processor, train
 from runner.worker.measure.machine_load import Counters, CpuTime
+from runner.worker.measure.quality_target import parse
 
 STEP_S = 0.25
+
+
+class InProcess:
+    """What tests in the place of a process of its own."""
+
+    def __init__(self, prepare):
+        pass
+
+    def wait(self):
+        pass
+
+    def quality(self, training):
+        return training.quality()
+
+    def end(self):
+        pass
 
 
 @pytest.fixture
@@ -31,11 +48,16 @@ def run(monkeypatch, clock):
     """Train with given readings of the machine before and after the timed steps, on given CPUs."""
 
     def sample(readings=None, throttled=(None, None), frequency=None, cpus=(0, 1), warmup_steps=2, steps=3, epochs=0,
-               test=False, profiled=True, counting_s=0.0):  # fmt: skip
+               test=False, profiled=True, counting_s=0.0, testing_s=0.0, until=None):  # fmt: skip
         losses = itertools.count()
         network = SimpleNamespace(seen=lambda: {"precision": "fp32"}, weights=lambda: "w" * 64)
         training = SimpleNamespace(images_per_step=64, steps_per_epoch=4, unit="images", digests={}, network=network)
-        training.quality = lambda: {"accuracy": 0.5}
+
+        def quality():
+            clock.s += testing_s
+            return {"accuracy": 0.5}
+
+        training.quality = quality
 
         def step():
             clock.s += STEP_S
@@ -54,15 +76,17 @@ def run(monkeypatch, clock):
             clock.s += counting_s
             return next(hot)
 
-        read = iter(readings or [counters(), counters()])
-        hot = iter(throttled)
+        read = iter(readings or itertools.repeat(counters()))
+        hot = itertools.cycle(throttled)
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(cpus))
         monkeypatch.setattr(machine_load, "read", lambda: next(read))
         monkeypatch.setattr(processor, "throttle_events", throttle_events)
         monkeypatch.setattr(processor, "frequency_mhz", frequency_mhz)
         monkeypatch.setattr(train, "collect", dict)
+        monkeypatch.setattr(train, "Tester", InProcess)
         monkeypatch.setitem(workloads.WORKLOADS, "none", workloads.Workload(prepare))
-        return train.train("none", "synthetic", warmup_steps, steps, epochs, test=test, profiled=profiled)
+        target = parse(until) if until else None
+        return train.train("none", "synthetic", warmup_steps, steps, epochs, test=test, profiled=profiled, until=target)
 
     return sample
 
@@ -81,9 +105,22 @@ def test_warm_up_steps_are_timed_and_kept_apart(run):
     assert run(warmup_steps=0)["warmup_step_s"] == []
 
 
-def test_whole_epochs(run):
-    found = run(epochs=2)
-    assert (len(found["step_s"]), found["quality"]) == (8, {"accuracy": 0.5})
+def test_whole_epochs_are_tested_outside_of_the_time(run):
+    found = run(epochs=2, testing_s=10.0)
+    assert (len(found["step_s"]), found["seconds"], found["quality"]) == (8, 8 * STEP_S, {"accuracy": 0.5})
+    epoch = {"seconds": 4 * STEP_S, "quality": {"accuracy": 0.5}, "test_s": 10.0}
+    assert found["curve"] == [{**epoch, "loss": 3.5}, {**epoch, "loss": 7.5}]  # two steps warmed up
+
+
+def test_what_a_test_between_epochs_uses_is_not_the_training_s(run):
+    read = [counters(busy=busy) for busy in (10.0, 14.0, 90.0, 95.0)]
+    assert run(read, epochs=2)["usage"]["machine_busy_s"] == 9.0
+
+
+def test_a_target_that_is_reached_ends_the_training(run):
+    assert len(run(epochs=5, until="loss=3.5")["curve"]) == 1
+    assert len(run(epochs=2, until="accuracy=0.9")["curve"]) == 2
+    assert "curve" not in run(steps=3)
 
 
 def test_the_quality_is_tested_after_steps_only_where_that_is_asked_for(run):

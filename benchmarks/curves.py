@@ -1,0 +1,109 @@
+"""What an environment is worth in time to result: trainings that end when they have reached an accuracy.
+
+The run is an ordinary record of ``envkit bench --full --until``, of which this writes the page. Without DIR it is
+measured first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import page, recorded, script
+from runner.analysis import ranking
+from runner.analysis.learning_curves import LearningCurve
+from runner.analysis.summary import Summary
+from runner.bench import record
+from runner.bench.record import Event
+from runner.cli import main as envkit
+from runner.cli import measuring
+from runner.cli.arguments import count
+from runner.common.errors import FAILED, MEASURED, InputError
+from runner.report import learning_wording, pictures, wording
+
+PROFILE, UNTIL, EPOCHS = "mimalloc-retain-mkl", "accuracy=0.85", 15
+PICTURE = "Training loss and test accuracy of each profile against the time of its training"
+HEADER = ("profile", "epochs", "training", "ratio", "testing", "ms/step", "last accuracy")
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    folder = arguments.folder or measuring.new_folder("curves")
+    if arguments.folder is None and (status := _measure(folder, arguments)) not in (MEASURED, FAILED):
+        return status
+    events, summary = recorded.ended(folder)
+    if not summary.learning:
+        raise InputError(f"{folder}: has no learning curves; give the folder of a run with --full, or none")
+    with record.reading(folder):
+        parts = _page(events, summary, arguments.page)
+    recorded.write(arguments.page, parts, pictures.LEARNING_CURVES, summary, PICTURE)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = recorded.parser("curves", __doc__, without="one that is measured first")
+    parser.add_argument("--profile", metavar="PROFILE", default=PROFILE, help=f"(default: {PROFILE})")
+    parser.add_argument("--until", metavar="TARGET", default=UNTIL, help=f"(default: {UNTIL})")
+    parser.add_argument("--epochs", metavar="N", type=count, default=EPOCHS, help=f"at most (default: {EPOCHS})")
+    parser.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
+    parser.add_argument("--python", metavar="PATH", help="the workers' interpreter (default: this one)")
+    return parser
+
+
+def _measure(folder: Path, arguments: argparse.Namespace) -> int:
+    """The exit status. A target that was never reached gives that of a failure, and is told on the page."""
+    how = script.given(arguments, "until", "epochs", "data", "python")
+    return envkit(["bench", arguments.profile, "--full", *how, "--output", str(folder)])
+
+
+def _page(events: Sequence[Event], summary: Summary, path: Path) -> list[str]:
+    said = [*learning_wording.rows(summary), *wording.certainty(summary), *wording.evidence(summary)]
+    tables = (learning_wording.table(one) for one in summary.learning)
+    return [
+        page.heading("How much sooner is a training done?", QUESTION, events, wording.machine(summary)),
+        "**SYNTHETIC DATA: this is not Fashion-MNIST, and the accuracies mean nothing.**" if summary.synthetic else "",
+        f"The run: `{_command(summary)}`; data: {recorded.data(summary)}",
+        "## The time to result",
+        page.table(HEADER, [_cells(summary, one) for one in summary.learning], numbers_from=1),
+        recorded.items(said),
+        recorded.shown(path.stem, PICTURE),
+        "## Epoch by epoch",
+        learning_wording.READING,
+        *(f"{one.arm}:\n\n{page.table(table.header, table.rows, numbers_from=0)}"
+          for one, table in zip(summary.learning, tables, strict=True)),
+    ]  # fmt: skip
+
+
+def _command(summary: Summary) -> str:
+    """What measures the same again."""
+    plan = summary.plan
+    profiles = " ".join(arm.profile for arm in plan.compared)
+    until = f" --until {shlex.quote(plan.until)}" if plan.until else ""
+    return f"envkit bench {profiles} --full --epochs {plan.epochs}{until}"
+
+
+def _cells(summary: Summary, one: LearningCurve) -> list[str]:
+    """An arm's line by HEADER; one that never reached the target, or is compared with such a one, has no ratio."""
+    measured = next(other for other in summary.measured if other.arm == one.arm)
+    compared = next((other for other in summary.comparisons if other.arm == one.arm), None)
+    ratio = ranking.ratio_of(compared) if compared else None
+    reached = "" if one not in summary.not_reached else " (not reached)"
+    tests_s = sum(epoch.test_s for epoch in one.epochs)
+    return [
+        one.arm, str(len(one.epochs)), f"{one.epochs[-1].training_s:.1f} s{reached}",
+        "-" if ratio is None else f"{ratio:.3f}", f"{tests_s:.1f} s", f"{measured.step_s * 1000:.2f}",
+        "-" if measured.accuracy is None else f"{measured.accuracy:.2%}",
+    ]  # fmt: skip
+
+
+QUESTION = """The baseline and a profile each train until the network classifies a stated share of the test images
+rightly. The same batches teach it the same in either, so what a profile saves in a step it saves in the time to that
+result. Tests after each epoch are in no time but a column of their own. A ratio is the baseline's time divided by the
+profile's."""
+
+
+if __name__ == "__main__":
+    sys.exit(script.run("curves", main))

@@ -1,0 +1,156 @@
+"""``envkit bench --full --until``: trainings that end when they have reached something; with simulated workers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from runner.bench import record
+from tests.cli.commands.conftest import words
+from tests.simulation import times
+
+QUICK = [{"accuracy": accuracy} for accuracy in (0.5, 0.8, 0.82, 0.83)]
+SLOW = [{"accuracy": accuracy} for accuracy in (0.4, 0.6, 0.7, 0.8)]
+
+
+@pytest.fixture
+def until(bench, simulation, instant):
+    """Train four epochs, or until a target is reached."""
+    simulation.worker("baseline", seconds=[1.0], figures=SLOW)
+    simulation.worker("mine", seconds=times(0.5), figures=QUICK)
+    return lambda target, *options: bench("mine", "--full", "--epochs", 4, "--until", target, *options)
+
+
+@pytest.fixture
+def full(bench, simulation, instant):
+    """Train four epochs."""
+    simulation.worker("mine", seconds=times(0.5), figures=QUICK)
+    return lambda *options: bench("mine", "--full", "--epochs", 4, *options)
+
+
+def test_a_full_training_has_a_line_for_each_epoch(full):
+    result = full()
+    assert result.returncode == 0
+    rows = [line.split() for line in result.stdout.partition("mine, epoch by epoch")[2].splitlines()[1:6]]
+    assert rows[0] == ["epoch", "training", "loss", "accuracy", "testing"]
+    assert rows[1] == ["1", "0.1", "s", "2.300", "50.0%", "0.25", "s"]
+    assert rows[4] == ["4", "0.5", "s", "2.000", "83.0%", "0.25", "s"]
+    assert "target" not in result.stdout
+
+
+def test_the_report_says_when_each_got_there_and_the_ratio(until, simulation):
+    result = until("accuracy=0.8")
+    assert result.returncode == 0
+    text = words(result.stdout)
+    assert text.startswith(
+        "mine was 302% faster to accuracy=0.8 than the baseline here, in one run each: no interval, no verdict"
+    )
+    assert "baseline: accuracy=0.8 after 1.0 s of training, 4 epochs; testing took 1.0 s besides" in text
+    assert "mine: accuracy=0.8 after 0.2 s of training, 2 epochs; testing took 0.5 s besides: 4.020 times as" in text
+    assert "One training each: the ratio has no interval" in text
+    assert all(start["arguments"][-2:] == ["--until", "accuracy=0.8"] for start in simulation.starts())
+
+
+def test_repeated_trainings_give_an_interval(until):
+    text = words(until("accuracy=0.8", "--blocks", 7).stdout)
+    assert "times as fast as baseline (95% interval " in text
+    assert "One training each" not in text
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("accuracy=0.81", ["baseline never reached accuracy=0.81 in 4 epochs (best: 0.8); there is no ratio"]),
+        ("accuracy=90%", ["baseline never reached accuracy=90% in 4 epochs (best: 0.8); there is no ratio",
+                          "mine never reached accuracy=90% in 4 epochs (best: 0.83); there is no ratio"]),
+        ("loss=0.1", ["mine never reached loss=0.1 in 4 epochs (best: 2); there is no ratio"]),
+    ],
+)  # fmt: skip
+def test_one_that_never_gets_there_is_named_with_its_best(until, target, said):
+    result = until(target)
+    assert result.returncode == 1
+    text = words(result.stdout)
+    for line in said:
+        assert f"target {line}" in text
+    assert "next train longer, with more --epochs than 4, or to a nearer target with --until" in text
+    assert text.startswith(f"mine: no result: baseline never reached {target} in 4 epochs")
+    assert "times as fast" not in text
+    assert "% faster" not in text
+
+
+def test_one_that_never_got_there_is_measured_to_the_end_and_found_again(until, cli, run_folder):
+    until("accuracy=0.81")
+    assert record.read(run_folder)[-1]["reason"] == "complete"
+    assert "target not reached" in cli("history", run_folder, "--verdict", "not-reached").stdout
+    assert cli("report", run_folder).returncode == 0
+
+
+def test_the_numbers_are_in_the_exports(until, cli, run_folder):
+    result = until("accuracy=0.8", "--json")
+    document = json.loads(result.stdout)
+    mine = next(one for one in document["learning_curves"] if one["arm"] == "mine")
+    assert mine["to_target"] == {"seconds": pytest.approx(0.24875), "epochs": 2, "best": 0.8}
+    assert [one["quality"] for one in mine["epochs"]] == QUICK[:2]
+    rows = csv.DictReader(io.StringIO(cli("export-results", run_folder, "--format", "csv").stdout))
+    row = next(row for row in rows if row["arm"] == "mine")
+    assert float(row["time_to_target_s"]) == float(row["epoch_2_training_s"]) == pytest.approx(0.24875)
+    assert (row["epoch_1_accuracy"], row["epoch_1_loss"], row["epoch_2_test_s"]) == ("0.5", "2.3", "0.25")
+    assert (row["epoch_4_accuracy"], row["epoch_3_training_s"]) == ("", "")
+    never = until("accuracy=0.9", "--output", run_folder.with_name("never"))
+    assert never.returncode == 1
+    rows = json.loads(cli("export-results", run_folder.with_name("never"), "--format", "json").stdout)
+    assert {row["time_to_target_s"] for row in rows} == {None}
+
+
+def test_what_was_measured_before_an_interrupt_is_not_measured_again(until, simulation, cli, run_folder):
+    simulation.worker("mine", does="interrupt")
+    assert until("accuracy=0.8").returncode == 130
+    simulation.worker("mine", seconds=[0.5], figures=QUICK)
+    resumed = cli("bench", "--resume", run_folder)
+    assert resumed.returncode == 0
+    assert "4.000 times as fast as baseline" in words(resumed.stdout)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--until", "accuracy=0.85"], "--until accuracy=0.85 means nothing without --full, which trains until an"),
+        (["--full", "--until", "acuracy=0.85"],
+         "--until acuracy=0.85: cnn has no 'acuracy' after an epoch (did you mean 'accuracy'?); there are: loss, acc"),
+        (["--full", "--until", "accuracy=1.2"], "--until accuracy=1.2: out of range: accuracy is never above 1; write"),
+        (["--full", "--until", "BLEU=20", "--workload", "translation"],
+         "--until BLEU=20: translation has no 'BLEU' after an epoch; there are: loss, token accuracy"),
+    ],
+)  # fmt: skip
+def test_what_can_not_be_reached_is_refused(refused, bench_arguments, run_folder, options, said):
+    arguments = bench_arguments("mine", "--blocks", 1, *options)
+    if "translation" in options:  # which makes its data itself
+        at = arguments.index("--data")
+        del arguments[at : at + 2]
+    assert refused(*arguments).startswith(f"envkit: {said}")
+    assert not run_folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [("accuracy", "is no METRIC=NUMBER; write for example accuracy=0.85 or loss=0.4"),
+     ("accuracy=lots", "has no number behind the '='; write for example accuracy=0.85 or loss=0.4"),
+     ("loss=-1", "is out of range: loss must be a number above 0; write for example accuracy=0.85 or loss=0.4")],
+)  # fmt: skip
+def test_what_is_no_target(cli, target, said):
+    result = cli("bench", "baseline", "--full", "--until", target)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.splitlines()[-1].endswith(f"argument --until: '{target}' {said}")
+
+
+def test_a_command_of_ones_own_is_not_looked_into(refused):
+    said = "envkit: --until means nothing to a command of your own; leave it out, and give the command options of its"
+    assert refused("bench", "intel-omp", "--command", "true", "--until", "accuracy=0.9").startswith(said)
+
+
+@pytest.mark.parametrize("command", ["ablate", "plan"])
+def test_commands_that_need_intervals_take_none(refused, command):
+    assert refused(command, "intel-omp", "--until", "loss=1").startswith(f"envkit: {command} takes no --until")

@@ -1,0 +1,65 @@
+"""What a training is to reach: how it is written, and when it is reached."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.worker.measure.quality_target import QualityTarget, TargetError, parse
+
+
+def curve(*epochs):
+    """Of pairs of a loss and an accuracy."""
+    return [{"loss": loss, "quality": {"accuracy": accuracy}} for loss, accuracy in epochs]
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("accuracy=0.85", QualityTarget("accuracy", 0.85)),
+        ("accuracy=85%", QualityTarget("accuracy", 0.85)),
+        ("loss=2", QualityTarget("loss", 2.0)),
+        (" pixel accuracy = .9", QualityTarget("pixel accuracy", 0.9)),
+    ],
+)
+def test_how_it_is_written(text, target):
+    assert parse(text) == target
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("accuracy", "is no METRIC=NUMBER; write for example accuracy=0.85 or loss=0.4"),
+        ("=0.85", "is no METRIC=NUMBER; "),
+        ("", "is no METRIC=NUMBER; "),
+        ("accuracy=", "has no number behind the '='; write for example "),
+        ("accuracy=high", "has no number behind the '='; "),
+        ("accuracy=0", "is out of range: accuracy must be a number above 0; "),
+        ("loss=-1", "is out of range: loss must be a number above 0; "),
+        ("loss=nan", "is out of range: "),
+        ("loss=inf", "is out of range: "),
+    ],
+)
+def test_what_is_none(text, said):
+    with pytest.raises(TargetError) as error:
+        parse(text)
+    assert str(error.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [("accuracy=0.6", 2), ("accuracy=0.7", 2), ("accuracy=0.71", None), ("loss=2", 1), ("loss=1.5", 3),
+     ("mIoU=0.1", None)],
+)  # fmt: skip
+def test_a_figure_is_got_up_to_and_a_loss_down_to(text, after):
+    assert parse(text).reached_after(curve((2.0, 0.5), (1.6, 0.7), (1.4, 0.6))) == after
+
+
+def test_the_best_that_there_was():
+    found = curve((2.0, 0.5), (float("nan"), 0.7), (1.4, 0.6))
+    assert (parse("accuracy=0.9").best(found), parse("loss=0.1").best(found)) == (0.7, 1.4)
+    assert parse("mIoU=0.9").best(found) is None
+
+
+def test_what_was_not_told_is_not_reached():
+    assert parse("loss=2").reached_after([{"loss": None, "quality": None}]) is None
+    assert parse("accuracy=0.1").reached_after([{"loss": 1.0, "quality": None}]) is None
