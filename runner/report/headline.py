@@ -44,7 +44,9 @@ def how_to_read(summary: Summary) -> list[Row]:
     if not any(f"% {verdict}" in text for verdict in ranking.WEIGHTS):
         return []
     if summary.plan.until:
-        return [Row("read", "25% faster: the reference takes 25% more time to it; 25% slower: it takes 25% more time")]
+        return [
+            Row("read", "25% faster: the reference takes 25% more time to get there; 25% slower: it takes 25% more")
+        ]
     step = summary.plan.step_name
     return [Row("read", f"25% faster: 25% more {step}s per second; 25% slower: 25% more time a {step}")]
 

@@ -92,8 +92,9 @@ def _received(weights: BinaryIO, tensor: Any) -> bool:
     """Fill ``tensor`` with what is sent; False where nobody sends any more."""
     import torch
 
-    sent = weights.read(tensor.nbytes)
-    if len(sent) < tensor.nbytes:
+    size = tensor.numel() * tensor.element_size()
+    sent = weights.read(size)
+    if len(sent) < size:
         return False
     tensor.copy_(torch.frombuffer(bytearray(sent), dtype=tensor.dtype).view(tensor.shape))
     return True

@@ -18,7 +18,7 @@ from tests.processes import gone, until
 TRAINS = """
 from types import SimpleNamespace
 from runner.worker.measure.tester import Tester
-weights = {"weight": SimpleNamespace(nbytes=4)}
+weights = {"weight": SimpleNamespace(numel=lambda: 1, element_size=lambda: 4)}
 network = SimpleNamespace(model=SimpleNamespace(state_dict=lambda: weights))
 tester = Tester(lambda: SimpleNamespace(network=network))
 tester.wait()
