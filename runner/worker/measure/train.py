@@ -181,9 +181,8 @@ def train(
     whole, learnt = _taken(training, steps, epochs, test, until, stretch, tester)
     if tester:
         tester.end()
-    exchanged = {"exchange": training.exchanged(len(whole.step_s))} if known.exchange else {}
     return {
-        **exchanged,
+        **({"exchange": training.exchanged(len(whole.step_s))} if known.exchange else {}),
         # read right around the timed steps, whose usage has the little that this takes; and what some more steps tell
         **({"gpu": whole.gpu | accelerator.profiled(training.step)} if whole.gpu is not None else {}),
         **(_of_ranks(training, options, profiled) if distributed.size() > 1 else {}),
