@@ -156,7 +156,8 @@ def _speedups(run: Run) -> Section | None:
         rows, book = tables.wide_rows(summary), [[*row, "", "", ""] for row in tables.book(summary)]
         weights = [*(ranking.weight(summary, row[0]) for row in rows), *("soft" for _ in book)]
         header = tables.wide_header(summary)
-        table = Table(header, [*rows, *book], range(1, len(header) - 1), weights, tables.MEDIANS)
+        note = " ".join(filter(None, (tables.MEDIANS, tables.at_once(summary))))
+        table = Table(header, [*rows, *book], range(1, len(header) - 1), weights, note)
         return _section("speedups", "Speedups, and what each took", _drawing(run, "forest"), table)
     each = run.full if summary.plan.ablated else run.one_by_one
     return _section("speedups", "", took(summary) if each else None)
@@ -167,7 +168,8 @@ def took(summary: Summary) -> Table:
     book, header = tables.book(summary), tables.header(summary)
     weights = [*("plain" for _ in summary.measured), *("soft" for _ in book)]
     rows = [tables.cells(summary, one) for one in summary.measured]
-    return Table(header, [*rows, *book] if rows else [], range(1, len(header)), weights)
+    note = tables.at_once(summary)
+    return Table(header, [*rows, *book] if rows else [], range(1, len(header)), weights, note)
 
 
 def _how_to_read(run: Run) -> Section | None:

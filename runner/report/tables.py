@@ -25,6 +25,11 @@ def header(summary: Summary) -> list[str]:
     return [first, "samples", "ms/step", _speed(summary), "system time", "faults/step", "peak memory"]
 
 
+def at_once(summary: Summary) -> str:
+    """What a step and a speedup are of several trainings at once, where there are some."""
+    return "Of several at once a step is one of each; their speedup is per item." if summary.plan.at_once else ""
+
+
 def cells(summary: Summary, one: Measured) -> list[str]:
     """One arm's row, medians over its samples."""
     speed = [f"{one.step_s * 1000:.2f}", *([] if one.images_per_s is None else [_rate(summary, one)])]
