@@ -187,7 +187,7 @@ def took(summary: Summary) -> Table:
     book, header = tables.book(summary), tables.header(summary)
     weights = [*("plain" for _ in summary.measured), *("soft" for _ in book)]
     rows = [tables.cells(summary, one) for one in summary.measured]
-    return Table(header, [*rows, *book] if rows else [], range(1, len(header)), weights, tables.batches(summary))
+    return Table(header, [*rows, *book] if rows else [], range(1, len(header)), weights, tables.steps(summary))
 
 
 def _how_to_read(run: Run) -> Section | None:

@@ -26,6 +26,11 @@ def header(summary: Summary) -> list[str]:
     return [first, "samples", "ms/step", _speed(summary), "system time", "faults/step", "peak memory"]
 
 
+def at_once(summary: Summary) -> str:
+    """What a step and a speedup are of several trainings at once, where there are some."""
+    return "Of several at once a step is one of each; their speedup is per item." if summary.plan.at_once else ""
+
+
 def cells(summary: Summary, one: Measured) -> list[str]:
     """One arm's row, medians over its samples."""
     speed = [f"{one.step_s * 1000:.2f}", *([] if one.images_per_s is None else [_rate(summary, one)])]
@@ -68,9 +73,14 @@ def batches(summary: Summary) -> str:
     return f"{text.capitalize()} of 1 process; compare that by {_speed(summary)}." if text else ""
 
 
+def steps(summary: Summary) -> str:
+    """What a step is, where not all are alike."""
+    return batches(summary) or at_once(summary)
+
+
 def note(summary: Summary) -> str:
     """How to read the table that has speedups, too."""
-    return " ".join(filter(None, (MEDIANS, batches(summary))))
+    return " ".join(filter(None, (MEDIANS, steps(summary))))
 
 
 def all_arms(summary: Summary) -> list[list[str]]:
