@@ -12,7 +12,7 @@ SIZE = 32
 WIDTHS = (32, 64, 128)
 TIME = 128  # how many numbers stand for the time
 TIMES = 1000
-BATCH = 16
+BATCH = 32
 
 
 class Residual(nn.Module):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 SIZE = 64
 WIDTH = 32
 LATENT = 100
-BATCH = 32
+BATCH = 64
 
 
 def generator_network() -> nn.Module:

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 VISCOSITY = 0.01 / math.pi
 WIDTH = 64
 LAYERS = 6
-INSIDE = 5000  # points where the equation is to hold
-AT_EDGES = 500
+INSIDE = 20_000  # points where the equation is to hold
+AT_EDGES = 1000
 
 
 def derivative(of: Tensor, by: Tensor) -> Tensor:

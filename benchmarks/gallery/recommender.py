@@ -10,9 +10,9 @@ from torch import Tensor, nn
 TABLES = 8
 ROWS = 200_000
 WIDTH = 32
-BAG = 10  # things that a person has looked at, in each table
+BAG = 20  # things that a person has looked at, in each table
 NUMBERS = 13
-BATCH = 2048
+BATCH = 4096
 
 
 def perceptron(*widths: int) -> nn.Sequential:

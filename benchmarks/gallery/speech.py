@@ -14,7 +14,7 @@ LETTERS = 12  # 0 is CTC's blank
 SPOKEN = 8  # letters in each recording
 WIDTH = 128
 STRIDES = (5, 4, 2, 2)
-BATCH = 12
+BATCH = 16
 
 
 class Recordings(Dataset):

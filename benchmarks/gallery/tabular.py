@@ -10,7 +10,7 @@ NUMBERS = 40
 CATEGORIES = (7, 12, 24, 31, 50, 100, 1000, 5000)  # how many values each of these columns has
 WIDTH = 512
 LAYERS = 4
-BATCH = 2048
+BATCH = 4096
 
 
 class TableNetwork(nn.Module):
