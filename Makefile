@@ -20,7 +20,7 @@ IN_IMAGE := $(if $(VARIANT),$(or $(IN_$(ENGINE)),--image $(IMAGE)))
 # What builds images, or has one that is to be converted.
 BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
 .DEFAULT_GOAL := help
-.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack libraries dev test unit faults reliability simulated designs first-run rivals rivals-cnn padding peers stacks modes experiments startup same book own-training operators curves env-formats fleet-page lint lock clean
+.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery-setup libraries dev test unit faults reliability simulated designs first-run rivals rivals-cnn padding peers stacks modes experiments startup same book own-training operators curves env-formats fleet-page lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ variants: dev  ## list the variants of the image
 
 stack: dev  ## make .venv-VARIANT, the Python packages of a variant, for the local engine: VARIANT=book
 	@images/stack "$(VARIANT)"
+
+gallery-setup: dev  ## make .venv-gallery, with what the trainings in benchmarks/gallery need
+	@images/stack gallery
 
 libraries: dev  ## install conda-forge's jemalloc and tcmalloc into .venv, for the local engine
 	@$(VENV)/bin/python images/conda_libraries.py install $(VENV)/conda

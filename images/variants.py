@@ -27,8 +27,6 @@ from runner.common.errors import InputError  # noqa: E402
 from runner.common.yamlfile import YamlFile  # noqa: E402
 
 FILE = Path("images/variants.yaml")
-# The lock of the packages beside torch, of which those of variants differ in a version.
-USUAL = Path("images/cpu/requirements.lock")
 REQUIRED = ("title", "torch", "intel-openmp", "libraries", "locks")
 LIBRARIES = ("conda", "debian")
 # The compilers that can be in an image, which may have none; install.sh installs it, with Python's headers.
@@ -173,12 +171,13 @@ def show(variant: Variant) -> list[str]:
 
 
 def overrides(variants: dict[str, Variant]) -> list[str]:
-    """``images/cpu/openmp-2025.lock intel-openmp==2025.3.3`` for each lock of packages but the usual one.
+    """``images/cpu/openmp-2025.lock intel-openmp==2025.3.3`` for each lock that is the usual one but for a version.
 
-    The lock of a variant with CUDA, which has packages of its own, is made from a file of its own.
+    The others are made from a requirements.in of their own, beside them.
     """
-    locks = {one.locks["packages"]: one.versions["intel-openmp"] for one in variants.values() if not one.has_cuda}
-    return [f"{path} intel-openmp=={version}" for path, version in locks.items() if path != USUAL]
+    locks = {one.locks["packages"]: one.versions["intel-openmp"] for one in variants.values()}
+    like_usual = (path for path in locks if not path.with_suffix(".in").is_file())
+    return [f"{path} intel-openmp=={locks[path]}" for path in like_usual]
 
 
 def main() -> int:
