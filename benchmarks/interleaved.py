@@ -193,7 +193,7 @@ def _sample(bench: Bench, results: Results, entry: Entry, block: int) -> None:
         first_step_s=document["warmup_step_s"][0] if document["warmup_step_s"] else None,
         interference=noise.interference_in(document),
         system_share=round(usage["system_s"] / ((usage["system_s"] + usage["user_s"]) or 1), 4),
-        faults_per_step=usage["minor_faults"] / len(document["step_s"]),
+        faults_per_step=usage["minor_faults"] / document.get("usage_steps", len(document["step_s"])),
         seen={name: (document["evidence"].get(probe) or {}).get(key) for name, (probe, key) in SEEN.items()},
         variables=document["evidence"]["variables"].get("sensitive", {}),
     )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from runner.analysis.scaling import Estimate, estimate
+from runner.analysis.scaling import speedup_over
 from runner.bench.plan import Arm, Plan
 from runner.bench.record import Event
+from runner.stats.interval import Speedup
 
 
 @dataclass(frozen=True)
@@ -16,13 +18,20 @@ class AtOnce:
 
     arm: str
     instances: int
-    over_reference: Estimate | None  # the items per second of all together, over those of one process of the baseline
-    over_one_process: Estimate | None  # the same, over those of one process under its profile, where that is another
+    over_reference: Speedup | None  # the items per second of all together, over those of one process of the baseline
+    over_one_process: Speedup | None  # the same, over those of one process under its profile, where that is another
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "arm": self.arm,
+            "instances": self.instances,
+            "over_reference": self.over_reference and self.over_reference.to_json(),
+            "over_one_process": self.over_one_process and self.over_one_process.to_json(),
+        }
 
 
 def at_once(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_early: bool) -> AtOnce:
     """What the samples of ``arm`` say; ratios only of a run that has ``ended``."""
     beside = (plan.reference_of(arm), plan.alone(arm)) if ended else (None, None)
-    # of times for one item of all together, and of one process
-    ratios = (estimate(events, plan, arm, one, 1, stopped_early) for one in beside)
+    ratios = (speedup_over(events, plan, arm, one, stopped_early) for one in beside)
     return AtOnce(arm.name, arm.instances or 1, *ratios)

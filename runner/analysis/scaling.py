@@ -11,6 +11,7 @@ from runner.bench.blocks import block_ratios, recorded_design, samples
 from runner.bench.events import SampleEvent
 from runner.bench.plan import STRONG, Arm, Plan
 from runner.bench.record import Event
+from runner.stats.interval import Speedup
 from runner.stats.sequential import at_end
 from runner.worker.workloads.all_reduce import bus_factor
 
@@ -73,8 +74,8 @@ def scaled(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_e
     return Scaled(
         arm=arm.name,
         ranks=ranks,
-        speedup=estimate(events, plan, arm, single, 1, stopped_early) if ended else None,
-        efficiency=estimate(events, plan, arm, part, ranks, stopped_early) if ended else None,
+        speedup=_estimate(events, plan, arm, single, 1, stopped_early) if ended else None,
+        efficiency=_estimate(events, plan, arm, part, ranks, stopped_early) if ended else None,
         communication_s=basic.median(one["seconds"] for one in told),
         communication_share=basic.median(one["share"] for one in told),
         communication_range=(basic.median(map(min, by_rank)), basic.median(map(max, by_rank))),
@@ -102,13 +103,19 @@ def exchanged(own: Sequence[SampleEvent], ranks: int) -> tuple[Exchanged, ...]:
     return tuple(found)
 
 
-def estimate(
-    events: Sequence[Event], plan: Plan, arm: Arm, one: Arm | None, divisor: int, stopped_early: bool
-) -> Estimate | None:
-    """The time of ``one`` over ``divisor`` times that of ``arm``."""
+def speedup_over(
+    events: Sequence[Event], plan: Plan, arm: Arm, one: Arm | None, stopped_early: bool
+) -> Speedup | None:
+    """The time of ``one`` over that of ``arm``, both for one item; None from too few blocks, or without ``one``."""
     design = recorded_design(events, plan)
     if one is None or design is None:
         return None
-    ratios = block_ratios(events, plan, arm, reference=one)
-    found = at_end(design, ratios, plan.stopping.margin, stopped_early)
+    return at_end(design, block_ratios(events, plan, arm, reference=one), plan.stopping.margin, stopped_early)
+
+
+def _estimate(
+    events: Sequence[Event], plan: Plan, arm: Arm, one: Arm | None, divisor: int, stopped_early: bool
+) -> Estimate | None:
+    """The time of ``one`` over ``divisor`` times that of ``arm``."""
+    found = speedup_over(events, plan, arm, one, stopped_early)
     return None if found is None else Estimate(*(one / divisor for one in (found.ratio, found.low, found.high)))

@@ -187,7 +187,7 @@ class Summary:
             "data_source": self.data_source,
             "findings": self.findings,
             "scaling": [finite(asdict(one)) for one in self.scaling],
-            "instances": [finite(asdict(one)) for one in self.instances],
+            "instances": [finite(one.to_json()) for one in self.instances],
             "gpus": [asdict(one) for one in self.gpus],
             "settings": [one.to_json() for one in self.ablation],
             "learning_curves": [asdict(one) for one in self.learning],
@@ -344,11 +344,15 @@ def _comparison(
     )
 
 
+def _steps(event: SampleEvent) -> float:
+    """How many steps a sample's usage is of; what a user's command used is known of all of it alone."""
+    return event.get("usage_steps") or (1 if event["images_per_step"] is None else len(event["step_s"]))
+
+
 def _measured(
     arm: Arm, environment: Environment, kept: dict[str, str], own: Sequence[SampleEvent], skipped: int
 ) -> Measured:
     images = own[0]["images_per_step"]
-    steps = 1 if images is None else len(own[0]["step_s"])  # what a user's command used is known of all of it
     step_s = basic.median(basic.fmean(event["step_s"][skipped:]) for event in own)
     usage = [event["usage"] for event in own]
     losses = [event["losses"][-1] for event in own if event["losses"]]
@@ -361,7 +365,7 @@ def _measured(
         step_s=step_s,
         images_per_s=None if images is None else images / step_s,
         system_share=basic.median(one["system_s"] / (one["system_s"] + one["user_s"] or 1) for one in usage),
-        faults_per_step=basic.median(one["minor_faults"] for one in usage) / steps,
+        faults_per_step=basic.median(event["usage"]["minor_faults"] / _steps(event) for event in own),
         peak_memory_bytes=basic.median(event["peak_memory_bytes"] for event in own),
         throttled_s=sum(one["throttled_s"] for one in usage),
         training_s=basic.median(event["seconds"] for event in own),

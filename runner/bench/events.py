@@ -66,6 +66,7 @@ class SampleEvent(TypedDict, total=False):
     checks: list[dict[str, Any]]  # what was expected and seen; not in earlier records
     ranks: list[dict[str, Any]]  # of several processes that trained together
     instances: list[dict[str, Any]]  # of several that trained at once, each by itself
+    usage_steps: float  # of these: how many steps `usage` is of, with those for the others' sake
     backend: str
     communication: dict[str, float]
     exchange: list[dict[str, Any]]  # of the workload all-reduce

@@ -217,7 +217,8 @@ class Plan:
 
     def alone(self, arm: Arm) -> Arm | None:
         """One process under the profile of several at once, where that is not the reference."""
-        return next((one for one in self.compared if one.profile == arm.profile and not one.instances), None)
+        alike = (one for one in self.compared if (one.profile, one.target) == (arm.profile, arm.target))
+        return next((one for one in alike if not one.instances), None)
 
     @property
     def contrasts(self) -> tuple[tuple[Arm, Arm], ...]:

@@ -177,9 +177,9 @@ def _at_once(summary: Summary, arm: Arm) -> str | None:
     """Whether to train several at once, where that was measured and is known, and how."""
     one = next((one for one in summary.instances if one.arm == arm.name), None)
     beside = (one.over_one_process or one.over_reference) if one else None
-    if beside is None or beside.low <= 1 <= beside.high:
+    if beside is None or beside.verdict not in (Verdict.FASTER, Verdict.SLOWER):
         return None
-    if beside.high < 1:
+    if beside.verdict == Verdict.SLOWER:
         return f"train one after the other under {arm.profile}: {arm.instances} at once do less in the same time"
     return f"train {arm.instances} at once, each on CPUs of its own: taskset -c CPUS {_exec(summary, arm)}"
 

@@ -89,12 +89,20 @@ def rows(group: Group) -> list[list[str]]:
 
 
 def saved(group: Group) -> str:
-    """What workers that stay save at the end of an epoch, for each start method with which both were measured."""
-    begin_s = {(one.settings.start, one.settings.persistent): one.begin_s for one in group.cells}
-    both = [one.settings.start for one in group.cells if one.settings.persistent]
-    differences = [(start, begin_s[start, False] - begin_s[start, True]) for start in both if (start, False) in begin_s]
-    texts = ", ".join(f"{start} {less:.2f} s" if less > 0 else f"{start} nothing" for start, less in differences)
+    """What workers that stay save at the end of an epoch, for each start method with which both were measured.
+
+    A difference counts where each sample of the one took less than any of the other.
+    """
+    new = {one.settings.start: one for one in group.cells if not one.settings.persistent}
+    kept = {one.settings.start: one for one in group.cells if one.settings.persistent}
+    texts = ", ".join(f"{start} {_less(new[start], kept[start])}" for start in kept if start in new)
     return f"persistent workers save at the end of each epoch: {texts}" if texts else ""
+
+
+def _less(new: Cell, kept: Cell) -> str:
+    if kept.most_s < new.least_s:
+        return f"{new.begin_s - kept.begin_s:.2f} s"
+    return "nothing" if kept.least_s > new.most_s else "nothing that was found"
 
 
 def by_image(one: Cell) -> float:

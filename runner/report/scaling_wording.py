@@ -8,6 +8,7 @@ from runner.analysis.summary import Summary
 from runner.bench.plan import WEAK, Plan
 from runner.report.parts import Row
 from runner.report.wording import CONFIDENCE
+from runner.stats.interval import Speedup
 from runner.worker.workloads.all_reduce import bus_factor
 
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -118,5 +119,5 @@ def _losses(summary: Summary, one: Scaled) -> Row | None:
     return Row("", f"LOSSES DIFFER from those of 1 process {differ}: the tolerance is {allowed}", "bad")
 
 
-def shown(found: Estimate) -> str:
+def shown(found: Estimate | Speedup) -> str:
     return f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})"

@@ -114,6 +114,7 @@ def merged(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
         **{name: value for name, value in together.items() if name not in ("ranks", "own_steps")},
         "step_s": steps_of_all([one["step_s"] for one in each], steps),
         "images_per_step": len(each) * together["images_per_step"],
+        "usage_steps": sum(len(one["step_s"]) for one in each) / len(each),
         "instances": [{name: one[name] for name in OF_EACH} for one in numbered],
     }
 

@@ -153,6 +153,8 @@ def _must_agree(
         "PyTorch": seen["inspection"]["packages"].get("torch") or "",
         "prefix": " ".join(environment.prefix),
     }
+    if arm.instances:
+        found["number of trainings at once"] = str(arm.instances)
     if plan.distributed:
         found |= {"number of ranks": str(plan.ranks_of(arm)), "scaling": plan.scaling}
     found |= {f"variable {name}": value for name, value in sorted({**kept, **environment.variables}.items())}

@@ -19,6 +19,8 @@ from typing import Any, BinaryIO, NoReturn
 
 from runner.worker.child import die_with
 
+ENDED = "the process that tests between epochs has ended; it takes as much memory as the training"
+
 
 class Tester:
     """One that prepares itself meanwhile; ``wait`` for it before anything is timed, and ``end`` it."""
@@ -45,14 +47,21 @@ class Tester:
     def quality(self, training: Any) -> dict[str, Any] | None:
         """What a test of ``training`` finds, with its weights as they are now."""
         os.kill(self._pid, signal.SIGCONT)
+        try:
+            self._send(training)
+        except BrokenPipeError:
+            raise RuntimeError(ENDED) from None
+        found: dict[str, Any] | None = self._answer()
+        os.kill(self._pid, signal.SIGSTOP)
+        return found
+
+    def _send(self, training: Any) -> None:
+        """The weights, as they are now."""
         for tensor in training.network.model.state_dict().values():
             # the tensor's own memory: a copy would be one more block to free
             left = memoryview(tensor.contiguous().view(-1).numpy()).cast("B")
             while left:
                 left = left[os.write(self._weights, left) :]
-        found: dict[str, Any] | None = self._answer()
-        os.kill(self._pid, signal.SIGSTOP)
-        return found
 
     def end(self) -> None:
         os.kill(self._pid, signal.SIGKILL)
@@ -63,9 +72,7 @@ class Tester:
     def _answer(self) -> Any:
         line = self._answers.readline()
         if not line:
-            raise RuntimeError(
-                "the process that tests between epochs has ended; it takes as much memory as the training"
-            )
+            raise RuntimeError(ENDED)
         return json.loads(line)
 
 

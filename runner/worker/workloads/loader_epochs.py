@@ -124,7 +124,7 @@ def _end_with(training: int, worker: int) -> None:
         ended = os.pidfd_open(training)
     except ProcessLookupError:
         os._exit(1)
-    except OSError:  # a kernel before 5.3, or a sandbox
+    except (OSError, AttributeError):  # a kernel before 5.3, a sandbox, or a Python that was built with older headers
         return
     Thread(target=_wait_and_end, args=(ended,), daemon=True).start()
 
