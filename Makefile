@@ -139,7 +139,7 @@ book: dev  ## the book's table on this machine, in one run (20 minutes; writes d
 own-training: dev  ## three training scripts measured with --command (10 minutes; writes the end of docs/results/own-training.md)
 	@$(VENV)/bin/python -m benchmarks.own_training $(ARGS)
 
-operators: dev  ## where a step's time goes, by operators and phases, and why a profile saves some (10 minutes; writes docs/results/operators.md)
+operators: dev  ## where a step's time goes, by operators and phases, and why a profile saves some (6 minutes; writes docs/results/operators.md)
 	@$(VENV)/bin/python -m benchmarks.operators $(ARGS)
 
 curves: dev  ## the baseline and a profile train until an accuracy is reached (10 minutes; writes docs/results/curves.md)
