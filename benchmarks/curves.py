@@ -23,6 +23,7 @@ from runner.cli import measuring
 from runner.cli.arguments import count
 from runner.common.errors import FAILED, MEASURED, InputError
 from runner.report import learning_wording, pictures, wording
+from runner.report.parts import Row
 
 PROFILE, UNTIL, EPOCHS = "mimalloc-retain-mkl", "accuracy=0.85", 15
 PICTURE = "Training loss and test accuracy of each profile against the time of its training"
@@ -60,7 +61,7 @@ def _measure(folder: Path, arguments: argparse.Namespace) -> int:
 
 
 def _page(events: Sequence[Event], summary: Summary, path: Path) -> list[str]:
-    said = [*learning_wording.rows(summary), *wording.certainty(summary), *wording.evidence(summary)]
+    said = [*learning_wording.rows(summary), *wording.certainty(summary), *wording.evidence(summary), _host(summary)]
     tables = (learning_wording.table(one) for one in summary.learning)
     return [
         page.heading("How much sooner is a training done?", QUESTION, events, wording.machine(summary)),
@@ -75,6 +76,13 @@ def _page(events: Sequence[Event], summary: Summary, path: Path) -> list[str]:
         *(f"{one.arm}:\n\n{page.table(table.header, table.rows, numbers_from=0)}"
           for one, table in zip(summary.learning, tables, strict=True)),
     ]  # fmt: skip
+
+
+def _host(summary: Summary) -> Row:
+    """What disturbed the trainings; of one each a report says nothing of it."""
+    found = [what for each in summary.interference.values() for what in each]
+    text = f"disturbed from outside: {'; '.join(found)}" if found else "nothing disturbed it, as far as can be seen"
+    return Row("host", text)
 
 
 def _command(summary: Summary) -> str:

@@ -103,9 +103,7 @@ def exchanged(own: Sequence[SampleEvent], ranks: int) -> tuple[Exchanged, ...]:
     return tuple(found)
 
 
-def speedup_over(
-    events: Sequence[Event], plan: Plan, arm: Arm, one: Arm | None, stopped_early: bool
-) -> Speedup | None:
+def speedup_over(events: Sequence[Event], plan: Plan, arm: Arm, one: Arm | None, stopped_early: bool) -> Speedup | None:
     """The time of ``one`` over that of ``arm``, both for one item; None from too few blocks, or without ``one``."""
     design = recorded_design(events, plan)
     if one is None or design is None:

@@ -13,7 +13,7 @@ from runner.analysis.operator_times import Figure, Profiled
 from runner.analysis.phase_times import PhaseTimes
 from runner.common.plain_table import plain_table
 
-WIDEST_NUMBER = 10
+WIDEST_NUMBER = 9
 
 
 def operators(sides: Sequence[Profiled], top: int, out: Console) -> None:

@@ -153,8 +153,9 @@ def certainty(summary: Summary) -> list[Row]:
         rows.append(Row("sure", _sure(summary, blocks)))
     if blocks and not summary.plan.across and not summary.plan.distributed:
         rows.append(Row("floor", _floor(summary, blocks)))
-    if summary.comparisons and summary.samples:
-        rows += _interference(summary) if summary.plan.one_run_each else [*_noise(summary), *_drift(summary)]
+    if summary.comparisons and summary.samples and not summary.plan.one_run_each:
+        rows += _noise(summary)
+        rows += _drift(summary)
     if set(summary.warm_up) - set(summary.unsteady):
         rows.append(Row("warm-up", _warm_up(summary)))
     elif summary.design and not summary.unsteady and not summary.plan.epochs:
