@@ -7,6 +7,7 @@ workload's own files stay as they are (see ``entry_points``).
 from __future__ import annotations
 
 import contextlib
+import itertools
 import multiprocessing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -71,13 +72,20 @@ def _iteration(
             made = told(begin, INPUT, listener)(given)  # which starts its workers
         finally:
             given.collate_fn = collate
-        following = told(next, INPUT, listener)
-        while (batch := following(made, None)) is not None:
+        held: list[Any] = []
+
+        def take_next() -> bool:
+            held.clear()  # a batch takes a while to be freed, which is not to fall between two phases
+            held.extend(itertools.islice(made, 1))
+            return bool(held)
+
+        is_there = told(take_next, INPUT, listener)
+        while is_there():
             if apart:
-                batch, seconds = batch
+                held[0], seconds = held[0]
                 batches.workers = given.num_workers
                 batches.seconds.append(seconds)
-            yield batch
+            yield held[0]
 
     return iterate
 
