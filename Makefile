@@ -100,7 +100,7 @@ rivals: dev  ## this kit, hyperfine and pyperf on the same commands (2 hours, or
 rivals-cnn: dev  ## the same on the CNN: is it faster under glibc-retain? (half an hour; writes docs/results/rivals-cnn.md)
 	@$(VENV)/bin/python -m benchmarks.rivals_cnn $(ARGS)
 
-peers: dev  ## PyTorch's own launcher, plain python and PROFILES of the kit side by side (17 minutes; writes docs/results/peers.md)
+peers: dev  ## PyTorch's own launcher, plain python and PROFILES of the kit side by side (11 minutes; writes docs/results/peers.md)
 	@$(VENV)/bin/python -m benchmarks.peers $(PROFILES) $(ARGS)
 
 stacks: dev  ## the book's PyTorch and newer ones, with nothing set, as in the book, and tuned (25 minutes; writes docs/results/stacks.md)
@@ -142,7 +142,7 @@ own-training: dev  ## three training scripts measured with --command (10 minutes
 operators: dev  ## where a step's time goes, by operators and phases, and why a profile saves some (6 minutes; writes docs/results/operators.md)
 	@$(VENV)/bin/python -m benchmarks.operators $(ARGS)
 
-curves: dev  ## the baseline and a profile train until an accuracy is reached (10 minutes; writes docs/results/curves.md)
+curves: dev  ## the baseline and a profile train until an accuracy is reached (5 minutes; writes docs/results/curves.md)
 	@$(VENV)/bin/python -m benchmarks.curves $(ARGS)
 
 matrix-page: dev  ## write docs/results/matrix.md from the latest run of make matrix (ARGS=DIR for another)

@@ -176,8 +176,11 @@ def _on_several_workloads(summary: Summary) -> list[str]:
 def _at_once(summary: Summary, arm: Arm) -> str | None:
     """Whether to train several at once, where that was measured and is known, and how."""
     one = next((one for one in summary.instances if one.arm == arm.name), None)
-    beside = (one.over_one_process or one.over_reference) if one else None
-    if beside is None or beside.verdict not in (Verdict.FASTER, Verdict.SLOWER):
+    over = [found for found in (one.over_one_process, one.over_reference) if found] if one else []
+    if not over or over[-1].verdict == Verdict.SLOWER:  # then the baseline is better than any number under the profile
+        return None
+    beside = over[0]
+    if beside.verdict not in (Verdict.FASTER, Verdict.SLOWER) or beside.within_margin:
         return None
     if beside.verdict == Verdict.SLOWER:
         return f"train one after the other under {arm.profile}: {arm.instances} at once do less in the same time"

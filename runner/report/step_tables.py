@@ -44,19 +44,24 @@ def outside_the_profiler(sides: Sequence[Profiled], out: Console) -> None:
     out.print(table)
 
 
-def phases(sides: Sequence[PhaseTimes], out: Console) -> None:
-    """Milliseconds per step in each phase, and what the second profile saves there, with its interval."""
+def phases(sides: Sequence[PhaseTimes], compared: bool, out: Console) -> None:
+    """Milliseconds per step in each phase; where they are ``compared``, what the second profile saves, by intervals."""
     reference, other = sides[0], sides[1] if len(sides) > 1 else None
-    _phases("ms per step", sides, phase_times.lines(reference, other), [side.step_ms for side in sides], out)
+    _phases("ms per step", sides, phase_times.lines(reference, other), [side.step_ms for side in sides], compared, out)
     if reference.batch is None:
         return
     out.print()
     of_all = [side.batch_ms for side in sides]
-    _phases("ms per batch", sides, phase_times.batch_lines(reference, other), of_all, out)
+    _phases("ms per batch", sides, phase_times.batch_lines(reference, other), of_all, compared, out)
 
 
 def _phases(
-    what: str, sides: Sequence[PhaseTimes], lines: Iterable[phase_times.Line], of_all: Sequence[Figure], out: Console
+    what: str,
+    sides: Sequence[PhaseTimes],
+    lines: Iterable[phase_times.Line],
+    of_all: Sequence[Figure],
+    compared: bool,
+    out: Console,
 ) -> None:
     two = len(sides) > 1
     table = _table(what, _of_sides(sides), ("saved", "95% interval") if two else ())
@@ -65,7 +70,7 @@ def _phases(
         for one, whole in zip((line.reference, line.other), of_all, strict=False):
             cells += _cells(one, whole) if one else []
         if two:
-            saved = line.saved
+            saved = line.saved if compared else None
             cells += [f"{saved.estimate:+.2f}", f"{saved.low:+.2f} to {saved.high:+.2f}"] if saved else ["-", "-"]
         table.add_row(*map(Text, cells), style="bold" if line.name.startswith("whole ") else "")
     out.print(table)

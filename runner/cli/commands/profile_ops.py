@@ -241,7 +241,7 @@ def _show_operators(documents: Documents, unmet: Unmet, arguments: argparse.Name
 
 def _show_phases(documents: Documents, unmet: Unmet, arguments: argparse.Namespace, out: Console) -> None:
     sides = _phase_times(documents)
-    step_tables.phases(sides, out)
+    step_tables.phases(sides, not unmet, out)
     out.print()
     _show_missing(unmet, out)
     if sides[0].workers is not None:

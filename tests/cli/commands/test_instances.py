@@ -220,3 +220,12 @@ def test_no_baseline_is_saved_of_them(bench, workers, refused, run_folder):
     assert bench("mine", "--instances", 2, "--blocks", 8).returncode == 0
     line = refused("baseline", "save", "old", "--from", run_folder)
     assert line.endswith(": had several train at once (--instances); measure one process alone")
+
+
+def test_several_at_once_are_no_advice_under_a_profile_that_is_slower_than_the_baseline(bench, simulation, instant):
+    simulation.worker("mine", seconds=[4 * second for second in STEADY])
+    simulation.worker("mine x 2", seconds=times(4.0))
+    text = words(bench("mine", "--instances", 2, "--blocks", 8).stdout)
+    assert "They do 2.0" in text  # times those of one process under mine, and half of the baseline's
+    assert "next train 2 at once" not in text
+    assert "next leave " in text

@@ -227,6 +227,8 @@ def test_phases_of_what_is_not_in_effect_save_nothing(profile_ops):
     result = profile_ops("mine", options=("--phases",), text=expect)
     assert result.returncode == 1
     assert "mine is NOT IN EFFECT: openmp.runtime: expected intel, seen gnu" in words(result.stdout)
+    whole = next(line for line in result.stdout.splitlines() if line.startswith("whole step"))
+    assert whole.split()[-2:] == ["-", "-"]
     document = json.loads(profile_ops("mine", options=("--phases", "--json"), text=expect).stdout)
     assert (document["saved_ms"], document["not_in_effect"][0]["arm"]) == ({}, "mine")
 
