@@ -18,10 +18,11 @@ from runner.cluster.slurm.node_status import Outcome
 from runner.cluster.slurm.settings import TOGETHER, Settings
 from runner.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
 from runner.engines.slurm.client import UNKNOWN, Job
+from runner.report import learning_wording
 
 # How a node's part ended.
 DONE, REFUSED, WORKER_FAILED, STOPPED, LOST, ABSENT = "measured", "refused", "failed", "stopped", "lost", "absent"
-NOT_SHARED = "not shared"
+NOT_SHARED, NOT_REACHED = "not shared", "target not reached"
 # What a job's state means for a node that did not say how it ended.
 MEANINGS = {
     "TIMEOUT": "the job's time limit ended it",
@@ -52,7 +53,7 @@ class NodeResult:
     @property
     def settled(self) -> bool:
         """Whether going on would add nothing."""
-        return self.state in (DONE, NOT_IN_EFFECT)
+        return self.state in (DONE, NOT_IN_EFFECT, NOT_REACHED)
 
     @property
     def samples(self) -> int:
@@ -126,11 +127,7 @@ def _result(
     except InputError as error:
         return NodeResult(name, WORKER_FAILED, str(error))
     if ended is not None:
-        missed = [one.arm for one in summary.not_in_effect] if summary else []
-        if ended == NOT_IN_EFFECT or missed:
-            compared = [arm.name for arm in settings.specification.arms[1:]]
-            return NodeResult(name, NOT_IN_EFFECT, f"not in effect: {', '.join(missed or compared)}", summary)
-        return NodeResult(name, DONE, None, summary)
+        return NodeResult(name, *_measured(settings, ended, summary), summary)
     found = node_status.read(place)
     if found is not None and (job is None or found.job == job.number):
         return NodeResult(name, *_ended(folder, place, found, summary, job, down), summary)
@@ -138,6 +135,17 @@ def _result(
     if absent:
         return NodeResult(name, REFUSED, absent, summary)
     return NodeResult(name, LOST if begun else ABSENT, f"did not begin: {_why(folder, job, down)}", summary)
+
+
+def _measured(settings: Settings, ended: str, summary: Summary | None) -> tuple[str, str | None]:
+    """What came of a run that has come to its end, and what is wrong with it, if anything is."""
+    missed = [one.arm for one in summary.not_in_effect] if summary else []
+    if ended == NOT_IN_EFFECT or missed:
+        compared = [arm.name for arm in settings.specification.arms[1:]]
+        return NOT_IN_EFFECT, f"not in effect: {', '.join(missed or compared)}"
+    if summary is not None and summary.not_reached:
+        return NOT_REACHED, "; ".join(learning_wording.never(summary, one) for one in summary.not_reached)
+    return DONE, None
 
 
 def _ended(

@@ -11,6 +11,7 @@ from runner.cluster.slurm.node_status import Outcome
 from runner.engines.slurm.client import Job
 from tests.cluster.slurm.conftest import JOB, settings
 from tests.records import run_events, write
+from tests.reports import events_of
 
 ENDED = Job(JOB, "FAILED", "node[1-2]", "NonZeroExitCode")
 
@@ -74,6 +75,17 @@ def test_not_in_effect_is_not_tried_again(folder, left):
     left("node1", 1, "not in effect")
     (found,) = collect(folder, settings(), after(ENDED, "node1"))
     assert (found.state, found.settled) == ("not in effect", True)
+
+
+def test_a_target_that_was_not_reached_is_not_tried_again_and_is_no_success(folder, left):
+    left("node1")
+    left("node2", 1, "none")
+    write(folder / "node2", events_of(1, plan={"epochs": 3, "until": "accuracy=0.99"}))
+    results = collect(folder, settings(), after(ENDED, "node1", "node2"))
+    found = results[1]
+    assert (found.state, found.settled) == ("target not reached", True)
+    assert found.problem.startswith("baseline never reached accuracy=0.99 in 3 epochs (best: ")
+    assert (status(results, 2), status(results, 1)) == (1, 0)
 
 
 def test_a_node_that_does_not_see_the_folder(folder, left):
