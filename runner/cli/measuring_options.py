@@ -142,8 +142,7 @@ def require(arguments: argparse.Namespace) -> None:
     if arguments.epochs and not arguments.full:
         raise InputError(f"--epochs {arguments.epochs} means nothing without --full, which trains whole epochs; add it")
     if arguments.until and not arguments.full:
-        what = "which trains until an epoch reached it"
-        raise InputError(f"--until {arguments.until} means nothing without --full, {what}; add it")
+        raise InputError(f"--until {arguments.until} means nothing without --full, which trains whole epochs; add it")
     if arguments.full:
         why = "means nothing with --full, which trains whole epochs; leave it out"
         refuse(arguments, ("steps", "budget", "half_width"), why)

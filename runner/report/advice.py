@@ -135,6 +135,8 @@ def fallback(summary: Summary, folder: str) -> str:
         command = "loader-grid" if grid.is_grid(summary.plan) else "bench"
         on = f"envkit {command} --resume {shlex.quote(folder)}"
         return f"Fix what the failed worker says of itself, then go on: {on}"
+    if summary.plan.until and summary.plan.one_run_each:
+        return "For an interval and a verdict, add --blocks 8."
     if summary.plan.one_run_each:
         return "For an interval and a verdict, measure the same without --full, or add --blocks 6."
     return "Measure a profile for long enough, with a larger --budget: envkit bench PROFILE"

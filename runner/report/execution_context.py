@@ -32,7 +32,7 @@ def rows(summary: Summary) -> list[Row]:
     if plan.distributed:
         ranks = ", ".join(f"{arm.name} {plan.ranks_of(arm)}" for arm in plan.distributed)
         text = f"{ranks}; each on its part of the CPUs, and all share each batch"
-        found.append(Row("ranks", "; ".join(filter(None, (text, scaling_wording.batches(plan))))))
+        found.append(Row("ranks", "; ".join(filter(None, (text, scaling_wording.steps(plan))))))
     if plan.at_once:
         names = ", ".join(arm.name for arm in plan.at_once)
         found.append(Row("instances", f"{names}; each on its part of the CPUs, and each trains all batches"))

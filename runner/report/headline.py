@@ -12,7 +12,16 @@ from runner.analysis import ranking
 from runner.analysis.summary import Comparison, Summary
 from runner.bench.calibration import is_calibration
 from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan
-from runner.report import ablation_wording, advice, epoch_ends, grid, instances_wording, tables, wording
+from runner.report import (
+    ablation_wording,
+    advice,
+    epoch_ends,
+    grid,
+    instances_wording,
+    scaling_wording,
+    tables,
+    wording,
+)
 from runner.report.parts import Row
 from runner.report.wording import CONFIDENCE
 from runner.stats.verdict import Verdict
@@ -45,7 +54,7 @@ def how_to_read(summary: Summary) -> list[Row]:
         return []
     if summary.plan.until:
         return [
-            Row("read", "25% faster: the reference takes 25% more time to get there; 25% slower: it takes 25% more")
+            Row("read", "25% faster: the reference takes 25% more time to the target; 25% slower: the profile does")
         ]
     step = summary.plan.step_name
     return [Row("read", f"25% faster: 25% more {step}s per second; 25% slower: 25% more time a {step}")]
@@ -61,27 +70,30 @@ def change(ratio: float) -> str:
     return f"{share(ratio - 1)} faster" if ratio >= 1 else f"{share(1 / ratio - 1)} slower"
 
 
-def changed(ratio: float, low: float, high: float, than: str) -> str:
-    """A speedup and its interval in words; where its ends lie on either side of 1, each says on which."""
+def changed(ratio: float, low: float, high: float, than: str, to: str = "") -> str:
+    """A speedup and its interval in words; where its ends lie on either side of 1, each says on which.
+
+    ``to`` names a target that was to be reached.
+    """
     ends = [change(end) for end in ((high, low) if ratio < 1 else (low, high))]
     if (low < 1) == (high < 1):
         ends = [end.partition(" ")[0] for end in ends]
-    return f"{change(ratio)} than {than} ({CONFIDENCE} interval {' to '.join(ends)})"
+    return f"{change(ratio)}{to} than {than} ({CONFIDENCE} interval {' to '.join(ends)})"
 
 
 def _said(summary: Summary, one: Comparison) -> str | None:
     """The result of one comparison; None where there is none."""
     (who, other), found, single = _names(summary, one), one.speedup, one.single_ratio
+    to = f" to {summary.plan.until}" if summary.plan.until else ""
     if found is None:
         each = "in one run each: no interval, no verdict"
-        to = f" to {summary.plan.until}" if summary.plan.until else ""
         return f"{who} was {change(single)}{to} than {other}, {each}" if single else None
     if found.verdict in ranking.WEIGHTS:
         small = f", which is less than the {found.margin * 100:g}% that matter" if found.within_margin else ""
-        return f"{who} is {changed(found.ratio, found.low, found.high, other)}{small}"
+        return f"{who} is {changed(found.ratio, found.low, found.high, other, to)}{small}"
     most = f"at most {share(max(found.high, 1 / found.low) - 1)} either way"
     interval = f"({CONFIDENCE} interval {change(found.low)} to {change(found.high)})"
-    return f"{found.words} between {who} and {other}: {most} {interval}"
+    return f"{found.words}{to} between {who} and {other}: {most} {interval}"
 
 
 def _doubts(summary: Summary, one: Comparison) -> str:
@@ -164,7 +176,7 @@ def _of_reference(summary: Summary) -> str:
     for one in summary.scaling if plan.single_processes else ():
         if plan.weak and (found := one.efficiency) is not None:
             efficiency = f"{found.ratio:.1%} ({CONFIDENCE} interval {found.low:.1%} to {found.high:.1%})"
-            return f"{plan.scaling}: {who} has an efficiency of {efficiency} beside 1 process on its share of the CPUs"
+            return f"{plan.scaling}: {who} has an efficiency of {efficiency} beside {scaling_wording.share(plan)}"
         if (found := one.speedup) is not None:
             return f"{who} is {changed(found.ratio, found.low, found.high, '1 process of it here')}"
     reference = plan.reference.profile if plan.across else plan.reference.name
@@ -213,7 +225,7 @@ def title(summary: Summary) -> str:
     if plan.ablated:
         return f"{plan.whole.name} taken apart: {len(plan.ablated)} settings"
     names = list(dict.fromkeys(arm.profile if plan.across else arm.name for arm in plan.subjects))
-    what = ", ".join(names) if len(names) <= ranking.FEW else f"{len(names)} profiles"
+    what = ", ".join(names) if len(names) <= ranking.FEW or plan.at_once else f"{len(names)} profiles"
     where = f" on {len(plan.workloads)} workloads" if plan.across else ""
     reference = plan.reference.profile if plan.across else plan.reference.name
     scaling = f", {plan.scaling}" if plan.weak else ""

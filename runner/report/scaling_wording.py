@@ -23,8 +23,10 @@ def title(plan: Plan) -> str:
     return "Weak scaling over ranks" if plan.weak else "Scaling over ranks"
 
 
-def batches(plan: Plan) -> str:
-    """In weak scaling, whose steps are larger than those of others, for a line; empty where all have one batch."""
+def steps(plan: Plan) -> str:
+    """What a step is where those of some arms are larger than others', for a line; empty where all have one batch."""
+    if plan.at_once:
+        return "several at once: a step is one of each, and a speedup is per item"
     ranks = plan.ranks * plan.nodes
     return f"{WEAK}: {ranks} ranks, {ranks} times the batch" if plan.weak else ""
 
@@ -85,10 +87,15 @@ def _ratios(summary: Summary, one: Scaled) -> str:
     if not weak:
         return f": {shown(one.speedup)} times as fast as 1 process of {of} ({CONFIDENCE} interval){efficiency}"
     unit = _unit(summary, one)
-    where = f" on 1/{shares} of the CPUs" if (shares := summary.plan.ranks) > 1 else ""
     meaning = f": a rank's {unit}/s over those of that process" if efficiency else ""
-    beside = f"1 process of {of}{where} ({CONFIDENCE} interval)"
+    beside = f"{share(summary.plan)} ({CONFIDENCE} interval)"
     return f"{batch}: {shown(one.speedup)} times the {unit}/s of {beside}{efficiency}{meaning}"
+
+
+def share(plan: Plan) -> str:
+    """What all ranks are held against in weak scaling."""
+    where = f" on 1/{plan.ranks} of the CPUs" if plan.ranks > 1 else ""
+    return f"1 process of {plan.reference.profile}{where}"
 
 
 def _unit(summary: Summary, one: Scaled) -> str:

@@ -26,11 +26,6 @@ def header(summary: Summary) -> list[str]:
     return [first, "samples", "ms/step", _speed(summary), "system time", "faults/step", "peak memory"]
 
 
-def at_once(summary: Summary) -> str:
-    """What a step and a speedup are of several trainings at once, where there are some."""
-    return "Of several at once a step is one of each; their speedup is per item." if summary.plan.at_once else ""
-
-
 def cells(summary: Summary, one: Measured) -> list[str]:
     """One arm's row, medians over its samples."""
     speed = [f"{one.step_s * 1000:.2f}", *([] if one.images_per_s is None else [_rate(summary, one)])]
@@ -67,15 +62,12 @@ def _quality(summary: Summary, one: Measured) -> str:
     return "-" if one.accuracy is None else f"{one.accuracy:.2%}"
 
 
-def batches(summary: Summary) -> str:
-    """By what rows compare in weak scaling; empty where all steps have one batch."""
-    text = scaling_wording.batches(summary.plan)
-    return f"{text.capitalize()} of 1 process; compare that by {_speed(summary)}." if text else ""
-
-
 def steps(summary: Summary) -> str:
     """What a step is, where not all are alike."""
-    return batches(summary) or at_once(summary)
+    text = scaling_wording.steps(summary.plan)
+    if not summary.plan.weak:
+        return f"{text.capitalize()}." if text else ""
+    return f"{text.capitalize()} of 1 process; compare that by {_speed(summary)}."
 
 
 def note(summary: Summary) -> str:

@@ -211,6 +211,13 @@ def test_steps_of_larger_batches_are_told_of():
         assert "scaling" not in words(drawn(picture, events_of()))
 
 
+def test_steps_of_several_at_once_are_told_of():
+    events = events_of()
+    events[0]["plan"]["arms"][1]["instances"] = 2
+    for picture in (FOREST, DISTRIBUTIONS, TIME_COURSE):
+        assert "several at once: a step is one of each, and a speedup is per item" in words(drawn(picture, events))
+
+
 def test_an_svg_takes_its_colours_from_the_page():
     shown = pictures.svg(TIME_COURSE, summarise(disturbed(events_of(), 1)), False, "")
     assert "var(--reference)" in shown

@@ -116,10 +116,10 @@ def _require(arguments: argparse.Namespace) -> None:
         if find(name) is None:
             raise InputError(f"{name}: too large a number; give fewer workers, or smaller batches")
     if len(wanted) < 2:
-        more = " or --start" if ends_epochs(arguments) else ""
-        raise InputError(
-            f"loader-grid compares settings, and this is one; give more --workers, --batches or --prefetch{more}"
-        )
+        given = ["--workers", "--batches", "--prefetch"]
+        given += ["--start", "--persistent-workers"] if ends_epochs(arguments) else []
+        more = f"{', '.join(given[:-1])} or {given[-1]}"
+        raise InputError(f"loader-grid compares settings, and this is one; give more {more}")
 
 
 def _require_epochs(arguments: argparse.Namespace, wanted: Sequence[Settings]) -> None:

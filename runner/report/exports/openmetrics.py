@@ -12,10 +12,25 @@ from typing import Any
 
 from runner.report.exports.rows import Row
 
-LABELS = ("run", "arm", "profile", "reference", "engine", "workload", "modes", "ranks", "scaling", "cpu_model")
+LABELS = (
+    "run",
+    "arm",
+    "profile",
+    "reference",
+    "engine",
+    "workload",
+    "modes",
+    "ranks",
+    "scaling",
+    "instances",
+    "cpu_model",
+)
 # Of each gauge: its name, the unit that the name ends in, the row's column, and what it is.
 GAUGES = (
-    ("envkit_speedup_ratio", "ratio", "ratio", "Time of the reference over that of this arm: above 1 it is faster."),
+    (
+        "envkit_speedup_ratio", "ratio", "ratio",
+        "Time of the reference for an item over that of this arm: above 1 it is faster.",
+    ),
     ("envkit_speedup_low_ratio", "ratio", "low", "Lower end of the interval of the speedup."),
     ("envkit_speedup_high_ratio", "ratio", "high", "Upper end of the interval of the speedup."),
     ("envkit_step_seconds", "seconds", "step_s", "Time of a training step, the median over samples."),

@@ -41,7 +41,7 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
     at = [sample.began_s / 60 for sample in samples]
     span = 1.25 * max(LEAST_SPAN, *(_span([one for one in samples if one.arm == arm]) for arm in arms))
     grid = area.subplots(rows, columns, sharex=True, squeeze=False)
-    batches = scaling_wording.batches(summary.plan)
+    steps = scaling_wording.steps(summary.plan)
     for number, axes in enumerate(grid.T.flat):
         if number >= len(arms):
             axes.set_visible(False)
@@ -54,7 +54,7 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
         axes.grid(axis="y")
         lowest = number % rows == rows - 1 or number == len(arms) - 1
         axes.tick_params(axis="x", labelbottom=lowest)
-        axes.set_xlabel("\n".join(filter(None, ("minutes of measuring", batches))) if lowest else "")
+        axes.set_xlabel("\n".join(filter(None, ("minutes of measuring", steps))) if lowest else "")
     unit = f"ms per {summary.plan.step_name}"
     unit = unit if narrow or columns > 1 else f"mean {unit}, the same logarithmic scale for all"
     grid[0, 0].set_title(unit, loc="right", size=9, pad=3, color=style.SOFT)

@@ -70,7 +70,7 @@ def test_the_report(bench, cli, workers, run_folder):
     assert f"{said} (95% interval). They do 1.2" in text
     assert "times those of one process under mine. What it expects was observed in each instance of every" in text
     assert "next train 2 at once, each on CPUs of its own: taskset -c CPUS envkit exec " in text
-    assert "Of several at once a step is one of each; their speedup is per item." in text
+    assert "Several at once: a step is one of each, and a speedup is per item." in text
     assert "**instances**: 2 at once under mine do 2.5" in cli("report", run_folder, "--markdown").stdout
     details = words(cli("report", run_folder, "--details").stdout)
     assert "instances 2 x mine; each on its part of the CPUs, and each trains all batches" in details

@@ -56,6 +56,7 @@ def test_the_report_says_when_each_got_there_and_the_ratio(until, simulation):
 
 def test_repeated_trainings_give_an_interval(until):
     text = words(until("accuracy=0.8", "--blocks", 7).stdout)
+    assert "% faster to accuracy=0.8 than the baseline here (95% interval " in text
     assert "times as fast as baseline (95% interval " in text
     assert "One training each" not in text
 
@@ -117,7 +118,7 @@ def test_what_was_measured_before_an_interrupt_is_not_measured_again(until, simu
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--until", "accuracy=0.85"], "--until accuracy=0.85 means nothing without --full, which trains until an"),
+        (["--until", "accuracy=0.85"], "--until accuracy=0.85 means nothing without --full, which trains whole epochs"),
         (["--full", "--until", "acuracy=0.85"],
          "--until acuracy=0.85: cnn has no 'acuracy' after an epoch (did you mean 'accuracy'?); there are: loss, acc"),
         (["--full", "--until", "accuracy=1.2"], "--until accuracy=1.2: out of range: accuracy is never above 1; write"),

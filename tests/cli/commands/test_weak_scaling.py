@@ -95,7 +95,7 @@ def test_the_report(bench, cli, workers, run_folder, monkeypatch):
 def test_the_baseline_alone(bench, workers):
     text = words(bench("baseline", *WEAK, "--blocks", 8).stdout)
     assert text.startswith("weak scaling: the baseline on 2 ranks has an efficiency of 8"), text
-    assert ") beside 1 process on its share of the CPUs" in text
+    assert ") beside 1 process of baseline on 1/2 of the CPUs" in text
 
 
 def test_too_few_blocks_for_intervals(bench, workers):

@@ -21,6 +21,7 @@ ROWS = [
 RESULT = {
     "run": AWKWARD, "time": 1793000000.25, "cpu_model": "CPU", "engine": "local", "arm": "mine", "profile": "mine",
     "reference": "baseline", "workload": "cnn", "modes": "compiled", "ranks": 2, "scaling": "weak scaling",
+    "instances": 1,
     "samples": 7, "step_s": 0.0271, "in_effect": True, "ratio": 1.25, "low": 1.1, "high": 1.5, "communication_s": 0.002,
     "communication_share": 0.125,
 }  # fmt: skip
@@ -103,7 +104,7 @@ def test_openmetrics_values():
     lines = exposition([RESULT])
     labels = (
         r'{run="a, \"quoted\"\nnämé\\",arm="mine",profile="mine",reference="baseline",engine="local",workload="cnn",'
-        'modes="compiled",ranks="2",scaling="weak scaling",cpu_model="CPU"}'
+        'modes="compiled",ranks="2",scaling="weak scaling",instances="1",cpu_model="CPU"}'
     )
     values = {"speedup_ratio": "1.25", "speedup_low_ratio": "1.1", "speedup_high_ratio": "1.5", "samples": "7",
               "step_seconds": "0.0271", "communication_ratio": "0.125", "in_effect": "1"}  # fmt: skip
