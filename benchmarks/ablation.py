@@ -21,7 +21,7 @@ def main() -> int:
     parser.add_argument("others", metavar="DIR", type=Path, nargs="*", help="more runs for the same page")
     arguments = parser.parse_args()
     folder = arguments.folder or recorded.latest("ablated", "a profile that is taken apart", "ablate")
-    runs = {one: recorded.ended(one) for one in (folder, *arguments.others)}
+    runs = {one: recorded.ended(one, pictures.FOREST) for one in (folder, *arguments.others)}
     parts, drawn = [], dict[str, Summary]()
     for one, (events, summary) in runs.items():
         if not summary.plan.ablated:

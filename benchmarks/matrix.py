@@ -19,7 +19,7 @@ PICTURE = "The speedup of each profile over the baseline, with its 95% interval"
 def main() -> int:
     arguments = recorded.parser("matrix", __doc__).parse_args()
     folder = arguments.folder or recorded.latest("matrix", "all profiles", "matrix")
-    events, summary = recorded.ended(folder)
+    events, summary = recorded.ended(folder, pictures.FOREST)
     with record.reading(folder):
         parts = _page(events, summary)
     recorded.write(arguments.page, parts, pictures.FOREST, summary, PICTURE)

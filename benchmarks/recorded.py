@@ -45,13 +45,15 @@ def latest(suffix: str, what: str, target: str) -> Path:
     return folders[-1]
 
 
-def ended(folder: Path) -> tuple[list[Event], Summary]:
-    """A run's events and summary. Raises InputError where it did not come to its end."""
+def ended(folder: Path, picture: Picture | None = None) -> tuple[list[Event], Summary]:
+    """A run's events and summary. Raises InputError where it did not come to its end, or has no such picture."""
     events = record.read(folder)
     with record.reading(folder):
         summary = summarise(events)
     if summary.ended not in ENDED:
         raise InputError(f"{folder}: did not come to its end; go on with: envkit bench --resume {quoted(folder)}")
+    if picture is not None and (why := picture.missing(summary)):
+        raise InputError(f"{folder}: makes no page: {why}; measure more blocks")
     return events, summary
 
 
