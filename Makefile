@@ -20,7 +20,7 @@ IN_IMAGE := $(if $(VARIANT),$(or $(IN_$(ENGINE)),--image $(IMAGE)))
 # What builds images, or has one that is to be converted.
 BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
 .DEFAULT_GOAL := help
-.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery-setup libraries dev test unit faults reliability simulated designs first-run rivals rivals-cnn padding peers stacks modes experiments startup same book own-training operators curves env-formats fleet-page lint lock clean
+.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults reliability simulated designs first-run rivals rivals-cnn padding peers stacks modes experiments startup tune-order tune-nodes same book own-training operators curves env-formats fleet-page fleet-diff advice lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ stack: dev  ## make .venv-VARIANT, the Python packages of a variant, for the loc
 
 gallery-setup: dev  ## make .venv-gallery, with what the trainings in benchmarks/gallery need
 	@images/stack gallery
+
+gallery: gallery-setup  ## every training of the gallery under six profiles, in parts that go on (75 minutes; writes docs/gallery.md)
+	@$(VENV)/bin/python -m benchmarks.gallery_map $(ARGS)
 
 libraries: dev  ## install conda-forge's jemalloc and tcmalloc into .venv, for the local engine
 	@$(VENV)/bin/python images/conda_libraries.py install $(VENV)/conda
@@ -121,6 +124,15 @@ startup: dev  ## what `envkit exec` adds to the start of a command (a minute; wr
 tune-page: dev  ## the tuner against a grid that is measured to the last candidate (an hour; writes docs/results/tune.md)
 	@$(VENV)/bin/python -m benchmarks.tune_against_grid $(ARGS)
 
+tune-order: dev  ## does what is expected of profiles make the search shorter? simulated (2 minutes; writes docs/results/tune-order.md)
+	@$(VENV)/bin/python -m benchmarks.tune_order $(ARGS)
+
+tune-nodes: dev  ## tuning by 8, 64 and 500 nodes, simulated: time to the answer, waste, errors (an hour; writes docs/results/tune-nodes.md)
+	@$(VENV)/bin/python -m benchmarks.tune_nodes $(ARGS)
+
+fleet-diff: dev  ## does `fleet diff` name the nodes that became slower, and how often others? simulated (8 minutes; writes docs/results/fleet-diff.md)
+	@$(VENV)/bin/python -m benchmarks.fleet_diff $(ARGS)
+
 first-run: dev  ## the README's first command on a fresh clone, alone and beside a neighbour (10 minutes; writes docs/results/first-run.md)
 	@$(VENV)/bin/python -m benchmarks.first_run $(ARGS)
 
@@ -144,6 +156,9 @@ operators: dev  ## where a step's time goes, by operators and phases, and why a 
 
 curves: dev  ## the baseline and a profile train until an accuracy is reached (5 minutes; writes docs/results/curves.md)
 	@$(VENV)/bin/python -m benchmarks.curves $(ARGS)
+
+advice: gallery-setup  ## what profiles gain, fitted to the gallery, and whether advice is right (20 minutes; writes docs/advise.md)
+	@$(VENV)/bin/python -m benchmarks.advice $(ARGS)
 
 matrix-page: dev  ## write docs/results/matrix.md from the latest run of make matrix (ARGS=DIR for another)
 	@$(VENV)/bin/python -m benchmarks.matrix $(ARGS)

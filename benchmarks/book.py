@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks import page, script
+from benchmarks import page, recorded, script
 from runner.analysis.summary import Comparison, Measured, Summary, summarise
 from runner.bench import record
 from runner.bench.measure import COMPLETE
@@ -111,12 +111,7 @@ def _check_same(arguments: argparse.Namespace, arms: Sequence[Arm], plan: Plan) 
         "engine": (plan.reference.engine, arms[0].engine),
         "data": (plan.training.data, arguments.data or plan.training.data),
     }
-    for name, (before, now) in pairs.items():
-        if before != now:
-            raise InputError(
-                f"{arguments.record}: was measured with {name} {before}, and now it is {now}; "
-                "move it away, or give another with --record"
-            )
+    recorded.require_same(arguments.record, pairs, "--record")
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ from runner.worker.workloads import LOSS_TOLERANCE
 STEPS, WARMUP_STEPS = 100, 20
 TIMEOUT_S = 300.0
 COMPILING_TIMEOUT_S = 900.0
+MOST_DISTURBED = "**Most blocks were disturbed: take these figures with care and measure again when it is quiet.**"
 # What the evidence says of a worker in one line each; kept for every sample.
 SEEN = {
     "runtime": ("openmp", "runtime"), "blocktime_ms": ("openmp", "blocktime_ms"), "allocator": ("malloc", "allocator"),
@@ -270,7 +271,7 @@ def interference(results: Results, pairs: Sequence[tuple[str, str]], comparisons
     hit = {line["block"] for line in disturbed}
     parts = ["## Disturbed from outside", f"By the rule of `envkit bench`, {_how_many(disturbed, hit, len(blocks))}"]
     if 2 * len(hit) > len(blocks):
-        parts.append("**Most blocks were disturbed: take these figures with care and measure again when it is quiet.**")
+        parts.append(MOST_DISTURBED)
     rows = []
     for reference, other in pairs:
         found = compared(results, reference, other, comparisons)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks.results import Line
 from runner.analysis.engine_facts import cpu_name
@@ -18,11 +19,15 @@ PAGES = PROJECT / "docs" / "results"
 
 def machine() -> str:
     """One line about this machine."""
-    host, facts = fingerprint(), cpu_facts()
+    return described(fingerprint(), cpu_facts(), sys.version.split()[0])
+
+
+def described(host: Mapping[str, Any], facts: Mapping[str, Any], python: str) -> str:
+    """One line about a machine, of which the rest is as an inspection has it, and the version of its ``python``."""
     return (
         f"{cpu_name(host)}, {facts['usable_cpus']} usable CPUs on {facts['physical_cores']} cores, "
         f"{host['hypervisor'] or 'bare metal'}; {host['distribution']}, Linux {host['kernel']}, "
-        f"Python {sys.version.split()[0]}"
+        f"Python {python}"
     )
 
 
@@ -31,11 +36,14 @@ def command() -> str:
     return shlex.join(["python", "-m", f"benchmarks.{Path(sys.argv[0]).stem}", *sys.argv[1:]])
 
 
-def heading(title: str, question: str, measured: Sequence[Line], where: str) -> str:
-    """The beginning of a page; ``measured`` are the lines it is made of, and ``where`` the machine."""
+def heading(title: str, question: str, measured: Sequence[Line], where: str, typed: str | None = None) -> str:
+    """The beginning of a page; ``measured`` are the lines it is made of, and ``where`` the machine.
+
+    ``typed`` is the command that measures the same, where it is not the one that was started.
+    """
     days = sorted({time.strftime("%Y-%m-%d", time.localtime(line["time"])) for line in measured})
     date = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
-    return f"# {title}\n\n{question}\n\n- measured: {date}\n- machine: {where}\n- command: `{command()}`"
+    return f"# {title}\n\n{question}\n\n- measured: {date}\n- machine: {where}\n- command: `{typed or command()}`"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers_from: int | None = None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import page
@@ -57,6 +57,19 @@ def ended(folder: Path, picture: Picture | None = None) -> tuple[list[Event], Su
     return events, summary
 
 
+def require_same(folder: Path, settings: Mapping[str, tuple[object, object]], option: str) -> None:
+    """Raise InputError where a run was begun with other settings; each is what it was before and what it is now.
+
+    ``option`` gives another place for the run.
+    """
+    for name, (before, now) in settings.items():
+        if before != now:
+            raise InputError(
+                f"{folder}: was measured with {name} {before}, and now it is {now}; "
+                f"move it away, or give another with {option}"
+            )
+
+
 def data(summary: Summary) -> str:
     """What was trained on, without where it lies."""
     return {SYNTHETIC: SYNTHETIC, GENERATED: summary.data_source}.get(summary.plan.training.data, "Fashion-MNIST")
@@ -78,7 +91,11 @@ def write(path: Path, parts: Sequence[str], picture: Picture, summary: Summary, 
 
 def draw(path: Path, picture: Picture, summary: Summary, alternative: str) -> None:
     """The picture as a file for each theme, which is added to ``path``."""
-    drawn = pictures.svg(picture, summary, narrow=False, alternative=alternative)
+    save(path, pictures.svg(picture, summary, narrow=False, alternative=alternative))
+
+
+def save(path: Path, drawn: str) -> None:
+    """An element of ``style.to_svg`` as a file for each theme, which is added to ``path``."""
     for theme in style.THEMES:
         file = path.with_name(f"{path.name}-{theme}.svg")
         atomic.write(file, style.standalone(drawn, theme).encode())

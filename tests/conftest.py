@@ -44,8 +44,9 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 
 COUNTER = itertools.count()
-# What takes the one cluster for itself.
+# What takes the one cluster, or both hosts, for itself.
 CLUSTER = ("tests/engines/slurm/", "tests/engines/test_env_formats.py::test_a_batch_script_")
+HOSTS = "tests/engines/hosts/"
 # Whose tests share what takes long to make, or look for what others of their file would start.
 FILES = ("tests/engines/", "tests/images/", "tests/training/")
 # What begins first, in this order: what takes longest in one process (all of the cluster comes with the first of its
@@ -58,18 +59,21 @@ SLOW = (
     "tests/benchmarks/", "tests/cli/commands/exec/", "tests/cli/commands/test_ablate.py",
     "tests/cli/commands/test_matrix.py", "tests/cli/commands/test_report.py", "tests/cli/commands/test_resume.py",
     "tests/cli/commands/tune/",
-    "tests/cluster/fleet/test_slow.py", "tests/cluster/slurm/test_node.py", "tests/compatibility/",
+    "tests/cluster/fleet/test_slow.py", "tests/cluster/hosts/test_hosts.py", "tests/cluster/hosts/test_together.py",
+    "tests/cluster/slurm/test_node.py", "tests/cluster/slurm/test_tuning_goes_on.py",
+    "tests/compatibility/",
     "tests/profiles/test_catalogue_libraries.py", "tests/report/test_epoch_ends.py", "tests/report/test_grid.py",
     "tests/report/test_html.py",
     "tests/report/test_multi_workload.py", "tests/report/test_pictures.py", "tests/stats/test_drift.py",
+    "tests/stats/test_outlying.py",
     "tests/tuning/test_importance.py", "tests/tuning/test_search.py", "tests/worker/evidence/test_gpu.py",
     "tests/worker/evidence/test_math_libraries.py", "tests/worker/measure/test_reference_kernel.py",
-    "tests/worker/user_command/test_command.py",
+    "tests/worker/user_command/test_command.py", "tests/worker/user_command/test_optimizer_steps_run.py",
 )  # fmt: skip
 
 
 class ByGroup(LoadScopeScheduling):
-    """Hands the tests of the cluster, and of each file in FILES, to one process, and every other test to any.
+    """Hands the tests of the cluster, of the hosts, and of each file in FILES, to one process, and others to any.
 
     Those of one group never run beside each other. pytest-xdist's own loadgroup writes groups into names of tests,
     which pytest 9 does not let it change.
@@ -78,6 +82,8 @@ class ByGroup(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(CLUSTER):
             return "cluster"
+        if nodeid.startswith(HOSTS):
+            return "hosts"
         return nodeid.partition("::")[0] if nodeid.startswith(FILES) else nodeid
 
 

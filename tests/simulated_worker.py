@@ -66,7 +66,13 @@ def launched(arguments: list[str]) -> tuple[list[str], str]:
     if arguments[0] == "instances":
         return own, f" x {arguments[arguments.index('--number') + 1]}"
     of = arguments[arguments.index("--of") + 1] if "--of" in arguments else "1"
-    return own, f" on 1/{of}" if of != "1" else f" on {arguments[arguments.index('--nproc') + 1]} ranks"
+    if of != "1":
+        return own, f" on 1/{of}"
+    return own, f" on {number_after('--nproc', arguments) * number_after('--nodes', arguments)} ranks"
+
+
+def number_after(option: str, arguments: list[str]) -> int:
+    return int(arguments[arguments.index(option) + 1]) if option in arguments else 1
 
 
 def of_ranks(count: int, behaviour: dict, evidence: dict) -> dict:
@@ -96,7 +102,7 @@ def workload_of(arguments: list[str]) -> str:
 
 
 def scale_of(arguments: list[str]) -> int:
-    return int(arguments[arguments.index("--scale") + 1]) if "--scale" in arguments else 1
+    return number_after("--scale", arguments)
 
 
 def digests(arguments: list[str]) -> dict[str, str]:
@@ -163,7 +169,7 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
             "preloaded": dict.fromkeys(preload, "mapped"),
         },
     }
-    if where:
+    if where and "OMP_NUM_THREADS" in environment:  # one rank on each node has all CPUs of it
         evidence["openmp"]["max_threads"] = int(environment["OMP_NUM_THREADS"])
     for probe, found in behaviour.get("evidence", {}).items():
         evidence[probe] = evidence.get(probe, {}) | found
@@ -202,7 +208,7 @@ def sample(arguments: list[str], behaviour: dict, nth: int, environment: Mapping
             **behaviour.get("digests_of", {}).get(workload_of(arguments), {}),
         },
         "evidence": {**evidence, "seconds": 0.01},
-        **{name: behaviour[name] for name in ("modes", "gpu", "backend", "exchange") if name in behaviour},
+        **{name: behaviour[name] for name in ("modes", "gpu", "backend", "exchange", "observed") if name in behaviour},
         **together,
         **loaded,
         **({"other_processes": behaviour["other_processes"]} if "other_processes" in behaviour else {}),
@@ -252,7 +258,7 @@ def misbehave(behaviour: dict) -> None:
             sys.exit(behaviour["status"])
         case "print":
             print(behaviour["text"])
-            sys.exit(0)
+            sys.exit(behaviour.get("status", 0))
 
 
 def name_of(arguments: list[str], environment: Mapping[str, str]) -> str:
@@ -264,6 +270,15 @@ def name_of(arguments: list[str], environment: Mapping[str, str]) -> str:
     if arguments[0] == "command":
         return name
     return name if "--warmup-steps" in arguments else f"{name} warming"
+
+
+def named(environment: Mapping[str, str], config: dict) -> Mapping[str, str]:
+    """The environment, with SIMULATED where a setting stands for that name."""
+    for setting, name in config.get("named", {}).items():
+        variable, _, value = setting.partition("=")
+        if environment.get(variable) == value:
+            return {**environment, "SIMULATED": name}
+    return environment
 
 
 def answer(name: str, arguments: list[str], config: dict, nth: int, environment: Mapping[str, str]) -> dict:
@@ -306,10 +321,11 @@ def main() -> None:
         if not wait(arguments[at + 1]):
             sys.exit(1)
         del arguments[at : at + 2]
-    name = name_of(arguments, os.environ)
+    name = name_of(arguments, named(os.environ, config))
     nth = log_start(f"{folder}/starts.jsonl", name, arguments, os.environ)
     behaviour = config["workers"].get(name, {})
     time.sleep(behaviour.get("delay", 0))
     if "does" in behaviour and nth >= behaviour.get("from", 0):
         misbehave(behaviour)
-    print(json.dumps(answer(name, arguments, config, nth, os.environ)))
+    if "--node-rank" not in arguments or arguments[arguments.index("--node-rank") + 1] == "0":
+        print(json.dumps(answer(name, arguments, config, nth, os.environ)))

@@ -54,6 +54,11 @@ class Simulation:
         self._config["workers"][name] = {"seconds": STEADY, **behaviour}
         self._save()
 
+    def named(self, name: str, setting: str) -> None:
+        """Workers with this ``setting``, as ``OMP_DYNAMIC=true``, behave as if SIMULATED were ``name``."""
+        self._config.setdefault("named", {})[setting] = name
+        self._save()
+
     def inspection(self, **fields: Any) -> None:
         """Replace fields of what ``inspect`` prints."""
         self._config["inspect"] = fields

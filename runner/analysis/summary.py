@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from runner.advice.symptoms import of_sample
 from runner.analysis.ablation import Worth, taken_apart
 from runner.analysis.at_once import AtOnce, at_once
 from runner.analysis.gpu_readings import GpuReadings, readings
@@ -15,6 +16,7 @@ from runner.analysis.image_differences import Difference, of_run
 from runner.analysis.learning_curves import LearningCurve, learning_curves, reached
 from runner.analysis.losses import Losses, between
 from runner.analysis.noise import interference_by_block, interference_with, reference_kernel_range
+from runner.analysis.passed_over import passed_over
 from runner.analysis.sample_times import Sample, sample_times
 from runner.analysis.scaling import Scaled, scaled
 from runner.bench.blocks import (
@@ -295,11 +297,19 @@ def _findings(
     """What the evidence of each arm's first sample shows to be wrong."""
     found = []
     for arm in plan.arms:
-        evidence = next((event["evidence"] for event in samples(events, arm)), None)
-        if evidence is not None:
+        own = samples(events, arm)
+        if own:
             inside = of_rank(engines[arm.target]["inspection"], plan.parts_of(arm))
-            situation = Situation(inside["facts"], inside["fingerprint"], environments[arm.name], evidence)
-            found += [{**asdict(one), "seen": f"{arm.name}: {one.seen}"} for one in diagnose_process(situation)]
+            middle = sorted(own, key=lambda sample: sample["usage"]["minor_faults"])[len(own) // 2]
+            symptoms = of_sample(middle)
+            # a profile is there to take reasons away, and a command's usage has its start and end in it
+            seen = arm in plan.references and plan.user_command is None and symptoms.is_long_enough
+            situation = Situation(
+                inside["facts"], inside["fingerprint"], environments[arm.name], own[0]["evidence"],
+                symptoms=symptoms if seen else None,
+            )  # fmt: skip
+            wrong = [*diagnose_process(situation), *passed_over(own)]
+            found += [{**asdict(one), "seen": f"{arm.name}: {one.seen}"} for one in wrong]
     return found
 
 

@@ -71,12 +71,6 @@ def timed_steps(events: Sequence[Event], arm: Arm, blocks: Container[int] | None
     return [event["step_s"][skipped:] for event in samples(events, arm) if blocks is None or event["block"] in blocks]
 
 
-def step_curves(events: Sequence[Event], arm: Arm) -> list[list[float]]:
-    """Per sample of ``arm``, the seconds of all its steps from the very first; the first records do not have these."""
-    known = [event for event in samples(events, arm) if "warmup_step_s" in event]
-    return [[*event["warmup_step_s"], *event["step_s"]] for event in known]
-
-
 def complete_blocks(events: Sequence[Event], plan: Plan, arm: Arm, reference: Arm | None = None) -> list[int]:
     """The blocks that have a sample of both ``arm`` and its reference (or another one), in order."""
     of_arm = {event["block"] for event in samples(events, arm)}

@@ -72,6 +72,7 @@ class SampleEvent(TypedDict, total=False):
     exchange: list[dict[str, Any]]  # of the workload all-reduce
     loader: dict[str, Any]  # where epochs end as DataLoader's do: what was seen of the workers that load
     gpu: dict[str, Any]  # of a training on GPUs
+    passed_over: tuple[int, str]  # lines that a user's metric does not match, amid alike ones that it does, and one
 
 
 class LengthsEvent(TypedDict, total=False):

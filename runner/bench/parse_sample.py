@@ -13,6 +13,7 @@ from typing import Any
 from runner.bench.blocks import INITIAL_WEIGHTS
 from runner.bench.events import SampleEvent
 from runner.bench.plan import Arm, Plan
+from runner.checks import process_limit
 from runner.engines.base import Outcome
 from runner.worker.modes import Options
 from runner.worker.workloads import loader_epochs
@@ -58,7 +59,7 @@ def with_worker_error(outcome: Outcome) -> Outcome:
             problem = str(json.loads(line)["problem"])
             known = "" if STATUS.fullmatch(outcome.failure) else f"; it {outcome.failure}"
             return replace(outcome, failure=f"{problem}{known}")
-    return outcome
+    return replace(outcome, failure=f"{outcome.failure}{process_limit.explained(outcome.stderr_tail)}")
 
 
 def parse_document(outcome: Outcome, keys: set[str]) -> tuple[dict[str, Any] | None, str | None]:

@@ -54,23 +54,30 @@ class UserCommand:
     """A user's training command, which is measured in the place of a workload.
 
     ``metric`` says which lines of its output end a step, or hold a step's time or rate in ``unit`` (see
-    ``runner.worker.user_command.metric``); without one the whole command is one step. ``loss_metric`` says which lines
-    hold a loss; without one losses are not compared.
+    ``runner.worker.user_command.metric``); without one so many ``optimizer_steps`` of its are timed, or else the whole
+    command is one step. ``loss_metric`` says which lines hold a loss; without one losses are not compared.
     """
 
     argv: tuple[str, ...]
     folder: str  # where it runs
     metric: str | None = None
     unit: str = "s"
-    warmup_lines: int = 0  # the first readings, which don't count
+    warmup_lines: int = 0  # the first readings or steps, which don't count
     loss_metric: str | None = None  # earlier records lack it
+    optimizer_steps: int | None = None  # earlier records lack it
+
+    @property
+    def is_one_step(self) -> bool:
+        """Whether the whole command is one."""
+        return self.metric is None and self.optimizer_steps is None
 
     def worker_arguments(self) -> tuple[str, ...]:
         # one that begins with a dash would be taken for another option
         metric = (f"--metric={self.metric}", "--unit", self.unit) if self.metric is not None else ()
         losses = (f"--loss-metric={self.loss_metric}",) if self.loss_metric is not None else ()
         warmup = ("--warmup-lines", str(self.warmup_lines))
-        return ("command", "--folder", self.folder, *metric, *warmup, *losses, "--", *self.argv)
+        optimizer = () if self.optimizer_steps is None else ("--optimizer-steps", str(self.optimizer_steps))
+        return ("command", "--folder", self.folder, *metric, *warmup, *losses, *optimizer, "--", *self.argv)
 
     @staticmethod
     def from_json(document: Mapping[str, Any] | None) -> UserCommand | None:
@@ -254,7 +261,7 @@ class Plan:
     @property
     def step_name(self) -> str:
         """What reports call a step: the whole command is one where no metric tells its steps."""
-        return "run" if self.user_command is not None and self.user_command.metric is None else "step"
+        return "run" if self.user_command is not None and self.user_command.is_one_step else "step"
 
     def order(self, block: int) -> list[Arm]:
         """The arms in the order in which block ``block`` (from 0) runs them: random, and the same for one seed.

@@ -8,7 +8,7 @@ import json
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,9 @@ CONFIRMATION = "confirmation"
 SCHEMA = 3
 # Since this one only names have changed (``record_schema``): what began with it can be gone on with.
 RESUMABLE = 2
+FIRST = 1
+# Events of which each is one measurement.
+MEASURED = ("sample", "trial")
 Event = dict[str, Any]
 
 
@@ -192,14 +195,53 @@ def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], Any]) -
         raise InputError(f"{path}: is the record of a submission; give the folder of a node's run, beside it")
     if events[0].get("event") != kind:
         raise InputError(f"{path}: is not the record of a {kind} (its first line must be the event '{kind}')")
-    if not isinstance(events[0].get("schema"), int):
-        raise InputError(f"{path}: is not the record of a run (its first line has no schema)")
-    if events[0]["schema"] > SCHEMA:
-        raise InputError(
-            f"{path}: was written by a later version (schema {events[0]['schema']}, this reads up to {SCHEMA}); update"
-        )
+    schema = events[0].get("schema")
+    if type(schema) is not int or schema < FIRST:
+        found = "has no schema" if schema is None else f"has the schema {json.dumps(schema)}, which no version wrote"
+        raise InputError(f"{path}: is not the record of a run (its first line {found})")
+    if schema > SCHEMA:
+        raise InputError(f"{path}: was written by a later version (schema {schema}, this reads up to {SCHEMA}); update")
     with reading(folder):
-        return [record_schema.event(event) for event in events]
+        return _as_written(path, lines, [record_schema.event(event) for event in events])
+
+
+def _as_written(path: Path, lines: Sequence[bytes], events: Sequence[Event]) -> list[Event]:
+    """The events of these lines. A measurement that stands there again, word for word, is left out: nothing is lost.
+
+    File systems, and whoever puts parts of a file together, can leave such lines. Raises InputError for others that no
+    run writes.
+    """
+    first: dict[bytes, int] = {}
+    numbered = [
+        (number, event)
+        for number, (line, event) in enumerate(zip(lines, events, strict=True), start=1)
+        if event["event"] not in MEASURED or first.setdefault(line, number) == number
+    ]
+    _require_order(path, numbered)
+    return [event for _, event in numbered]
+
+
+def _require_order(path: Path, numbered: Sequence[tuple[int, Event]]) -> None:
+    """Raise InputError for two samples in one place, or measurements in another order than that of a run.
+
+    It goes from block to block, and from the first again where it was resumed, as one may lack a sample; and it ends.
+    """
+    block, ended, places = -1, False, dict[tuple[int, str], int]()
+    for number, event in numbered:
+        kind, at, arm = event["event"], event.get("block"), event.get("arm")
+        if kind == "resume":
+            block, ended = -1, False
+        elif kind == "end":
+            ended = True
+        elif kind in MEASURED and (ended or (isinstance(at, int) and at < block)):
+            after = "the end of the run" if ended else f"those of block {block + 1}"
+            wrong = f"a {kind} stands after {after}: lines are not in the order in which they were written"
+            raise InputError(f"{path}:{number}: {wrong}; sort them by their times")
+        elif kind == "sample" and isinstance(at, int) and isinstance(arm, str):
+            block, first = at, places.setdefault((at, arm), number)
+            if first != number:
+                wrong = f"another sample of '{arm}' in block {at + 1} than that on line {first}"
+                raise InputError(f"{path}:{number}: {wrong}; remove one of them")
 
 
 @contextlib.contextmanager

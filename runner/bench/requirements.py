@@ -15,7 +15,7 @@ from runner.bench.dataset import DataSet
 from runner.bench.plan import Arm, own_ranks
 from runner.bench.specification import EVERY, Specification
 from runner.common.errors import InputError
-from runner.engines.slurm import step
+from runner.engines import step
 from runner.profiles.profile import Profile
 from runner.worker.distributed import NCCL
 from runner.worker.gpus import CHOOSING

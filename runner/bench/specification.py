@@ -134,6 +134,8 @@ def _require_metrics(own: UserCommand) -> None:
                 read(text)
             except MetricError as error:
                 raise ValueError(f"user_command.{name}: '{text}' {error}") from None
+    if own.metric is not None and own.optimizer_steps is not None:
+        raise ValueError("user_command.optimizer_steps: means nothing with a metric")
 
 
 def _require_target(asked: Specification) -> None:

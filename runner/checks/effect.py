@@ -20,6 +20,9 @@ RUNTIMES = {"gnu": "gnu-openmp", "intel": "intel-openmp", "llvm": "llvm-openmp"}
 OWN_WORDS = {"openmp.wait_policy"}
 # What is shown of a program that left no evidence of its own.
 NOT_SEEN = "not seen"
+# What an allocator that was seen from outside does, which only the process itself could tell.
+OF_MEMORY = ("malloc.settings.", "memory.")
+INSIDE_ONLY = "it was seen from outside only"
 # Allocators under which nothing reads what is for glibc's own.
 OTHER_ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc")
 # Libraries that read variables only where they are the one that runs.
@@ -95,6 +98,8 @@ def _expectation(key: str, expected: Any, evidence: Mapping[str, Any], missing: 
         return Check(key, expected, seen)
     probe, _, name = key.partition(".")
     why = ((evidence.get(probe) or {}).get(NOT_VERIFIED) or {}).get(name)
+    if why is None and missing is not None and look_up(evidence, "malloc.allocator") and key.startswith(OF_MEMORY):
+        why = INSIDE_ONLY
     return Check(key, expected, missing) if why is None else Check(key, expected, why, verified=False)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,8 @@ from runner.worker.performance_variables import PRELOAD, adds_to, is_performance
 
 # What only a process that computes on a GPU can show.
 ON_GPUS = ("gpu.", "nccl.")
+# What binds threads to CPUs.
+BINDING = {"GOMP_CPU_AFFINITY", "KMP_AFFINITY", "OMP_PROC_BIND", "OMP_PLACES"}
 
 
 @dataclass(frozen=True)
@@ -46,19 +48,47 @@ class ProcessEvidence:
 
 
 def judged(
-    document: Mapping[str, Any], environment: Environment, kept: Mapping[str, str], on_gpus: bool
+    document: Mapping[str, Any], environment: Environment, kept: Mapping[str, str], on_gpus: bool, cpus: int = 0
 ) -> ProcessEvidence:
-    """What one process of a command shows; the command may have taken away what only says where things are."""
+    """What one process of a command shows; the command may have taken away what only says where things are.
+
+    ``cpus`` is how many the command has in all (``most_cpus``); 0 where that is not known.
+    """
     evidence = document["evidence"]
     kept = _not_taken_away(kept, evidence)
     own = _set_by_itself(evidence, environment, kept)
     checks = check(_asked_of(evidence, environment, own, on_gpus), evidence, {**kept, **own})
+    checks += _placed(environment, evidence, cpus)
     return ProcessEvidence(document["pid"], tuple(document["argv"]), evidence, tuple(checks), own)
 
 
 def _not_taken_away(kept: Mapping[str, str], evidence: Mapping[str, Any]) -> dict[str, str]:
     given = evidence["variables"].get("sensitive", {})
     return {name: value for name, value in kept.items() if is_unlisted(name) or name in given}
+
+
+def most_cpus(evidence: Iterable[Mapping[str, Any]]) -> int:
+    """How many CPUs a command has: the most that any of its processes began with. Earlier records do not say."""
+    return max((len(_started_on(one)) for one in evidence), default=0)
+
+
+def _started_on(evidence: Mapping[str, Any]) -> set[int]:
+    return expand_cpu_list((evidence.get("threads") or {}).get("started_on") or "")
+
+
+def _placed(environment: Environment, evidence: Mapping[str, Any], cpus: int) -> Iterator[Check]:
+    """What is wrong with the CPUs that a process has, where the profile binds threads: a runtime that binds the thread
+    which starts another process has that inherit a single CPU.
+    """
+    started, masks = _started_on(evidence), (evidence.get("threads") or {}).get("masks") or {}
+    if not environment.variables.keys() & BINDING or not started:
+        return
+    if len(started) < cpus:
+        yield Check("threads.started_on", f"{cpus} CPUs", f"{len(started)}, inherited from a thread that was bound")
+    elif len(masks) == 1 and cpus > 1:
+        (mask, threads), *_ = masks.items()
+        if threads > 1 and len(expand_cpu_list(mask)) == 1:
+            yield Check("threads.masks", "CPUs of their own", f"{threads} threads on CPU {mask}")
 
 
 def any_on_gpus(evidence: Iterable[Mapping[str, Any]]) -> bool:
@@ -124,9 +154,11 @@ def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapp
     on_gpus = any_on_gpus([sample["evidence"], *(one["evidence"] for one in sample.get("other_processes", ()))])
     asked = _asked_of(sample["evidence"], environment, own, on_gpus)
     checks = check(asked, sample["evidence"], {**kept, **own}, sample["stderr"])
+    cpus = most_cpus([sample["evidence"], *(one["evidence"] for one in sample.get("other_processes", ()))])
+    checks += _placed(environment, sample["evidence"], cpus)
     failures: dict[tuple[str, str], list[tuple[ProcessEvidence, Check]]] = {}
     for document in sample.get("other_processes", ()):
-        observed = judged(document, environment, kept, on_gpus)
+        observed = judged(document, environment, kept, on_gpus, cpus)
         for one in observed.checks:
             if not (one.holds and one.verified):
                 failures.setdefault((one.key, str(one.seen) if one.verified else ""), []).append((observed, one))

@@ -18,6 +18,7 @@ from runner.common.errors import InputError
 from runner.profiles import catalogue, profile
 from runner.profiles.environment import Environment
 from runner.profiles.formats.python import BEFORE_TORCH, read_at_start
+from runner.profiles.preload_links import linked
 from runner.profiles.profile import Profile
 from runner.profiles.resolve import resolve
 from runner.worker import initial_environment
@@ -83,7 +84,7 @@ def _resolved(chosen: Profile, cpus: set[int]) -> Environment:
     bound = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cpus)
     try:
-        return resolve(chosen, inspect(chosen.prefix[:1], accelerators=True))
+        return resolve(chosen, linked(inspect(chosen.prefix[:1], accelerators=True)))
     finally:
         os.sched_setaffinity(0, bound)
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import signal
 import sys
 from types import FrameType, ModuleType
+from typing import NoReturn
 
 from runner import __version__
 from runner.common.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
+from runner.common.printable import harmless
 
 WHAT_FOR = (
     "Find out what an environment (variables, preloaded libraries, bindings) is worth to PyTorch training on this "
     "machine, with proof, and use the best one."
 )
 COMMANDS = {
+    "advise": "watch a training of your own for some seconds, and say which profiles are worth trying, and why",
     "bench": "measure profiles against the baseline and report the speedup, with proof",
     "plan": "measure the noise for a minute or two and say how long it takes to find a difference here",
     "calibrate": "measure the baseline against itself: how small a difference can be seen here",
@@ -27,7 +31,7 @@ COMMANDS = {
     "env": "print a profile's settings for a shell, Docker, Apptainer, Slurm, Pyxis, Kubernetes, VS Code or Jupyter",
     "loader-grid": "measure the input with many settings of DataLoader: time by batch and workers, ends of epochs",
     "profile-ops": "show which operators or phases a training step's time goes to, for one profile or two",
-    "submit": "measure on nodes of a Slurm cluster: one job, one record for each node",
+    "submit": "measure on nodes of a Slurm cluster, or on hosts that ssh reaches: one job, one record for each node",
     "compare-engines": "measure one profile under several engines: what a container costs",
     "doctor": "find what is wrong before you measure, with a profile or with a command of your own",
     "profiles": "list the profiles",
@@ -40,7 +44,7 @@ COMMANDS = {
     "export-results": "write what was recorded for other tools: csv, json, parquet or openmetrics",
 }
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # a batch system's end of time, a terminal that has gone
-OWN_COMMAND = ("exec", "doctor")  # what follows `--` is a command with options of its own
+OWN_COMMAND = ("exec", "doctor", "advise")  # what follows `--` is a command with options of its own
 EXIT_STATUSES = (
     "exit status: 0 done, 1 a worker failed, a profile was not in effect or a target not reached, 2 bad input, "
     "130 interrupted"
@@ -56,12 +60,20 @@ def interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+class Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong, as everything else here does: a command's usage may have twenty."""
+
+    def error(self, message: str) -> NoReturn:
+        known = message.startswith("argument ")  # what is wrong with one, and mostly how it is to be
+        raise InputError(message if known else f"{message}; see {self.prog} --help")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
     try:
         return _run(argv)
     except InputError as error:
-        print(f"envkit: {error}", file=sys.stderr)
+        print(f"envkit: {_in_one_line(str(error))}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         print("envkit: interrupted", file=sys.stderr)
@@ -71,8 +83,18 @@ def main(argv: list[str] | None = None) -> int:
         return MEASURED
     except OSError as error:
         _drop_output()
-        print(f"envkit: {error}", file=sys.stderr)
+        said = str(error)
+        if error.errno == errno.EAGAIN:
+            from runner.checks.process_limit import reached
+
+            said = f"no more processes or threads can be started: {reached()}"
+        print(f"envkit: {_in_one_line(said)}", file=sys.stderr)
         return BAD_INPUT
+
+
+def _in_one_line(message: str) -> str:
+    """Also where it quotes a name that has a line feed in it."""
+    return harmless(" ".join(message.splitlines()))
 
 
 def _module(command: str) -> ModuleType:
@@ -88,7 +110,7 @@ def _run(argv: list[str] | None) -> int:
     if name not in COMMANDS:
         return _no_command(argv)
     module = _module(name)  # only what is asked for, and one parser: `exec` is to start fast
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"envkit {name}", description=COMMANDS[name], epilog=EXIT_STATUSES, formatter_class=_of_fixed_width
     )
     parser.set_defaults(command=name)
@@ -114,7 +136,7 @@ def _of_fixed_width(prog: str) -> argparse.HelpFormatter:
 
 def _no_command(argv: list[str]) -> int:
     """Print the help or the version, or say that there is no such command."""
-    parser = argparse.ArgumentParser(prog="envkit", description=WHAT_FOR, epilog=EXIT_STATUSES)
+    parser = Parser(prog="envkit", description=WHAT_FOR, epilog=EXIT_STATUSES)
     parser.add_argument("--version", action="version", version=f"envkit {__version__}")
     choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in COMMANDS.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
@@ -17,9 +18,10 @@ _HOURS = {"h": 1, "d": 24, "w": 168}
 def duration(text: str) -> float:
     """``60s``, ``4m``, ``1h`` or ``90`` (seconds) as seconds; must be above 0."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
-    if not match or float(match.group(1)) == 0:
+    seconds = float(match.group(1)) * _UNITS[match.group(2) or "s"] if match else 0.0
+    if not 0 < seconds < math.inf:
         raise argparse.ArgumentTypeError(f"'{text}' is not a time above 0; write for example 60s, 4m or 1h")
-    return float(match.group(1)) * _UNITS[match.group(2) or "s"]
+    return seconds
 
 
 def share(text: str) -> float:
@@ -36,6 +38,26 @@ def count(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number above 0")
     return int(text)
+
+
+def host_names(text: str) -> tuple[str, ...]:
+    """``host1,me@host2``: names of hosts as ssh takes them, which are names of folders, too."""
+    names = tuple(text.split(","))
+    for name in names:
+        if re.fullmatch(r"[^:]*:\d+", name):  # of an address of IPv6, there are two colons at least
+            raise argparse.ArgumentTypeError(f"'{name}': no port can be given here; give it in ~/.ssh/config")
+        if not re.fullmatch(r"([A-Za-z0-9_][A-Za-z0-9_.@-]*@)?[A-Za-z0-9_:][A-Za-z0-9_.:-]*", name):
+            raise argparse.ArgumentTypeError(f"'{name}' is no name of a host; write for example host1,host2")
+        if names.count(name) > 1:
+            raise argparse.ArgumentTypeError(f"'{text}': names {name} twice; name every host once")
+    return names
+
+
+def node_names(text: str) -> str:
+    """``node[1-8]``: names of nodes, as Slurm takes them."""
+    if not text.strip(", "):
+        raise argparse.ArgumentTypeError(f"'{text}' names no node; write for example node1,node2")
+    return text
 
 
 def moment(text: str) -> datetime:
@@ -78,6 +100,20 @@ def words_of(known: Collection[str], what: str) -> Callable[[str], tuple[str, ..
 def option(name: str) -> str:
     """The option whose value argparse keeps under ``name``."""
     return f"--{name.removeprefix('user_').replace('_', '-')}"
+
+
+def words(given: argparse.Namespace, names: Iterable[str]) -> list[str]:
+    """The options that argparse keeps under ``names``, as they were given."""
+    found = []
+    for name in names:
+        value = getattr(given, name)
+        if isinstance(value, bool):
+            found += [option(name)] if value else []
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            if one is not None:  # one that begins with a dash would be taken for another option
+                found += [f"{option(name)}={one}"] if str(one).startswith("-") else [option(name), str(one)]
+    return found
 
 
 def refuse(given: argparse.Namespace, names: Iterable[str], why: str) -> None:

@@ -26,13 +26,12 @@ from runner.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from runner.common.folders import quoted, short
 from runner.common.machine_lock import machine_lock
 from runner.common.progress import Progress
-from runner.engines.base import PROJECT
 from runner.profiles.environment import Environment
 from runner.profiles.profile import Profile
 from runner.report import terminal
 from runner.tuning import profile_file
 
-RESULTS = PROJECT / "results"
+RESULTS = Path("results")  # where one stands
 # Given the folder of a run that was completed, says what it means in the report's place; returns the exit status.
 Then = Callable[[Path], int]
 
@@ -41,7 +40,7 @@ Then = Callable[[Path], int]
 class Invocation:
     """How a run was asked for, which is no part of what it measures."""
 
-    output: Path | None = None  # the folder of its record; None: a new one in RESULTS
+    output: Path | None = None  # the folder of its record; None: a new one among the results
     json: bool = False
     resumed_by: str | None = "bench"  # the command that goes on with it; None: it is started again
     dry_run: bool = False
@@ -77,10 +76,25 @@ def run_locked(
     with _needing_room(how), Record.create(how.output or new_folder(asked.title)) as opened:
         for path, one in (made or {}).items():
             profile_file.write(one, one.reason, one.source, path)
-        events = [begin(opened, prepared, RESULTS)]
+        events = [begin(opened, prepared, results())]
         if left_out:
             events.append(opened.append("left-out", profiles={**left_out}))
+        if then is None and not how.json:  # else it is no verdict that the command reports
+            say_of_few_blocks(prepared.job.plan)
         return _measure(prepared.job, opened, events, how, then)
+
+
+def say_of_few_blocks(plan: Plan) -> None:
+    """Say, before anything is measured, that so few blocks as were asked for can give no verdict."""
+    blocks, fewest = plan.stopping.blocks, plan.fewest_blocks
+    if 0 < blocks < fewest and plan.contrasts and not plan.one_run_each:
+        compared = "a comparison" if plan.sharing == 1 else f"{plan.sharing} comparisons"
+        say_no_verdict(blocks, f"{compared} can have no verdict with fewer than {fewest}")
+
+
+def say_no_verdict(blocks: int, why: str) -> None:
+    """It is no trouble, as many want no more than to see settings take effect."""
+    print(f"--blocks {blocks}: {why}; that settings take effect is seen all the same", file=sys.stderr)
 
 
 def resume(folder: Path, how: Invocation, then: Then | None = None) -> int:
@@ -158,5 +172,10 @@ def _go_on_with(how: Invocation, folder: Path) -> str:
     return f"envkit {how.resumed_by} --resume {quoted(folder)}"
 
 
+def results() -> Path:
+    """The folder of runs that nobody named a folder for."""
+    return RESULTS.absolute()
+
+
 def new_folder(title: str) -> Path:
-    return RESULTS / f"{time.strftime('%Y%m%d-%H%M%S')}-{title}"
+    return results() / f"{time.strftime('%Y%m%d-%H%M%S')}-{title}"

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from runner.bench.plan import MARGIN, Arm
+from runner.bench.plan import MARGIN, REFERENCE_PROFILE, Arm
 from runner.bench.specification import FULL_TIMEOUT_S, PRECISION, TIMEOUT_S, Specification
 from runner.cli import engine_options, training_options, user_command
 from runner.cli.arguments import count, duration, refuse, share
@@ -79,7 +79,7 @@ def add_worker_options(group: argparse._ArgumentGroup, against_advice: bool = Tr
         group.add_argument("--force", action="store_true", help="measure although it is known to be worthless")
         group.add_argument("--allow-unknown", action="store_true",
                            help="let a profile set variables that nothing is known to read")  # fmt: skip
-    group.add_argument("--output", metavar="DIR", type=Path, help="folder for the record (default: in results/)")
+    group.add_argument("--output", metavar="DIR", type=Path, help="folder for the record (default: in ./results)")
 
 
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
@@ -126,6 +126,16 @@ def specification(
         return asked
     first = asked.workloads[0] if asked.workloads else DEFAULT
     return replace(asked, epochs=arguments.epochs or get(first).epochs, until=arguments.until)
+
+
+def against_baseline(profiles: list[str], engine: str) -> list[Arm]:
+    """The baseline and each of ``profiles``, under one engine."""
+    arms = [Arm(Path(name).stem, name, engine) for name in dict.fromkeys((REFERENCE_PROFILE, *profiles))]
+    for number, arm in enumerate(arms):
+        if arm.name in {earlier.name for earlier in arms[:number]}:
+            own, two = "a profile of your own can't be called", "two profiles are called"
+            raise InputError(f"{arm.profile}: {own if arm.name == REFERENCE_PROFILE else two} '{arm.name}'; rename it")
+    return arms
 
 
 def _target(text: str) -> str:

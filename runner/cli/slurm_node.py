@@ -1,6 +1,7 @@
 """What Slurm starts on each node, as ``python -m runner.cli.slurm_node FOLDER ID``: checks, then a run.
 
-Where all nodes train together each checks (``--check``), and the first one has the run.
+Where all nodes train together each checks (``--check``), and the first one has the run. Those that tune together have
+a part in each stage of it (``node_tuning``).
 
 It becomes the runner rather than starting one: Slurm's signals then reach it as they would at a terminal.
 """
@@ -20,13 +21,16 @@ from types import FrameType
 
 from runner import cli
 from runner.bench import batch_split, record
-from runner.cli import measuring
+from runner.cli import measuring, node_tuning
+from runner.cli.commands import matrix
 from runner.cli.measuring import Invocation
 from runner.cluster.slurm import node_preflight, node_status
 from runner.cluster.slurm.node_status import LOG, Outcome
 from runner.cluster.slurm.settings import TOGETHER, Settings
 from runner.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
+from runner.common.machine_lock import machine_lock
 from runner.engines import apptainer
+from runner.engines.hosts.step import HOSTS
 from runner.worker.host import cpu_facts
 
 # Says that the time limit is near (--signal of the batch script). Slurm sends a signal to all processes of a step: this
@@ -34,11 +38,10 @@ from runner.worker.host import cpu_facts
 NEARLY_OVER = signal.SIGURG
 # Asks only whether the node could take part.
 CHECK = "--check"
-NODES = "SLURM_JOB_NODELIST"
 
 
 def main() -> int:
-    folder, identity = Path(sys.argv[1]), sys.argv[2]
+    folder, identity, stage = Path(sys.argv[1]), sys.argv[2], "".join(sys.argv[3:])
     node, job = os.environ["SLURMD_NODENAME"], os.environ["SLURM_JOB_ID"]
     nearly_over = _listen()
     try:
@@ -48,27 +51,45 @@ def main() -> int:
     except InputError as error:
         print(f"envkit: {node}: {error}", file=sys.stderr)
         return BAD_INPUT
-    if CHECK in sys.argv:
+    if stage == CHECK:
         return _check(settings, folder, node, job)
+    if stage == node_tuning.KIND:
+        return _say_type(folder, node)
     place = folder / (TOGETHER if settings.joint else node)
     place.mkdir(exist_ok=True)
     earlier = node_status.read(place)
     tried = earlier is not None and earlier.job == job and earlier.status in (FAILED, BAD_INPUT)
-    if tried or node_status.is_settled(place):  # the job was requeued, for another node's sake
+    told = stage == node_tuning.CONFIRM and earlier is not None and (earlier.job, earlier.status) == (job, INTERRUPTED)
+    if told or tried or node_status.is_settled(settings.run_in(place)):  # or it was requeued, for another node's sake
         print(f"envkit: {node}: nothing is left to do")
-        return MEASURED
-    state = Outcome(job, time.time(), nodes=os.environ.get(NODES, "") if settings.joint else "")
+        return INTERRUPTED if told else MEASURED
+    state = Outcome(job, time.time(), nodes=_nodes() if settings.joint else "")
     state.write(place)
     with _into(place / LOG):
         try:
-            status, problem = _measure(settings, folder, place, node, job)
+            status, problem = _measure(settings, folder, place, node, job, stage)
         except KeyboardInterrupt:
             status, problem = INTERRUPTED, None
     if status == INTERRUPTED:
-        problem = "the job's time limit was near" if nearly_over else "Slurm told the job to end"
+        problem = (
+            "the job's time limit was near"
+            if nearly_over
+            else "it was told to end, or the link to it broke"
+            if settings.hosts
+            else "Slurm told the job to end"
+        )
+    if status == MEASURED and stage == node_tuning.SEARCH:
+        replace(state, searched=True).write(place)
+        print(f"envkit: {node}: has searched; see {place / LOG}", flush=True)
+        return status
     replace(state, ended=time.time(), status=status, problem=problem).write(place)
     print(f"envkit: {node}: ended with exit status {status}; see {place / LOG}", flush=True)
     return status
+
+
+def _nodes() -> str:
+    """Those of the job: in Slurm's short form, or with commas between them."""
+    return os.environ.get(HOSTS) or os.environ.get("SLURM_JOB_NODELIST", "")
 
 
 def _check(settings: Settings, folder: Path, node: str, job: str) -> int:
@@ -79,7 +100,10 @@ def _check(settings: Settings, folder: Path, node: str, job: str) -> int:
         cores = int(cpu_facts()["physical_cores"])
         if crowded := batch_split.crowded(settings.specification.nproc, cores, "this node"):
             raise InputError(crowded)  # the runner looks at its own node only
-        _require_same_nodes(folder, os.environ.get(NODES, ""))
+        _require_same_nodes(folder, _nodes())
+        if settings.hosts:
+            with machine_lock():  # the runner has that of the first host, and workers have those of the others
+                pass
     except InputError as error:
         print(f"envkit: {node}: {error}", file=sys.stderr)
         place.mkdir(exist_ok=True)
@@ -90,12 +114,23 @@ def _check(settings: Settings, folder: Path, node: str, job: str) -> int:
     return MEASURED
 
 
-def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str) -> tuple[int, str | None]:
+def _say_type(folder: Path, node: str) -> int:
+    try:
+        node_tuning.say_type(folder, node)
+    except InputError as error:  # it is said again, and recorded, when the node is to search
+        print(f"envkit: {node}: {error}", file=sys.stderr)
+        return BAD_INPUT
+    return MEASURED
+
+
+def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str, stage: str) -> tuple[int, str | None]:
     """The exit status of the run, and what was wrong with what it was given."""
     start = settings.folder or settings.project
     try:
         if not settings.joint:  # all nodes were asked
             _require(settings, folder, node, job)
+        if settings.tuning:
+            node_tuning.require_same_type(folder, node, job)
         os.chdir(start)
     except (InputError, OSError) as error:
         elsewhere = f"{start}: {os.strerror(error.errno or 0)} here" if isinstance(error, OSError) else ""
@@ -103,14 +138,27 @@ def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str)
         print(f"envkit: {problem}", file=sys.stderr)
         return BAD_INPUT, problem
     sys.argv = settings.command(str(folder), place.name)  # which the record keeps
-    how = Invocation(output=place)
     try:
-        if record.is_begun(place):
-            return measuring.resume(place, how), None
-        return measuring.run(settings.specification, how), None
+        return _run(settings, folder, place, node, stage), None
+    except record.RecordFull as error:
+        problem = f"{error}; what was recorded is safe: make room"
     except (InputError, OSError) as error:
-        print(f"envkit: {error}", file=sys.stderr)
-        return BAD_INPUT, str(error)
+        problem = str(error)
+    print(f"envkit: {problem}", file=sys.stderr)
+    return BAD_INPUT, problem
+
+
+def _run(settings: Settings, folder: Path, place: Path, node: str, stage: str) -> int:
+    how = Invocation(output=place)
+    if settings.tuning:
+        number = int(os.environ.get("SLURM_NODEID", "0"))
+        part = node_tuning.search if stage == node_tuning.SEARCH else node_tuning.confirm
+        return part(settings, folder, place, node, number)
+    if record.is_begun(place):
+        return measuring.resume(place, how)
+    if settings.profiles:
+        return matrix.measure(settings.specification, settings.profiles, how)
+    return measuring.run(settings.specification, how)
 
 
 def _require(settings: Settings, folder: Path, node: str, job: str) -> None:

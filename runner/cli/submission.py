@@ -21,23 +21,31 @@ from typing import Any
 from runner import __version__
 from runner.bench import record
 from runner.bench.record import Event, Record
-from runner.cli import measuring, measuring_options, rank_options, submitted
-from runner.cli.arguments import count, duration, refuse_others
+from runner.cli import measuring, measuring_options, next_job, rank_options, submitted
+from runner.cli.arguments import count, duration, host_names, node_names, refuse_others
 from runner.cluster.slurm import collect as collecting
-from runner.cluster.slurm import node_status, script, table
+from runner.cluster.slurm import script, table
 from runner.cluster.slurm.collect import NodeResult, collect
 from runner.cluster.slurm.follow import Followed, NotStarted, follow
-from runner.cluster.slurm.settings import FILE_NAME, SPECIFICATION, TOGETHER, Settings
+from runner.cluster.slurm.settings import FILE_NAME, SPECIFICATION, Settings
 from runner.cluster.slurm.view import View
 from runner.common import atomic
 from runner.common.errors import INTERRUPTED, MEASURED, InputError
 from runner.common.folders import quoted
+from runner.engines.hosts import client as hosts
+from runner.engines.launcher import Launcher, launcher_of
 from runner.engines.slurm import client
 from runner.engines.slurm.client import NoAnswer, Refused
+from runner.tuning.session import SPACE_FILE
+from runner.tuning.shared_trials import FILE_NAME as JOURNAL
+from runner.tuning.shared_trials import storage_in
+from runner.tuning.specification import TuningSpecification
 
 SUMMARY = "summary.json"
 # What may change from one job of a submission to the next: how it queues, and not what it measures.
 WITH_RESUME = ("command", "resume", "json", "partition", "time", "sbatch", "start_within", "detach")
+# Options of a job, beside its nodes.
+OF_JOB = ("partition", "time", "sbatch", "start_within", "detach", "dry_run")
 # A network file system shows another machine's files after some seconds.
 FILES_PATIENCE_S = 10.0
 # Prints what a submission found, of which the last argument is the document that is kept; returns an exit status.
@@ -52,10 +60,19 @@ def add_arguments(parser: argparse.ArgumentParser, nodelist: str, together: str,
     parser.add_argument("--engine", help=f"what starts the workers: {', '.join(submitted.OPTIONS)} (default: local)")
     rank_options.add_option(parser, together)
     rank_options.add_weak_option(parser)
+    add_job_options(parser, nodelist, nodes)
+    measuring_options.add(parser, budget=f"3m; {rank_options.BUDGET}", refused=("image",))
+
+
+def add_job_options(parser: argparse.ArgumentParser, nodelist: str, nodes: str | None = None) -> None:
+    """Those of what is submitted, by the same words in the help as above."""
     group = parser.add_argument_group("job")
     if nodes is not None:
         group.add_argument("--nodes", metavar="N", type=count, help=nodes)
-    group.add_argument("--nodelist", metavar="NODES", help=nodelist)
+    group.add_argument("--nodelist", metavar="NODES", type=node_names, help=nodelist)
+    group.add_argument("--hosts", metavar="HOSTS", type=host_names,
+                       help="measure on these machines, as host1,host2, which ssh reaches, without Slurm: of the other "
+                       "options of a job only --dry-run can be given")  # fmt: skip
     group.add_argument("--partition", metavar="NAME", help="of the cluster (default: the cluster's own)")
     group.add_argument("--time", metavar="TIME", type=duration,
                        help="time limit, e.g. 30m (default: from the budget, with room to spare)")  # fmt: skip
@@ -65,16 +82,39 @@ def add_arguments(parser: argparse.ArgumentParser, nodelist: str, together: str,
                        help="cancel what has not started by then, and say why it waits")  # fmt: skip
     group.add_argument("--detach", action="store_true", help="submit and return; --resume DIR follows the job later")
     group.add_argument("--dry-run", action="store_true", help="print the batch script, and submit nothing")
-    measuring_options.add(parser, budget=f"3m; {rank_options.BUDGET}", refused=("image",))
 
 
-def run(arguments: argparse.Namespace, show: Show, with_resume: Collection[str] = ()) -> int:
-    """Submit, or go on; ``with_resume`` are options that may be given again besides those that all have."""
+def is_given(arguments: argparse.Namespace) -> bool:
+    """Whether a command that can measure here is to do so on nodes, or to go on there.
+
+    Raises InputError for options of a job that mean nothing here.
+    """
+    if arguments.resume is not None:
+        return record.is_submission(arguments.resume)
+    if arguments.nodes is not None or arguments.nodelist is not None or arguments.hosts:
+        return True
+    for name in OF_JOB:
+        if getattr(arguments, name):
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"{option} means nothing without --nodes, which makes a job; give that, or leave it out")
+    return False
+
+
+def run(
+    arguments: argparse.Namespace,
+    show: Show,
+    with_resume: Collection[str] = (),
+    settings: Callable[[argparse.Namespace], Settings] = submitted.settings,
+) -> int:
+    """Submit, or go on; ``with_resume`` are options that may be given again besides those that all have.
+
+    ``settings`` makes what is submitted of the options, and raises InputError.
+    """
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a connection that is lost ends the view, and not the job
     try:
         if arguments.resume is None:
-            return _start(arguments, show)
+            return _start(arguments, show, settings)
         return _resume(arguments, show, {*WITH_RESUME, *with_resume})
     except record.RecordFull as error:  # a job that was submitted goes on all the same
         begun = record.is_begun(error.folder)
@@ -82,12 +122,13 @@ def run(arguments: argparse.Namespace, show: Show, with_resume: Collection[str] 
         raise InputError(f"{error}; make room, {then}") from None
 
 
-def _start(arguments: argparse.Namespace, show: Show) -> int:
+def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.Namespace], Settings]) -> int:
     _require_following(arguments)
+    submitted.require_of_hosts(arguments, arguments.hosts)
     if not arguments.dry_run:
-        client.require()
-    settings = submitted.settings(arguments)
-    title = f"{arguments.command}-{settings.specification.title}"
+        launcher_of(arguments.hosts).require()
+    settings = make(arguments)
+    title = settings.specification.title if settings.tuning else f"{settings.by}-{settings.specification.title}"
     folder = (arguments.output or measuring.new_folder(title)).absolute()
     if not str(folder).isprintable():
         raise InputError(f"--output {str(folder)!r}: sbatch can't take such a name; give a plain one")
@@ -99,6 +140,8 @@ def _start(arguments: argparse.Namespace, show: Show) -> int:
     wanted, out = _in_service(settings, settings.nodelist)
     with Record.create(folder) as opened:
         settings.write(folder)
+        if settings.tuning:
+            _begin_tuning(settings.tuning, folder)
         first = {"schema": record.SCHEMA, "runner_version": __version__, "command": sys.argv}
         events = [opened.append("submit", **first, settings=settings.to_json())]
         try:
@@ -109,7 +152,19 @@ def _start(arguments: argparse.Namespace, show: Show) -> int:
         except NoAnswer as error:
             look = f"look, and go on, with: {_go_on(arguments, folder)}"
             raise InputError(f"{error}; it may have taken the job all the same: {look}") from None
+        if not arguments.json:
+            submitted.say_of_few_blocks(settings)
         return _follow(settings, opened, job, arguments, show)
+
+
+def _begin_tuning(asked: TuningSpecification, folder: Path) -> None:
+    """Have what its nodes share. Raises InputError where they can't."""
+    atomic.write(folder / SPACE_FILE, Path(asked.space).read_bytes())
+    try:
+        storage_in(folder)
+    except InputError:
+        _discard(folder)
+        raise
 
 
 def _require_following(arguments: argparse.Namespace) -> None:
@@ -121,7 +176,7 @@ def _require_following(arguments: argparse.Namespace) -> None:
 
 def _discard(folder: Path) -> None:
     """Leave nothing of a submission that never was one."""
-    for name in (FILE_NAME, SPECIFICATION, script.NAME, record.FILE_NAME):
+    for name in (FILE_NAME, SPECIFICATION, script.NAME, record.FILE_NAME, SPACE_FILE, JOURNAL):
         (folder / name).unlink(missing_ok=True)
     with contextlib.suppress(OSError):
         folder.rmdir()
@@ -136,9 +191,9 @@ def _resume(arguments: argparse.Namespace, show: Show, free: Collection[str]) ->
         raise InputError(f"--resume {arguments.resume}: an earlier version submitted this; submit again")
     with record.reading(folder):
         settings = Settings.from_json(first["settings"])
-    command = "fleet" if settings.fleet else "submit"
-    if arguments.command != command:
-        raise InputError(f"--resume {arguments.resume}: goes on with: envkit {command} --resume {quoted(folder)}")
+    if arguments.command != settings.by:
+        raise InputError(f"--resume {arguments.resume}: goes on with: envkit {settings.by} --resume {quoted(folder)}")
+    submitted.require_of_hosts(arguments, settings.hosts)
     options = tuple(submitted.sbatch_option(text) for text in arguments.sbatch or ())
     settings = replace(
         settings,
@@ -156,7 +211,7 @@ def _resume(arguments: argparse.Namespace, show: Show, free: Collection[str]) ->
         left = settings.runs - len(settled)
         if left <= 0:
             return _report(settings, folder, None, results, arguments, show, interrupted=False)
-        nodes, wanted, unwanted = _to_go_on(settings, folder, results, left)
+        nodes, wanted, unwanted = next_job.nodes(settings, folder, results, left)
         submitted.require_on_cluster(settings, wanted)
         wanted, out = _in_service(settings, wanted)
         try:
@@ -166,45 +221,9 @@ def _resume(arguments: argparse.Namespace, show: Show, free: Collection[str]) ->
         return _follow(settings, opened, job, arguments, show)
 
 
-def _to_go_on(
-    settings: Settings, folder: Path, results: Sequence[NodeResult], left: int
-) -> tuple[int, Sequence[str], Sequence[str]]:
-    """How many nodes the next job takes, those that it must have, and those that it must not.
-
-    It must have those that were asked for by name, and those with most samples so far, but for the latter that are out
-    of service: others take their place. A run of several nodes together goes on where it was: on other ones its times
-    could not be compared with those that it has. Raises InputError where those can't have it.
-    """
-    if settings.joint:
-        return settings.nodes, _as_before(folder) or settings.nodelist, ()
-    settled = [one.name for one in results if one.settled]
-    wanted = [name for name in settings.nodelist if name not in {*settled}]
-    begun = sorted((one for one in results if not one.settled and one.summary), key=lambda one: -one.samples)
-    more = [one.name for one in begun if one.name not in settings.nodelist]
-    out = client.out_of_service(more)
-    for name, said in out.items():
-        print(f"envkit: another node is asked for in place of {name}: Slurm says {said}", file=sys.stderr)
-    return left, [*wanted, *(name for name in more if name not in out)][:left], settled
-
-
-def _as_before(folder: Path) -> list[str]:
-    """The nodes that the run of several nodes together began on, if it did."""
-    place = folder / TOGETHER
-    said = node_status.read(place)
-    if said is None or not record.is_begun(place):
-        return []
-    nodes = submitted.hosts(said.nodes)
-    for name, state in client.out_of_service(nodes).items():
-        raise InputError(
-            f"{name}: Slurm says that the node is {state}; a training on several nodes goes on only where it was: "
-            "wait for the node, or start a new run"
-        )
-    return nodes
-
-
 def _in_service(settings: Settings, wanted: Sequence[str]) -> tuple[Sequence[str], Mapping[str, str]]:
     """Of a fleet's nodes those that can start a job, and why the others can't: nothing waits for these."""
-    return submitted.in_service(wanted) if settings.fleet else (wanted, {})
+    return submitted.in_service(wanted) if settings.fleet and not settings.hosts else (wanted, {})
 
 
 def _unreported_job(settings: Settings, events: Sequence[Event]) -> str | None:
@@ -217,10 +236,10 @@ def _unreported_job(settings: Settings, events: Sequence[Event]) -> str | None:
     last = next((event for event in reversed(events) if event["event"] in kinds), None)
     if last is None or last["event"] == "ended":
         return None
-    client.require()
-    job = client.find(str(last["name"]))
+    launcher_of(settings.hosts).require()
+    job = launcher_of(settings.hosts).find(str(last["name"]))
     if job is not None and settings.fleet and last["event"] == "submitting":
-        _cancel(job)
+        _cancel(job, client)
         return None
     return job
 
@@ -243,7 +262,7 @@ def _submit(
 
     ``out`` are nodes of a fleet that have none now, and why.
     """
-    folder = opened.path.parent
+    folder, launcher = opened.path.parent, launcher_of(settings.hosts)
     name = _job_name(settings, 1 + sum(event["event"] == "submitting" for event in events))
     text = script.render(settings, folder, name, nodes, wanted, unwanted)
     atomic.write(folder / script.NAME, text.encode())
@@ -251,11 +270,14 @@ def _submit(
     opened.append("submitting", name=name, **told, script=text)
     try:
         path = folder / script.NAME
-        job = client.submit_each(path, wanted) if settings.fleet else client.submit(path)
+        if settings.hosts:
+            job = hosts.submit(path, wanted)
+        else:
+            job = client.submit_each(path, wanted) if settings.fleet else client.submit(path)
     except KeyboardInterrupt:
         with contextlib.suppress(NoAnswer):
-            if submitted_already := client.find(name):
-                _cancel(submitted_already)
+            if submitted_already := launcher.find(name):
+                _cancel(submitted_already, launcher)
         raise
     opened.append("submitted", name=name, job=job)
     return job
@@ -263,7 +285,7 @@ def _submit(
 
 def _follow(settings: Settings, opened: Record, job: str, arguments: argparse.Namespace, show: Show) -> int:
     """Until the job has ended, or was cancelled; returns the exit status."""
-    folder = opened.path.parent
+    folder, launcher = opened.path.parent, launcher_of(settings.hosts)
     go_on = _go_on(arguments, folder)
     if arguments.detach:
         told = json.dumps({"job": job, "record": str(folder)})
@@ -272,10 +294,10 @@ def _follow(settings: Settings, opened: Record, job: str, arguments: argparse.Na
     interrupted = False
     with View(quiet=arguments.json) as view:
         try:
-            followed = follow(job, folder, view, settings.joint, settings.fleet, arguments.start_within)
+            followed = follow(job, folder, view, settings.joint, settings.fleet, arguments.start_within, launcher)
         except NotStarted as error:
             what = "could not be cancelled"
-            if _cancel(job):
+            if _cancel(job, launcher):
                 what = "was cancelled"
                 opened.append("ended", job=job, state="never started", nodes=[])
             raise InputError(
@@ -284,18 +306,18 @@ def _follow(settings: Settings, opened: Record, job: str, arguments: argparse.Na
             ) from None
         except KeyboardInterrupt:
             view.say(f"cancelling job {job}; what was measured stays (Ctrl-C again leaves without waiting for its end)")
-            _cancel(job)
-            followed = follow(job, folder, view, settings.joint, settings.fleet)
+            _cancel(job, launcher)
+            followed = follow(job, folder, view, settings.joint, settings.fleet, launcher=launcher)
             interrupted = True
     opened.append("ended", job=job, state=followed.states, nodes=[*followed.nodes])
     results = _collected(settings, folder, followed, _left_out(folder))
     return _report(settings, folder, followed, results, arguments, show, interrupted)
 
 
-def _cancel(job: str) -> bool:
+def _cancel(job: str, launcher: Launcher) -> bool:
     """Whether Slurm took it; if not, how to do it by hand is printed."""
     try:
-        client.cancel(job)
+        launcher.cancel(job)
     except (Refused, NoAnswer) as error:
         by_hand = job.replace(",", " ")
         print(f"envkit: job {job} could not be cancelled: {error}; do it with: scancel {by_hand}", file=sys.stderr)
@@ -325,7 +347,7 @@ def _collected(settings: Settings, folder: Path, followed: Followed, out: Mappin
         if not collecting.may_come(results, followed) or time.monotonic() > end:
             break
         time.sleep(1)
-    down = {**out, **client.out_of_service({*collecting.in_doubt(results), *out})}
+    down = {**out, **launcher_of(settings.hosts).out_of_service({*collecting.in_doubt(results), *out})}
     return collect(folder, settings, followed, down) if down else results
 
 

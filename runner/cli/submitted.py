@@ -13,19 +13,21 @@ from pathlib import Path
 
 from runner import engines
 from runner.bench import requirements
+from runner.bench.prepare import plan_of
 from runner.bench.requirements import arm_of
 from runner.bench.specification import Specification
-from runner.cli import engine_options, measuring_options, rank_options
-from runner.cli.commands.bench import against_baseline
+from runner.cli import engine_options, measuring, measuring_options, rank_options
+from runner.cli.measuring_options import against_baseline
+from runner.cluster import type_verdict
 from runner.cluster.fleet.comparability import MIN_SAMPLES
 from runner.cluster.slurm import table
 from runner.cluster.slurm.settings import Settings
 from runner.common.errors import InputError
 from runner.common.suggestion import suggestion
-from runner.engines import ENGINES, apptainer, enroot
+from runner.engines import ENGINES, apptainer, enroot, step
 from runner.engines.base import IMAGE_FILES, PROJECT
 from runner.engines.local import LocalEngine
-from runner.engines.slurm import client, step
+from runner.engines.slurm import client
 from runner.engines.slurm.client import Partition, Refused
 from runner.profiles import profile
 from runner.worker.workloads import GENERATED, get
@@ -36,6 +38,8 @@ OPTIONS = {
 }  # fmt: skip
 # Of a run's own options those that a batch script sets for the job by the same name.
 OF_THE_JOB = ("nodes", "nodelist", "partition", "time", "sbatch", "start_within", "dry_run", "detach")
+# Those that mean nothing without Slurm.
+OF_SLURM = ("nodes", "nodelist", "partition", "time", "sbatch", "start_within", "detach")
 # sbatch's options that the batch script sets itself, or that would make another kind of job.
 SET_BY_SCRIPT = (
     "array", "chdir", "clusters", "cpus-per-task", "dependency", "error", "exclude", "exclusive", "export", "hold",
@@ -50,21 +54,23 @@ def settings(arguments: argparse.Namespace) -> Settings:
     """Raises InputError for what no node could measure. Slurm is asked for names of nodes only, where it must be."""
     if not arguments.profile:
         raise InputError(f"{arguments.command} needs a PROFILE; envkit profiles lists them")
-    engine, fleet = arguments.engine or "local", arguments.command == "fleet"
-    step.require_engine(engine)
-    engines.require_options(engine_options.given(arguments), OPTIONS[engine], [engine])
+    fleet = arguments.command == "fleet"
+    engine = engine_on_nodes(arguments)
     if fleet:
         _require_samples(arguments)
-    given = [sbatch_option(text) for text in arguments.sbatch or ()]
-    partition = arguments.partition or os.environ.get("SBATCH_PARTITION")
-    nodelist = list(dict.fromkeys(hosts(arguments.nodelist))) if arguments.nodelist else []
-    nodes = 1 if fleet else _of_job(arguments.nodes, nodelist)
+    nodelist = named_nodes(arguments)
+    nodes = 1 if fleet else of_job(arguments.nodes, nodelist)
     joint = nodes > 1 and arguments.nproc is not None
     asked = _asked(arguments, engine, nodes if joint else 1)
     if fleet:
-        nodelist = nodelist or _all_nodes(partition)
+        nodelist = nodelist or _all_nodes(partition(arguments))
         nodes = len(nodelist)
-    image, kind = asked.engine_options.image_file, ENGINES[engine].image_option
+    return replace(job(arguments, asked, nodes, nodelist), fleet=fleet, joint=joint)
+
+
+def job(arguments: argparse.Namespace, asked: Specification, nodes: int, nodelist: Sequence[str]) -> Settings:
+    """The settings of a job in which each of so many nodes has a run of its own."""
+    image, kind = asked.engine_options.image_file, ENGINES[asked.arms[0].engine].image_option
     return Settings(
         id=secrets.token_hex(4),
         specification=asked,
@@ -73,18 +79,44 @@ def settings(arguments: argparse.Namespace) -> Settings:
         digest=apptainer.digest(Path(image), kind) if image else None,
         nodes=nodes,
         nodelist=tuple(nodelist),
-        partition=partition,
-        minutes=_time_limit(arguments, asked),
-        options=tuple(given),
-        fleet=fleet,
-        joint=joint,
+        partition=partition(arguments),
+        minutes=None if arguments.hosts else _time_limit(arguments, asked),
+        options=tuple(sbatch_option(text) for text in arguments.sbatch or ()),
+        hosts=tuple(arguments.hosts or ()),
     )
+
+
+def require_of_hosts(arguments: argparse.Namespace, named: Sequence[str] | None) -> None:
+    """Raise InputError for options that mean nothing where hosts are ``named``: there is no queue, and no Slurm."""
+    for name in OF_SLURM if named else ():
+        if getattr(arguments, name, None):
+            raise InputError(f"--{name.replace('_', '-')} is for Slurm, and means nothing with --hosts; leave one out")
+
+
+def engine_on_nodes(arguments: argparse.Namespace) -> str:
+    """What starts workers on nodes. Raises InputError for an engine, or options of one, that can't there."""
+    engine = arguments.engine or "local"
+    step.require_engine(engine)
+    engines.require_options(engine_options.given(arguments), OPTIONS[engine], [engine])
+    return engine
+
+
+def named_nodes(arguments: argparse.Namespace) -> list[str]:
+    if arguments.hosts:
+        return [*arguments.hosts]
+    return list(dict.fromkeys(hosts(arguments.nodelist))) if arguments.nodelist else []
+
+
+def partition(arguments: argparse.Namespace) -> str | None:
+    """The one that was named; None for the cluster's own, and for hosts."""
+    if arguments.hosts:
+        return None
+    return arguments.partition or os.environ.get("SBATCH_PARTITION")
 
 
 def _asked(arguments: argparse.Namespace, engine: str, nodes: int) -> Specification:
     """What each node measures, or all ``nodes`` together: files in it have names that mean the same on every node."""
-    suffixes = (".yaml", ".yml")
-    profiles = [str(Path(name).absolute()) if name.endswith(suffixes) else name for name in arguments.profile]
+    profiles = anywhere_named(arguments.profile)
     title = "+".join(Path(name).stem for name in profiles)
     arms = against_baseline(profiles, engine)
     # the tuned profile is another one on every node
@@ -102,11 +134,21 @@ def _asked(arguments: argparse.Namespace, engine: str, nodes: int) -> Specificat
     requirements.require(asked)
     most = max(arm.ranks or asked.nproc for arm in loaded) * nodes
     rank_options.require_backend(arguments.backend, most)
+    return anywhere(arguments, replace(asked, arms=tuple(arms)))
+
+
+def anywhere_named(profiles: Sequence[str]) -> list[str]:
+    """Names of profiles as they are, and those of files so that they mean the same on every node."""
+    return [str(Path(name).absolute()) if name.endswith((".yaml", ".yml")) else name for name in profiles]
+
+
+def anywhere(arguments: argparse.Namespace, asked: Specification) -> Specification:
+    """The same with names of image and data that mean the same on every node."""
     options = asked.engine_options
-    kind = ENGINES[engine].image_option
+    kind = ENGINES[asked.arms[0].engine].image_option
     if kind in IMAGE_FILES:
         options = replace(options, **{kind: str(Path(options.image_file or IMAGE_FILES[kind]).absolute())})
-    return replace(asked, arms=tuple(arms), engine_options=options, data=_data(arguments, asked))
+    return replace(asked, engine_options=options, data=_data(arguments, asked))
 
 
 def _require_samples(arguments: argparse.Namespace) -> None:
@@ -118,7 +160,16 @@ def _require_samples(arguments: argparse.Namespace) -> None:
         raise InputError(f"--blocks {arguments.blocks}: {few}; give {MIN_SAMPLES} or more")
 
 
-def _of_job(nodes: int | None, named: Sequence[str]) -> int:
+def say_of_few_blocks(settings: Settings) -> None:
+    """Say, before anything is measured, that so few blocks can give no verdict: of a run, or of all nodes together."""
+    asked, least = settings.specification, type_verdict.MIN_BLOCKS
+    if settings.runs == 1 and not settings.profiles:
+        measuring.say_of_few_blocks(plan_of(asked, asked.data or ""))
+    elif 0 < asked.blocks < least:
+        measuring.say_no_verdict(asked.blocks, f"a node counts towards a verdict with {least} or more")
+
+
+def of_job(nodes: int | None, named: Sequence[str]) -> int:
     """How many nodes a job takes."""
     if nodes is not None and nodes < len(named):
         raise InputError(f"--nodes {nodes} is less than the {len(named)} that --nodelist names; leave --nodes out")
@@ -188,6 +239,8 @@ def sbatch_option(text: str) -> str:
 
 def require_on_cluster(wanted: Settings, names: Collection[str]) -> None:
     """Raise InputError for a partition, or nodes of these ``names``, that the cluster does not have."""
+    if wanted.hosts:
+        return
     chosen = _chosen(wanted.partition)
     most = max(chosen, key=lambda one: one.nodes)
     if wanted.nodes > most.nodes and not wanted.fleet:  # whose nodes are in jobs of their own
@@ -201,6 +254,11 @@ def require_on_cluster(wanted: Settings, names: Collection[str]) -> None:
             raise InputError(
                 f"--nodelist: the partition {most.name} has no node {name}; it has {most.hosts}; name others"
             )
+
+
+def partition_name(named: str | None) -> str:
+    """What a partition is called, or the cluster's own. Raises InputError."""
+    return named or _chosen(None)[0].name
 
 
 def _chosen(named: str | None) -> list[Partition]:

@@ -9,12 +9,12 @@ from typing import Any
 
 from runner import engines
 from runner.bench.plan import REFERENCE_PROFILE, Arm
-from runner.bench.specification import Specification
-from runner.cli import measuring_options, rank_options, training_options, user_command
+from runner.cli import measuring_options, rank_options, submission, training_options, user_command
 from runner.cli.arguments import count, duration
 from runner.cli.engine_options import add as add_engine_options
 from runner.common.errors import InputError
 from runner.tuning import space_file
+from runner.tuning.specification import TuningSpecification
 from runner.worker.workloads import WORKLOADS
 
 BUDGET_S = 1200.0
@@ -61,6 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--timeout", metavar="TIME", type=duration, help="stop a worker that takes longer (default: 5m)")
     measuring_options.add_worker_options(group, against_advice=False)
     group.add_argument("--json", action="store_true", help="print JSON for scripts instead of the report")
+    submission.add_job_options(
+        parser, "on these among them, as node1,node2 or node[1-2]",
+        "search on so many nodes of a Slurm cluster together, and confirm on all of them (budget: 5m of each)",
+    )  # fmt: skip
     user_command.add_options(parser)
     parser.set_defaults(**NOT_HERE)
 
@@ -77,8 +81,19 @@ def require(arguments: argparse.Namespace) -> None:
         raise InputError("--budget means nothing with --exhaustive, which measures everything; give --blocks instead")
 
 
-def specification(arguments: argparse.Namespace, space: str) -> Specification:
-    """What a trial trains, but for its environment."""
+def asked(arguments: argparse.Namespace, default: Path) -> TuningSpecification:
+    """What the options say; ``default`` is where the profile goes if they don't say. Raises InputError."""
+    require(arguments)
+    rank_options.require(arguments)
+    space = space_file.find(arguments.space or SPACE)
     reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")
-    asked = measuring_options.specification(arguments, f"tune-{space}", [reference])
-    return replace(asked, seed=arguments.seed or 1)
+    trained = measuring_options.specification(arguments, f"tune-{space.stem}", [reference])
+    return TuningSpecification(
+        specification=replace(trained, seed=arguments.seed or 1, nodes=1),
+        space=str(space.absolute()),
+        budget_s=0.0 if arguments.exhaustive else arguments.budget or BUDGET_S,
+        numerics=arguments.numerics or "same",
+        space_only=arguments.space_only,
+        blocks=(arguments.blocks or GRID_BLOCKS) if arguments.exhaustive else 0,
+        profile=str((arguments.profile or default).absolute()),
+    )

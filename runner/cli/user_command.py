@@ -9,7 +9,7 @@ from pathlib import Path
 from runner.bench.plan import UserCommand
 from runner.bench.specification import EVERY
 from runner.cli.arguments import count, refuse
-from runner.cli.workload_file import load, require_metric, words
+from runner.cli.workload_file import WARMUP_STEPS, load, require_metric, words
 from runner.common.errors import InputError
 from runner.common.suggestion import suggestion
 from runner.worker.user_command.losses import parse_losses
@@ -38,7 +38,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                        help="a regular expression for lines that end a step or, with a group, hold its time or rate; "
                        "or a path into JSON lines, as $.step_time (default: all of it is one step)")  # fmt: skip
     group.add_argument("--unit", metavar="UNIT", help=f"of the metric's number: {', '.join(SECONDS)} (default: s)")
-    group.add_argument("--warmup-lines", metavar="N", type=count, help="leave out the metric's first N readings")
+    group.add_argument("--optimizer-steps", metavar="N", type=count,
+                       help="time the steps of its torch optimizer in the place of a metric, and end it after N that "
+                       "count")  # fmt: skip
+    group.add_argument("--warmup-lines", metavar="N", type=count,
+                       help="leave out the metric's first N readings, or so many steps of the optimizer (default "
+                       f"with --optimizer-steps: {WARMUP_STEPS})")  # fmt: skip
     group.add_argument("--loss-metric", metavar="METRIC",
                        help="compare losses: a regular expression for lines that hold one, with a group around it, or "
                        "a path into JSON lines, as $.loss (default: they are not compared)")  # fmt: skip
@@ -53,7 +58,7 @@ def from_args(arguments: argparse.Namespace) -> tuple[str, UserCommand] | None:
         is_file = _is_file(arguments.workload)
         there, nowhere = f"is a key of {arguments.workload}; write it there", "means nothing without --command"
         why = there if is_file else f"{nowhere}; add it, or leave this out"
-        refuse(arguments, ("metric", "unit", "warmup_lines", "loss_metric"), why)
+        refuse(arguments, ("metric", "unit", "warmup_lines", "loss_metric", "optimizer_steps"), why)
         if not is_file:
             return None
         found = load(Path(arguments.workload))
@@ -95,8 +100,13 @@ def _from_options(arguments: argparse.Namespace) -> tuple[str, UserCommand]:
         raise InputError(f"--command {' '.join(arguments.user_command.splitlines())}: {error}") from None
     if not argv:
         raise InputError("--command is empty; give what starts your training, as 'python train.py'")
-    if arguments.metric is None:
-        refuse(arguments, ("unit", "warmup_lines"), "means nothing without --metric; add it, or leave this out")
+    if arguments.optimizer_steps is not None:
+        why = "means nothing with --optimizer-steps, which needs no pattern; leave one out"
+        refuse(arguments, ("metric", "unit"), why)
+    elif arguments.metric is None:
+        refuse(arguments, ("unit",), "means nothing without --metric; add it, or leave this out")
+        why = "means nothing without --metric or --optimizer-steps; add one, or leave this out"
+        refuse(arguments, ("warmup_lines",), why)
     unit = arguments.unit
     if unit is not None and unit not in SECONDS:
         raise InputError(f"--unit {unit}: no such unit{suggestion(unit, SECONDS)}; there are: {', '.join(SECONDS)}")
@@ -110,9 +120,9 @@ def _from_options(arguments: argparse.Namespace) -> tuple[str, UserCommand]:
             parse_losses(arguments.loss_metric)
         except MetricError as error:
             raise InputError(f"--loss-metric '{arguments.loss_metric}' {error}") from None
-    warmup = arguments.warmup_lines or 0
+    warmup = arguments.warmup_lines or (0 if arguments.optimizer_steps is None else WARMUP_STEPS)
     name = shortened(shlex.join(argv))
-    read = (arguments.metric, unit or "s", warmup, arguments.loss_metric)
+    read = (arguments.metric, unit or "s", warmup, arguments.loss_metric, arguments.optimizer_steps)
     return name, UserCommand(tuple(argv), str(Path.cwd().resolve()), *read)
 
 

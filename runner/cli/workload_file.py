@@ -20,6 +20,8 @@ ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 OPERATOR = re.compile(r"&&|\|\||>>|<<|[|<>;&]|(?<!\S)~(?=/|\s|$)")
 REPLACED = re.compile(r"\$(?:\w+|[({@*#?$!-])|`")
 SHELLS = ("bash", "dash", "ksh", "sh", "zsh")
+# Of an optimizer, where nobody says how many.
+WARMUP_STEPS = 3
 
 
 def load(path: Path) -> tuple[str, UserCommand]:
@@ -44,7 +46,30 @@ def load(path: Path) -> tuple[str, UserCommand]:
         except MetricError as error:
             raise file.error(("loss_metric",), f"loss_metric: '{losses}' {error}") from None
     name = given.get("name", path.stem)
-    return name, UserCommand(argv, str(folder), metric, unit or "s", given.get("warmup_lines") or 0, losses)
+    return name, UserCommand(
+        argv, str(folder), metric, unit or "s", _left_out(file), losses, given.get("optimizer_steps")
+    )
+
+
+def _left_out(file: YamlFile) -> int:
+    """How many readings, or steps of an optimizer, don't count. Raises InputError for what does not go with that."""
+    given = file.data
+    if "optimizer_steps" not in given:
+        if "warmup_lines" in given and "metric" not in given:
+            raise file.error(
+                ("warmup_lines",),
+                "'warmup_lines' means nothing without 'metric' or 'optimizer_steps'; add one, or remove this",
+            )
+        return int(given.get("warmup_lines") or 0)
+    if "metric" in given:
+        raise file.error(("optimizer_steps",), "'optimizer_steps' means nothing with 'metric'; remove one of them")
+    warmup = given.get("warmup_lines", WARMUP_STEPS)
+    if not warmup:
+        raise file.error(
+            ("warmup_lines",),
+            "'warmup_lines' must be 1 or more with 'optimizer_steps': a first step has no beginning that is known",
+        )
+    return int(warmup)
 
 
 def _argv(file: YamlFile) -> tuple[str, ...]:

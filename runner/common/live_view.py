@@ -6,8 +6,9 @@ import sys
 from types import TracebackType
 from typing import TypeVar
 
-from rich.console import Console
 from rich.live import Live
+
+from runner.common.console import HarmlessConsole
 
 Self = TypeVar("Self", bound="LiveView")
 
@@ -19,7 +20,7 @@ class LiveView:
         self.quiet = quiet
         self.live: Live | None = None
         if sys.stderr.isatty() and not quiet:
-            self.live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+            self.live = Live(console=HarmlessConsole(stderr=True), auto_refresh=False, transient=True)
 
     def __enter__(self: Self) -> Self:
         if self.live:

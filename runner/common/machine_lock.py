@@ -16,9 +16,19 @@ from runner.common.errors import InputError
 
 @contextlib.contextmanager
 def machine_lock() -> Iterator[None]:
-    """Hold the machine for this process. Raises InputError, naming the process, while another measurement runs.
+    """Hold the machine for this process. Raises InputError as ``take`` does."""
+    descriptor = take()
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
-    Only those that have the same TMPDIR see each other, which several machines may share.
+
+def take() -> int:
+    """Hold the machine until the descriptor that is returned is closed.
+
+    Raises InputError, naming the process, while another measurement runs. Only those that have the same TMPDIR see each
+    other, which several machines may share.
     """
     path = Path(tempfile.gettempdir()) / f"envkit-{platform.node()}.lock"
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW  # the folder is everybody's: a link may lead anywhere
@@ -29,24 +39,29 @@ def machine_lock() -> Iterator[None]:
     except OSError as error:
         raise InputError(f"{path}: can't be opened: {error.strerror}; remove it, or set TMPDIR") from None
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
-            raise InputError(f"{path}: is not a lock file; remove it, or set TMPDIR")
-        with contextlib.suppress(PermissionError):
-            os.fchmod(descriptor, 0o666)  # other users measure here too, whatever this one's umask
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
-            raise InputError(
-                f"another measurement runs on this machine (process {holder}); both would be spoilt: wait for it"
-            ) from None
-        except OSError as error:  # a file system without locks
-            raise InputError(
-                f"{path}: can't be locked: {error.strerror}; set TMPDIR to a folder on this machine's own disk"
-            ) from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-        yield
-    finally:
+        _lock(descriptor, path)
+    except BaseException:
         os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+        raise InputError(f"{path}: is not a lock file; remove it, or set TMPDIR")
+    with contextlib.suppress(PermissionError):
+        os.fchmod(descriptor, 0o666)  # other users measure here too, whatever this one's umask
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
+        raise InputError(
+            f"another measurement runs on this machine (process {holder}); both would be spoilt: wait for it"
+        ) from None
+    except OSError as error:  # a file system without locks
+        raise InputError(
+            f"{path}: can't be locked: {error.strerror}; set TMPDIR to a folder on this machine's own disk"
+        ) from None
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, str(os.getpid()).encode(), 0)

@@ -18,7 +18,9 @@ class Progress(LiveView):
         """``budget_s`` is the whole budget in seconds; 0 where the time needed isn't known."""
         super().__init__(quiet)
         self._budget_s = budget_s
-        texts = [TextColumn(f"{{task.{name}}}") for name in ("description", "fields[left]", "fields[standing]")]
+        texts = [
+            TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[left]", "fields[standing]")
+        ]
         self._bar = Bar(texts[0], BarColumn(), *texts[1:], auto_refresh=False)
         self._task = self._bar.add_task("starting", total=budget_s or None, left="", standing="")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import yaml
 
+from runner.common import yaml_limits
 from runner.common.errors import InputError
 
 Path_ = tuple[str | int, ...]
-DEEPEST = 8  # no profile has more levels
 UNFIT = re.compile("[\0\ud800-\udfff]")  # YAML's escapes can write them
 
 
@@ -52,11 +52,12 @@ def read(path: Path, what: str = "a profile", own: bool = False) -> YamlFile:
     """Parse ``path``, which is to be ``what``.
 
     A file of the kit's ``own`` is read by libyaml, where PyYAML has it: 8 times as fast, but its words for an error
-    are not ours. Raises InputError for anything that is not a mapping of unique string keys in UTF-8 YAML.
+    are not ours. Raises InputError for anything that is not a mapping of unique string keys in UTF-8 YAML, or too large
+    (``yaml_limits``).
     """
     parser: Any = yaml.CSafeLoader if own and yaml.__with_libyaml__ else yaml.SafeLoader
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = yaml_limits.content(path).decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path}: not UTF-8 (byte {error.start} is 0x{error.object[error.start]:02x}); save the file as UTF-8"
@@ -65,6 +66,7 @@ def read(path: Path, what: str = "a profile", own: bool = False) -> YamlFile:
         raise InputError(f"{path}: can't be read: {error.strerror}") from None
     loader = None
     try:
+        yaml_limits.require(path, text)
         loader = parser(text)
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
@@ -86,8 +88,6 @@ def read(path: Path, what: str = "a profile", own: bool = False) -> YamlFile:
 def _convert(loader: Any, node: yaml.Node, at: Path_, file: YamlFile) -> Any:
     line = node.start_mark.line + 1
     file.lines.setdefault(at, line)
-    if len(at) > DEEPEST:
-        raise InputError(f"{file.path}:{file.lines[at]}: not valid YAML: too deep; an anchor must not hold itself")
     if isinstance(node, yaml.MappingNode):
         return _convert_mapping(loader, node, at, file)
     if isinstance(node, yaml.SequenceNode):

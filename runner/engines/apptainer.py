@@ -84,7 +84,7 @@ class ApptainerEngine:
 
     def run(self, task: Task) -> Outcome:
         if task.nodes > 1:
-            from runner.engines.slurm import step
+            from runner.engines import step
 
             return self._explained(step.run(*self._start_of(task), task.nodes, task.timeout_s, INSIDE))
         return ended(self.start(task))

@@ -120,11 +120,11 @@ class EnrootEngine:
 
         To Pyxis an image is unpacked for each step. So a worker on this node alone is started by Enroot in any case.
         """
-        from runner.engines.slurm import client, step
-        from runner.engines.slurm.start import INTERFACE
+        from runner.engines import step
+        from runner.engines.start import INTERFACE
 
         argv, environment = self._start_of(task)
-        if client.starts_containers():
+        if step.starts_containers():
             inside = {**container.passed_on(task), **container.variables(task)}
             made = {**SETTINGS, **(GPUS if task.gpus else NO_GPUS)}
             return step.run(

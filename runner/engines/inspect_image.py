@@ -9,6 +9,7 @@ from typing import Any
 from runner.common.errors import InputError
 from runner.engines.base import Engine, Task
 from runner.engines.container_limits import require_in_force
+from runner.profiles.preload_links import linked
 from runner.worker.gpus import CHOOSING
 
 
@@ -46,4 +47,5 @@ def inspect(
     if torch is None:
         raise InputError(f"{image}: has no torch; install it there, or name another interpreter with --python")
     require_in_force(engine.given, engine.name, inspection)
-    return inspection
+    # of a container the paths are its own, and so are the names of its folders
+    return linked(inspection) if engine.name == "local" else inspection

@@ -49,7 +49,7 @@ class LocalEngine:
 
     def run(self, task: Task) -> Outcome:
         if task.nodes > 1:
-            from runner.engines.slurm import step
+            from runner.engines import step
 
             return step.run(self._argv(task), {**task.inherited, **task.variables}, task.nodes, task.timeout_s)
         return ended(self.start(task))

@@ -33,7 +33,7 @@ class Profile:
     name: str
     title: str
     reason: str
-    source: str
+    source: str | None
     extends: str | None
     preload: tuple[str, ...]
     env: dict[str, str]
@@ -45,6 +45,7 @@ class Profile:
     hurts: str | None = None
     needs: dict[str, str | int] = field(default_factory=dict)  # the least of host facts, for it to apply to a machine
     ranks: int = 1  # so many processes train together, each on its part of the CPUs, for which facts stand then
+    cpu: str | None = None  # the model of the processor that it holds for, where it was tuned on such ones
 
     @property
     def on_gpus(self) -> bool:
@@ -65,6 +66,12 @@ def local_names(folder: Path = PROFILE_FOLDER) -> list[str]:
 def tuned_name() -> str:
     """What the profile is called that was tuned for this machine, for which the name ``tuned`` stands."""
     return f"{os.uname().nodename}-{TUNED}"
+
+
+def type_name() -> str | None:
+    """The same for the type of nodes that this one is of; None outside of a Slurm job, which names their partition."""
+    partition = os.environ.get("SLURM_JOB_PARTITION")
+    return f"{partition}-{TUNED}" if partition else None
 
 
 def load(name: str, folder: Path = PROFILE_FOLDER) -> Profile:
@@ -100,7 +107,8 @@ def _places(name: str, folder: Path) -> list[Path]:
     """Where a profile is looked for, in this order."""
     if name.endswith((".yaml", ".yml")):
         return [Path(name)]
-    return [folder / f"{name}.yaml", folder / LOCAL / f"{tuned_name() if name == TUNED else name}.yaml"]
+    local = [tuned_name(), type_name()] if name == TUNED else [name]
+    return [folder / f"{name}.yaml", *(folder / LOCAL / f"{one}.yaml" for one in local if one)]
 
 
 def _parents(path: Path, extends: str, folder: Path) -> list[Path]:
@@ -136,7 +144,7 @@ def _load(path: Path, folder: Path, chain: tuple[Path, ...]) -> Profile:
         name=data["name"],
         title=data["title"],
         reason=data["why"]["reason"],
-        source=data["why"]["source"],
+        source=data["why"].get("source"),
         extends=data.get("extends"),
         preload=tuple(data.get("preload", parent.preload if parent else ())),
         env=_merged(parent.env if parent else {}, _env_texts(file)),
@@ -148,6 +156,7 @@ def _load(path: Path, folder: Path, chain: tuple[Path, ...]) -> Profile:
         hurts=data["why"].get("hurts"),
         needs=_merged(parent.needs if parent else {}, data.get("needs", {})),
         ranks=data.get("ranks", parent.ranks if parent else 1),
+        cpu=data.get("cpu", parent.cpu if parent else None),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from runner.common.errors import InputError
 from runner.profiles.environment import Environment
 from runner.profiles.expressions import FACTS, MACHINE_NODES, ExpressionError, expand
+from runner.profiles.preload_links import ENDS_A_NAME
 from runner.profiles.profile import Profile
 from runner.worker.performance_variables import PRELOAD, preloading
 
@@ -67,6 +68,7 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
     nodes = int(inspection["facts"].get(MACHINE_NODES, facts["numa_nodes"]))
     machine = {**facts, "numa_nodes": nodes, "gpus": numbers(whole or facts)["gpus"]}
     _require(profile, machine, inspection)
+    _require_cpu(profile, inspection)
     if whole and binds(profile.prefix):
         raise InputError(
             f"profile '{profile.name}' says where to run ('{' '.join(profile.prefix)}'), and each process gets CPUs of "
@@ -81,10 +83,10 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
                 f"profile '{profile.name}' preloads {library}, which is not installed "
                 f"(looked in {folders}); get it with: {GET[library]}"
             )
-        if re.search(r"[\s:]", found["path"]):
+        if ENDS_A_NAME.search(found["path"]):
             raise InputError(
                 f"{found['path']}: can't be preloaded, as the loader splits LD_PRELOAD at blanks and colons; "
-                "move the project to a folder without them"
+                "move the project to a folder without them, or name one for links with XDG_CACHE_HOME"
             )
         preload[library] = found["path"]
     try:
@@ -150,6 +152,15 @@ def _first_unmet(profile: Profile, facts: Mapping[str, int]) -> tuple[str, str] 
         if facts[fact] < least:
             return fact, f"needs {fact} to be {least} or more, and here it is {facts[fact]}{COUNTED.get(fact, '')}"
     return None
+
+
+def _require_cpu(profile: Profile, inspection: Mapping[str, Any]) -> None:
+    """Raise InputError for a profile that was tuned for another processor."""
+    if profile.cpu is not None and (here := inspection["fingerprint"]["cpu_model"]) != profile.cpu:
+        raise InputError(
+            f"profile '{profile.name}' was tuned for {profile.cpu}, and this is {here}: it does not apply to this "
+            "machine; tune for this one with: envkit tune"
+        )
 
 
 def _require(profile: Profile, facts: Mapping[str, int], inspection: Mapping[str, Any]) -> None:

@@ -74,6 +74,8 @@ def _lengths(plan: Plan) -> list[tuple[str, str]]:
 
 def _metric(own: UserCommand) -> str:
     """How the steps of a user's own command are told apart."""
+    if own.optimizer_steps is not None:
+        return f"{own.optimizer_steps} steps of its optimizer, after {own.warmup_lines}"
     if own.metric is None:
         return "none: the whole command is one step"
     unit = "" if parse(own.metric, own.unit).is_clock else f", {own.unit}"

@@ -42,7 +42,7 @@ def headline(summary: Summary) -> Row:
     one = summary.comparisons[0]  # of a profile that is taken apart, the whole of it
     found = _said(summary, one)
     if found is None:
-        return Row("", f"{_names(summary, one)[0]}: no result{_why(summary, one)}", "bad")
+        return Row("", f"{_names(summary, one)[0]}: no result{why(summary, one)}", "bad")
     weight = "bad" if wording.learns_otherwise(summary, one) else ranking.WEIGHTS.get(one.verdict, "plain")
     return Row("", "; ".join([f"{found}{_doubts(summary, one)}", *ablation_wording.clauses(summary)]), weight)
 
@@ -106,7 +106,7 @@ def _doubts(summary: Summary, one: Comparison) -> str:
     return ", though it could not be verified that it was in effect" if unverified else ""
 
 
-def _why(summary: Summary, one: Comparison) -> str:
+def why(summary: Summary, one: Comparison) -> str:
     """Why a comparison has no result: who was not in effect, or whose worker failed and how."""
     pair = (one.arm, summary.plan.reference_of(summary.plan.arm(one.arm)).name)
     for measured in summary.not_in_effect if one.verdict == Verdict.NOT_IN_EFFECT else ():
@@ -129,7 +129,7 @@ def _of_many(summary: Summary) -> Row:
     counted.update(_kind(summary, one) for one in found)
     counts = ", ".join(f"{number} {kind}" for kind, number in counted.items() if number)
     if not any(map(ranking.ratio_of, found)):
-        reasons = {_why(summary, one) for one in found}
+        reasons = {why(summary, one) for one in found}
         return Row("", f"no result for any of {things}{reasons.pop() if len(reasons) == 1 else f': {counts}'}", "bad")
     if summary.plan.one_run_each:
         return Row("", f"best of {things}: {_said(summary, [*sound, *found][0])}")
@@ -146,7 +146,7 @@ def _of_instances(summary: Summary) -> Row:
     best = max(several, key=lambda one: ranking.ratio_of(one) or 0.0)
     found = instances_wording.headline(summary, summary.plan.arm(best.arm))
     if found is None:
-        return Row("", f"{best.arm}: no result{_why(summary, best)}", "bad")
+        return Row("", f"{best.arm}: no result{why(summary, best)}", "bad")
     weight = "bad" if wording.learns_otherwise(summary, best) else ranking.WEIGHTS.get(best.verdict, "plain")
     return Row("", f"{found}{_doubts(summary, best)}", weight)
 

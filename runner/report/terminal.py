@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from runner.analysis.summary import Summary
+from runner.common.console import HarmlessConsole
 from runner.report import model
 from runner.report.parts import Fold, Listing, Note, Part, Row, Rows, Table
 
@@ -23,7 +24,7 @@ STDERR_LINES = 3
 BLANKS = re.compile(" +(?=\n)")
 
 
-class _Console(Console):
+class _Console(HarmlessConsole):
     """rich ends the program with status 1 when the reader of its output has gone; that is for the program to decide.
 
     It fills up the columns of tables with blanks: to the end of a line they are left out of what is no terminal.
@@ -59,10 +60,10 @@ def show(summary: Summary, folder: str, out: Console, full: bool = False) -> Non
             out.print()
         if section.full:
             out.print(Text(f"{section.title}", "bold"))
-        blank = _parts(section.parts, out)
+        blank = show_parts(section.parts, out)
 
 
-def _parts(parts: Iterable[Part], out: Console) -> bool:
+def show_parts(parts: Iterable[Part], out: Console) -> bool:
     """Print one below the other, with a blank line after what stands out; return whether the last line is blank."""
     blank = False
     for part in parts:
@@ -79,7 +80,7 @@ def _parts(parts: Iterable[Part], out: Console) -> bool:
             out.print(Text(part.text, STYLES[part.weight]))
         elif isinstance(part, Fold):
             out.print(Text(part.title, STYLES[part.weight] or "bold"))
-            if _parts(part.parts, out):
+            if show_parts(part.parts, out):
                 continue
         if blank:
             out.print()
@@ -127,7 +128,7 @@ def _table(given: Table, out: Console) -> None:
 def table(summary: Summary, out: Console) -> None:
     """What each arm took, as medians over its samples; nothing where none was measured."""
     took = model.took(summary)
-    _parts([took] if took.rows else [], out)
+    show_parts([took] if took.rows else [], out)
 
 
 def failures(summary: Summary, out: Console, node: str = "") -> None:

@@ -225,7 +225,7 @@ def _floor(summary: Summary, blocks: int) -> str:
 
 
 def _noise(summary: Summary) -> list[Row]:
-    rows = _interference(summary)
+    rows = interference(summary)
     if summary.noise_known and summary.reference_kernel_range_s is not None:
         least, most = summary.reference_kernel_range_s
         took = f"the same fixed work took {least * 1000:.0f} ms in one block and {most * 1000:.0f} ms in another"
@@ -235,7 +235,8 @@ def _noise(summary: Summary) -> list[Row]:
     return rows
 
 
-def _interference(summary: Summary) -> list[Row]:
+def interference(summary: Summary) -> list[Row]:
+    """What disturbed a run from outside, and what of its verdicts changes without that."""
     total = len({sample.block for sample in summary.samples})
     if not summary.noise_known:
         return [Row("noise", "not recorded: an earlier version measured this")]
@@ -288,10 +289,12 @@ def _not_looked_for(summary: Summary) -> str:
     if summary.plan.user_command is None:
         return "not looked for: a sample has fewer than 100 steps"
     left_out = summary.plan.user_command.warmup_lines
-    given = f"the first {left_out} readings are left out, as you said" if left_out else "give --warmup-lines"
-    if summary.plan.user_command.metric is None:
-        return "not looked for: the whole command is one step, its start too; a --metric would leave that out"
-    return f"not looked for, which takes 100 readings in each sample and as many in all: {given}"
+    each, said = ("steps", "") if summary.plan.user_command.optimizer_steps else ("readings", ", as you said")
+    given = f"the first {left_out} {each} are left out{said}" if left_out else "give --warmup-lines"
+    if summary.plan.user_command.is_one_step:
+        fix = "a --metric or --optimizer-steps would leave that out"
+        return f"not looked for: the whole command is one step, its start too; {fix}"
+    return f"not looked for, which takes 100 {each} in each sample and as many in all: {given}"
 
 
 def _warm_up(summary: Summary) -> str:

@@ -100,13 +100,26 @@ def speedup(ratios: Sequence[float], error_rate: float, margin: float) -> Speedu
     return Speedup(ratio, low, high, len(ratios), margin)
 
 
+def middle_of(values: Sequence[float]) -> float:
+    """The Hodges-Lehmann estimate of the centre of ``values``: the median of their Walsh averages."""
+    import numpy
+
+    return float(numpy.median(_averages(values)))
+
+
 def walsh_averages(values: Sequence[float]) -> Any:
     """The means of all pairs of ``values``, each with itself too, sorted."""
     import numpy
 
+    return numpy.sort(_averages(values))
+
+
+def _averages(values: Sequence[float]) -> Any:
+    import numpy
+
     array = numpy.asarray(values, dtype=float)
     first, second = _pairs(len(array))
-    return numpy.sort((array[first] + array[second]) / 2)
+    return (array[first] + array[second]) / 2
 
 
 @lru_cache(maxsize=16)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import time
 from collections.abc import Iterable, Sequence
@@ -41,6 +42,12 @@ def busy(events: Iterable[Event]) -> str:
     """What to add to a message about too little time where trials were disturbed from outside; else nothing."""
     found = [reasons for event in events if event["event"] in (TRIAL, WARM_UP) and (reasons := interference_in(event))]
     return f"; the machine is busy ({'; '.join(found[-1])}), and a quiet one needs less" if found else ""
+
+
+def no_room(least_budget_s: float, events: Iterable[Event]) -> str:
+    """What to say of a search that could try nothing."""
+    needed = f"give --budget {math.ceil(least_budget_s)}s or more"
+    return f"the budget has no room for a single candidate and its confirmation: {needed}{busy(events)}"
 
 
 def failed_again(confirmation: Summary) -> str:

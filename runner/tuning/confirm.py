@@ -24,6 +24,8 @@ from runner.tuning.trials import TRIAL, WARM_UP
 TUNED, SHIPPED, BASELINE = "tuned", "shipped", "baseline"
 MOST_ARMS = 3  # baseline, shipped and tuned
 MOST_BLOCKS = 60  # more than enough
+# Where several nodes confirm, the fewest of each: how far its own blocks differ is to be seen.
+LEAST_OF_NODE = 3
 REFERENCE_KERNEL_S = 1.5  # about what the reference kernel takes, once in each block
 
 
@@ -53,31 +55,36 @@ def more_comparisons(arms: int) -> int:
     return 1 if arms > 2 else 0
 
 
-def least_blocks(arms: int) -> int:
-    """The fewest that can give every comparison an interval."""
-    return fewest_blocks(arms - 1 + more_comparisons(arms))
+def least_blocks(arms: int, nodes: int = 1) -> int:
+    """The fewest that can give every comparison an interval, on each of so many nodes."""
+    alone = fewest_blocks(arms - 1 + more_comparisons(arms))
+    return alone if nodes == 1 else max(LEAST_OF_NODE, math.ceil(alone / nodes))
 
 
-def reserve_s(warm_up: Event, arms: int, dearest_s: float = 0.0) -> float:
+def reserve_s(warm_up: Event, arms: int, dearest_s: float = 0.0, nodes: int = 1) -> float:
     """Seconds to keep for the shortest confirmation that can conclude, by what the search's first trial took.
 
     One of the arms may take longer, as several ranks do, which start one after the other: ``dearest_s`` for a trial.
     """
     each = float(warm_up["worker_seconds"])
     of_all = each * (arms - 1) + max(each, dearest_s)
-    return of_all + least_blocks(arms) * (of_all + REFERENCE_KERNEL_S)
+    return of_all + least_blocks(arms, nodes) * (of_all + REFERENCE_KERNEL_S)
 
 
-def size(events: Sequence[Event], candidates: Sequence[int], left_s: float, trial_steps: int, steps: int) -> Size:
+def size(
+    events: Sequence[Event], candidates: Sequence[int], left_s: float, trial_steps: int, steps: int, nodes: int = 1
+) -> Size:
     """The run of ``candidates`` that fits into ``left_s`` seconds, by what their trials in the search took.
 
     Its samples have ``steps`` timed steps, or fewer if too few blocks would fit otherwise, but no fewer than a trial.
+    One of several ``nodes`` may have tried none of them but the baseline.
     """
     arms = len(candidates)
     trials = [[event for event in events if _is_of(event, number)] for number in candidates]
+    trials = [of_one or trials[0] for of_one in trials]
     step_s = fmean(fmean(sum(event["step_s"]) for event in of_one) for of_one in trials) / trial_steps
     trial_s = fmean(fmean(event["worker_seconds"] for event in of_one) for of_one in trials)
-    once_s, least = trial_s * arms, least_blocks(arms)  # each arm is warmed up, in no more than a trial's time
+    once_s, least = trial_s * arms, least_blocks(arms, nodes)  # each arm is warmed up, in no more than a trial's time
     sample_s = ((left_s - once_s) / least - REFERENCE_KERNEL_S) / arms  # so long a sample may take
     steps = max(trial_steps, min(steps, int(trial_steps + (sample_s - trial_s) / step_s)))
     block_s = (trial_s + step_s * (steps - trial_steps)) * arms + REFERENCE_KERNEL_S
@@ -108,16 +115,19 @@ def decide(summary: Summary, events: Sequence[Event], shipped: str | None, same_
     versus = None
     if tuned_one and shipped_one and tuned_one.speedup and shipped_one.speedup:  # both in effect, to the run's end
         versus = _versus(summary.plan, events, shipped or "")
-    wins_tuned, wins_shipped = (_wins(one, same_losses) for one in (tuned_one, shipped_one))
-    if wins_tuned and (not wins_shipped or (versus is not None and versus.verdict == Verdict.FASTER)):
-        best = TUNED
-    else:
-        best = SHIPPED if wins_shipped else BASELINE
+    best = winner(_wins(tuned_one, same_losses), _wins(shipped_one, same_losses), versus)
     won = {TUNED: tuned_one, SHIPPED: shipped_one}.get(best)
     agree = won is None or won.losses is None or won.losses.agree
     faster = [one for one in (tuned_one, shipped_one) if one is not None and one.verdict == Verdict.FASTER]
     refused = tuple(one.arm for one in faster if not _wins(one, same_losses))
     return Decision(best, tuned_one, shipped_one, versus, agree, refused)
+
+
+def winner(tuned: bool, shipped: bool, versus: Speedup | None) -> str:
+    """The best, by whether the tuned and the shipped profile are faster than the baseline and one than the other."""
+    if tuned and (not shipped or (versus is not None and versus.verdict == Verdict.FASTER)):
+        return TUNED
+    return SHIPPED if shipped else BASELINE
 
 
 def _wins(one: Comparison | None, same_losses: bool) -> bool:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from runner.bench.plan import REFERENCE_PROFILE
-from runner.common import atomic
+from runner.common import atomic, yamlfile
 from runner.common.errors import InputError
 from runner.tuning import profile_file
 
@@ -60,12 +59,8 @@ def write(path: Path, content: bytes, evidence: dict[str, Any], replaces: bool) 
 def _copy(path: Path) -> Path:
     """Copy a profile and its evidence; the copy is named for the day on which it was written, inside too."""
     copy, found = _free(path), path.read_bytes()
-    try:
-        data = yaml.safe_load(found)
-    except yaml.YAMLError:
-        data = None
-    if isinstance(data, dict):
-        found = profile_file.to_yaml({**data, "name": copy.stem})
+    with contextlib.suppress(InputError):  # what can't be read is copied as it is
+        found = profile_file.to_yaml({**yamlfile.read(path).data, "name": copy.stem})
     evidence = profile_file.evidence_path(path)
     if evidence.is_file():
         atomic.write(profile_file.evidence_path(copy), evidence.read_bytes())

@@ -78,12 +78,12 @@ def fit(rows: Any, values: Any, penalty: float | None = None) -> tuple[Effects, 
 
     middle, mean = rows.mean(axis=0), float(values.mean())
     centred, rest = rows - middle, values - mean
-    alike = centred @ centred.T  # there are fewer candidates than columns
+    # candidates may be fewer than columns, or thousands where many nodes search: the smaller number counts here
+    left, size, right = numpy.linalg.svd(centred, full_matrices=False)
+    along = left.T @ rest
     if penalty is None:
-        size, turned = numpy.linalg.eigh(alike)
-        along = turned.T @ rest
-        penalty = min(PENALTIES, key=lambda one: _cross_validation(numpy.clip(size, 0, None), along, one))
-    weights = centred.T @ numpy.linalg.solve(alike + penalty * numpy.eye(len(values)), rest)
+        penalty = min(PENALTIES, key=lambda one: _cross_validation(size**2, along, rest, one))
+    weights = right.T @ (size / (size**2 + penalty) * along)
     return Effects(weights, middle, mean), penalty
 
 
@@ -119,12 +119,15 @@ def over_first(
     return found
 
 
-def _cross_validation(size: Any, along: Any, penalty: float) -> float:
+def _cross_validation(squares: Any, along: Any, values: Any, penalty: float) -> float:
     """Golub, Heath and Wahba's V: the mean squared residual over the squared share of freedom that is left.
 
-    ``size`` are the eigenvalues of the candidates' products with each other, ``along`` the values in their directions.
+    ``squares`` are those of the columns' singular values, ``along`` the ``values`` in their directions; what the values
+    have in no direction of theirs is left whatever the penalty.
     """
-    kept = size / (size + penalty)
-    residual = float((((1 - kept) * along) ** 2).sum())
-    freedom = 1 - (1 + float(kept.sum())) / len(along)
-    return residual / len(along) / max(freedom, 1e-6) ** 2
+    count = len(values)
+    kept = squares / (squares + penalty)
+    outside = max(0.0, float(values @ values) - float(along @ along))
+    residual = float((((1 - kept) * along) ** 2).sum()) + outside
+    freedom = 1 - (1 + float(kept.sum())) / count
+    return residual / count / max(freedom, 1e-6) ** 2

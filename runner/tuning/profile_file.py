@@ -11,18 +11,19 @@ import yaml
 
 from runner.common import atomic
 from runner.common.errors import InputError
+from runner.common.printable import harmless
 from runner.profiles.profile import Profile
 
 WIDTH = 120
 
 
-def write(profile: Profile, reason: str, source: str, path: Path) -> None:
+def write(profile: Profile, reason: str, source: str | None, path: Path) -> None:
     """Put ``profile`` into ``path``, as ``content`` has it. Raises InputError."""
     make_folder(path.parent)
     atomic.write(path, content(profile, reason, source, path))
 
 
-def content(profile: Profile, reason: str, source: str, path: Path) -> bytes:
+def content(profile: Profile, reason: str, source: str | None, path: Path) -> bytes:
     """What ``path`` is to hold: ``profile`` under that file's name, why it is there and where that is recorded.
 
     All that it sets is in the file: it extends nothing, so that it stays what was measured.
@@ -49,8 +50,9 @@ def document(profile: Profile) -> dict[str, Any]:
     """A profile as the mapping that its YAML file holds."""
     found: dict[str, Any] = {
         "name": profile.name,
-        "title": profile.title,
-        "why": {"reason": profile.reason, "source": profile.source},
+        "title": harmless(" ".join(profile.title.split())),  # it may name a setting, which may be any text
+        "why": {"reason": harmless(profile.reason), **({"source": harmless(profile.source)} if profile.source else {})},
+        "cpu": profile.cpu,
         "needs": dict(profile.needs),
         "ranks": profile.ranks if profile.ranks > 1 else 0,
         "preload": list(profile.preload),

@@ -15,6 +15,7 @@ References:
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import warnings
 from collections import Counter
@@ -36,6 +37,8 @@ COUNTABLE = 5_000
 DRAWN = 300
 # Predict nothing good of a level that failed this often and never ran.
 FAILURES = 2
+# The sampler is told of so many candidates at most, the best third of these among them: its time grows with them all.
+TOLD = 300
 # The number of best candidates whose neighbours are considered in large spaces.
 BEST = 3
 
@@ -48,8 +51,8 @@ def propose(
     ``known`` are choices with their scores (higher is better), None for one that failed. ``admit`` says of a choice
     whether it is a new candidate, and remembers it.
     """
-    study = _study(space, known, seed)
     chance = random.Random(seed)
+    study = _study(space, _told(known, chance), seed)
     hopeless = _hopeless(known)
     predicted = (
         choice
@@ -82,13 +85,19 @@ def _predicted(space: Space, scored: list[tuple[Choice, float]], chance: random.
     tried = [choice for choice, _ in scored]
     columns = Columns.of_choices(space, tried)
     effects, _ = fit(columns.matrix(tried), numpy.array([score for _, score in scored]))
-    pool = list(itertools.islice(choices(space), COUNTABLE))
-    if len(pool) == COUNTABLE:
+    pool = all_choices(space)
+    if pool is None:
         best = sorted(scored, key=lambda one: -one[1])[:BEST]
         pool = [near for choice, _ in best for near in neighbours(space, choice)]
         pool += itertools.islice(_random(space, chance), DRAWN)
     for index in numpy.argsort(-effects.predict(columns.matrix(pool)), kind="stable"):
         yield pool[index]
+
+
+def all_choices(space: Space) -> list[Choice] | None:
+    """None for a space with so many that not all of them are looked at."""
+    found = list(itertools.islice(choices(space), COUNTABLE))
+    return found if len(found) < COUNTABLE else None
 
 
 def neighbours(space: Space, choice: Choice) -> Iterator[Choice]:
@@ -102,6 +111,15 @@ def neighbours(space: Space, choice: Choice) -> Iterator[Choice]:
                     changed[other.name] = level if other is parameter else kept
             if level != choice[parameter.name] and allowed(space, changed):
                 yield changed
+
+
+def _told(known: Sequence[tuple[Choice, float | None]], chance: random.Random) -> Sequence[tuple[Choice, float | None]]:
+    """The best of what is known, and others by chance, where that is much."""
+    if len(known) <= TOLD:
+        return known
+    ranked = sorted(known, key=lambda one: -math.inf if one[1] is None else one[1], reverse=True)
+    best = ranked[: TOLD // 3]
+    return best + chance.sample(ranked[len(best) :], TOLD - len(best))
 
 
 def _study(space: Space, known: Iterable[tuple[Choice, float | None]], seed: int) -> optuna.Study:
@@ -142,8 +160,8 @@ def _asked(study: optuna.Study, space: Space, admit: Callable[[Choice], bool]) -
 
 
 def _drawn(space: Space, admit: Callable[[Choice], bool], chance: random.Random) -> Choice | None:
-    countable = list(itertools.islice(choices(space), COUNTABLE))
-    if len(countable) < COUNTABLE:
+    countable = all_choices(space)
+    if countable is not None:
         chance.shuffle(countable)
         return next(filter(admit, countable), None)
     return next(filter(admit, itertools.islice(_random(space, chance), DRAWN)), None)

@@ -7,11 +7,10 @@ few are tried side by side until the search's share of the time is used up.
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean, stdev
 from typing import Any, Protocol
 
@@ -22,13 +21,16 @@ from runner.profiles.profile import Profile
 from runner.stats.interval import log_ratios
 from runner.tuning import halving
 from runner.tuning.main_effects import over_first
-from runner.tuning.narrow import identity, require
-from runner.tuning.proposals import STARTUP, propose
+from runner.tuning.narrow import identity
+from runner.tuning.peers import Alone, Peers
+from runner.tuning.proposals import STARTUP, all_choices, propose
 from runner.tuning.space import Choice, Space, allowed, choices, nearest, profile
 from runner.tuning.trial_store import BASELINE, TrialStore
 
 # Shares of the time budget; what is left is for the confirmation.
 EXPLORING, FINALS = 0.45, 0.20
+# The same of each of several nodes: of one another they have the finals and the confirmation sooner.
+EXPLORING_TOGETHER, FINALS_TOGETHER = 0.60, 0.15
 # Candidates in a round, beside the baseline: fewer would mean more trials of the baseline, more would learn later.
 ROUND = 6
 FINALISTS = 3
@@ -41,41 +43,12 @@ NEGLIGIBLE = math.log(1.01)
 SURELY = 2.0  # standard errors by which an effect is above 0
 # Rounds of the finals: so many at least, whatever the time, and at most.
 LEAST_FINALS, MOST_FINALS = 3, 12
-# More candidates than this are not for measuring one by one.
-MOST_EXHAUSTIVE = 500
 # Where so many candidates failed and none did not, the search is given up.
 HOPELESS = 18
 # What a round is for, as records name it: trials that candidates still lack, the finals, or one trial of everything.
 TRIALS, FINAL, GRID = "trials", "finals", "grid"
 
 Append = Callable[..., Event]
-
-
-def require_candidates(
-    space: Space, baseline: Environment, inspection: Mapping[str, Any], one_by_one: bool, alone: bool
-) -> None:
-    """Raise InputError for a space that is too large to be measured ``one_by_one``, or where that is, or the space is
-    searched ``alone``, one with nothing to try but the baseline where ``inspection`` is from.
-    """
-    first = list(itertools.islice(choices(space), MOST_EXHAUSTIVE + 1))
-    if len(first) > MOST_EXHAUSTIVE:  # and something of so many can be tried
-        if one_by_one:
-            raise InputError(
-                f"{space.path}: --exhaustive would measure more than {MOST_EXHAUSTIVE} candidates one by one; "
-                "give a smaller space, such as coarse"
-            )
-        return
-    if (one_by_one or alone) and not any(_can_be_tried(space, choice, baseline, inspection) for choice in first):
-        why = "each choice comes to the baseline, sets a variable twice or can't have an effect"
-        raise InputError(f"{space.path}: nothing of this space can be tried here: {why}; give another space")
-
-
-def _can_be_tried(space: Space, choice: Choice, baseline: Environment, inspection: Mapping[str, Any]) -> bool:
-    made = profile(space, choice, "candidate")
-    try:
-        return made is not None and identity(require(made, inspection)) != identity(baseline)
-    except InputError:
-        return False
 
 
 @dataclass(frozen=True)
@@ -103,13 +76,15 @@ class Search:
     store: TrialStore
     append: Append
     budget_s: float  # the whole budget, in seconds of workers
-    seed: int
+    seed: int | str
     blocks: int = 0  # above 0: each candidate of the space is measured so often, and nothing is searched
     # How many seconds at least to leave for the confirmation, given those that a trial of its dearest arm may take.
     reserve: Callable[[float], float] = lambda dearest_s: 0.0
+    peers: Peers = field(default_factory=Alone)
 
     def __post_init__(self) -> None:
         self.candidates: dict[int, Candidate] = {}
+        self._exhausted = False  # whether all choices of the space are candidates
         self._taken = {identity(self.baseline.environment): BASELINE}
         shipped = {one.profile.name: one for one in self.shipped}
         for entry in self.store.entries.values():  # of an interrupted search
@@ -122,13 +97,32 @@ class Search:
 
     def run(self, trial: Trial, after_round: Callable[[str], None] = lambda stage: None) -> None:
         """Measure until the search's share of the budget is used up, or there is nothing left to measure."""
-        self._finish_round(trial)
-        while (step := self.next_round()) is not None:
-            order, stage = step
-            random.Random(f"{self.seed}:{len(self.store.rounds)}").shuffle(order)
-            self._record("round", round=len(self.store.rounds), order=order, stage=stage)
-            self._finish_round(trial)
+        self.finish_round(trial)
+        while (stage := self.begin_round()) is not None:
+            self.finish_round(trial)
             after_round(stage)
+
+    def begin_round(self) -> str | None:
+        """Choose the candidates of the next round; what it is for, or None at the end."""
+        self._take_in()
+        step = self.next_round()
+        if step is None:
+            return None
+        order, stage = step
+        random.Random(f"{self.seed}:{len(self.store.rounds)}").shuffle(order)
+        self._record("round", round=len(self.store.rounds), order=order, stage=stage)
+        return stage
+
+    def _take_in(self) -> None:
+        known = self.peers.take_in(self.store)
+        self._taken |= {key: number for key, number in known.items() if key not in self._taken}
+
+    def finish_round(self, trial: Trial) -> None:
+        """Run the trials that the last round lacks."""
+        while missing := self.store.missing():
+            made = self.baseline if missing[0] == BASELINE else self.candidates[missing[0]]
+            self.store.add(trial(len(self.store.rounds) - 1, missing[0], made.environment))
+        self.peers.tell(self.store)
 
     def next_round(self) -> tuple[list[int], str] | None:
         """The candidates of the next round, and what it is for; None at the end."""
@@ -139,6 +133,7 @@ class Search:
             if chosen:
                 return [BASELINE, *chosen], TRIALS
             finalists = self._finalists()
+            finalists = [one for one in finalists if self.candidate(one)]
             if not finalists:
                 return None
             finalists += self._simpler(finalists)
@@ -154,7 +149,7 @@ class Search:
     @property
     def share_s(self) -> float:
         """How many seconds the search may take, exploring and finals together."""
-        return max(0.0, min((EXPLORING + FINALS) * self.budget_s, self.budget_s - self.reserve_s))
+        return max(0.0, min(sum(self._shares) * self.budget_s, self.budget_s - self.reserve_s))
 
     @property
     def least_budget_s(self) -> float:
@@ -162,12 +157,23 @@ class Search:
         explored_s = self.store.spent_s + 2 * self.store.trial_s
         finals_s = self._finals_s
         searched_s = explored_s + finals_s
-        return max(explored_s / EXPLORING, searched_s / (EXPLORING + FINALS), searched_s + self.reserve_s)
+        exploring, finals = self._shares
+        return max(explored_s / exploring, searched_s / (exploring + finals), searched_s + self.reserve_s)
+
+    @property
+    def _shares(self) -> tuple[float, float]:
+        """Of exploring and of the finals."""
+        return (EXPLORING, FINALS) if self.peers.nodes == 1 else (EXPLORING_TOGETHER, FINALS_TOGETHER)
 
     @property
     def _finals_s(self) -> float:
         """What the shortest finals take, with the baseline."""
-        return LEAST_FINALS * (FINALISTS + MORE_FINALISTS + 1) * self.store.trial_s
+        return self._least_finals * (FINALISTS + MORE_FINALISTS + 1) * self.store.trial_s
+
+    @property
+    def _least_finals(self) -> int:
+        """Rounds of the finals on this node: several nodes have the fewest together."""
+        return math.ceil(LEAST_FINALS / self.peers.nodes)
 
     @property
     def untried(self) -> list[str]:
@@ -225,46 +231,60 @@ class Search:
                 value, error = worth.get((parameter.name, own or first), (0.0, 0.0))
                 simpler[parameter.name] = own if own is not None and value > max(NEGLIGIBLE, SURELY * error) else first
         made = self._made(simpler) if allowed(self.space, simpler) else None
-        return [self._add(made, simpler, None)] if made is not None and self._admit(made) else []
+        number = self._add(made, simpler, None) if made is not None and self._admit(made) else None
+        return [] if number is None else [number]
 
     def _record(self, event: str, **fields: Any) -> None:
         self.store.add(self.append(event, **fields))
-
-    def _finish_round(self, trial: Trial) -> None:
-        while missing := self.store.missing():
-            made = self.baseline if missing[0] == BASELINE else self.candidates[missing[0]]
-            self.store.add(trial(len(self.store.rounds) - 1, missing[0], made.environment))
 
     def _exploring(self) -> list[int]:
         """Candidates for one more trial each: those that still lack some, those that go up, and then new ones."""
         store = self.store
         if not store.alive and len(store.problems) >= HOPELESS:
             return []
-        explored_s = min(EXPLORING * self.budget_s, self.share_s - self._finals_s)
+        explored_s = min(self._shares[0] * self.budget_s, self.share_s - self._finals_s)
         left = explored_s - store.spent_s
         room = ROUND if store.trial_s == 0 else min(ROUND, int(left / store.trial_s) - 1)
         if room < 1:
             return []
         trials, scores = store.trials(), store.scores()
-        going = halving.promoted(scores, store.rung_of, trials)
+        going = {
+            one: rung for one, rung in halving.promoted(scores, store.rung_of, trials).items() if self.candidate(one)
+        }
         if going:
             self._record("promoted", rungs=going)
-        wanting = [one for one in store.alive if trials[one] < halving.RUNGS[store.rung_of[one]]]
+            self.peers.promote(going)
+        wanting = [
+            one for one in store.alive if trials[one] < halving.RUNGS[store.rung_of[one]] and self.peers.is_own(one)
+        ]
         wanting.sort(key=lambda one: (-store.rung_of[one], -scores.get(one, 0.0), one))
         wanting = wanting[:room]
-        return wanting + self._new(room - len(wanting))
+        chosen = wanting + self._new(room - len(wanting))
+        if not chosen:  # others may just have claimed what this node would have
+            self._take_in()
+        return chosen or self._of_others(room)
+
+    def _of_others(self, room: int) -> list[int]:
+        """Where nothing is left to claim, candidates of other nodes that lack trials still, those with fewest first."""
+        trials = self.store.trials()
+        lacking = [one for one in self.store.alive if trials[one] < halving.RUNGS[-1] and not self.peers.is_own(one)]
+        lacking = [one for one in sorted(lacking, key=lambda one: (trials[one], one)) if self.candidate(one)]
+        return lacking[:room]
 
     def _new(self, count: int) -> list[int]:
         """Up to ``count`` candidates that had no trial yet, the shipped ones first."""
         numbers: list[int] = []
         for made in self.shipped:
             if len(numbers) < count and self._admit(made):
-                numbers.append(self._add(made, self._choice_of(made), made.profile.name))
+                number = self._add(made, self._choice_of(made), made.profile.name)
+                numbers += [] if number is None else [number]
         if len(numbers) < count:
             numbers += self._proposed(count - len(numbers))
         return numbers
 
     def _proposed(self, count: int) -> list[int]:
+        if self._exhausted:
+            return []
         made: dict[str, Candidate] = {}
 
         def admit(choice: Choice) -> bool:
@@ -278,7 +298,12 @@ class Search:
         # another stream of chance for each round, and the same one for the same round
         seed = random.Random(f"{self.seed}:propose:{len(store.rounds)}").randrange(2**31)
         proposed = propose(self.space, store.known(), admit, count, seed)
-        return [self._add(candidate, choice, None) for candidate, choice in zip(made.values(), proposed, strict=True)]
+        # in a large space chance may find something yet
+        self._exhausted = len(proposed) < count and all_choices(self.space) is not None
+        numbers = [
+            self._add(candidate, choice, None) for candidate, choice in zip(made.values(), proposed, strict=True)
+        ]
+        return [number for number in numbers if number is not None]
 
     def _finalists(self) -> list[int]:
         """The best few of those with the most trials, and the best shipped one."""
@@ -295,7 +320,7 @@ class Search:
         cost = store.trial_s * (len(alive) + 1)
         over = store.spent_s + cost > self.share_s
         # where there is but one, nothing is left to choose, and the confirmation measures it
-        if len(alive) < 2 or done >= MOST_FINALS or (over and done >= LEAST_FINALS):
+        if len(alive) < 2 or done >= MOST_FINALS or (over and done >= self._least_finals):
             return None
         return [BASELINE, *alive], FINAL
 
@@ -330,11 +355,28 @@ class Search:
         """Whether it is neither the baseline nor another candidate under another name."""
         return identity(made.environment) not in self._taken
 
-    def _add(self, made: Candidate, choice: Choice | None, shipped: str | None) -> int:
-        number = len(self.store.entries)
-        self._taken[identity(made.environment)] = number
+    def candidate(self, number: int) -> Candidate | None:
+        """A candidate, which another node may have claimed; None where it can't be measured here."""
+        if number not in self.candidates:
+            entry = self.store.entries[number]
+            shipped = {one.profile.name: one for one in self.shipped}
+            made = shipped.get(entry.shipped) if entry.shipped is not None else self._made(entry.choice or {})
+            if made is None:
+                return None
+            self._keep(number, made, entry.choice, entry.shipped)
+        return self.candidates[number]
+
+    def _add(self, made: Candidate, choice: Choice | None, shipped: str | None) -> int | None:
+        """The number of a new candidate; None where another node has just claimed the same one."""
+        key = identity(made.environment)
+        number = self.peers.claim(self.store, key, choice, shipped, shipped or made.profile.title)
+        if number is not None:
+            self._taken[key] = number
+            self._keep(number, made, choice, shipped)
+        return number
+
+    def _keep(self, number: int, made: Candidate, choice: Choice | None, shipped: str | None) -> None:
         self.candidates[number] = made
         title = shipped or made.profile.title
         environment = made.environment.to_json()
         self._record("candidate", number=number, choice=choice, shipped=shipped, title=title, environment=environment)
-        return number

@@ -21,12 +21,14 @@ from runner.profiles.environment import Environment
 from runner.profiles.profile import Profile
 from runner.tuning import conclusion, confirm, profile_file, space_file
 from runner.tuning.confirm import Decision
+from runner.tuning.expected_order import ORDER, by_gain, gains
 from runner.tuning.live import View
 from runner.tuning.narrow import LeftOut, NotTried, differs, identity, narrow, require, why
-from runner.tuning.search import Candidate, Search
+from runner.tuning.peers import Alone, Peers
+from runner.tuning.search import ROUND, Candidate, Search
 from runner.tuning.space import Space
 from runner.tuning.trial_store import BASELINE, TrialStore
-from runner.tuning.trials import WARM_UP, Trials
+from runner.tuning.trials import WARM_UP, BaselineFailed, Trials
 
 SPACE_FILE = "space.yaml"  # in the record's folder: the space as it was searched
 CHOSEN_FILE = "chosen.yaml"  # there too: what the search found, before it is confirmed
@@ -58,6 +60,8 @@ class Session:
     events: list[Event]
     begin: Callable[[Record, Job], Event]
     quiet: bool
+    peers: Peers | None = None  # other nodes that search the same space
+    turn: int = 0  # of this node among them: which shipped profiles it begins with
 
     def __post_init__(self) -> None:
         first = self.events[0]
@@ -81,8 +85,9 @@ class Session:
             store=self.store,
             append=self.record.append,
             budget_s=self.settings.budget_s,
-            seed=self.settings.seed,
+            seed=self.settings.seed if self.turn == 0 else f"{self.settings.seed}:{self.turn}",
             blocks=self.settings.blocks,
+            peers=self.peers or Alone(),
         )
 
     @property
@@ -91,16 +96,52 @@ class Session:
 
     def run_search(self) -> None:
         """Search, or go on searching. Raises BaselineFailed."""
-        job = replace(self.job, plan=self.job.plan.with_steps(self.settings.trial_steps))
         with View(self.store, 0.0, self.quiet) as view:
-            trials = Trials(job, self.settings.numerics, self.record.append, self.events, view.before)
-            for event in trials.warm():
-                self.store.add(event)
-            warm_up = next(event for event in self.events if event["event"] == WARM_UP)
+            trials = self._trials(view.before)
+            warm_up = self._warm(trials)
+            ordered = self._in_order(warm_up)
+            first = self.turn * ROUND % max(1, len(ordered))
+            self.search.shipped = ordered[first:] + ordered[:first]
             arms = confirm.MOST_ARMS if self.search.shipped else 2
-            self.search.reserve = partial(confirm.reserve_s, warm_up, arms)
+            self.search.reserve = partial(confirm.reserve_s, warm_up, arms, nodes=self.search.peers.nodes)
+            for number in self.search.peers.rejoin(self.store, self.space):
+                self.search.candidate(number)  # the record lacks those of a round that a kill kept from beginning
             view.search_s = 0.0 if self.settings.blocks else self.search.share_s
-            self.search.run(trials, view.after_round)
+            try:
+                self.search.run(trials, view.after_round)
+            except BaselineFailed:  # candidates that failed shortly before it need not be at fault: others may try them
+                self.search.peers.tell(TrialStore.of(record.read(self.folder, "tune")))
+                raise
+
+    def warm(self) -> None:
+        """Begin a search that others have ended: only what a trial takes here is to be known. Raises BaselineFailed."""
+        with View(self.store, 0.0, self.quiet) as view:
+            self._warm(self._trials(view.before))
+
+    def _trials(self, before: Callable[[str], None]) -> Trials:
+        job = replace(self.job, plan=self.job.plan.with_steps(self.settings.trial_steps))
+        return Trials(job, self.settings.numerics, self.record.append, self.events, before)
+
+    def _warm(self, trials: Trials) -> Event:
+        for event in trials.warm():
+            self.store.add(event)
+        return next(event for event in self.events if event["event"] == WARM_UP)
+
+    def _in_order(self, warm_up: Event) -> list[Candidate]:
+        """The shipped profiles in the order in which they are tried, which is recorded before the first round.
+
+        A record that goes on keeps its order: what is expected may be known better by now. Earlier ones have none.
+        """
+        shipped = list(self.search.shipped)
+        recorded = next((event for event in self.events if event["event"] == ORDER), None)
+        if recorded is None and (self.store.rounds or self.settings.blocks or not shipped):
+            return shipped
+        expected = gains(warm_up, shipped) if recorded is None else recorded["expected"]
+        ordered = by_gain(shipped, expected)
+        if recorded is None:
+            names = [one.profile.name for one in ordered]
+            self.events.append(self.record.append(ORDER, expected=expected, shipped=names))
+        return ordered
 
     def chosen(self) -> Candidate | None:
         """What the search found, or None if every candidate failed. It is kept in the record's folder."""
@@ -116,14 +157,25 @@ class Session:
         """Measure it beside the baseline and the best shipped profile; why that ended, and what came out."""
         number = self.search.best(shipped=True)
         shipped = None if number is None else self.search.candidates[number]
+        reason, events = self.confirmed(chosen, shipped, (self.search.best(), number))
+        summary = summarise(events)
+        shipped_name = shipped.profile.name if shipped else None
+        return reason, summary, confirm.decide(summary, events, shipped_name, self.settings.numerics == "same")
+
+    def confirmed(
+        self, chosen: Candidate, shipped: Candidate | None, numbers: tuple[int | None, int | None]
+    ) -> tuple[str, list[Event]]:
+        """Measure ``chosen``, which may be ``shipped``; why that ended, and its events. ``numbers`` are theirs."""
         is_shipped = shipped is not None and identity(shipped.environment) == identity(chosen.environment)
         name = Path(self.settings.profile).stem
+        best, number = numbers
         plan = self.job.plan
         shipped_name = shipped.profile.name if shipped else None
         arms = confirm.arms(plan.reference.engine, None if is_shipped else name, shipped_name)
         left_s = max(0.0, self.settings.budget_s - self.store.spent_s)
-        measured = [one for one in (BASELINE, number, None if is_shipped else self.search.best()) if one is not None]
-        size = confirm.size(self.events, measured, left_s, self.settings.trial_steps, plan.training.steps)
+        measured = [one for one in (BASELINE, number, None if is_shipped else best) if one is not None]
+        nodes = self.search.peers.nodes
+        size = confirm.size(self.events, measured, left_s, self.settings.trial_steps, plan.training.steps, nodes)
         if size.takes_s > left_s and not self.quiet:
             over = f"takes about {size.takes_s / 60:.0f} minutes, which is more than the budget has left"
             needs = f"an interval needs {size.blocks} blocks{conclusion.busy(self.events)}"
@@ -140,20 +192,17 @@ class Session:
             stopping=replace(plan.stopping, blocks=size.blocks, budget_s=left_s),
             more_comparisons=confirm.more_comparisons(len(arms)),
         )
-        job = replace(self.job, plan=plan, environments=environments)
-        events, reason = self._measured(job)
-        summary = summarise(events)
-        return reason, summary, confirm.decide(summary, events, shipped_name, self.settings.numerics == "same")
+        return self._measured(replace(self.job, plan=plan, environments=environments))
 
-    def _measured(self, job: Job) -> tuple[list[Event], str]:
-        """The confirmation's events, of an interrupted one too, and why it ended."""
+    def _measured(self, job: Job) -> tuple[str, list[Event]]:
+        """Why the confirmation ended, and its events, of an interrupted one too."""
         begun = record.is_begun(self.confirmation)
         with Record.reopen(self.confirmation) if begun else Record.create(self.confirmation) as opened:
             events = record.read(self.confirmation) if begun else [self.begin(opened, job)]
             if begun:
                 job = replace(job, plan=Plan.from_json(events[0]["plan"]))
                 if events[-1]["event"] == "end" and events[-1]["reason"] in measure.ENDED:
-                    return events, events[-1]["reason"]
+                    return events[-1]["reason"], events
                 events.append(opened.append("resume", command=events[0]["command"]))
             try:
                 with Progress(job.plan.stopping.budget_s, quiet=self.quiet) as progress:
@@ -161,7 +210,7 @@ class Session:
             except KeyboardInterrupt:
                 reason = measure.INTERRUPTED
             events.append(opened.append("end", reason=reason))
-        return events, reason
+        return reason, events
 
 
 def shipped(
@@ -173,8 +222,7 @@ def shipped(
 ) -> tuple[list[Candidate], list[LeftOut]]:
     """The profiles in ``folder`` that can have an effect here, and those that can't, with the reason.
 
-    They come in the order in which they are to be tried, as a short budget has no room for all: those named in
-    ``first``, then those that set more.
+    They come in the order in which they are to be tried where no more is known, as a short budget has no room for all.
     """
     found: list[Candidate] = []
     left_out = []
@@ -193,12 +241,17 @@ def shipped(
             found.append(Candidate(loaded, environment))
         else:
             left_out.append(LeftOut(f"profile {name}", reason))
+    return in_order(found, first), left_out
+
+
+def in_order(shipped: Sequence[Candidate], first: Sequence[str]) -> list[Candidate]:
+    """Those named in ``first``, then those that set more."""
     place = {name: number for number, name in enumerate(first)}
 
     def rank(one: Candidate) -> tuple[int, int, str]:
         return place.get(one.profile.name, len(place)), -len(one.environment.variables), one.profile.name
 
-    return sorted(found, key=rank), left_out
+    return sorted(shipped, key=rank)
 
 
 def prefix_commands(space: Space, profiles: list[Profile]) -> list[str]:

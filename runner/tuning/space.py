@@ -56,7 +56,9 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Space:
-    """Parameters stand after those that their ``when`` names. ``first`` are the shipped profiles to try first."""
+    """Parameters stand after those that their ``when`` names. ``first`` are the shipped profiles to try first where
+    no more is known.
+    """
 
     name: str
     title: str

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from statistics import fmean
 
 from runner.analysis.noise import interference_in
 from runner.bench.record import Event
-from runner.stats.interval import log_ratios, walsh_averages
+from runner.stats.interval import middle_of
 from runner.tuning.space import Choice
 
 BASELINE = -1  # stands for the baseline where other numbers stand for candidates
@@ -44,6 +46,8 @@ class TrialStore:
     spent_s: float = 0.0
     trials_s_of: dict[int, list[float]] = field(default_factory=dict)  # of whole workers, warm-ups too, by candidate
     repeat: bool = False  # whether the last round needs one more trial of the baseline
+    # Log speedups that other nodes measured, each beside its own baseline, by candidate.
+    elsewhere: dict[int, list[float]] = field(default_factory=dict)
 
     @staticmethod
     def of(events: Iterable[Event]) -> TrialStore:
@@ -61,7 +65,7 @@ class TrialStore:
             case "candidate":
                 number = event["number"]
                 self.entries[number] = Entry(number, event["choice"], event["shipped"], event["title"])
-                self.rung_of[number] = 0
+                self.rung_of.setdefault(number, 0)
             case "round":
                 self.rounds.append(event["order"])
                 self.step_s.append({})
@@ -93,8 +97,8 @@ class TrialStore:
         return fmean(itertools.chain(*self.trials_s_of.values())) if self.trials_s_of else 0.0
 
     def trial_s_of(self, number: int) -> float:
-        """What a trial of a candidate cost on average, in seconds of a worker; there must have been one."""
-        return fmean(self.trials_s_of[number])
+        """What a trial of a candidate costs on average, in seconds of a worker; of all where it had none here."""
+        return fmean(self.trials_s_of[number]) if number in self.trials_s_of else self.trial_s
 
     @property
     def alive(self) -> list[int]:
@@ -112,16 +116,18 @@ class TrialStore:
         return [*missing, BASELINE] if self.repeat else missing
 
     def ratios(self, number: int) -> list[float]:
-        """For each round with a trial of both, the log of the baseline's time over the candidate's."""
+        """For each round with a trial of both, the log of the baseline's time over the candidate's, on any node."""
+        return self.own_ratios(number) + self.elsewhere.get(number, [])
+
+    def own_ratios(self, number: int) -> list[float]:
+        """The same of the rounds here."""
         both = [of_round for of_round in self.step_s if BASELINE in of_round and number in of_round]
-        return log_ratios([one[BASELINE] for one in both], [one[number] for one in both])
+        return [math.log(of_round[BASELINE] / of_round[number]) for of_round in both]
 
     def scores(self) -> dict[int, float]:
         """The Hodges-Lehmann estimate of each candidate's log speedup; of those that have one and have not failed."""
-        import numpy
-
         ratios = {number: self.ratios(number) for number in self.alive}
-        return {number: float(numpy.median(walsh_averages(own))) for number, own in ratios.items() if own}
+        return {number: _estimate(tuple(sorted(own))) for number, own in ratios.items() if own}
 
     def known(self) -> list[tuple[Choice, float | None]]:
         """The choices of the space that have a score, and None in its place for those that failed."""
@@ -136,3 +142,9 @@ class TrialStore:
     def trials(self) -> dict[int, int]:
         """The number of rounds with a trial of each candidate and of the baseline."""
         return {number: len(self.ratios(number)) for number in self.entries}
+
+
+@lru_cache(maxsize=4096)
+def _estimate(ratios: tuple[float, ...]) -> float:
+    """What many nodes measured of many candidates is asked for again and again."""
+    return middle_of(ratios)

@@ -70,6 +70,11 @@ def parser() -> argparse.ArgumentParser:
     own.add_argument("--unit", default="s", help="of the metric's numbers: s, ms, us or per-second")
     own.add_argument("--warmup-lines", type=int, default=0, metavar="N", help="leave the first N readings out")
     own.add_argument("--loss-metric", metavar="METRIC", help="which lines hold a loss (default: none are read)")
+    own.add_argument("--optimizer-steps", type=int, default=0, metavar="N", help="end after N steps of its optimizer")
+    own.add_argument(
+        "--watch", type=float, default=0.0, metavar="S", help="watch its optimizer for S seconds and end it"
+    )
+    own.add_argument("--watch-limit", type=float, default=45.0, metavar="S", help="give up after so many seconds")
     own.add_argument("argv", nargs="+", metavar="COMMAND")
     for command in (train, profiled, apart, at_once, ranks, fixed, own):
         command.add_argument("--die-with-parent", type=int, metavar="PID", help="be killed when the parent, PID, dies")

@@ -65,14 +65,17 @@ def memory_limit(root: Path = Path("/")) -> int | None:
     return min(limits, default=None)
 
 
-def pids_free(root: Path = Path("/")) -> int | None:
-    """How many more processes and threads the group may have (``pids.max`` - ``pids.current``), or None."""
-    free = []
+def pids_limit(root: Path = Path("/")) -> tuple[int, int] | None:
+    """How many processes and threads the group may have, and has (``pids.max``, ``pids.current``), or None.
+
+    Of several groups, one in the other, it is the one with the least room.
+    """
+    found = []
     for folder in _own_folders(root, "pids", ("pids",)):
         most, current = (text_of(folder / name).strip() for name in ("pids.max", "pids.current"))
         if current and most not in ("", "max"):
-            free.append(int(most) - int(current))
-    return min(free, default=None)
+            found.append((int(most), int(current)))
+    return min(found, key=lambda one: one[0] - one[1], default=None)
 
 
 def is_seen(root: Path = Path("/")) -> bool:

@@ -20,6 +20,11 @@ GRACE_S = 3.0
 POLL_S = 0.02
 
 
+def signal_name(number: int) -> str:
+    """``SIGSEGV``, or the number of a signal without a name, as most real-time signals are."""
+    return {one.value: one.name for one in signal.Signals}.get(number, str(number))
+
+
 def die_with(parent: int, number: int) -> bool:
     """Have the kernel send signal ``number`` when the process ``parent`` ends; whether it is our parent still.
 

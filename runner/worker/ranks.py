@@ -6,7 +6,6 @@ OpenMP runtime or an allocator that is preloaded counts CPUs before Python runs,
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import platform
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from runner.worker import scratch
-from runner.worker.child import die_with
+from runner.worker.child import die_with, signal_name
 from runner.worker.complaints import COMPLAINT
 from runner.worker.host import core_of, expand_cpu_list
 from runner.worker.initial_environment import own
@@ -161,10 +160,8 @@ def pass_on(logs: Path) -> None:
 
 def lost(who: str, status: int) -> str:
     """A clause after "the worker": how one of its processes ended, by its ``status`` (a signal's number below 0)."""
-    how = f"ended with exit status {status}"
-    if status < 0:
-        with contextlib.suppress(ValueError):  # some have no name
-            how = f"was killed by signal {signal.Signals(-status).name}"
+    killed = f"was killed by signal {signal_name(-status)}"
+    how = killed if status < 0 else f"ended with exit status {status}"
     return f"lost {who}, which {how}"
 
 

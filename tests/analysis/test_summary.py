@@ -242,3 +242,22 @@ def test_a_full_training_of_the_first_version_has_its_accuracy_elsewhere():
     events = [record_schema.event(event) for event in events]
     assert [one.accuracy for one in summarise(events).measured] == [0.84, 0.84]
     assert "84.00%" in printed(events)
+
+
+@pytest.mark.parametrize(("seconds", "steps", "said"), [(2.0, 10, ["page-faults"]), (0.1, 10, []), (2.0, 2, [])])
+def test_why_the_baseline_takes_its_time_is_said_of_samples_that_are_long_enough(seconds, steps, said):
+    events = records.read_events()
+    for event in events:
+        if event["event"] == "sample":
+            event["seconds"], event["step_s"] = seconds, [seconds / steps] * steps
+            event["usage"].update(user_s=0.7 * seconds, system_s=0.3 * seconds, minor_faults=50_000 * seconds)
+    assert [finding["code"] for finding in summarise(events).findings] == said
+
+
+def test_lines_that_a_metric_passed_over_are_counted_over_all_samples():
+    events = records.read_events()
+    for event in events[1:4]:
+        event["passed_over"] = [2, "time nan"]  # as JSON has it
+    (finding, other) = summarise(events).findings
+    assert finding["seen"] == "baseline: the metric passed over 4 lines like 'time nan' that it does not match"
+    assert other["seen"].startswith("mine: the metric passed over 2 lines")

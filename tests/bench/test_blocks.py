@@ -13,7 +13,6 @@ from runner.bench.blocks import (
     recorded_design,
     samples,
     skipped_steps,
-    step_curves,
     timed_steps,
 )
 from runner.bench.plan import Plan
@@ -96,13 +95,6 @@ def test_timed_steps_of_some_blocks():
     assert timed_steps(events, reference, {0, 2}) == [[1.0] * 3, [3.0] * 3]
 
 
-def test_step_curves_begin_with_the_steps_to_warm_up():
-    events = events_of(1, baseline={"seconds": [3.0]})
-    (sample,) = samples(events, plan_of(events).reference)
-    sample["warmup_step_s"] = [5.0, 4.0]
-    assert step_curves(events, plan_of(events).reference) == [[5.0, 4.0, 1.0, 1.0, 1.0]]
-
-
 def test_a_record_of_the_first_version():
     events = records.read_events(blocks=3)
     for event in samples(events):
@@ -110,7 +102,6 @@ def test_a_record_of_the_first_version():
     plan = plan_of(events)
     assert recorded_design(events, plan) is None
     assert skipped_steps(events) == 0
-    assert step_curves(events, plan.reference) == []
     assert len(ratios(events)) == 3
 
 

@@ -102,9 +102,9 @@ def test_a_metric_that_begins_with_a_dash_is_no_option_of_the_worker():
     assert (read.metric, read.loss_metric) == (r"-t=(\d+)", "-l=(.*)")
 
 
-def test_a_command_of_an_earlier_record_has_no_loss_metric():
+def test_a_command_of_an_earlier_record_has_neither_losses_nor_steps_of_its_optimizer():
     document = asdict(OWN)
-    del document["loss_metric"]
+    del document["loss_metric"], document["optimizer_steps"]
     assert UserCommand.from_json(document) == replace(OWN, loss_metric=None)
 
 

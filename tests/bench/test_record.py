@@ -11,6 +11,7 @@ import pytest
 from runner.bench import record
 from runner.bench.record import FILE_NAME, SCHEMA, Record, RecordFull
 from runner.common.errors import InputError
+from tests.records import run_events, write
 
 
 @pytest.fixture
@@ -121,6 +122,78 @@ def test_a_record_of_a_later_version(folder):
         InputError, match=rf"written by a later version \(schema {SCHEMA + 1}, .*up to {SCHEMA}\); upda"
     ):
         record.read(folder)
+
+
+@pytest.mark.parametrize("schema", [-1, 0, True, "3", 2.0])
+def test_a_schema_that_no_version_wrote(folder, schema):
+    damage(folder, 1, json.dumps({"event": "run", "schema": schema}).encode())
+    with pytest.raises(InputError, match=rf"the schema {json.dumps(schema)}, which no version wrote"):
+        record.read(folder)
+
+
+def rewritten(folder, change):
+    """Make a run's record of seven blocks, and have ``change`` change the list of its lines."""
+    path = write(folder, run_events()) / FILE_NAME
+    lines = path.read_text().splitlines(keepends=True)
+    change(lines)
+    path.write_text("".join(lines))
+    return path
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda lines: lines.insert(6, lines[5]),
+        lambda lines: lines.insert(12, lines[2]),
+        lambda lines: lines.extend(lines),
+    ],
+    ids=["twice in turn", "again later", "the whole file twice"],
+)
+def test_a_measurement_that_stands_there_twice_counts_once(cli, tmp_path, change):
+    folder = rewritten(tmp_path / "run", change).parent
+    told = cli("report", folder)
+    assert told.returncode == 0
+    write(folder, run_events())
+    assert told.stdout == cli("report", folder).stdout
+
+
+def test_a_trial_of_a_search_that_stands_there_twice_counts_once(tmp_path):
+    first = {"event": "tune", "schema": SCHEMA}
+    trials = [{"event": "trial", "round": 0, "candidate": one, "time": one} for one in (-1, -1, 0, -1)]
+    write(tmp_path, [first, *trials, {**trials[0], "time": 2}])  # at last once more: the baseline was disturbed
+    assert [event["time"] for event in record.read(tmp_path, "tune")[1:]] == [-1, 0, 2]
+
+
+def test_two_samples_in_one_place_are_refused(refused, tmp_path):
+    other = json.dumps({**run_events()[5], "worker_seconds": 9.0}) + "\n"
+    path = rewritten(tmp_path / "run", lambda lines: lines.insert(7, other))
+    said = "another sample of 'baseline' in block 3 than that on line 6; remove one of them"
+    assert refused("report", path.parent) == f"envkit: {path}:8: {said}"
+
+
+def backwards(lines):
+    lines[1:] = reversed(lines[1:])
+
+
+def blocks_backwards(lines):
+    lines[1:-1] = reversed(lines[1:-1])
+
+
+@pytest.mark.parametrize(
+    ("change", "number", "after"),
+    [(backwards, 3, "the end of the run"), (blocks_backwards, 4, "those of block 7")],
+)
+def test_measurements_in_another_order_are_refused(refused, tmp_path, change, number, after):
+    path = rewritten(tmp_path / "run", change)
+    said = "lines are not in the order in which they were written; sort them by their times"
+    assert refused("report", path.parent) == f"envkit: {path}:{number}: a sample stands after {after}: {said}"
+
+
+def test_a_run_that_goes_on_may_complete_an_earlier_block(tmp_path):
+    """As after a damaged line was removed."""
+    resume = json.dumps({"event": "resume", "time": 0}) + "\n"
+    path = rewritten(tmp_path / "run", lambda lines: lines.extend([resume, lines.pop(5)]))
+    assert len(record.read(path.parent)) == len(run_events()) + 1
 
 
 def test_a_file_system_without_locks(tmp_path, monkeypatch):

@@ -56,6 +56,8 @@ def own_with(**given):
         (own_with(metric="took ("), "user_command.metric: 'took (' is no regular expression: missing ), "),
         (json.dumps({**ALL.to_json(), "until": "accuracy"}), "until: 'accuracy' is no METRIC=NUMBER; "),
         (json.dumps({**ALL.to_json(), "epochs": 0}), "until: means nothing without epochs; write one with --dry-run"),
+        (own_with(optimizer_steps=9), "user_command.optimizer_steps: means nothing with a metric; write one with "),
+        (own_with(optimizer_steps=0, metric=None), "user_command.optimizer_steps: 0 is less than the minimum of 1"),
         (own_with(loss_metric="loss"), "user_command.loss_metric: 'loss' has no group that could be a loss; "),
     ],
 )
@@ -71,7 +73,7 @@ def test_what_is_none(tmp_path, text, said):
 
 def test_one_of_an_earlier_version_has_no_loss_metric(tmp_path):
     document = ALL.to_json()
-    del document["user_command"]["loss_metric"]
+    del document["user_command"]["loss_metric"], document["user_command"]["optimizer_steps"]
     path = tmp_path / "asked.json"
     path.write_text(json.dumps(document))
     assert Specification.read(path) == replace(ALL, user_command=replace(ALL.user_command, loss_metric=None))

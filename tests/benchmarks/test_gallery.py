@@ -35,7 +35,7 @@ def test_the_list_names_the_scripts_and_says_what_each_is() -> None:
     assert sorted(MODELS) == [script.stem for script in SCRIPTS]
     assert len(SCRIPTS) >= 12
     for name, model in MODELS.items():
-        assert model.keys() == {"title", "kind", "packages"}, name
+        assert model.keys() == {"title", "kind", "steps", "packages"}, name
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks import tune_against_grid
-from runner.cli.commands import tune
+from runner.cli import tuning
 from tests.benchmarks.conftest import refusal
 from tests.instant_engine import replace_engine
 from tests.tuning.planted_engine import PlantedEngine
@@ -38,7 +38,7 @@ def run(engine, in_process, write_profile, benchmark_script, tmp_path, monkeypat
     shipped = tmp_path / "shipped"
     shipped.mkdir()
     write_profile("baseline", folder=shipped)
-    monkeypatch.setattr(tune, "SHIPPED_FOLDER", shipped)
+    monkeypatch.setattr(tuning, "SHIPPED_FOLDER", shipped)
     (tmp_path / "small.yaml").write_text(SPACE)
 
     monkeypatch.chdir(tmp_path)

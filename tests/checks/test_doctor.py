@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from runner.advice.symptoms import Symptoms
 from runner.checks.doctor import SEVERITIES, diagnose, diagnose_process
 from runner.checks.doctor import profile_findings as profile_checks
 from runner.checks.doctor.finding import Situation
@@ -25,10 +26,9 @@ def environment(variables=None, preload=None, prefix=(), expect=None):
     return Environment("mine", "A test", variables or {}, preload or {}, prefix, expect or {}, "same")
 
 
-def situation(evidence=None, load=None, facts=None, fingerprint=None, **profile):
-    return Situation(
-        {**FACTS, **(facts or {})}, {**FINGERPRINT, **(fingerprint or {})}, environment(**profile), evidence, load
-    )
+def situation(evidence=None, load=None, facts=None, fingerprint=None, symptoms=None, **profile):
+    seen = ({**FACTS, **(facts or {})}, {**FINGERPRINT, **(fingerprint or {})})
+    return Situation(*seen, environment(**profile), evidence, load, symptoms=symptoms)
 
 
 def load(busy=0.0, steal=0.0, swapped=0.0):
@@ -53,6 +53,11 @@ def arm(**variables):
 
 def never_huge(**variables):
     return {**sets(**variables), **host(thp_enabled="never")}
+
+
+def slowed(**seen):
+    usual = {"seconds": 10.0, "cpus": 2.0, "system_share": 0.0, "faults_per_s": 0.0}
+    return {"symptoms": Symptoms(**{**usual, **seen})}
 
 
 def sees(probe, **items):
@@ -146,10 +151,15 @@ CASES = [
     ("smt-siblings", "note", siblings(3), [siblings(2), siblings(5), siblings(3, smt=False)]),
     ("smt-siblings", "note", siblings(4), [siblings(2)]),
     (
-        "page-faults", "note", sees("usage", faults_per_s=20_000, system_share=0.1),
-        [sees("usage", faults_per_s=19_999, system_share=0.9), sees("usage", faults_per_s=90_000, system_share=0.099),
-         sees("usage", faults_per_s=90_000, system_share=None), sees("usage", faults_per_s=None, system_share=0.9)],
+        "page-faults", "note", slowed(faults_per_s=1_000.0, system_share=0.05),
+        [slowed(faults_per_s=999.0, system_share=0.9), slowed(faults_per_s=90_000.0, system_share=0.049)],
     ),
+    (
+        "generic-matrix-code", "note", slowed(operators={"matrix": 0.1}, generic_matrix_code=True),
+        [slowed(operators={"matrix": 0.09}, generic_matrix_code=True), slowed(generic_matrix_code=True),
+         slowed(operators={"matrix": 0.9}, generic_matrix_code=False)],
+    ),
+    ("crowded-cpus", "note", slowed(waiting_share=0.1), [slowed(waiting_share=0.09), slowed(waiting_share=None)]),
     ("huge-pages-off", "stop", wants_huge_pages("never"), [wants_huge_pages("madvise"), wants_huge_pages(None)]),
     ("huge-pages-off", "stop", wants_huge_pages("never"), [{"fingerprint": {"thp_enabled": "never"}}]),
     (
@@ -294,10 +304,9 @@ def test_what_was_asked_for_is_not_said_again_once_it_was_seen():
 def test_the_costliest_comes_first():
     found = diagnose(
         situation(
-            {"openmp": {"max_threads": 9}, "limits": {"shm_bytes": MIB},
-             "usage": {"faults_per_s": 10**6, "system_share": 1.0}},
+            {"openmp": {"max_threads": 9}, "limits": {"shm_bytes": MIB}},
             load(busy=4.0, steal=1.0, swapped=1.0), variables={"OMP_NUM_THREADS": "9", "OMP_PROC_BIND": "close"},
-            fingerprint={"hypervisor": "QEMU"},
+            fingerprint={"hypervisor": "QEMU"}, **slowed(faults_per_s=1e6, system_share=1.0),
         )
     )  # fmt: skip
     assert [one.severity for one in found] == ["stop", "warn", "warn", "warn", "note", "note", "note"]
@@ -307,6 +316,9 @@ def test_the_costliest_comes_first():
 def test_a_process_is_diagnosed_by_its_evidence_alone():
     evidence = {"limits": {"processes_free": 1, "shm_bytes": MIB}}
     spoilt = situation(evidence, load(busy=4.0), **wants_huge_pages("never"))
+    limited = {**evidence, "limits": {**evidence["limits"], "processes_limit": "ulimit -u is 40"}}
+    (named,) = [one.seen for one in diagnose(situation(limited)) if one.code == "process-limit"]
+    assert named == "only 1 more processes or threads may be started: ulimit -u is 40"
     assert {one.code for one in diagnose(spoilt)} == {"process-limit", "small-shm", "other-load", "huge-pages-off"}
     assert [one.code for one in diagnose_process(spoilt)] == ["process-limit"]
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 
 from runner.checks.doctor import running_process
 
@@ -12,3 +19,48 @@ def test_one_that_ended_is_not_watched_on():
     with subprocess.Popen(["true"]) as process:
         seen = running_process.watch(process.pid, 30.0)
     assert seen["usage"]["seconds"] < 15
+
+
+def test_what_it_used_while_it_worked_in_parallel():
+    """Two processes that get and give back memory."""
+    code = "import mmap, os\nos.fork()\nwhile True:\n  m = mmap.mmap(-1, 2**22)\n  m.write(bytes(2**22))\n  m.close()\n"
+    process = subprocess.Popen([sys.executable, "-IS", "-c", code], start_new_session=True)
+    try:
+        seen = running_process.watch(process.pid, 2.0)["steady"]
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert 0 < seen["seconds"] <= 60
+    assert seen["usage"]["minor_faults"] > 1000
+    assert seen["usage"]["system_s"] > 0
+
+
+LIBRARIES = """\
+import ctypes, sys, time
+libraries = [ctypes.CDLL(path) for path in sys.argv[1:]]
+print(flush=True)
+time.sleep(60)
+"""
+GNU, INTEL = "libgomp.so.1", "libiomp5.so"
+
+
+@pytest.mark.parametrize(
+    ("preload", "seen"),
+    [([], [GNU, INTEL]), ([INTEL], [INTEL]), ([GNU], [GNU, INTEL])],
+)  # fmt: skip
+def test_a_runtime_that_is_preloaded_replaces_the_others(tmp_path, preload, seen):
+    """Any library will do under a runtime's name."""
+    real = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libm" in line)
+    paths = {name: str(tmp_path / name) for name in (GNU, INTEL)}
+    for path in paths.values():
+        shutil.copy(real, path)
+    environment = {**os.environ, "LD_PRELOAD": ":".join(paths[name] for name in preload)}
+    with subprocess.Popen(
+        [sys.executable, "-c", LIBRARIES, *paths.values()], env=environment, stdout=subprocess.PIPE
+    ) as process:
+        process.stdout.readline()
+        try:
+            found = running_process.watch(process.pid, 0.05)["openmp"]["mapped"]
+        finally:
+            process.kill()
+    assert sorted(Path(path).name for path in found) == seen

@@ -141,13 +141,38 @@ def test_exit_statuses(cli_process, bench_arguments, simulation, run_folder):
 
 @pytest.mark.parametrize(
     ("arguments", "named"),
-    [([], "COMMAND"), (["bnech"], "bnech"), (["report"], "DIR"), (["plan"], "PROFILE"), (["profiles", "more"], "more")],
+    [(["report"], "DIR"), (["plan"], "PROFILE"), (["profiles", "more"], "more")],
 )
-def test_wrong_usage(cli, arguments, named):
+def test_wrong_usage_of_a_command_is_said_in_one_line(cli, arguments, named):
     result = cli(*arguments)
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("usage: envkit")
-    assert named in result.stderr.splitlines()[-1]
+    (line,) = result.stderr.splitlines()
+    assert named in line
+    assert line.endswith(f"; see envkit {arguments[0]} --help")
+
+
+def test_a_wrong_value_of_an_option_is_said_in_one_line(cli):
+    result = cli("bench", "intel-omp", "--blocks", "0")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == "envkit: argument --blocks: '0' is not a whole number above 0\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "the following arguments are required: COMMAND; see envkit --help"),
+        (["--json", "bench"], "COMMAND comes first; see envkit --help"),
+        (["bnech"], "argument COMMAND: invalid choice: 'bnech' (choose from "),
+    ],
+)
+def test_without_a_command_one_line_says_so(refused, arguments, said):
+    assert refused(*arguments).startswith(f"envkit: {said}")
+
+
+def test_what_is_wrong_is_one_line_whatever_it_quotes(refused):
+    assert refused("bench", "--no\nsuch\x1b[2J") == (
+        "envkit: unrecognized arguments: --no such\u241b[2J; see envkit bench --help"
+    )
 
 
 @pytest.mark.parametrize(
@@ -156,7 +181,7 @@ def test_wrong_usage(cli, arguments, named):
 def test_a_budget_and_a_number_of_blocks_are_one_too_many(cli, command):
     result = cli(command, "--budget", "4m", "--blocks", 8)
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.endswith("error: argument --blocks: not allowed with argument --budget\n")
+    assert result.stderr == "envkit: argument --blocks: not allowed with argument --budget\n"
 
 
 def test_no_line_that_is_not_for_a_terminal_ends_in_blanks(bench, simulation, instant, cli, run_folder):

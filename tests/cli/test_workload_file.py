@@ -37,7 +37,13 @@ from tests.refusals import assert_refused
         ("command: python\nmetric: 3", 2, "'metric' must be a text, not 3", "put a text in quotes"),
         ("command: python\nmetric: 'a('", 2, "metric: 'a(' is no regular expression", "unterminated subpattern at "),
         ("command: python\nunit: ms", 2, "'unit' means nothing without 'metric'", "add that, or remove this"),
-        ("command: python\nwarmup_lines: 2", 2, "'warmup_lines' means nothing without", "add that, or remove this"),
+        ("command: python\nwarmup_lines: 2", 2, "'warmup_lines' means nothing without 'metric'", "add one, or remove"),
+        ("command: python\noptimizer_steps: 0", 2, "'optimizer_steps' must be 1 or more, not 0", "it is how many"),
+        ("command: python\noptimizer_steps: few", 2, "'optimizer_steps' must be a whole number", "it is how many"),
+        ("command: python\nmetric: step\noptimizer_steps: 9", 3, "means nothing with 'metric'", "remove one of them"),
+        ("command: python\noptimizer_steps: 9\nunit: ms", 3, "'unit' means nothing without 'metric'", "remove this"),
+        ("command: python\noptimizer_steps: 9\nwarmup_lines: 0", 3, "'warmup_lines' must be 1 or more", "a first step"),
+        ("command: python\noptimizer_steps: 9\nwarmup_lines: few", 3, "'warmup_lines' must be a whole", "first steps"),
         ("command: python\nmetric: t=(.)\nunit: m", 3, "'unit'", "(did you mean 'ms'?); there are: s, ms, us, "),
         ("command: python\nmetric: step\nunit: ms", 2, "metric: 'step' has no group", "or leave the unit out"),
         ("command: python\nmetric: step\nwarmup_lines: few", 3, "'warmup_lines' must be a whole number", "readings"),
@@ -72,6 +78,10 @@ def test_a_workload_file(tmp_path):
     assert load(file) == ("my training", UserCommand(argv, folder, "time ([0-9.]+) ms", "ms", 10))
     file.write_text("command: python\nloss_metric: $.loss\n")
     assert load(file) == ("mine", UserCommand(("python",), str(tmp_path), loss_metric="$.loss"))
+    for text, left_out in (("", 3), ("warmup_lines: 5", 5)):
+        file.write_text(f"command: python\noptimizer_steps: 9\n{text}\n")
+        own = UserCommand(("python",), str(tmp_path), warmup_lines=left_out, optimizer_steps=9)
+        assert load(file) == ("mine", own)
     file.write_text("command: python 'my train.py'\n")
     assert load(file) == ("mine", UserCommand(("python", "my train.py"), str(tmp_path)))
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from runner.common.errors import InputError
-from runner.engines import container_gpus, enroot, get_all
+from runner.engines import container_gpus, enroot, get_all, step
 from runner.engines.base import PROJECT, EngineOptions, Outcome, Task
 from runner.engines.enroot import EnrootEngine
-from runner.engines.slurm import client, step
+from runner.engines.slurm import client
 from tests.processes import gone, until
 
 SETTINGS = [

@@ -105,3 +105,13 @@ def test_a_variable_that_nobody_knows_is_a_setting_too(write_profile):
         Setting("MALLOC_CONF", "variable", "jemalloc"),
         Setting("OWN", "variable"),
     ]
+
+
+def test_a_part_of_any_text_is_a_profile(write_profile, tmp_path):
+    """Its title names the setting, and a title is one line without control characters."""
+    whole = profile.load(str(write_profile("odd", 'prefix: [env, "A=x\\e[31my\\nz"]\n')))
+    part = ablation.alone(whole, *ablation.settings(whole))
+    path = tmp_path / f"{part.name}.yaml"
+    profile_file.write(part, part.reason, part.source, path)
+    loaded = profile.load(str(path))
+    assert (loaded.prefix, loaded.title) == (whole.prefix, "Of odd: env A=x␛[31my z alone")

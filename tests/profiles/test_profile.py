@@ -210,21 +210,34 @@ def test_refused_with_file_line_key_and_fix(write_profile, text, line, key, fix)
     [
         ("title: x\nwhy: {reason: r, source: s}\n", 1, "'name' is missing", "add it"),
         ("name: mine\nwhy: {reason: r, source: s}\n", 1, "'title' is missing", "add it"),
-        ("name: mine\ntitle: x\n", 1, "'why' is missing", "'reason' (a sentence) and 'source' (where that is known"),
+        ("name: mine\ntitle: x\n", 1, "'why' is missing", "give it 'reason' (a sentence) and"),
         ("name: mine\ntilte: x\n", 2, "'tilte'", "(did you mean 'title'?)"),
         ("title: x\nname: other\nwhy: {reason: r, source: s}\n", 2, "name 'other'", "the file's name, 'mine'"),
         ("name: mine\ntitle: 5\nwhy: {reason: r, source: s}\n", 2, "'title' must be a text, not 5", "in quotes"),
-        ("name: mine\ntitle: x\nwhy: because\n", 3, "'why' must be a mapping", "'reason' (a sentence) and 'source' "),
-        ("name: mine\ntitle: x\nwhy:\n  reason: r\n", 3, "'why.source' is missing", "add it"),
+        ("name: mine\ntitle: x\nwhy: because\n", 3, "'why' must be a mapping", "give it 'reason' (a sentence) and"),
+        ("name: mine\ntitle: x\nwhy:\n  source: s\n", 3, "'why.reason' is missing", "add it"),
         ("name: mine\ntitle: x\nwhy:\n  reason: 1\n  source: s\n", 4, "'why.reason' must be a text", "in quotes"),
         ("name: mine\ntitle: x\nwhy:\n  reason: r\n  sauce: s\n", 5, "'why.sauce'", "(did you mean 'source'?)"),
         ("name: mine\ntitle: x\nwhy:\n  reason: r\n  source: s\n  helps: [a]\n", 6, "'why.helps'", "in quotes"),
+        # what is printed
+        ('name: mine\ntitle: "a\\nb"\nwhy: {reason: r}\n', 2, "'title' can't be 'a b'", "write it on one line"),
+        ('name: mine\ntitle: "\\e[31mx"\nwhy: {reason: r}\n', 2, "'title' can't be", "take out control characters"),
+        ('name: "mi\\x9bne"\ntitle: x\nwhy: {reason: r}\n', 1, "'name' can't be", "take out control characters"),
+        ('name: mine\ntitle: x\nwhy: {reason: "a\\rb"}\n', 3, "'why.reason' can't be", "take out control characters"),
+        ('name: mine\ntitle: x\nwhy: {reason: r, hurts: "\\u202e"}\n', 3, "'why.hurts' can't be", "take out control"),
     ],
 )  # fmt: skip
 def test_what_every_profile_must_have(tmp_path, text, line, key, fix):
     path = tmp_path / "mine.yaml"
     path.write_text(text)
     assert_refused(lambda file: profile.load(str(file)), path, line, key, fix)
+
+
+def test_a_profile_of_one_s_own_needs_no_source_and_may_have_a_long_reason(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("name: mine\ntitle: Größer?\nwhy:\n  reason: |\n    One line.\n    Another.\n")
+    loaded = profile.load(str(path))
+    assert (loaded.source, loaded.reason) == (None, "One line.\nAnother.\n")
 
 
 def test_the_schema_has_the_libraries_and_facts_that_the_code_has():
@@ -258,3 +271,18 @@ def test_the_documentation_s_example_is_a_profile(tmp_path):
     assert loaded.env.keys() == {"OMP_NUM_THREADS", "KMP_AFFINITY"}
     assert loaded.expect.keys() == {"openmp.runtime", "openmp.max_threads"}
     assert loaded.prefix == ("numactl", "--interleave=all")
+
+
+def test_in_a_job_the_profile_of_its_partition_is_tuned_unless_the_node_has_its_own(
+    tmp_path, write_profile, monkeypatch
+):
+    local = tmp_path / "local"
+    local.mkdir()
+    write_profile("fast-tuned", "env: {A: 1}\n", local)
+    monkeypatch.delenv("SLURM_JOB_PARTITION", raising=False)
+    with pytest.raises(InputError, match="has no tuned profile yet"):
+        profile.load("tuned", tmp_path)
+    monkeypatch.setenv("SLURM_JOB_PARTITION", "fast")
+    assert profile.load("tuned", tmp_path).name == "fast-tuned"
+    write_profile(profile.tuned_name(), "env: {A: 2}\n", local)
+    assert profile.load("tuned", tmp_path).name == profile.tuned_name()

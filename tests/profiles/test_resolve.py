@@ -174,3 +174,13 @@ def test_a_rank_has_one_gpu_and_what_a_profile_needs_is_the_machines(resolved, r
 
 def test_a_rank_has_no_gpu_where_there_is_none():
     assert of_rank(machine(gpus=0), 2)["facts"]["gpus"] == 0
+
+
+def test_a_profile_that_was_tuned_for_another_processor_does_not_apply(resolved):
+    text = "cpu: AMD EPYC 7B13\nenv: {A: '1'}\n"
+    assert resolved(text, {**INSPECTION, "fingerprint": {"cpu_model": "AMD EPYC 7B13"}}).variables == {"A": "1"}
+    with pytest.raises(InputError) as raised:
+        resolved(text, {**INSPECTION, "fingerprint": {"cpu_model": "Xeon"}})
+    assert str(raised.value).startswith(
+        "profile 'some' was tuned for AMD EPYC 7B13, and this is Xeon: it does not apply"
+    )

@@ -6,15 +6,20 @@ import json
 import math
 import random
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from runner.cli import tuning
 from runner.engines.base import Outcome, Task
-from tests.instant_engine import InstantEngine
+from tests.instant_engine import InstantEngine, replace_engine
 from tests.simulated_worker import answer, launched, log_start, name_of
 from tests.simulation import Simulation
 
 NOISE = 0.01
 Variables = Mapping[str, str]
+Gain = Callable[[Variables], float]
 # Under this name the gain is told on what a training runs: `` on 2 ranks``, or nothing for one process.
 WHERE = "where"
 
@@ -25,7 +30,7 @@ class PlantedEngine(InstantEngine):
     ``other`` has fields that replace those of a sample's document.
     """
 
-    def __init__(self, simulation: Simulation, gain: Callable[[Variables], float]) -> None:
+    def __init__(self, simulation: Simulation, gain: Gain) -> None:
         super().__init__(simulation)
         self.gain = gain
         self.misbehave: Callable[[Variables], str | None] = lambda variables: None
@@ -49,3 +54,19 @@ class PlantedEngine(InstantEngine):
         seconds = math.exp(noise - self.gain({**task.variables, WHERE: where}))
         document |= {"seconds": seconds, "step_s": [seconds / 3] * 3, **self.other(task.variables)}
         return Outcome(json.dumps(document), "", self.takes_s, None)
+
+
+def planted(monkeypatch: pytest.MonkeyPatch, simulation: Simulation, gain: Gain) -> PlantedEngine:
+    """Have such workers in the place of the local engine's."""
+    made = PlantedEngine(simulation, gain)
+    replace_engine(monkeypatch, "local", made)
+    return made
+
+
+def ship(monkeypatch: pytest.MonkeyPatch, folder: Path, write_profile: Callable[..., Path], **profiles: str) -> Path:
+    """Have a baseline and these profiles compete, in the place of the kit's."""
+    folder.mkdir()
+    for name, settings in {"baseline": "", **profiles}.items():
+        write_profile(name, settings, folder=folder)
+    monkeypatch.setattr(tuning, "SHIPPED_FOLDER", folder)
+    return folder

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from runner.common.errors import InputError
-from runner.tuning import search, space_file
+from runner.tuning import feasible, search, space_file
 from runner.tuning.search import Candidate
 from runner.tuning.space import choices, nearest, profile
 from runner.tuning.trial_store import BASELINE, PREPARING, Entry
@@ -203,8 +203,8 @@ def test_exhaustive_refuses_a_space_too_large_for_it():
     space = space_file.read(space_file.find("default"))
     baseline = resolve(profile(space, {}, "baseline"))
     with pytest.raises(InputError, match="more than 500 candidates one by one; give a smaller space, such as coarse"):
-        search.require_candidates(space, baseline, {}, one_by_one=True, alone=True)
-    search.require_candidates(space, baseline, {}, one_by_one=False, alone=True)
+        feasible.require_candidates(space, baseline, {}, one_by_one=True, alone=True)
+    feasible.require_candidates(space, baseline, {}, one_by_one=False, alone=True)
 
 
 def test_where_the_first_few_rounds_all_fail_it_is_given_up(space):

@@ -205,7 +205,9 @@ def test_a_bad_space_gets_one_line_with_file_line_key_and_fix(tmp_path, text, li
 def test_a_space_needs_a_name_and_a_title(tmp_path):
     path = tmp_path / "x.yaml"
     for text, said in (("title: x", "'name' is missing"), ("name: x", "'title' is missing"),
-                       ("name: 3\ntitle: x", "'name' must be a text")):  # fmt: skip
+                       ("name: 3\ntitle: x", "'name' must be a text"),
+                       ('name: "a\\nb"\ntitle: x', "'name' can't be 'a b'; write it on one line"),
+                       ('title: "\\eb"\nname: a', "'title' can't be")):  # fmt: skip
         path.write_text(f"{text}\nparameters:\n{SPIN}")
         assert_refused(space_file.read, path, 1, said)
 

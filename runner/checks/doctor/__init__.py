@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from runner.checks.doctor.finding import Finder, Finding, Situation
 from runner.checks.doctor.machine_findings import MACHINE_CHECKS
-from runner.checks.doctor.process_findings import PROCESS_CHECKS
+from runner.checks.doctor.process_findings import PROCESS_CHECKS, of_reasons
 from runner.checks.doctor.profile_findings import PROFILE_CHECKS
 
 SEVERITIES = ("stop", "warn", "note")
@@ -24,4 +24,5 @@ def diagnose_process(situation: Situation) -> list[Finding]:
 
 def _sorted(situation: Situation, checks: Sequence[Finder]) -> list[Finding]:
     found = [finding for check in checks if (finding := check(situation)) is not None]
+    found += of_reasons(situation)
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))

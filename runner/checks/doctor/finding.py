@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from runner.advice.symptoms import Symptoms
 from runner.profiles.environment import Environment
 from runner.profiles.expressions import MACHINE_NODES
 from runner.worker.measure.machine_load import Load
@@ -34,6 +35,7 @@ class Situation:
     load: Load | None = None  # what the rest of the machine did meanwhile
     libraries: Mapping[str, Any] = field(default_factory=dict)
     accelerator: Mapping[str, Any] = field(default_factory=dict)  # what was seen of GPUs, where they were looked for
+    symptoms: Symptoms | None = None  # of a training while it took its steps
 
     @property
     def numa_nodes(self) -> int:

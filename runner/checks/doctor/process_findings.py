@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from runner.advice.expected import expected
+from runner.advice.reasons import REASONS, Reason
+from runner.advice.symptoms import Symptoms
 from runner.checks.doctor.finding import Finder, Finding, Situation
 from runner.profiles.environment import capabilities
 from runner.worker.host import expand_cpu_list
@@ -11,10 +14,8 @@ SPARE_PROCESSES = 64
 REMOTE_SHARE = 0.2
 MEMORY_SHARE = 0.9
 RUNNABLE_PER_CPU = 1.25
-FAULTS_PER_S = 20_000
 # Runtimes that take libgomp's place where they are preloaded: it is loaded too, and nothing calls it.
 REPLACING = {"intel-openmp", "llvm-openmp"}
-SYSTEM_SHARE = 0.1
 
 
 def too_many_threads(situation: Situation) -> Finding | None:
@@ -41,18 +42,6 @@ def too_many_runnable(situation: Situation) -> Finding | None:
         f"typically {runnable} threads want to run at a time, on {usable} usable CPUs",
         "threads that spin take the cores from those they wait for: training can get tens of times slower",
         f"OMP_NUM_THREADS={usable}, and torch.set_num_threads no higher; fewer DataLoader workers",
-    )  # fmt: skip
-
-
-def page_faults(situation: Situation) -> Finding | None:
-    faults, system = situation.seen("usage", "faults_per_s"), situation.seen("usage", "system_share")
-    if faults is None or system is None or faults < FAULTS_PER_S or system < SYSTEM_SHARE:
-        return None
-    return Finding(
-        "page-faults", "note",
-        f"{faults:,.0f} page faults a second, and {system:.0%} of its CPU time is the kernel's",
-        "the allocator hands memory back after each step, and the next step faults it in again",
-        "try an allocator that keeps it: envkit bench glibc-retain",
     )  # fmt: skip
 
 
@@ -113,9 +102,10 @@ def few_processes(situation: Situation) -> Finding | None:
     free = situation.seen("limits", "processes_free")
     if free is None or free >= SPARE_PROCESSES + situation.facts["usable_cpus"]:
         return None
+    limit = situation.seen("limits", "processes_limit")
     return Finding(
         "process-limit", "warn",
-        f"only {free} more processes or threads may be started",
+        f"only {free} more processes or threads may be started{f': {limit}' if limit else ''}",
         "OpenMP and DataLoader workers fail to start, or use fewer threads in silence",
         "ulimit -u unlimited; docker run --pids-limit -1",
     )  # fmt: skip
@@ -157,7 +147,29 @@ def near_memory_limit(situation: Situation) -> Finding | None:
     )  # fmt: skip
 
 
+def of_reasons(situation: Situation) -> list[Finding]:
+    """Why a training takes longer than it must, each with the profile that is expected to gain the most."""
+    symptoms = situation.symptoms
+    if symptoms is None:
+        return []
+    return [
+        Finding(reason.code, "note", reason.seen(symptoms), reason.why, _mend(reason, symptoms))
+        for reason in REASONS
+        if reason.holds(symptoms)
+    ]
+
+
+def _mend(reason: Reason, symptoms: Symptoms) -> str:
+    first = next(iter(expected(symptoms, reason.mends)), None)
+    if first is None:
+        return f"envkit bench {reason.mends[0]}"
+    gain = f"{first.gain:.2f} times as fast is expected ({first.low:.2f} to {first.high:.2f})"
+    if not first.is_worth_trying:
+        return f"no profile is known to help here; the best of them is {first.profile}, with which {gain}"
+    return f"envkit bench {first.profile}: {gain}"
+
+
 PROCESS_CHECKS: tuple[Finder, ...] = (
     too_many_threads, too_many_runnable, pinned_to_one_core, children_on_one_core, two_runtimes, few_processes,
-    remote_memory, numa_calls_refused, near_memory_limit, siblings_as_cores, page_faults,
+    remote_memory, numa_calls_refused, near_memory_limit, siblings_as_cores,
 )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
 from collections import Counter
@@ -10,12 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from runner.checks import steady_process
 from runner.engines.owner import stat_fields
-from runner.worker.evidence.openmp import named_like_runtime
+from runner.worker.evidence.openmp import named_like_runtime, replaces_others
 from runner.worker.host import expand_cpu_list
+from runner.worker.initial_environment import started_with
+from runner.worker.performance_variables import PRELOAD, preloaded
+from runner.worker.user_command import process_tree
 
 INTERVAL_S = 0.1
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def _runs(pid: int) -> bool:
@@ -28,22 +30,19 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
     """What process ``pid`` and those that it started did for ``seconds``, or until they ended.
 
     ``threads.runnable`` is the median number of threads that ran or wanted to; start-up, with at most one such
-    thread, is left out. The masks are those of the threads that were seen to run.
+    thread, is left out, as it is of ``steady`` (``steady_process.increase``). The masks are those of the threads that
+    were seen to run.
     """
     runnable: list[int] = []
     seen: dict[str, str] = {}
-    mapped: dict[str, None] = {}
-    usage: dict[int, tuple[float, float, int]] = {}
+    mapped: list[str] = []  # of the process that has most
     alone: dict[int, str] = {}  # children that may run on one CPU only
+    looks: list[steady_process.Look] = []  # since it began to work in parallel
     begin = time.monotonic()
     while time.monotonic() < begin + seconds and _runs(pid):
         running = 0
-        for process in _tree(pid):
-            fields = stat_fields(process)
-            if fields is None or fields[0] == "Z":
-                continue
-            usage[process] = (int(fields[11]) / TICKS_PER_S, int(fields[12]) / TICKS_PER_S, int(fields[7]))
-            mapped.update(dict.fromkeys(_runtimes(process)))
+        for process in process_tree.look(pid).processes:
+            mapped = max(mapped, _runtimes(process), key=len)
             threads = list(_threads(process))
             own = {mask for _, _, mask in threads}
             if process != pid and len(own) == 1 and len(expand_cpu_list(*own)) == 1:
@@ -53,34 +52,21 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
                     running += 1
                     seen[f"{process}/{thread}"] = mask
         runnable.append(running)
+        if looks or running > 1:
+            looks.append(steady_process.look(pid))
         time.sleep(INTERVAL_S)
     masks = Counter(seen.values())
-    user, system, faults = (sum(column) for column in zip(*usage.values(), strict=True)) if usage else (0.0, 0.0, 0)
     busy = [count for count in runnable if count > 1] or runnable
+    steady = {"steady": steady_process.increase(looks)} if looks and looks[-1].at_s > looks[0].at_s else {}
     return {
-        "openmp": {"mapped": list(mapped)},
+        **steady,
+        "openmp": {"mapped": mapped},
         "threads": {"runnable": round(statistics.median(busy)) if busy else 0, "masks": dict(sorted(masks.items()))},
         "children": {"on_one_cpu": max(Counter(alone.values()).values(), default=0)},
         "usage": {
             "seconds": time.monotonic() - begin,
-            "system_share": system / (user + system) if user + system else 0.0,
-            "faults_per_s": faults / max(time.monotonic() - begin, INTERVAL_S),
         },
     }
-
-
-def _tree(pid: int) -> Iterator[int]:
-    """``pid`` and everything that descends from it."""
-    parents: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        fields = stat_fields(int(entry.name))
-        if fields:
-            parents.setdefault(int(fields[1]), []).append(int(entry.name))
-    todo = [pid]
-    while todo:
-        current = todo.pop()
-        yield current
-        todo += parents.get(current, [])
 
 
 def _threads(pid: int) -> Iterator[tuple[str, str, str]]:
@@ -94,9 +80,14 @@ def _threads(pid: int) -> Iterator[tuple[str, str, str]]:
 
 
 def _runtimes(pid: int) -> list[str]:
+    """The OpenMP runtimes that can run in a process: those that are mapped, but for what a preloaded one replaces."""
     try:
         lines = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
-    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        block = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
+    except OSError:  # it has ended, or is another user's
         return []
     paths = dict.fromkeys(line.split(maxsplit=5)[5] for line in lines if ".so" in line and line.count("/"))
-    return [path for path in paths if named_like_runtime(path)]
+    mapped = [path for path in paths if named_like_runtime(path)]
+    first = {str(Path(entry).resolve()) for entry in preloaded(started_with(block).get(PRELOAD, ""))}
+    replacing = [path for path in mapped if path in first and replaces_others(path)]
+    return replacing[:1] or mapped

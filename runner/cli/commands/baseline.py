@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     save = add("save", "save a run's record as a small file to be committed")
     save.add_argument("name", metavar="NAME", help="what to call it, for example cnn-epyc")
     save.add_argument("--from", dest="record", metavar="DIR", type=Path,
-                      help="folder of the run (default: the latest in results/ that can become one)")  # fmt: skip
+                      help="folder of the run (default: the latest in ./results that can become one)")  # fmt: skip
     save.add_argument("--replace", action="store_true", help="write over a baseline of this name")
     check = add("check", "measure the same again; exit status 1 where speed was lost beyond the threshold")
     check.add_argument("name", metavar="NAME", help="name of a baseline, or its file")
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _save(arguments: argparse.Namespace) -> int:
     path = baselines.path_of(arguments.name, arguments.folder)
     if arguments.record is None:
-        saved = baselines.latest(measuring.RESULTS, arguments.name)
+        saved = baselines.latest(measuring.results(), arguments.name)
     else:
         saved = baselines.from_record(arguments.record, arguments.name)
     baselines.write(saved, path, arguments.replace)

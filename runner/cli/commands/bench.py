@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from runner import engines
-from runner.bench.plan import REFERENCE_PROFILE, Arm
+from runner.bench import record
 from runner.bench.specification import EVERY, Specification
-from runner.cli import image_options, instance_options, measuring, measuring_options, rank_options
-from runner.cli.arguments import refuse_others
+from runner.cli import image_options, instance_options, measuring, measuring_options, rank_options, submitted
+from runner.cli.arguments import host_names, refuse, refuse_others
+from runner.cli.commands import submit
 from runner.common.errors import InputError
 from runner.worker.workloads import ALL
 
@@ -18,6 +19,9 @@ from runner.worker.workloads import ALL
 # Eight are what intervals take that four comparisons share, and with one profile 15 minutes have room for an
 # installation too (docs/workloads.md has a run on a slow machine).
 BUDGET_EACH_S = 96.0
+# The options of ``submit`` besides; and which of those here mean nothing to it.
+SUBMITTED = {**dict.fromkeys(submitted.OF_SLURM), "command": "submit"}
+ON_THIS_MACHINE = ("nodes", "instances", "specification", *image_options.OPTIONS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rank_options.add_option(parser, "and measure how that scales")
     rank_options.add_weak_option(parser)
     rank_options.add_nodes_option(parser)
+    parser.add_argument("--hosts", metavar="HOSTS", type=host_names,
+                        help="on these machines, as host1,host2, which ssh reaches, with --nproc all of them together; "
+                        "the same as envkit submit --hosts")  # fmt: skip
     instance_options.add_option(parser)
     each = f"with --workload all {BUDGET_EACH_S:g}s for each profile on each, the baseline too"
     measuring_options.add(parser, budget=f"3m; {each}; {rank_options.BUDGET}; {instance_options.BUDGET}")
@@ -36,6 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.resume is not None and record.is_submission(arguments.resume):
+        return _submit(arguments)
     how = measuring.invocation(arguments)
     if arguments.resume is not None:
         return measuring.resume_given(arguments, how)
@@ -43,12 +52,19 @@ def run(arguments: argparse.Namespace) -> int:
         why = "can't be given with --specification: the file says what is measured"
         refuse_others(arguments, ("command", "specification", "output", "json", "dry_run"), why)
         return measuring.run(Specification.read(arguments.specification), how)
+    if not arguments.profile:
+        raise InputError("bench needs a PROFILE; envkit profiles lists them")
+    if arguments.hosts:
+        refuse(arguments, ON_THIS_MACHINE, "means nothing with --hosts; leave one of them out")
+        return _submit(arguments)
     return measuring.run(_asked(arguments), how)
 
 
+def _submit(arguments: argparse.Namespace) -> int:
+    return submit.run(argparse.Namespace(**{**vars(arguments), **SUBMITTED}))
+
+
 def _asked(arguments: argparse.Namespace) -> Specification:
-    if not arguments.profile:
-        raise InputError("bench needs a PROFILE; envkit profiles lists them")
     title = "+".join(Path(name).stem for name in arguments.profile)
     engine, nodes = arguments.engine or "local", arguments.nodes or 1
     against = image_options.given(arguments)
@@ -60,7 +76,7 @@ def _asked(arguments: argparse.Namespace) -> Specification:
         # each arm has an image of its own
         asked = replace(asked, engine_options=replace(asked.engine_options, **{image_options.OPTIONS[against]: None}))
     else:
-        given = instance_options.arms(arguments, against_baseline(arguments.profile, engine))
+        given = instance_options.arms(arguments, measuring_options.against_baseline(arguments.profile, engine))
         arms = rank_options.arms(arguments, given, nodes)
         budget_s = instance_options.budget_s(arguments, arms) or rank_options.budget_s(arguments, arms, nodes)
         if arguments.workload == EVERY:
@@ -72,13 +88,3 @@ def _asked(arguments: argparse.Namespace) -> Specification:
     if arguments.backend:
         rank_options.require_backend(arguments.backend, rank_options.most(arguments, arms, nodes))
     return asked
-
-
-def against_baseline(profiles: list[str], engine: str) -> list[Arm]:
-    """The baseline and each of ``profiles``, under one engine."""
-    arms = [Arm(Path(name).stem, name, engine) for name in dict.fromkeys((REFERENCE_PROFILE, *profiles))]
-    for number, arm in enumerate(arms):
-        if arm.name in {earlier.name for earlier in arms[:number]}:
-            own, two = "a profile of your own can't be called", "two profiles are called"
-            raise InputError(f"{arm.profile}: {own if arm.name == REFERENCE_PROFILE else two} '{arm.name}'; rename it")
-    return arms

@@ -14,6 +14,7 @@ from dataclasses import asdict, replace
 from rich.text import Text
 
 from runner import engines
+from runner.advice.symptoms import of_process
 from runner.bench.plan import REFERENCE_PROFILE
 from runner.checks.doctor import diagnose
 from runner.checks.doctor.finding import Finding, Situation
@@ -168,7 +169,8 @@ def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
             f"envkit: '{command[0]}' ended after {evidence['usage']['seconds']:.1f} s: too short to see much",
             file=sys.stderr,
         )
-    return diagnose(Situation(inspection["facts"], inspection["fingerprint"], None, evidence, None))
+    symptoms = of_process(evidence["steady"]) if "steady" in evidence else None
+    return diagnose(Situation(inspection["facts"], inspection["fingerprint"], None, evidence, symptoms=symptoms))
 
 
 def _show(findings: Sequence[Finding]) -> None:

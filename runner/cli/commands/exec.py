@@ -29,6 +29,8 @@ LIMITS = ("image", "sif", "sqsh", "cpus", "cpuset_cpus", "memory")  # mean nothi
 LAUNCHERS = ("torchrun", "torch.distributed.run", "mpirun", "mpiexec", "srun")
 # How many processes a launcher has started, in the variables of each: torchrun, srun, Open MPI's mpirun.
 SIZES = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
+# Shells say nothing of a command that one of these ended: it was the user, or nobody reads what it prints any more.
+SILENT = (signal.SIGINT, signal.SIGPIPE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,6 +99,11 @@ def run(arguments: argparse.Namespace) -> int:
         except OSError as error:
             return _unusable(command[0], str(error.strerror), NOT_FOUND if error.errno == 2 else NOT_EXECUTABLE)
         status = ended if ended >= 0 else 128 - ended
+        if ended < 0 and -ended not in SILENT:
+            from runner.worker.child import signal_name
+
+            meaning = signal.strsignal(-ended) or "unknown"
+            _say(f"{command[0]}: was ended by signal {signal_name(-ended)} ({meaning})")
         if folder is not None:
             status = _judge(arguments, environment, start, status, folder, seen, passed_on)
     if ended == -signal.SIGINT:  # so that a shell knows of Ctrl-C, and ends its loop or script

@@ -8,17 +8,17 @@ from pathlib import Path
 
 from runner.analysis import recorded_runs
 from runner.bench import record
+from runner.cli import measuring
 from runner.common import atomic
 from runner.common.errors import MEASURED, InputError
 from runner.common.folders import short
-from runner.engines.base import PROJECT
 from runner.report.exports import FORMATS, Format
 from runner.report.exports.rows import Row
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folders", metavar="DIR", nargs="*", type=Path,
-                        help="folder of a run, or one that holds runs (default: results)")  # fmt: skip
+                        help="folder of a run, or one that holds runs (default: ./results)")  # fmt: skip
     parser.add_argument("--format", metavar="FORMAT", choices=FORMATS, required=True,
                         help="csv, json, parquet: a row per sample; openmetrics: results per run and arm")  # fmt: skip
     parser.add_argument("--output", metavar="FILE", type=Path, help="write there instead of to the standard output")
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = FORMATS[arguments.format]
     if chosen.binary and arguments.output is None:
         raise InputError(f"--format {arguments.format} is not for a terminal: name a file with --output")
-    places = arguments.folders or [short(PROJECT / "results")]  # short, as it becomes a part of each row
+    places = arguments.folders or [short(measuring.results())]  # short, as it becomes a part of each row
     found = {place: recorded_runs.folders(place) for place in places}
     rows: list[Row] = []
     for folder in dict.fromkeys(folder for inner in found.values() for folder in inner):

@@ -13,6 +13,7 @@ from runner.bench import record
 from runner.bench.plan import MARGIN, REFERENCE_PROFILE
 from runner.cli import submission
 from runner.cli.arguments import refuse_others
+from runner.cluster.fleet import kept
 from runner.cluster.slurm.collect import NodeResult
 from runner.cluster.slurm.settings import Settings
 from runner.common import atomic
@@ -20,12 +21,13 @@ from runner.common.errors import FAILED, MEASURED, InputError
 from runner.report import terminal
 
 # The word that stands where a profile to measure would.
-REPORT = "report"
+REPORT, DIFF = "report", "diff"
 # What `envkit fleet report` takes besides the folder.
 OF_REPORT = ("judged", "margin", "json", "html", "prometheus")
+OF_DIFF = ("judged", "margin", "json", "prometheus")
 EXIT_STATUSES = (
     "exit status: 0 done, and no node is slow or left out; 1 a worker failed, or a node is slow, was not measured or "
-    "can't be compared; 2 bad input; 130 interrupted"
+    f"can't be compared, or ({DIFF}) became slower; 2 bad input; 130 interrupted"
 )
 
 
@@ -33,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXIT_STATUSES
     parser.add_argument("profile", metavar="PROFILE", nargs="*",
                         help="measure these on every node, each in a Slurm job of its own, and report; or "
-                        f"'{REPORT} DIR': report on a folder with one folder per node, each with a record")  # fmt: skip
+                        f"'{REPORT} DIR': report on a folder with one folder per node, each with a record; or "
+                        f"'{DIFF} A B': which nodes became slower from one report or folder to the next")  # fmt: skip
     group = parser.add_argument_group("report")
     group.add_argument("--profile", dest="judged", metavar="NAME",
                        help="judge nodes by this one, where they measured several")  # fmt: skip
@@ -50,6 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.profile[:1] == [REPORT]:
         return _report(arguments)
+    if arguments.profile[:1] == [DIFF]:
+        return _diff(arguments)
 
     compared = [name for name in arguments.profile if name != REFERENCE_PROFILE]
     if len(compared) > 1 and arguments.judged is None:
@@ -80,16 +85,47 @@ def _report(arguments: argparse.Namespace) -> int:
     why = "means nothing to a report, which measures nothing; leave it out"
     refuse_others(arguments, ("command", "profile", *OF_REPORT), why)
     place = Path(folders[0])
-    return _show(place, arguments, *_submitted(place), {})
+    nodelist, margin = _submitted(place)
+    return _show(place, arguments, nodelist, margin or MARGIN, {})
 
 
-def _submitted(place: Path) -> tuple[Sequence[str], float]:
+def _diff(arguments: argparse.Namespace) -> int:
+    from runner.cluster.fleet import diff_screen, prometheus
+    from runner.cluster.fleet.diff import ChangeVerdict, diff
+
+    given = arguments.profile[1:]
+    if len(given) != 2:
+        raise InputError(f"fleet {DIFF} takes two folders, or reports; give: envkit fleet {DIFF} THEN NOW")
+    why = "means nothing to a comparison, which measures nothing; leave it out"
+    refuse_others(arguments, ("command", "profile", *OF_DIFF), why)
+    then, now = map(Path, given)
+    submitted = [_submitted(place if place.is_dir() else place.parent) for place in (then, now)]
+    before, after = (
+        kept.read(place, arguments.judged, asked) for place, (asked, _) in zip((then, now), submitted, strict=True)
+    )
+    if before == after:
+        raise InputError(f"fleet {DIFF}: {then} and {now} are of the same measurements; give another one")
+    margins = [margin for _, margin in reversed(submitted) if margin is not None]
+    found = diff(before, after, arguments.margin or next(iter(margins), MARGIN))
+    if found.back_in_time:
+        print(f"envkit: warning: {then} was measured after {now}: swap them to see what became slower", file=sys.stderr)
+    if arguments.prometheus:
+        atomic.write(arguments.prometheus, prometheus.render_changes(found))
+        print(f"envkit: written: {arguments.prometheus}", file=sys.stderr)
+    if arguments.json:
+        print(json.dumps(found.to_json(), allow_nan=False))
+    elif not arguments.prometheus:
+        diff_screen.show(found, terminal.console())
+    return FAILED if found.of(ChangeVerdict.SLOWER) else MEASURED
+
+
+def _submitted(place: Path) -> tuple[Sequence[str], float | None]:
     """The nodes of the submission that the folder is of, and the smallest difference that matters to it.
 
-    No nodes where it is of none, but has records from elsewhere.
+    No nodes and None where it is of none, but has records from elsewhere.
     """
     if not record.is_submission(place):
-        return (), MARGIN
+        return (), None
     first = record.first(place, "submit")
     with record.reading(place):
         settings = Settings.from_json(first["settings"])
@@ -103,6 +139,10 @@ def _show(
     from runner.cluster.fleet import findings
 
     fleet = findings.find(folder, arguments.judged, arguments.margin or margin, nodelist)
+    try:
+        kept.write(folder, [one.node for one in fleet.results], fleet.left_out)
+    except InputError as error:  # somebody else's folder may only be read
+        print(f"envkit: {error}; this report can't be held against later ones", file=sys.stderr)
     written = {}
     if arguments.html:
         from runner.cluster.fleet import page  # drawing takes a second to load

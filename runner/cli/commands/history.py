@@ -15,10 +15,10 @@ from runner.analysis import recorded_runs
 from runner.analysis.recorded_runs import Beginning, Entry, Run, Unread
 from runner.analysis.summary import Comparison
 from runner.bench.plan import REFERENCE_PROFILE
+from runner.cli import measuring
 from runner.cli.arguments import count, moment
 from runner.common.errors import MEASURED
 from runner.common.folders import short
-from runner.engines.base import PROJECT
 from runner.report import terminal, wording
 from runner.stats.verdict import Verdict
 
@@ -44,8 +44,8 @@ MOST_NODES = 4  # of a submission; the others are counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=PROJECT / "results",
-                        help="folder that holds runs (default: results)")  # fmt: skip
+    parser.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=measuring.results(),
+                        help="folder that holds runs (default: ./results)")  # fmt: skip
     parser.add_argument("--profile", metavar="NAME", help="only runs that measured this profile")
     parser.add_argument("--engine", metavar="NAME", help="only runs under this engine")
     parser.add_argument("--verdict", metavar="VERDICT", choices=VERDICTS,

@@ -32,8 +32,8 @@ BLOCKS = 3
 PICTURE = "grid.png"
 # What says how to train other workloads than the loader with its settings.
 NOT_HERE = (
-    "workload", "user_command", "metric", "unit", "warmup_lines", "loss_metric", "full", "epochs", "until", "scale",
-    "data",
+    "workload", "user_command", "metric", "unit", "warmup_lines", "loss_metric", "optimizer_steps", "full", "epochs",
+    "until", "scale", "data",
 )  # fmt: skip
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from runner import engines
@@ -16,15 +18,20 @@ from runner.bench.plan import REFERENCE_PROFILE, Arm, own_ranks
 from runner.bench.prepare import plan_of
 from runner.bench.specification import Specification
 from runner.checks.preflight import preflight
-from runner.cli import measuring, measuring_options, trying
+from runner.cli import measuring, measuring_options, submission, submitted, trying
 from runner.cli.measuring import Invocation
-from runner.common.errors import InputError
+from runner.cluster import type_wording
+from runner.cluster.slurm import collect
+from runner.cluster.slurm.collect import NodeResult
+from runner.cluster.slurm.settings import Settings
+from runner.common.errors import FAILED, MEASURED, InputError
+from runner.common.folders import short
 from runner.common.machine_lock import machine_lock
 from runner.profiles import catalogue, profile
 from runner.profiles.environment import Environment
 from runner.profiles.profile import Profile
 from runner.profiles.resolve import of_rank, resolve
-from runner.report import wording
+from runner.report import terminal, wording
 from runner.tuning.narrow import identity, why
 
 # As much for each profile as `bench` has; the more profiles share one error rate, the more blocks an interval takes.
@@ -47,17 +54,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("profile", metavar="PROFILE", nargs="*", help=named)
     parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
     measuring_options.add(parser, budget="2m for each profile, the baseline too")
+    submission.add_job_options(
+        parser, "on these among them, as node1,node2 or node[1-2]",
+        "measure on so many nodes of a Slurm cluster, and rank by what profiles are worth on all of them",
+    )  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if submission.is_given(arguments):
+        return submission.run(arguments, _show_nodes(arguments.json), settings=_settings)
     how = measuring.invocation(arguments)
     if arguments.resume is not None:
         return measuring.resume_given(arguments, how)
+    return measure(_asked(arguments), arguments.profile or profile.names(), how)
+
+
+def _asked(arguments: argparse.Namespace) -> Specification:
     reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")
-    asked = measuring_options.specification(arguments, "matrix", [reference])
+    return replace(measuring_options.specification(arguments, "matrix", [reference]), nodes=1)
+
+
+def _settings(arguments: argparse.Namespace) -> Settings:
+    """What is submitted. Raises InputError for what no node could measure."""
+    submitted.engine_on_nodes(arguments)
+    names = [name for name in arguments.profile or profile.names() if name != REFERENCE_PROFILE]
+    for name in names:
+        profile.load(name)
+    asked = submitted.anywhere(arguments, _asked(arguments))
+    requirements.require(asked)
+    if asked.open_ended and not asked.epochs and not asked.blocks:
+        asked = replace(asked, budget_s=BUDGET_PER_PROFILE_S * (len(names) + 1))
+    nodelist = submitted.named_nodes(arguments)
+    job = submitted.job(arguments, asked, submitted.of_job(arguments.nodes, nodelist), nodelist)
+    return replace(job, profiles=tuple(submitted.anywhere_named(names)))
+
+
+def _show_nodes(as_json: bool) -> submission.Show:
+    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any]) -> int:
+        verdict = collect.verdict(folder, settings, results)
+        if as_json:
+            print(json.dumps(document))
+        elif verdict is not None:
+            terminal.show_parts(type_wording.parts(verdict, short(folder)), terminal.console())
+        return MEASURED if verdict else FAILED
+
+    return show
+
+
+def measure(asked: Specification, named: Sequence[str], how: Invocation) -> int:
+    """Measure all that apply of the profiles ``named``; ``asked`` has the reference alone. Returns the exit status."""
     with machine_lock():  # for trying and measuring: nothing else is to begin between the two
         engines.remove_leftovers()
-        return _try_and_measure(asked, arguments.profile or profile.names(), how)
+        return _try_and_measure(asked, named, how)
 
 
 def _try_and_measure(asked: Specification, named: Sequence[str], how: Invocation) -> int:

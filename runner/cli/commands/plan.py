@@ -20,8 +20,8 @@ from runner.bench import record
 from runner.bench.blocks import block_ratios, recorded_plan, timed_steps
 from runner.bench.plan import MARGIN
 from runner.cli import measuring, measuring_options
-from runner.cli.arguments import option
-from runner.cli.commands.bench import against_baseline
+from runner.cli.arguments import option, words
+from runner.cli.measuring_options import against_baseline
 from runner.common.errors import MEASURED, InputError
 from runner.common.plain_table import plain_table
 from runner.engines.base import EngineOptions
@@ -65,20 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _same_options(arguments: argparse.Namespace) -> list[str]:
     """The options that decide what is measured, and so how much noise it has, as they were given."""
-    options = []
     modes = ("device", "precision", "compile", "channels_last", "scale")
-    own = ("user_command", "metric", "unit", "warmup_lines", "loss_metric")
+    own = ("user_command", "metric", "unit", "warmup_lines", "loss_metric", "optimizer_steps")
     trained = ("workload", *modes, *own, "steps", "warmup_steps", "data")
     names = (*trained, "timeout", "keep_env", "force", "allow_unknown")
-    for name in ("engine", *EngineOptions.names(), *names):
-        given = getattr(arguments, name)
-        if isinstance(given, bool):
-            options += [option(name)] if given else []
-            continue
-        for value in given if isinstance(given, list) else [given]:
-            if value is not None:  # one that begins with a dash would be taken for another option
-                options += [f"{option(name)}={value}"] if str(value).startswith("-") else [option(name), str(value)]
-    return options
+    return words(arguments, ("engine", *EngineOptions.names(), *names))
 
 
 def _tell(folder: Path, arguments: argparse.Namespace) -> int:

@@ -74,7 +74,8 @@ def _of_submission(arguments: argparse.Namespace) -> int:
     begun = [name for name in node_status.seen(folder) if record.is_begun(folder / name)]
     runs = sorted(begun, key=recorded_runs.natural)
     if not runs:
-        raise InputError(f"{folder}: nothing was measured yet; follow it with: envkit submit --resume {quoted(folder)}")
+        go_on = f"envkit {settings.by} --resume {quoted(folder)}"
+        raise InputError(f"{folder}: nothing was measured yet; follow it with: {go_on}")
     if len(runs) == 1:
         arguments.folder = folder / runs[0]
         status = run(arguments)
@@ -87,7 +88,7 @@ def _of_submission(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(collect.document(folder, settings, None, results)))
     else:
-        table.show(results, folder, terminal.console())
+        table.show(results, collect.verdict(folder, settings, results), folder, terminal.console())
     _tell(results)
     return MEASURED
 

@@ -30,7 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
     for label, text in (("helps", chosen.helps), ("hurts", chosen.hurts)):
         if text is not None:
             terminal.item(out, label, text)
-    out.print(Text(f"source   {chosen.source}"), soft_wrap=True)
+    if chosen.source is not None:
+        out.print(Text(f"source   {chosen.source}"), soft_wrap=True)
     out.print(Text(f"numerics {chosen.numerics}"))
     if chosen.ranks > 1:
         out.print(Text(f"ranks    {chosen.ranks}, of each of which is what follows"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.cli import submission
-from runner.cluster.slurm import table
+from runner.cluster.slurm import collect, table
 from runner.cluster.slurm.collect import NodeResult
 from runner.cluster.slurm.settings import Settings
 from runner.common.errors import MEASURED
@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print(json.dumps(document))
         else:
-            table.show(results, short(folder), terminal.console())
+            table.show(results, collect.verdict(folder, settings, results), short(folder), terminal.console())
         return MEASURED
 
     return submission.run(arguments, show)

@@ -5,52 +5,43 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import math
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
-from runner import __version__, engines
+from runner import engines
 from runner.analysis.summary import Summary
-from runner.bench import batch_split, record, requirements
-from runner.bench.context import ExecutionContext, execution_context, recorded_context
-from runner.bench.measure import ENDED, NOT_IN_EFFECT, Job
+from runner.bench import record
+from runner.bench.context import ExecutionContext, recorded_context
+from runner.bench.measure import ENDED, NOT_IN_EFFECT
 from runner.bench.measure import FAILED as FAILED_WORKER
 from runner.bench.measure import INTERRUPTED as CUT_SHORT
 from runner.bench.plan import REFERENCE_PROFILE, Plan
-from runner.bench.prepare import Prepared, plan_of
-from runner.bench.prepare import begin as begin_record
 from runner.bench.record import Event, Record
-from runner.checks.preflight import preflight
-from runner.cli import measuring, rank_options, tune_options
+from runner.cli import measuring, submission, tune_nodes, tune_options
 from runner.cli.arguments import refuse_others
+from runner.cli.tuning import first_event, session_of
 from runner.common import atomic
 from runner.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from runner.common.folders import quoted, short
 from runner.common.machine_lock import machine_lock
 from runner.profiles import profile
-from runner.profiles.environment import Environment
-from runner.profiles.resolve import of_rank, resolve
 from runner.report import scaling_wording, terminal, wording
 from runner.report.reproduce import digest
-from runner.tuning import conclusion, confirm, destination, profile_file, session, space_file
+from runner.tuning import conclusion, confirm, destination, profile_file, session
 from runner.tuning.confirm import Decision
 from runner.tuning.destination import Written
 from runner.tuning.importance import Importance
-from runner.tuning.narrow import narrow
-from runner.tuning.search import require_candidates
-from runner.tuning.session import Session, Settings
-from runner.tuning.trials import BaselineFailed, lengths
+from runner.tuning.session import Session
+from runner.tuning.trials import BaselineFailed
 
 LOCAL_FOLDER = profile.PROFILE_FOLDER / profile.LOCAL
-SHIPPED_FOLDER = profile.PROFILE_FOLDER
 add_arguments = tune_options.add_arguments
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if submission.is_given(arguments):
+        return tune_nodes.run(arguments)
     with machine_lock():
         engines.remove_leftovers()
         try:
@@ -62,64 +53,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _start(arguments: argparse.Namespace) -> int:
-    tune_options.require(arguments)
-    path = space_file.find(arguments.space or tune_options.SPACE)
-    space = space_file.read(path)
-    written = (arguments.profile or _default_path()).absolute()
+    asked = tune_options.asked(arguments, _default_path())
     if not arguments.exhaustive:
-        destination.require(written)
-    rank_options.require(arguments)
-    asked = tune_options.specification(arguments, path.stem)
-    how, engine, numerics = asked.options, asked.arms[0].engine, arguments.numerics or "same"
-    trained = None if asked.user_command else asked.workload
-    requirements.require_modes(asked.workloads, how)
-    most = rank_options.require_searched(space, trained, how, asked.nproc)
-    rank_options.require_backend(arguments.backend, most)
-    requirements.require_exchange(asked.workloads, how, most)
-    given = [profile.load(name, SHIPPED_FOLDER) for name in profile.names(SHIPPED_FOLDER)]
-    context = execution_context(asked, [*session.prefix_commands(space, given), *requirements.tools(how)])
-    requirements.require_in(context.seen, asked.workloads, how)
-    requirements.require_gpus(context.seen, asked.nproc, how)
-    requirements.require_room(context.seen, asked.nproc)
-    inspection = of_rank(context.seen[engine]["inspection"], asked.nproc)
-    baseline = resolve(profile.load(REFERENCE_PROFILE), inspection)
-    gpus = inspection["facts"].get("gpus", 0)
-    not_tried = partial(batch_split.not_tried, trained, how, numerics, asked.nproc, gpus)
-    narrowed, _ = narrow(space, inspection, numerics, not_tried)  # before anything is recorded: it may leave nothing
-    shipped, left_out = (
-        ([], [])
-        if arguments.space_only
-        else session.shipped(SHIPPED_FOLDER, inspection, numerics, space.first, not_tried)
-    )
-    require_candidates(narrowed, baseline, inspection, one_by_one=arguments.exhaustive, alone=not shipped)
-    data = requirements.data(asked)
-    plan, steps = lengths(plan_of(asked, data.location))
-    blocks = (arguments.blocks or tune_options.GRID_BLOCKS) if arguments.exhaustive else 0
-    budget_s = 0.0 if arguments.exhaustive else arguments.budget or tune_options.BUDGET_S
-    settings = Settings(budget_s, plan.seed, numerics, blocks, steps, str(written))
-    folder = arguments.output or measuring.new_folder(asked.title)
+        destination.require(Path(asked.profile))
+    fields, context = first_event(asked)
+    folder = arguments.output or measuring.new_folder(asked.specification.title)
     with Record.create(folder) as opened:
-        atomic.write(folder / session.SPACE_FILE, path.read_bytes())
-        first = opened.append(
-            "tune",
-            schema=record.SCHEMA,
-            runner_version=__version__,
-            command=sys.argv,
-            settings=asdict(settings),
-            space=space.name,
-            plan=plan.to_json(),
-            engines=context.seen,
-            data_source=data.source,
-            baseline=baseline.to_json(),
-            shipped=[
-                {"profile": profile_file.to_json(one.profile), "environment": one.environment.to_json()}
-                for one in shipped
-            ],
-            left_out_profiles=[asdict(one) for one in left_out],
-            removed_variables=context.removed,
-            allowed_variables=context.kept,
-        )
-        return _go_on(opened, [first], context, arguments.json)
+        atomic.write(folder / session.SPACE_FILE, Path(asked.space).read_bytes())
+        return _go_on(opened, [opened.append("tune", **fields)], context, arguments.json)
 
 
 def _resume(arguments: argparse.Namespace) -> int:
@@ -148,25 +89,14 @@ def _resume(arguments: argparse.Namespace) -> int:
 
 def _go_on(opened: Record, events: list[Event], context: ExecutionContext, as_json: bool) -> int:
     """Do what the record lacks, and return the exit status."""
-    first, folder = events[0], opened.path.parent
-    with record.reading(folder):
-        plan = Plan.from_json(first["plan"])
-        settings = Settings(**first["settings"])
-        if events[-1]["event"] == "resume":
-            settings = replace(settings, profile=events[-1]["profile"])
-        baseline = Environment.from_json(first["baseline"])
-        inspection = of_rank(first["engines"][plan.reference.engine]["inspection"], plan.ranks)
-        job = Job(plan, {REFERENCE_PROFILE: baseline}, context.engines, context.inherited, context.kept)
-        tuning = Session(
-            settings, job, inspection, opened, events, _begin(context, first["data_source"], inspection), as_json
-        )
+    tuning = session_of(opened, events, context, as_json)
     try:
         tuning.run_search()
         try:
             chosen = tuning.chosen()
             if chosen is None:
                 return _nothing(tuning)
-            if settings.blocks:
+            if tuning.settings.blocks:
                 return _ranked(tuning, as_json)
             reason, summary, decision = tuning.confirm(chosen)
         except InputError as error:  # it could all be written when the tuning began
@@ -182,17 +112,6 @@ def _go_on(opened: Record, events: list[Event], context: ExecutionContext, as_js
     if reason == CUT_SHORT:
         return _interrupted(tuning)
     return _concluded(tuning, reason, summary, decision, as_json)
-
-
-def _begin(context: ExecutionContext, data_source: str, inspection: Mapping[str, Any]) -> Any:
-    """Writes the first event of the confirmation's record."""
-
-    def begin(opened: Record, job: Job) -> Event:
-        inside = [(one, of_rank(inspection, one.ranks)) for one in job.environments.values()]
-        found = preflight(inside, force=True)
-        return begin_record(opened, Prepared(None, job, context, data_source, found), measuring.RESULTS)
-
-    return begin
 
 
 def _concluded(tuning: Session, reason: str, summary: Summary, decision: Decision, as_json: bool) -> int:
@@ -312,9 +231,7 @@ def _nothing(tuning: Session) -> int:
         number, problem = next(iter(store.problems.items()))
         said = f"all {len(store.problems)} candidates failed, the first ({store.entries[number].title}): {problem}"
     else:
-        least = f"{math.ceil(tuning.search.least_budget_s)}s"
-        said = f"the budget has no room for a single candidate and its confirmation: give --budget {least} or more"
-        said += conclusion.busy(tuning.events)
+        said = conclusion.no_room(tuning.search.least_budget_s, tuning.events)
     print(f"envkit: {said}; no profile was written; the record is in {tuning.folder}", file=sys.stderr)
     return FAILED
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from runner.checks.process_scan import processes, shorter
-from runner.checks.sample_effect import ProcessEvidence, any_on_gpus, judged
+from runner.checks.sample_effect import ProcessEvidence, any_on_gpus, judged, most_cpus
 from runner.profiles.environment import Environment
 
 # Told as preloads; and begins with the evidence hook's own folder.
@@ -22,7 +22,8 @@ def read(folder: Path, environment: Environment, kept: Mapping[str, str]) -> lis
     """
     documents = [json.loads(path.read_text()) for path in folder.glob("[0-9]*.json")]
     on_gpus = any_on_gpus(one["evidence"] for one in documents)
-    return sorted((judged(one, environment, kept, on_gpus) for one in documents), key=lambda observed: observed.pid)
+    cpus = most_cpus(one["evidence"] for one in documents)
+    return sorted((judged(one, environment, kept, on_gpus, cpus) for one in documents), key=lambda one: one.pid)
 
 
 def verdict(environment: Environment, judged_processes: Sequence[ProcessEvidence]) -> list[str]:

@@ -27,16 +27,21 @@ SHOWN_OF_DIGEST = 12
 LATEST = 2.0**37
 
 
+def name_of(folder: Path) -> str:
+    """By which a node is called: what is no UTF-8 could be in no report."""
+    return folder.name.encode(errors="replace").decode()
+
+
 def read_node(folder: Path, profile: str | None = None) -> Node | LeftOut:
     """What is kept of the record in ``folder``, or why it can't be used."""
     try:
         events = record.read(folder, parse=shortened)
         with record.reading(folder):
-            return _node(folder.name, events, profile)
+            return _node(name_of(folder), events, profile)
     except InputError as error:
-        return LeftOut(folder.name, str(error).removeprefix(f"{folder}/"))
+        return LeftOut(name_of(folder), str(error).removeprefix(f"{folder}/"))
     except OSError as error:
-        return LeftOut(folder.name, f"{FILE_NAME}: can't be read: {error.strerror}")
+        return LeftOut(name_of(folder), f"{FILE_NAME}: can't be read: {error.strerror}")
 
 
 def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from runner.bench.record import FILE_NAME, is_submission
-from runner.cluster.fleet.extract import read_node
+from runner.cluster.fleet.extract import name_of, read_node
 from runner.cluster.fleet.node import LeftOut, Node
 from runner.common.errors import InputError
 
@@ -36,8 +36,8 @@ def read(place: Path, profile: str | None, asked: Sequence[str] = ()) -> tuple[l
     can't be used either. Raises InputError if no node can be used.
     """
     folders, missing = _folders(place)
-    left_out = [LeftOut(folder.name, f"has no {FILE_NAME}: nothing was measured") for folder in missing]
-    there = {folder.name for folder in (*folders, *missing)}
+    left_out = [LeftOut(name_of(folder), f"has no {FILE_NAME}: nothing was measured") for folder in missing]
+    there = {name_of(folder) for folder in (*folders, *missing)}
     left_out += [LeftOut(name, "has no folder: its job did not begin") for name in asked if name not in there]
     found = list(_all(folders, profile))
     nodes = [one for one in found if isinstance(one, Node)]

@@ -114,7 +114,7 @@ def judge(kinds: Sequence[Measured], margin: float) -> tuple[list[Judged], float
     from scipy.special import stdtr, stdtrit
 
     spreads = [_spread(kind, margin) for kind in kinds]
-    errors = [numpy.sqrt(kind.error**2 + _middle_variance(kind)) for kind in kinds]
+    errors = [numpy.sqrt(kind.error**2 + middle_variance(kind)) for kind in kinds]
     enough = [len(kind.centre) >= MIN_NODES for kind in kinds]
     beyond = [
         stdtr(kind.degrees, -(kind.centre - numpy.median(kind.centre) - math.log1p(spread.allowance)) / error)
@@ -141,7 +141,7 @@ def _spread(kind: Measured, margin: float) -> Spread:
 
     middle = float(numpy.median(kind.centre))
     distance = kind.centre - middle
-    together = _deviation(distance)
+    together = deviation(distance)
     between = math.sqrt(max(0.0, together**2 - float(numpy.median(kind.error**2))))
     # of few nodes the deviation is badly known: one more normal value lies as far out as Student's t says
     information = max(1.0, MAD_EFFICIENCY * (len(distance) - 1))
@@ -166,16 +166,16 @@ def _spread(kind: Measured, margin: float) -> Spread:
     )
 
 
-def _deviation(distance: Any) -> float:
+def deviation(distance: Any) -> float:
     """The standard deviation about 0, from the median deviation: up to half of the nodes may be anything."""
     import numpy
 
     return NORMAL_DEVIATION * float(numpy.median(numpy.abs(distance)))
 
 
-def _middle_variance(kind: Measured) -> float:
+def middle_variance(kind: Measured) -> float:
     """The variance of the median of all nodes, for large numbers of normal values: pi / 2 that of the mean."""
     import numpy
 
-    deviation = _deviation(kind.centre - numpy.median(kind.centre))
-    return math.pi / 2 * max(deviation**2, float(numpy.median(kind.error**2))) / len(kind.centre)
+    together = deviation(kind.centre - numpy.median(kind.centre))
+    return math.pi / 2 * max(together**2, float(numpy.median(kind.error**2))) / len(kind.centre)

@@ -11,12 +11,15 @@ from runner.analysis.recorded_runs import natural
 from runner.analysis.summary import Summary, summarise
 from runner.bench import record
 from runner.bench.measure import NOT_IN_EFFECT
+from runner.cluster import type_verdict
 from runner.cluster.slurm import node_preflight, node_status
 from runner.cluster.slurm.follow import LATE, Followed
 from runner.cluster.slurm.node_preflight import RollCall
 from runner.cluster.slurm.node_status import Outcome
 from runner.cluster.slurm.settings import TOGETHER, Settings
+from runner.cluster.type_verdict import TypeVerdict
 from runner.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
+from runner.engines.hosts import client as hosts
 from runner.engines.slurm.client import UNKNOWN, Job
 from runner.report import learning_wording
 
@@ -116,13 +119,14 @@ def _result(
     folder: Path, name: str, settings: Settings, job: Job | None, called: RollCall | None, down: str | None
 ) -> NodeResult:
     place = folder / name
-    begun = record.is_begun(place)
-    ended = node_status.ended(place)
+    run = settings.run_in(place)
+    begun = record.is_begun(run)
+    ended = node_status.ended(run)
     summary: Summary | None = None
     try:
         if begun and not settings.fleet:
-            events = record.read(place)
-            with record.reading(place):
+            events = record.read(run)
+            with record.reading(run):
                 summary = summarise(events)
     except InputError as error:
         return NodeResult(name, WORKER_FAILED, str(error))
@@ -153,7 +157,8 @@ def _ended(
 ) -> tuple[str, str]:
     """How the node's part ended that has not come to the end of its run, and why."""
     if found.status is None:
-        return LOST, f"did not end by itself: {_why(folder, job, down)}"
+        so_far = "has searched and did not confirm" if found.searched else "did not end by itself"
+        return LOST, f"{so_far}: {_why(folder, job, down)}"
     if found.status == FAILED:
         return WORKER_FAILED, _failure(summary, place)
     states = {BAD_INPUT: REFUSED, INTERRUPTED: STOPPED}
@@ -173,11 +178,13 @@ def _why(folder: Path, job: Job | None, down: str | None) -> str:
     if down:
         return f"Slurm says that the node is {down}"
     if job is None or job.state == UNKNOWN:
-        return "its job has ended, and Slurm remembers no more of it"
+        return "its job has ended, and no more is known of it"
     reason = f" ({job.reason})" if job.reason not in ("", "None") else ""
     if job.state in MEANINGS:
         return f"{MEANINGS[job.state]}{reason}"
-    printed = f"{folder}/slurm-{job.number}.out"
+    printed = folder / hosts.OUTPUT.format(job.number)
+    if not printed.exists():
+        printed = folder / f"slurm-{job.number}.out"
     return f"its job {job.number} ended as {job.state}{reason}; see {printed}"
 
 
@@ -200,6 +207,14 @@ def status(results: Sequence[NodeResult], wanted: int) -> int:
     return BAD_INPUT if any(one.state in (REFUSED, NOT_SHARED) for one in results) else FAILED
 
 
+def verdict(folder: Path, settings: Settings, results: Sequence[NodeResult]) -> TypeVerdict | None:
+    """What the runs of several nodes come to together, or those of a matrix; None where there are too few blocks."""
+    places = {one.name: settings.run_in(folder / one.name) for one in results if one.summary}
+    if not places or settings.joint or (settings.runs == 1 and not settings.profiles):
+        return None
+    return type_verdict.find(places, settings.specification.margin)
+
+
 def document(
     folder: Path, settings: Settings, followed: Followed | None, results: Sequence[NodeResult]
 ) -> dict[str, Any]:
@@ -209,4 +224,5 @@ def document(
         "jobs": [asdict(job) for job in followed.jobs] if followed else [],
         "settings": settings.to_json(),
         "nodes": [one.to_json() for one in results],
+        "verdict": found.to_json() if (found := verdict(folder, settings, results)) else None,
     }

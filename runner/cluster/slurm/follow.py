@@ -11,6 +11,7 @@ from runner.cluster.slurm.settings import TOGETHER
 from runner.cluster.slurm.view import View
 from runner.cluster.slurm.watch import Watch
 from runner.common.errors import InputError
+from runner.engines.launcher import Launcher
 from runner.engines.slurm import client
 from runner.engines.slurm.client import Job, NoAnswer, Refused
 
@@ -50,6 +51,7 @@ def follow(
     joint: bool = False,
     fleet: bool = False,
     start_within_s: float | None = None,
+    launcher: Launcher = client,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Followed:
     """Return when all jobs have ended. Raises NotStarted, with all of them still waiting.
@@ -66,7 +68,7 @@ def follow(
     silent = False
     while True:
         try:
-            found = {job.number: job for job in client.jobs(numbers, fleet)}
+            found = {job.number: job for job in launcher.jobs(numbers, fleet)}
         except NoAnswer:
             if not silent:
                 view.say(SILENCE)
@@ -76,7 +78,7 @@ def follow(
         silent = False
         for job in found.values():
             if job.nodes != (seen[job.number].nodes if job.number in seen else ""):
-                places |= dict.fromkeys(_names(job), job.number)
+                places |= dict.fromkeys(_names(job, launcher), job.number)
         before, seen = seen, {**{number: _forgotten(job) for number, job in seen.items()}, **found}
         started |= {job.number for job in found.values() if not job.waits}
         active = {name for name, number in places.items() if not seen[number].waits} if fleet else None
@@ -92,7 +94,7 @@ def follow(
             if new := waiting.keys() - late.keys():
                 view.say(f"cancelling what has not started in time: {len(new):,} of the nodes")
             late = {**waiting, **late}
-            _give_up(waiting, view)
+            _give_up(waiting, view, launcher)
         sleep(min(LONGEST_S, max(SHORTEST_S, SHARE * passed_s)))
 
 
@@ -106,11 +108,11 @@ def _forgotten(job: Job) -> Job:
     return job if job.ended else replace(job, state=client.UNKNOWN, reason="")
 
 
-def _give_up(waiting: dict[str, Job], view: View) -> None:
+def _give_up(waiting: dict[str, Job], view: View, launcher: Launcher) -> None:
     """Cancel these jobs: those that wait on after that are cancelled again."""
     try:
         if waiting:
-            client.cancel(",".join(waiting))
+            launcher.cancel(",".join(waiting))
     except (Refused, NoAnswer) as error:
         view.say(f"that did not work, and is tried again: {error}")
 
@@ -122,8 +124,8 @@ def _explained(job: Job, late: dict[str, Job]) -> Job:
     return job
 
 
-def _names(job: Job) -> Sequence[str]:
+def _names(job: Job, launcher: Launcher) -> Sequence[str]:
     try:
-        return client.hosts(job.nodes)
+        return launcher.hosts(job.nodes)
     except (Refused, InputError):
         return []

@@ -27,6 +27,7 @@ class Outcome:
     status: int | None = None  # the exit status of `envkit bench`; None while it runs, or if it was killed
     problem: str | None = None  # one line
     nodes: str = ""  # those of the job that the run began in, in Slurm's short form
+    searched: bool = False  # of a tuning: its search is done, and it waits for the others to confirm
 
     def write(self, place: Path) -> None:
         atomic.write(place / NAME, json.dumps(asdict(self)).encode())

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.bench.specification import Specification
 from runner.cluster.slurm import node_preflight
 from runner.cluster.slurm.settings import FILE_NAME, TOGETHER, Settings
 from runner.common.errors import INTERRUPTED
+from runner.engines.hosts.step import HOSTS
 
 NAME = "batch.sh"
 # So long before the time limit a node is told to end, and has recorded what it measured when Slurm ends it. Slurm looks
@@ -23,22 +23,67 @@ HEAD = """\
 #   {command}
 # and goes on with what it has there already: a job that is requeued begins where it was.
 set -u
-# Either would have srun give its task these CPUs of a node, and no others.
-unset SLURM_CPUS_PER_TASK SRUN_CPUS_PER_TASK SLURM_THREADS_PER_CORE
-folder={folder}
+{unset}folder={folder}
 python={python}
 project={project}
 id={id}
-
+"""
+UNSET = """\
+# Either would have srun give its task these CPUs of a node, and no others.
+unset SLURM_CPUS_PER_TASK SRUN_CPUS_PER_TASK SLURM_THREADS_PER_CORE
+"""
+BY_SRUN = """
 # One task on each of so many nodes, with all of its CPUs. A node that fails leaves the others alone.
-on_nodes() {{
+on_nodes() {
     srun --nodes="$1" --ntasks="$1" --ntasks-per-node=1 --cpu-bind=none --export=ALL \\
-        --wait=0 --kill-on-bad-exit=0 --no-kill "${{@:2}}"
+        --wait=0 --kill-on-bad-exit=0 --no-kill "${@:2}"
+}
+on_each_node() {
+    on_nodes "$SLURM_JOB_NUM_NODES" bash -c "$@"
+}
+# A node that has died is no longer among the job's: a step that asks for it would wait for ever, and the step in which
+# it died may still hold the others.
+on_nodes_left() {
+    on_nodes "$(squeue --noheader --jobs "$SLURM_JOB_ID" --format %D)" --overlap bash -c "$@"
+}
+# Steps that overlap have all that the job has: the runner's own has the first node, and its workers' have all of them.
+on_first_node() {
+    on_nodes 1 --nodelist="$SLURMD_NODENAME" --overlap bash -c "$@"
+}
+"""
+# The same by ssh; nobody waits for a host whose login or whose folder hangs.
+BY_SSH = """
+# ssh starts one task on each of these hosts, which ends with the link to it. One that fails leaves the others alone.
+hosts=({hosts})
+within={within}
+on_hosts() {{
+    local all
+    all=$(IFS=, && echo "${{hosts[*]}}")
+    (cd "$project" && exec "$python" -m runner.engines.hosts.on_each "$within" "$SLURM_JOB_ID" "${{1:-$all}}" \\
+        env "{variable}=$all" bash -c "${{@:2}}")
 }}
 on_each_node() {{
-    on_nodes "$SLURM_JOB_NUM_NODES" bash -c "$@"
+    on_hosts "" "$@"
+}}
+on_nodes_left() {{
+    on_each_node "$@"
+}}
+on_first_node() {{
+    on_hosts "${{hosts[0]}}" "$@"
 }}
 """
+ANSWERED = """
+# Those that have answered.
+mapfile -t hosts < <(awk '$1 == "answer" {{ print $2 }}' "$folder/{file}-$SLURM_JOB_ID")
+[[ ${{#hosts[@]}} -gt 0 ]] || exit 1
+within=0
+"""
+ALL_ANSWERED = """
+# They train together, or not at all.
+[[ $(grep -c '^answer ' "$folder/{file}-$SLURM_JOB_ID") -eq ${{#hosts[@]}} ]] || exit 1
+within=0
+"""
+ROLL_CALL_WITHIN_S = 60
 # A node's clock is held against this node's, before and after: the answer came in between, however long it took.
 ROLL_CALL = """
 # The roll call: each node says what time it has, and what it does not find.
@@ -59,16 +104,26 @@ EACH = """
 on_each_node 'cd "$1" && exec "$2" -m runner.cli.slurm_node "$3" "$4"' node "$project" "$python" "$folder" "$id"
 status=$?
 """
-# Steps that overlap have all that the job has: the runner's own has the first node, and its workers' have all of them.
+# All nodes say what they are before any begins to search, and have searched before any confirms.
+TUNING = """
+each='cd "$1" && exec "$2" -m runner.cli.slurm_node "$3" "$4" $5'
+part() {{
+    on_nodes_left "$each" part "$project" "$python" "$folder" "$id" "$1"
+}}
+for stage in --kind --search --confirm; do
+    part "$stage"
+    status=$?
+    [[ $status -ne {interrupted} ]] || break
+done
+"""
 JOINT = """
 on_each_node 'cd "$1" && exec "$2" -m runner.cli.slurm_node "$3" "$4" --check' check \\
     "$project" "$python" "$folder" "$id"
 status=$?
 
-# The runner, on the first node: it starts workers on all nodes.
+# The runner, which starts workers on all of them.
 if [[ $status -eq 0 ]]; then
-    on_nodes 1 --nodelist="$SLURMD_NODENAME" --overlap \\
-        bash -c 'cd "$1" && exec "$2" -m runner.cli.slurm_node "$3" "$4"' node "$project" "$python" "$folder" "$id"
+    on_first_node 'cd "$1" && exec "$2" -m runner.cli.slurm_node "$3" "$4"' node "$project" "$python" "$folder" "$id"
     status=$?
 fi
 """
@@ -77,6 +132,8 @@ REQUEUE = """
 if [[ $status -eq {interrupted} ]] && scontrol show job "$SLURM_JOB_ID" | grep -q 'PreemptTime=[0-9]'; then
     scontrol requeue "$SLURM_JOB_ID"
 fi
+"""
+END = """\
 exit "$status"
 """
 
@@ -88,6 +145,32 @@ def render(
 
     ``name`` is the job's. What each option means: https://slurm.schedmd.com/sbatch.html
     """
+    parts = (
+        _on_hosts(settings, wanted) if settings.hosts else _on_nodes(settings, folder, name, nodes, wanted, unwanted)
+    )
+    options, begin, called, end = parts
+    place = TOGETHER if settings.joint else "NODE"
+    command = shlex.join(settings.command(str(folder), place)).replace("\n", "\n#   ")
+    each = f"{'The first' if settings.joint else 'Each'} {'host' if settings.hosts else 'node'}"
+    head = HEAD.format(
+        what=_what(settings), each=each, command=command, unset="" if settings.hosts else UNSET,
+        folder=shlex.quote(str(folder)), python=shlex.quote(settings.python),
+        project=shlex.quote(settings.project), id=settings.id,
+    )  # fmt: skip
+    return (
+        f"#!/bin/bash\n{options}{head}{begin}"
+        + ROLL_CALL.format(settings=FILE_NAME, file=node_preflight.NAME)
+        + called
+        + (TUNING.format(interrupted=INTERRUPTED) if settings.tuning else JOINT if settings.joint else EACH)
+        + end
+        + END
+    )
+
+
+def _on_nodes(
+    settings: Settings, folder: Path, name: str, nodes: int, wanted: Sequence[str], unwanted: Sequence[str]
+) -> tuple[str, str, str, str]:
+    """What is Slurm's alone: its options, what starts tasks, nothing after the roll call, and how it ends."""
     lines = [
         f"--job-name={name}",
         *(["--nodes=1"] if settings.fleet else _one_job(nodes, wanted, unwanted)),
@@ -104,29 +187,27 @@ def render(
         f"--signal=URG@{grace_s(settings.minutes)}",
         *(f"--{option}" for option in settings.options),
     ]
-    place = TOGETHER if settings.joint else "NODE"
-    command = shlex.join(settings.command(str(folder), place)).replace("\n", "\n#   ")
-    each = "The first node" if settings.joint else "Each node"
-    head = HEAD.format(
-        what=_what(settings.specification), each=each, command=command, folder=shlex.quote(str(folder)),
-        python=shlex.quote(settings.python),
-        project=shlex.quote(settings.project), id=settings.id,
-    )  # fmt: skip
-    places = f"# Submitted for each of these nodes, with --nodelist: {','.join(wanted)}\n"
-    return (
-        "#!/bin/bash\n"
-        + "".join(f"#SBATCH {_quoted(line)}\n" for line in lines)
-        + (places if settings.fleet else "")
-        + head
-        + ROLL_CALL.format(settings=FILE_NAME, file=node_preflight.NAME)
-        + (JOINT if settings.joint else EACH)
-        + REQUEUE.format(interrupted=INTERRUPTED)
-    )
+    places = f"# Submitted for each of these nodes, with --nodelist: {','.join(wanted)}\n" if settings.fleet else ""
+    options = "".join(f"#SBATCH {_quoted(line)}\n" for line in lines) + places
+    return options, BY_SRUN, "", REQUEUE.format(interrupted=INTERRUPTED)
 
 
-def _what(asked: Specification) -> str:
+def _on_hosts(settings: Settings, hosts: Sequence[str]) -> tuple[str, str, str, str]:
+    """The same for ``hosts``: of those that have not answered the roll call nothing more is asked.
+
+    What they do together ends there.
+    """
+    begin = BY_SSH.format(hosts=" ".join(map(shlex.quote, hosts)), within=ROLL_CALL_WITHIN_S, variable=HOSTS)
+    called = ALL_ANSWERED if settings.joint else ANSWERED
+    return "", begin, called.format(file=node_preflight.NAME), "\n"
+
+
+def _what(settings: Settings) -> str:
     """What is measured, for people who read the script."""
-    profiles = dict.fromkeys(arm.profile for arm in asked.arms)
+    asked = settings.specification
+    if settings.tuning:
+        return f"what is best for {asked.workload or 'a command'}, for {settings.tuning.budget_s:g} s of each node"
+    profiles = settings.profiles or dict.fromkeys(arm.profile for arm in asked.arms)
     length = f"{asked.blocks} blocks" if asked.blocks else f"for {asked.budget_s:g} s"
     how_long = "full trainings" if asked.epochs else length
     return " ".join(f"{', '.join(profiles)} on {asked.workload}, {how_long}".split())

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from runner.bench.plan import MARGIN, REFERENCE_PROFILE, Arm
+from runner.bench.record import CONFIRMATION
 from runner.bench.specification import Specification
 from runner.common import atomic
 from runner.common.errors import InputError
 from runner.engines.base import EngineOptions
+from runner.tuning.specification import TuningSpecification
 
 FILE_NAME = "submit.json"
 # What `envkit bench --specification` reads: the same that FILE_NAME has, as a file of its own.
@@ -37,11 +39,25 @@ class Settings:
     options: tuple[str, ...]  # go to sbatch as they are
     fleet: bool = False  # each node of nodelist has a job of its own, which starts when it is free; else one has all
     joint: bool = False  # one run, on the job's first node, whose workers train on all nodes; else each has its own
+    profiles: tuple[str, ...] = ()  # of these each node measures all that apply there; else the specification's arms
+    tuning: TuningSpecification | None = None  # what the nodes search together, before each confirms what was found
+    hosts: tuple[str, ...] = ()  # that ssh reaches, which nodelist then names, too; else it is for Slurm
 
     @property
     def runs(self) -> int:
         """How many runs, each with a record of its own, it takes."""
         return 1 if self.joint else self.nodes
+
+    @property
+    def by(self) -> str:
+        """The command that submitted it, and that goes on with it."""
+        if self.tuning:
+            return "tune"
+        return "matrix" if self.profiles else "fleet" if self.fleet else "submit"
+
+    def run_in(self, place: Path) -> Path:
+        """The folder of a node's run, which is in the folder of its search where there is one."""
+        return place / CONFIRMATION if self.tuning else place
 
     @property
     def image_file(self) -> str | None:
@@ -54,15 +70,20 @@ class Settings:
         return command.folder if command else None
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "specification": self.specification.to_json()}
+        tuning = self.tuning.to_json() if self.tuning else None
+        return {**asdict(self), "specification": self.specification.to_json(), "tuning": tuning}
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Settings:
         """Raises ValueError, TypeError or KeyError for what is none."""
         if "specification" not in document:
             document = _with_specification(document)
-        lists = {name: tuple(document[name]) for name in ("nodelist", "options")}
-        return Settings(**{**document, **lists, "specification": Specification.from_json(document["specification"])})
+        lists = {name: tuple(document.get(name, ())) for name in ("nodelist", "options", "profiles", "hosts")}
+        tuning = document.get("tuning")
+        return Settings(**{
+            **document, **lists, "specification": Specification.from_json(document["specification"]),
+            "tuning": TuningSpecification.from_json(tuning) if tuning else None,
+        })  # fmt: skip
 
     def write(self, folder: Path) -> None:
         document = self.to_json()
@@ -81,7 +102,14 @@ class Settings:
             raise InputError(f"{path}: is not that of a submission ({error}); submit again") from None
 
     def command(self, folder: str, place: str) -> list[str]:
-        """What measures the same as a node's run, whose record is in ``place`` of the submission's ``folder``."""
+        """What measures the same as a node's run, whose record is in ``place`` of the submission's ``folder``.
+
+        Of a tuning, what goes on with all of it: a node's part is of no use alone.
+        """
+        if self.tuning:
+            return ["envkit", "tune", f"--resume={folder}"]
+        if self.profiles:
+            return ["envkit", "matrix", *self.profiles, f"--output={folder}/{place}"]
         return ["envkit", "bench", f"--specification={folder}/{SPECIFICATION}", f"--output={folder}/{place}"]
 
 

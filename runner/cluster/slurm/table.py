@@ -9,7 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from runner.analysis import ranking
+from runner.cluster import type_wording
 from runner.cluster.slurm.collect import WORKER_FAILED, NodeResult
+from runner.cluster.type_verdict import TypeVerdict
 from runner.common.folders import quoted
 from runner.common.plain_table import plain_table
 from runner.report import terminal
@@ -19,8 +21,11 @@ NAMED = 4
 COLUMNS = ("node", "profile", "samples", "speedup", "95% interval", "verdict", "ms/step")
 
 
-def show(results: Sequence[NodeResult], folder: Path, out: Console) -> None:
-    """Each node's own verdicts: one node's interval says nothing of another's. ``folder`` is the submission's."""
+def show(results: Sequence[NodeResult], verdict: TypeVerdict | None, folder: Path, out: Console) -> None:
+    """Each node's own verdicts, as one node's interval says nothing of another's; then that of their type.
+
+    ``folder`` is the submission's.
+    """
     rows = [row for one in results for row in _rows(one)]
     if rows:
         table = plain_table(COLUMNS, right=("samples", "speedup", "ms/step"), fold=True)
@@ -35,6 +40,8 @@ def show(results: Sequence[NodeResult], folder: Path, out: Console) -> None:
     if sum(any(one.speedup for one in of_node) for of_node in found) > 1:
         each = "each interval is for its own node and has its own error rate"
         terminal.item(out, "sure", f"{each}: of 20 nodes without any difference one is expected to show one")
+    if verdict is not None and len(verdict.nodes) > 1:
+        terminal.items(out, type_wording.rows(verdict))
     out.print(Text(f"record   {folder}"), soft_wrap=True)
     in_full = f"envkit report {quoted(folder)}"
     in_full = f"of each node: {in_full}/NODE" if len(results) > 1 else f"in full: {in_full}"

@@ -78,8 +78,10 @@ def _count(sight: Sight, line: bytes) -> None:
         if event["event"] == "run":
             plan = Plan.from_json(event["plan"])
             sight.budget_s = 0.0 if plan.epochs or plan.stopping.blocks else plan.stopping.budget_s
-        elif event["event"] == "sample":
+        elif event["event"] == "tune":
+            sight.budget_s = event["settings"]["budget_s"]
+        elif event["event"] in ("sample", "trial"):
             sight.samples += 1
-            sight.blocks.add(event["block"])
+            sight.blocks.add(event["block"] if event["event"] == "sample" else event["round"])
     except (ValueError, TypeError, KeyError, AttributeError):
         return  # the report says what is wrong with a record

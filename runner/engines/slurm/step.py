@@ -1,16 +1,10 @@
-"""Start a worker once on each node of the Slurm job that the runner is in, as one step, and wait for all of them."""
+"""What ``runner.engines.step`` does in a job of Slurm's: workers are started by ``srun``, on the job's nodes."""
 
 from __future__ import annotations
 
-import functools
-import json
-import math
 import os
-import platform
-import socket
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from runner.common.errors import InputError
 from runner.engines.base import PROJECT, Outcome
@@ -18,98 +12,56 @@ from runner.engines.container import CODE, INTERPRETER
 from runner.engines.process import run_process
 from runner.engines.slurm import client
 from runner.engines.slurm.client import Refused
-from runner.engines.slurm.start import GIVEN, towards
+from runner.engines.start import GIVEN, START
 
-# What starts workers on nodes of a cluster; the other engines need a daemon or rights that its users don't have.
-ENGINES = ("local", "apptainer", "enroot")
-START = "runner.engines.slurm.start"
+PROGRAM = "srun"
+# How lines begin in which Slurm says something of the ends of ranks.
+ITS_WORDS = ("srun: ", "slurmstepd: ", "pyxis: ")
 # Slurm's plugin for containers takes options from variables that begin so.
 PYXIS = "PYXIS_"
-# Below the ports that the kernel hands out by itself (ip(7), ip_local_port_range).
-FIRST_PORT, PORTS = 20000, 6000
 
 
-def require_engine(engine: str) -> None:
-    """Raise InputError for an engine that starts no workers on the nodes of a cluster."""
-    if engine not in ENGINES:
-        raise InputError(
-            f"--engine {engine}: on nodes workers are started by {', '.join(ENGINES[:-1])} or {ENGINES[-1]}; "
-            "choose one of these"
-        )
+def address(name: str) -> str:
+    """Where a node is reached. Raises Refused."""
+    return client.address(name)
+
+
+def starts_containers() -> bool:
+    """Whether Slurm has Pyxis."""
+    return client.starts_containers()
+
+
+def given() -> dict[str, bool]:
+    """Nothing: Slurm keeps others away from the nodes of a job."""
+    return {}
 
 
 def run(
-    argv: Sequence[str],
-    environment: Mapping[str, str],
-    nodes: int,
-    timeout_s: float,
-    inside: str = "",
-    container: Sequence[str] = (),
-    made: Mapping[str, str] | None = None,
+    given: str, names: Sequence[str], timeout_s: float, container: Sequence[str], made: Mapping[str, str]
 ) -> Outcome:
-    """``run_process`` on the first ``nodes`` nodes of the job. When one ends badly Slurm ends the others.
-
-    ``inside`` comes before the names of variables that are to be seen in a container. What all print is one text.
-
-    ``container`` are options of srun by which it starts the command in a container, whose variables ``environment`` is
-    added to; ``made`` are the step's own, by which the container is made.
-    """
-    job = os.environ.get("SLURM_JOB_ID", "")
-    names = _names()[:nodes]
-    host = _address(names)
-    port = _free_port(int(job) if job.isdigit() else 0)
-    given = {
-        "argv": [*argv], "environment": {**environment}, "inside": inside, "nodes": names, "host": host, "port": port,
-        "within": bool(container),
-    }  # fmt: skip
+    """One task on each of these nodes, which becomes what is ``given``. When one ends badly Slurm ends the others."""
     caller = {name: value for name, value in os.environ.items() if not name.startswith(PYXIS)}
-    step = {GIVEN: json.dumps(given), **(made or {})}
+    step = {GIVEN: given, **made}
     # a container is to have nothing else of the runner's, and has no other name for this code and Python
     export = f"--export={','.join(step)}" if container else "--export=ALL"
-    become = [INTERPRETER, f"{CODE}/engines/slurm/start.py"] if container else [sys.executable, "-m", START]
+    become = [INTERPRETER, f"{CODE}/engines/start.py"] if container else [sys.executable, "-m", START]
     srun = [
-        "srun", f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1", f"--nodelist={','.join(names)}",
-        "--cpu-bind=none",
+        PROGRAM, f"--nodes={len(names)}", f"--ntasks={len(names)}", "--ntasks-per-node=1",
+        f"--nodelist={','.join(names)}", "--cpu-bind=none",
         "--overlap",  # the runner's own step has all that the job has
         "--input=none", "--kill-on-bad-exit=1", "--no-kill=off", export, "--wait=0", *container, *become,
     ]  # fmt: skip
     try:
-        outcome = run_process(srun, {**caller, **step}, PROJECT, timeout_s)
+        return run_process(srun, {**caller, **step}, PROJECT, timeout_s)
     except FileNotFoundError:
         raise InputError("srun is not found, which comes with Slurm; load its module (module load slurm)") from None
-    except OSError as error:  # one variable holds all of the worker's, and must be below 128 KiB
-        raise InputError(f"srun can't be started: {error.strerror}; leave large variables unset") from None
-    if outcome.failure is None:
-        return outcome
-    # the lines in which nodes say what rank they lost: of a rank's end that of others is a consequence
-    printed = "".join(sorted(outcome.stdout.splitlines(keepends=True), key=_order))
-    said = _without_slurm(f"{outcome.stderr_tail}{_log(printed)}")
-    outcome = replace(outcome, stdout=printed, stderr_tail=said)
+
+
+def lost(names: Sequence[str], printed: str) -> str | None:
+    """A node that has died, and what Slurm says of it."""
     for name, said in client.out_of_service(names, client.DEAD).items():
-        # what ranks on other nodes say of it is that a connection was closed
-        return replace(outcome, stdout="", failure=f"lost {name}: Slurm says that the node is {said}")
-    return outcome
-
-
-def _log(printed: str) -> str:
-    """The end of what the rank has printed that the first line is about."""
-    try:
-        return str(json.loads(printed.partition("\n")[0]).get("log", ""))
-    except (ValueError, AttributeError):
-        return ""
-
-
-def _without_slurm(printed: str) -> str:
-    """What ranks printed, without what Slurm says of their ends, where there is anything else."""
-    lines = printed.splitlines(keepends=True)
-    return "".join(line for line in lines if not line.startswith(("srun: ", "slurmstepd: ", "pyxis: "))) or printed
-
-
-def _order(line: str) -> tuple[float, ...]:
-    try:
-        return tuple(map(float, json.loads(line)["order"]))
-    except (ValueError, KeyError, TypeError):
-        return (math.inf,)
+        return f"{name}: Slurm says that the node is {said}"
+    return None
 
 
 def require(nodes: int) -> None:
@@ -117,47 +69,23 @@ def require(nodes: int) -> None:
     if "SLURM_JOB_NODELIST" not in os.environ:
         raise InputError(
             f"--nodes {nodes}: trains on nodes of a Slurm job, and this is none; submit one: envkit submit PROFILE "
-            f"--nodes {nodes} --nproc N"
+            f"--nodes {nodes} --nproc N; or name hosts that ssh reaches: envkit bench PROFILE --hosts A,B --nproc N"
         )
-    names = _names()
-    if os.environ.get("SLURMD_NODENAME") not in names:
+    here = names()
+    if os.environ.get("SLURMD_NODENAME") not in here:
         raise InputError(
             f"--nodes {nodes}: the runner must be on a node of the job; start it by srun or sbatch, or: envkit submit "
             f"PROFILE --nodes {nodes} --nproc N"
         )
-    there = len(names)
-    if nodes > there:
-        raise InputError(f"--nodes {nodes}: this job has {there}; ask for fewer, or for a larger job")
+    if nodes > len(here):
+        raise InputError(f"--nodes {nodes}: this job has {len(here)}; ask for fewer, or for a larger job")
 
 
-def _names() -> tuple[str, ...]:
+def names() -> tuple[str, ...]:
     """The nodes of the job, the runner's own first."""
     try:
-        names = client.hosts(os.environ["SLURM_JOB_NODELIST"])
+        found = client.hosts(os.environ["SLURM_JOB_NODELIST"])
     except Refused as error:
         raise InputError(f"SLURM_JOB_NODELIST: scontrol says: {error}") from None
     own = os.environ.get("SLURMD_NODENAME")
-    return tuple(sorted(names, key=lambda name: name != own))
-
-
-@functools.cache
-def _address(names: tuple[str, ...]) -> str:
-    """This node's address, as the next one of the job knows it. Asked once: Slurm may not answer at some later time."""
-    for name in names[1:]:
-        try:
-            return towards(client.address(name))
-        except (OSError, Refused):
-            continue
-    return platform.node()
-
-
-def _free_port(job: int) -> int:
-    """A port that nobody listens on here: jobs that share a node begin to look at different ones."""
-    for port in range(FIRST_PORT + job % PORTS, FIRST_PORT + 2 * PORTS):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("", port))
-            except OSError:
-                continue
-            return port
-    raise InputError("no port is free on this node, at which ranks could meet")
+    return tuple(sorted(found, key=lambda name: name != own))

@@ -18,7 +18,8 @@ from typing import Any
 from runner.worker.evidence.capture import NOTHING, run_child
 from runner.worker.evidence.symbols import function, mapped_files, origin
 
-ALLOCATOR_FILES = {"libjemalloc": "jemalloc", "libtcmalloc": "tcmalloc", "libmimalloc": "mimalloc", "libc": "glibc"}
+GLIBC, UNKNOWN = "glibc", "unknown"
+ALLOCATOR_FILES = {"libjemalloc": "jemalloc", "libtcmalloc": "tcmalloc", "libmimalloc": "mimalloc", "libc": GLIBC}
 TUNABLE = re.compile(r"^(glibc\.\S+): (\S+) \(min:")
 # jemalloc(3): options whose value is a string; all others are numbers or booleans.
 JEMALLOC_STRINGS = {
@@ -39,12 +40,12 @@ MIMALLOC_OPTION = re.compile(r"^(?:mimalloc: )?option '(\w+)': (-?\d+)", re.MULT
 def allocator_of(path: str) -> str:
     """The allocator's name by its library's file name (``libtcmalloc_minimal.so.4`` is tcmalloc)."""
     stem = re.split(r"[-._]", Path(path).name)[0]
-    return ALLOCATOR_FILES.get(stem, "unknown")
+    return ALLOCATOR_FILES.get(stem, UNKNOWN)
 
 
 def probe() -> dict[str, Any]:
     library = origin("malloc")
-    allocator = allocator_of(library) if library else "unknown"
+    allocator = allocator_of(library) if library else UNKNOWN
     return {"allocator": allocator, "library": library, "settings": SETTINGS.get(allocator, dict)()}
 
 

@@ -35,6 +35,11 @@ def named_like_runtime(path: str) -> bool:
     return re.split(r"[-.]", Path(path).name)[0] in RUNTIME_FILES
 
 
+def replaces_others(path: str) -> bool:
+    """Whether it has GNU's functions besides its own: preloaded, it is the only one that runs."""
+    return named_like_runtime(path) and not Path(path).name.startswith("libgomp")
+
+
 def runtime_of(path: str) -> str:
     """``gnu``, ``intel``, ``llvm`` or ``unknown``, for a library that is loaded."""
     library = ctypes.CDLL(path)

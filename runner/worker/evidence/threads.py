@@ -13,6 +13,7 @@ from runner.worker.host import expand_cpu_list
 
 def probe() -> dict[str, Any]:
     """``masks`` counts threads by CPU list; ``pinned_cpus`` counts the CPUs that some thread is bound to alone.
+    ``started_on`` are those that the process began with, before a runtime bound any thread.
 
     A process that began with one CPU, as a rank of several may, has bound no thread.
     """
@@ -21,7 +22,12 @@ def probe() -> dict[str, Any]:
         with contextlib.suppress(OSError):  # the thread has just ended
             masks[_mask(status.read_text())] += 1
     alone = {mask for mask in masks if len(expand_cpu_list(mask)) == 1 and len(openmp.STARTED_ON) > 1}
-    return {"count": sum(masks.values()), "masks": dict(sorted(masks.items())), "pinned_cpus": len(alone)}
+    return {
+        "count": sum(masks.values()),
+        "masks": dict(sorted(masks.items())),
+        "pinned_cpus": len(alone),
+        "started_on": ",".join(map(str, sorted(openmp.STARTED_ON))),
+    }
 
 
 def _mask(status: str) -> str:

@@ -3,13 +3,19 @@
 Python imports ``sitecustomize`` when it starts. With this folder first in PYTHONPATH and ENVKIT_EVIDENCE naming a
 folder, each Python process that has imported torch leaves ``PID.json`` there: its command line, its evidence, and how
 many seconds all of this took. One that is killed, or that leaves through ``os._exit``, leaves nothing, nor does a
-DataLoader's worker, which has one thread by design. Nothing but the standard library's cheapest modules is imported
-before the program's end, and the program's own ``sitecustomize`` still runs. It must be harmless to any Python 3.
+DataLoader's worker, which has one thread by design. With ENVKIT_STEPS set one leaves the times of its optimizer's steps
+besides (``optimizer_steps``), and its evidence may come before its end. Nothing but the standard library's cheapest
+modules is imported before that, and the program's own ``sitecustomize`` still runs. It must harm no Python 3.
 """
 
 import io
 import os
 import sys
+
+TYPE_CHECKING = False  # as typing has it, which would be imported at each start
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
 
 _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib would be imported at each start
 
@@ -25,12 +31,28 @@ def _watch(folder: str) -> None:
     except OSError:
         block = None
 
+    done: list[bool] = []  # of this process: it may testify before its end
+
     def testify() -> None:
-        if os.getpid() == process and "torch" in sys.modules:
+        if os.getpid() == process and "torch" in sys.modules and not done:
+            done.append(True)
             _testify(folder, cpus, block)
 
     # Registered first, so called last: what the program itself does at its end has then been done.
     atexit.register(testify)
+    if os.environ.get("ENVKIT_STEPS"):
+        _time_steps(folder, testify)
+
+
+def _time_steps(folder: str, testify: "Callable[[], None]") -> None:
+    import atexit
+
+    import optimizer_steps  # type: ignore[import-not-found]  # which is in this folder
+
+    del sys.modules["optimizer_steps"]  # the program may have a module of that name
+    steps = optimizer_steps.Steps(os.environ["ENVKIT_STEPS"], folder, testify)
+    sys.meta_path.insert(0, optimizer_steps.Finder(steps))
+    atexit.register(steps.at_exit)  # and called before testify
 
 
 def _testify(folder: str, cpus: "set[int]", block: "bytes | None") -> None:
@@ -39,12 +61,12 @@ def _testify(folder: str, cpus: "set[int]", block: "bytes | None") -> None:
     from pathlib import Path
 
     begin = time.perf_counter()
+    kit = str(Path(_HERE).parents[2])
+    own = _take_out_runner()  # the program may have a package of that name, and go on
+    sys.path.insert(0, kit)
     try:
         if _loads_data() or not Path(folder).is_dir():  # where that is gone, the command has ended and was judged
             return
-        for name in [name for name in sys.modules if name == "runner" or name.startswith("runner.")]:
-            del sys.modules[name]  # the program may have a package of that name
-        sys.path.insert(0, str(Path(_HERE).parents[2]))
         from runner.worker import initial_environment
         from runner.worker.evidence import collect, openmp
 
@@ -57,6 +79,17 @@ def _testify(folder: str, cpus: "set[int]", block: "bytes | None") -> None:
     except Exception as error:  # a program must not end worse for being watched
         if Path(folder).is_dir():
             print(f"envkit: no evidence: {type(error).__name__}: {error}", file=sys.stderr)
+    finally:
+        if kit in sys.path:
+            sys.path.remove(kit)
+        _take_out_runner()
+        sys.modules.update(own)
+
+
+def _take_out_runner() -> "dict[str, ModuleType]":
+    """Have a package called runner imported anew; the modules of it that were there."""
+    names = [name for name in sys.modules if name == "runner" or name.startswith("runner.")]
+    return {name: sys.modules.pop(name) for name in names}
 
 
 def _loads_data() -> bool:

@@ -17,7 +17,6 @@ import json
 import os
 import resource
 import selectors
-import signal
 import sys
 import tempfile
 import time
@@ -26,13 +25,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runner.worker.child import Child, Stopped, end_by
+from runner.worker.child import Child, Stopped, end_by, signal_name
 from runner.worker.complaints import COMPLAINT
 from runner.worker.measure import processor
 from runner.worker.measure.train import counters, increase
 from runner.worker.user_command import files, other_process
 from runner.worker.user_command.losses import Losses, parse_losses
 from runner.worker.user_command.metric import NotMeasured, Readings, parse, shown
+from runner.worker.user_command.optimizer_steps import POLL_S, Asked, Watch, chosen, observed
 
 HOOK = Path(__file__).resolve().parents[1] / "evidence_hook"
 READ_BYTES = 2**16
@@ -103,8 +103,9 @@ class _Watched:
 def attempt(arguments: argparse.Namespace) -> dict[str, Any]:
     """The sample, or what the ``problem`` was. Ends the process where it is told to stop."""
     how = (arguments.metric, arguments.unit, arguments.warmup_lines, arguments.loss_metric)
+    asked = Asked.given(arguments)
     try:
-        return command(arguments.argv, arguments.folder, *how)
+        return command(arguments.argv, arguments.folder, *how, asked)
     except (Failed, NotMeasured) as problem:
         return {"problem": str(problem)}
     except Stopped as stopped:
@@ -112,36 +113,45 @@ def attempt(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def command(
-    argv: Sequence[str], folder: str, metric: str | None, unit: str, warmup_lines: int, loss_metric: str | None
+    argv: Sequence[str],
+    folder: str,
+    metric: str | None,
+    unit: str,
+    warmup_lines: int,
+    loss_metric: str | None,
+    asked: Asked | None = None,
 ) -> dict[str, Any]:
     """Run ``argv`` in ``folder`` and return one sample, with the keys of ``train``'s. Raises Failed or NotMeasured.
 
-    Without a ``metric`` (``runner.worker.user_command.metric``) the whole command is one step. The first
-    ``warmup_lines`` readings are not among the steps that count, nor are their losses, which ``loss_metric`` reads.
-    ``seconds`` and ``usage`` are of the whole command, ``cpu_s`` of this process from its start as well.
+    Without a ``metric`` (``runner.worker.user_command.metric``) the whole command is one step; with ``asked`` the steps
+    are those of its optimizer. The first ``warmup_lines`` are not among those that count, nor are their losses, which
+    ``loss_metric`` reads. ``seconds`` and ``usage`` are of the whole command, ``cpu_s`` of this process from its start.
     """
     cpus = os.sched_getaffinity(0)
     readings = Readings(parse(metric, unit), warmup_lines) if metric is not None else None
     losses = Losses(parse_losses(loss_metric)) if loss_metric is not None else None
     named = files.named(argv, Path(folder))
+    timed = [list(argv), metric, unit, warmup_lines, *([asked.steps] if asked is not None else [])]
     with tempfile.TemporaryDirectory(prefix="envkit-evidence-") as evidence_folder:
         before = counters(cpus)
-        watched, status = _run(argv, folder, evidence_folder, readings, losses)
+        watch = Watch(asked, Path(evidence_folder)) if asked is not None and asked.seconds else None
+        watched, status = _run(argv, folder, evidence_folder, readings, losses, asked, watch)
         usage = increase(before, counters(cpus))
         main, others = _evidence(Path(evidence_folder), watched)
-    # last, so that they are in the part of the output that is kept
-    print(*watched.complaints, sep="\n", end="\n" if watched.complaints else "", file=sys.stderr)
-    if status != 0:
-        raise Failed(f"{_ended(status)}; {_last(watched)}")
-    # what a program takes to say what it ran with is no training
-    testimony_s = main.get("seconds", main["evidence"]["seconds"])
-    seconds = max(watched.ended_s - watched.begun_s - testimony_s, 1e-6)
-    warmup, steps = ([], [seconds]) if readings is None else readings.split(warmup_lines)
+        # last, so that they are in the part of the output that is kept
+        print(*watched.complaints, sep="\n", end="\n" if watched.complaints else "", file=sys.stderr)
+        if status != 0:
+            raise Failed(f"{_ended(status)}; {_last(watched)}")
+        # what a program takes to say what it ran with is no training
+        testimony_s = main.get("seconds", main["evidence"]["seconds"])
+        seconds = max(watched.ended_s - watched.begun_s - testimony_s, 1e-6)
+        seen = chosen(asked, Path(evidence_folder), main, watch, seconds) if asked is not None else None
+    warmup, steps, values = _taken(seen, readings, losses, warmup_lines, seconds)
     return {
         "seconds": seconds,
         "step_s": [round(max(step, 1e-9), 9) for step in steps],
         "warmup_step_s": [round(max(step, 1e-9), 9) for step in warmup],
-        "losses": [] if losses is None else losses.beside(readings, len(warmup), len(steps)),
+        "losses": values,
         "images_per_step": None,
         "quality": None,
         "usage": {**usage, "worker_cpus": len(cpus), "frequency_mhz": processor.frequency_mhz(cpus)},
@@ -149,16 +159,38 @@ def command(
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
         "digests": {
             # of what was run and timed: how losses are read changes nothing of that
-            "command": hashlib.sha256(json.dumps([list(argv), metric, unit, warmup_lines]).encode()).hexdigest(),
+            "command": hashlib.sha256(json.dumps(timed).encode()).hexdigest(),
             **{f"file {name}": digest for name, digest in files.unchanged(named, argv, Path(folder)).items()},
         },
         "evidence": main["evidence"],
         "other_processes": [{name: one[name] for name in ("pid", "argv", "evidence")} for one in others],
+        **({"passed_over": readings.passed_over} if readings is not None and readings.passed_over else {}),
+        **({"observed": observed(seen, watch)} if seen is not None and watch is not None else {}),
     }
 
 
+def _taken(
+    seen: dict[str, Any] | None, readings: Readings | None, losses: Losses | None, warmup_lines: int, seconds: float
+) -> tuple[list[float], list[float], list[float]]:
+    """The seconds of the steps to warm up and of those that count, and the losses of these.
+
+    ``seen`` is what an optimizer's process left; the whole command took ``seconds``.
+    """
+    if seen is not None:
+        warmup, steps = seen["warmup_step_s"], seen["step_s"]
+        return warmup, steps, [] if losses is None else losses.of_optimizer(warmup_lines, len(steps))
+    warmup, steps = ([], [seconds]) if readings is None else readings.split(warmup_lines)
+    return warmup, steps, [] if losses is None else losses.beside(readings, len(warmup), len(steps))
+
+
 def _run(
-    argv: Sequence[str], folder: str, evidence_folder: str, readings: Readings | None, losses: Losses | None
+    argv: Sequence[str],
+    folder: str,
+    evidence_folder: str,
+    readings: Readings | None,
+    losses: Losses | None,
+    asked: Asked | None,
+    watch: Watch | None,
 ) -> tuple[_Watched, int]:
     """Start the command, read what it prints until it ends, and leave none of its processes behind."""
     earlier = os.environ.get("PYTHONPATH")
@@ -168,13 +200,14 @@ def _run(
         "ENVKIT_WHOLE_LINES": "1",
         "PYTHONPATH": f"{HOOK}:{earlier}" if earlier else str(HOOK),
         "ENVKIT_EVIDENCE": evidence_folder,
+        **({"ENVKIT_STEPS": asked.variable} if asked is not None else {}),
     }
     watched = _Watched(readings, time.perf_counter(), losses)
     try:
         with Child(argv, folder, environment) as child:
             watched.pid = child.pid
-            _watch(child, watched)
-            return watched, child.status
+            _watch(child, watched, watch)
+            return watched, 0 if watch is not None and watch.is_over else child.status
     except OSError as error:
         raise Failed(_not_started(argv[0], folder, error)) from None
     finally:
@@ -186,7 +219,7 @@ def _say(text: bytes | bytearray) -> None:
         os.write(2, text)
 
 
-def _watch(child: Child, watched: _Watched) -> None:
+def _watch(child: Child, watched: _Watched, watch: Watch | None = None) -> None:
     """Read both streams as they come, and look at the program from outside now and then, until it has ended."""
     streams = {descriptor: _Stream() for descriptor in child.pipes}
     next_look_s = watched.begun_s
@@ -194,13 +227,15 @@ def _watch(child: Child, watched: _Watched) -> None:
     with selectors.DefaultSelector() as selector:
         for descriptor in (*streams, child.ended):
             selector.register(descriptor, selectors.EVENT_READ)
-        while not child.has_ended():
+        while not child.has_ended() and not (watch is not None and watch.look()):
             now = time.perf_counter()
             if now >= next_look_s:
                 watched.seen = other_process.look(child.pid, watched.seen)
                 next_look_s = now + interval_s
                 interval_s *= LOOK_FACTOR
             wait_s = max(0.0, next_look_s - time.perf_counter())
+            if watch is not None:
+                wait_s = min(wait_s, POLL_S)
             ready = [key.fd for key, _ in selector.select(min(wait_s, SILENT_S) if watched.held_back else wait_s)]
             if not ready and watched.held_back:
                 watched.say_the_end()
@@ -260,12 +295,13 @@ def _evidence(folder: Path, watched: _Watched) -> tuple[dict[str, Any], list[dic
         main, *others = sorted(documents, key=lambda one: (one["pid"] != watched.pid, one["pid"]))  # numbers go up
         return main, others
     variables = watched.seen or other_process.seen(os.environ, (), otherwise="not seen")
-    return {"evidence": {"variables": variables, "not_observed": NOT_OBSERVED, "seconds": 0.0}}, []
+    malloc = {"allocator": variables.pop(other_process.ALLOCATOR, None)}
+    return {"evidence": {"variables": variables, "malloc": malloc, "not_observed": NOT_OBSERVED, "seconds": 0.0}}, []
 
 
 def _ended(status: int) -> str:
     if status < 0:
-        return f"saw the command killed by {signal.Signals(-status).name}"
+        return f"saw the command killed by signal {signal_name(-status)}"
     return f"saw the command end with exit status {status}"
 
 

@@ -69,6 +69,16 @@ class Losses:
             raise NotMeasured(f"{said}: both patterns must match the same steps{of_nan}")
         return self.values[before:]
 
+    def of_optimizer(self, warmup: int, steps: int) -> list[float]:
+        """Those of an optimizer's ``steps`` that count, after ``warmup``, where there is one for each step; else all.
+
+        A log need not have a line for each step, as where only every tenth is printed. Raises NotMeasured where there
+        are none.
+        """
+        if not self.values:
+            raise NotMeasured(self._none())
+        return self.values[warmup:] if len(self.values) == warmup + steps else self.values
+
     def _none(self) -> str:
         metric = f"the loss metric '{self.metric.text}'"
         if not self._lines:

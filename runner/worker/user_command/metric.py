@@ -42,6 +42,12 @@ FEW_DIGITS, THREE_DIGITS = re.compile(r"[1-9]\d{0,2}"), re.compile(r"\d{3}(?!\d)
 # takes several of the inner one.
 MOST_TURNED, SAME_BAR = 0.2, 1.5
 LONGEST_SHOWN = 120
+# What stands in a line where a time should: a sign, or a word for no number.
+NO_TIME = re.compile(r"(?<![\w.])-(?=\.?\d)|[-+]?\b(?:nan|inf(?:inity)?|none|null)\b", re.IGNORECASE)
+# 0,401: no thousands begin with 0. And what of such a number goes on after a metric's group, or went before it.
+DECIMAL_COMMA = re.compile(r"0,\d+|\d+,(?!\d{3}(?!\d))\d+")
+COMMA_AFTER, COMMA_BEFORE = re.compile(r",\d+(?![\d.,])"), re.compile(r"(?<![\d.,])\d+,$")
+COLUMN = "or, where it ends a column of a table, let the metric match the comma beside the number too"
 # Of those that are timed as they arrive: with more of them at one moment the command's output was held back.
 MOST_AT_ONCE = 0.5
 
@@ -82,6 +88,8 @@ class Metric:
         """What there is in a line: text or a value, or None for nothing. Raises NotMeasured for a part of a number."""
         if self.expression is not None:
             match = self.expression.search(line)
+            if match and not self.is_clock and match[1] and (whole := _with_comma(match)):
+                raise NotMeasured(f"{_decimal_comma(self.what, whole, line)}; {COLUMN}")
             if match and not self.is_clock and match[1] and _is_cut(match):
                 raise NotMeasured(
                     f"can't read {self.what}: '{self.text}' cuts the number in '{shown(line.lstrip())}' at "
@@ -169,6 +177,7 @@ class Readings:
         self.lines = self.turned = 0
         self.last_line = ""
         self._arrived: float | None = None
+        self.passed_over: tuple[int, str] | None = None  # lines with no time where others have one, and the first
 
     def take(self, line: str, at_s: float) -> None:
         """Look at one line, which came ``at_s`` (seconds, of any clock). Raises NotMeasured for what is no number."""
@@ -183,6 +192,9 @@ class Readings:
             if match is not None:
                 self.turned += 1
                 self._every.append((self._turned_round(match), True))
+            elif self._has_no_time(line):
+                count, first = self.passed_over or (0, self.last_line)
+                self.passed_over = count + 1, first
             return
         if not self.metric.is_clock:
             may_be_0 = len(self.seconds) < self.left_out
@@ -194,6 +206,13 @@ class Readings:
         if self._arrived is not None:
             self.seconds.append(at_s - self._arrived)
         self._arrived = at_s
+
+    def _has_no_time(self, line: str) -> bool:
+        """Whether the metric would match a line if it had a time where there is none."""
+        if self.metric.expression is None or self.metric.is_clock:
+            return False
+        with_time = NO_TIME.sub(lambda found: "" if found[0] == "-" else "1", line)
+        return with_time != line and self.metric.expression.search(with_time) is not None
 
     def _turned_round(self, match: re.Match[str]) -> float | None:
         """The time in a line that is turned round, or None."""
@@ -239,14 +258,16 @@ class Readings:
             )
             last = f"that the command printed, the last being '{shown(self.last_line)}'"
             fix = "match the line that comes with each step" if once else "try it on a line like that"
-            raise NotMeasured(f"found no step: {metric} {matches} {last}; {fix}")
+            alike = f", and there are {told}" if (told := said_of(self.passed_over)) else ""
+            raise NotMeasured(f"found no step: {metric} {matches} {last}{alike}; {fix}")
         least = 2 if self.metric.is_clock else 1  # a number may be that of the whole training
         if len(seconds) < warmup + least:
             fix = f"train for longer{', or leave out fewer with --warmup-lines' if warmup else ''}"
             found = f"{len(seconds)} reading{'' if len(seconds) == 1 else 's'} of {metric}"
             counts = "2 that count" if self.metric.is_clock else "1 that counts"
             why = f": the {warmup} that are left out, and {counts}" if warmup else ""
-            raise NotMeasured(f"found {found}, and it takes {warmup + least}{why}; {fix}")
+            alike = f", besides {told}" if (told := said_of(self.passed_over)) else ""
+            raise NotMeasured(f"found {found}{alike}, and it takes {warmup + least}{why}; {fix}")
         counted = seconds[warmup:]
         if sum(second <= 0 for second in counted) > MOST_AT_ONCE * len(counted):
             raise NotMeasured(
@@ -254,6 +275,36 @@ class Readings:
                 "holds its output back; let it flush each line (stdbuf -oL), or print a time and match that"
             )
         return seconds[:warmup], counted
+
+
+def said_of(passed_over: tuple[int, str] | None) -> str:
+    """``2 lines like 'time nan' that it does not match``; nothing where there are none."""
+    if passed_over is None:
+        return ""
+    count, line = passed_over
+    return f"{count} line{'' if count == 1 else 's'} like '{shown(line)}' that it does not match"
+
+
+def _with_comma(match: re.Match[str]) -> str | None:
+    """All of a number with a decimal comma of which the group has one side, and the expression nothing of the other.
+
+    1,234 is one of thousands, which ``_is_cut`` finds, and 1,2,3 are columns of a table.
+    """
+    before, found, after = match.string[: match.start(1)], match[1], match.string[match.end(1) :]
+    if not found.isdigit() or _is_cut(match):
+        return None
+    if match.end(1) == match.end() and (rest := COMMA_AFTER.match(after)) and before[-1:] not in (",", "."):
+        return found + rest[0]
+    if match.start(1) == match.start() and (begin := COMMA_BEFORE.search(before)) and after[:1] not in (",", "."):
+        return begin[0] + found
+    return None
+
+
+def _decimal_comma(what: str, found: str, line: str) -> str:
+    return (
+        f"can't read {what}: '{shown(found)}' in '{shown(line.lstrip())}' has a decimal comma; let the command print "
+        "a decimal point, as with LC_ALL=C"
+    )
 
 
 def _is_cut(match: re.Match[str]) -> bool:
@@ -285,6 +336,8 @@ def number(found: Any) -> float | None:
 
 def unreadable(what: str, found: Any, line: str, wanted: str) -> NotMeasured:
     """That ``found`` in a line is not the number that is ``wanted``."""
+    if isinstance(found, str) and DECIMAL_COMMA.fullmatch(found):
+        return NotMeasured(_decimal_comma(what, found, line))
     given = json.dumps(found) if not isinstance(found, str) else repr(found)
     metric = "metric" if what == STEP_TIME else "loss metric"
     return NotMeasured(

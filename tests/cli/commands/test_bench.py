@@ -46,9 +46,16 @@ def test_several_profiles_are_compared_with_one_baseline_side_by_side(bench_of, 
     assert len(set(map(tuple, blocks))) > 1
 
 
-def test_more_profiles_need_more_blocks_for_an_interval(bench_of, instant, tmp_path):
-    assert "interval needs 7 complete blocks (raise --blocks)" in bench_of(["one", "two"], "--blocks", 6).stdout
-    assert "interval needs" not in bench_of(["one", "two"], "--blocks", 7, "--output", tmp_path / "again").stdout
+def test_more_profiles_need_more_blocks_for_an_interval_which_is_said_before_anything_is_measured(
+    bench_of, instant, tmp_path
+):
+    result = bench_of(["one", "two"], "--blocks", 6)
+    assert "interval needs 7 complete blocks (raise --blocks)" in result.stdout
+    before = "--blocks 6: 2 comparisons can have no verdict with fewer than 7; that settings take effect is seen"
+    assert result.stderr.startswith(before)
+    again = bench_of(["one", "two"], "--blocks", 7, "--output", tmp_path / "again")
+    assert "interval needs" not in again.stdout
+    assert "can have no verdict" not in again.stderr
 
 
 def test_a_profile_named_twice_is_measured_once(bench_of, instant, run_folder):

@@ -120,6 +120,13 @@ def test_bad_input(refused, tmp_path):
     assert "Not a directory" in refused("fleet", "report", tmp_path / "file")
 
 
+def test_the_help_has_the_exit_statuses_of_each_of_its_uses(cli):
+    said = words(cli("fleet", "--help").stdout)
+    assert (
+        "1 a worker failed, or a node is slow, was not measured or can't be compared, or (diff) became slower" in said
+    )
+
+
 def test_a_file_that_cannot_be_written(refused, tmp_path):
     fleet(tmp_path, 6)
     assert "can't be written" in refused("fleet", "report", tmp_path, "--prometheus", tmp_path / "no/such/folder")

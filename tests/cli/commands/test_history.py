@@ -9,6 +9,8 @@ from datetime import datetime
 import pytest
 
 from runner.bench import record
+from runner.cli import measuring
+from runner.cli.measuring import RESULTS
 from tests.cli.commands.conftest import words
 from tests.records import BEGUN, arm, run_events, write
 
@@ -56,6 +58,27 @@ def test_a_run_that_was_just_measured(bench, instant, cli, run_folder):
     bench("mine", "--budget", "1s")
     (one,) = json.loads(cli("history", run_folder.parent, "--since", "1h", "--json").stdout)["runs"]
     assert (one["folder"], one["profiles"]) == (str(run_folder), ["mine"])
+
+
+def test_runs_are_kept_and_looked_for_where_one_stands(
+    bench_arguments, instant, cli, refused, monkeypatch, run_folder, tmp_path
+):
+    monkeypatch.setattr(measuring, "RESULTS", RESULTS)  # as it is outside of tests
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    here.mkdir()
+    elsewhere.mkdir()
+    arguments = bench_arguments("mine")
+    where = arguments.index("--output")
+    assert cli(*arguments[:where], *arguments[where + 2 :], cwd=here).returncode == 0
+    (folder,) = (here / "results").iterdir()
+    (one,) = json.loads(cli("history", "--json", cwd=here).stdout)["runs"]
+    assert one["folder"] == str(folder)
+    assert cli("history", cwd=here).stdout.startswith("runs in results, the latest first\n")
+    rows = json.loads(cli("export-results", "--format", "json", cwd=here).stdout)
+    assert {row["run"] for row in rows} == {f"results/{folder.name}"}
+    assert cli("baseline", "save", "first", cwd=here).returncode == 0
+    why = "can't be read: No such file or directory; give a folder that holds runs"
+    assert refused("history", cwd=elsewhere) == f"envkit: {elsewhere}/results: {why}"
 
 
 @pytest.mark.parametrize(

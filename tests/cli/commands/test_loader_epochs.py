@@ -121,4 +121,4 @@ def test_what_can_t_be(refused, run_folder, options, line):
 def test_words_that_are_not_known(cli, arguments, line):
     result = cli(*arguments)
     assert (result.returncode, result.stdout) == (2, "")
-    assert f"error: {line}" in result.stderr.splitlines()[-1]
+    assert result.stderr.startswith(f"envkit: {line}")

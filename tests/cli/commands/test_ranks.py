@@ -9,7 +9,7 @@ import pytest
 
 from runner.bench import quality
 from runner.bench.plan import Plan
-from runner.engines.slurm import step
+from runner.engines import step
 from runner.worker.workloads import WORKLOADS
 from tests.cli.commands.conftest import FACTS, words
 from tests.simulation import STEADY, times

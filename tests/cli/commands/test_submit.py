@@ -195,7 +195,9 @@ def test_a_submission_that_is_done_is_reported_again(cli, submission):
     head, *rows = [line.split() for line in result.stdout.splitlines()][:3]
     assert head[:3] == ["node", "profile", "samples"]
     assert [row[:3] for row in rows] == [["node1", "mine", "7"], ["node2", "mine", "7"]]
-    assert result.stdout.count("FASTER") == 2
+    assert result.stdout.count("FASTER") == 3
+    assert "mine 2.000 (" in words(result.stdout)
+    assert "on 2 nodes: FASTER; nodes differ by" in words(result.stdout)
     document = json.loads(cli("submit", "--resume", submission, "--json").stdout)
     assert [(one["node"], one["state"]) for one in document["nodes"]] == [("node1", "measured"), ("node2", "measured")]
     assert document == json.loads((submission / "summary.json").read_text())
@@ -214,7 +216,7 @@ def test_a_folder_without_a_submission(refused, tmp_path):
 
 
 def test_other_commands_know_a_submission(cli, refused, submission):
-    assert "is the record of a submission" in refused("bench", "--resume", submission)
+    assert "is the record of a submission" in refused("calibrate", "--resume", submission)
     assert cli("report", submission / "node1").returncode == 0
     assert recorded_runs.folders(submission.parent) == [submission / "node1", submission / "node2"]
     assert recorded_runs.folders(submission) == [submission / "node1", submission / "node2"]

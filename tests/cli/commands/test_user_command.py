@@ -8,6 +8,7 @@ import os
 import pytest
 
 from runner.bench import record
+from runner.worker.__main__ import parser
 from tests.cli.commands.conftest import words
 from tests.simulation import times
 
@@ -112,6 +113,18 @@ def test_the_report(own):
     assert " ms per step" in result.stderr
 
 
+def test_the_steps_of_its_optimizer_need_no_pattern(own, cli, simulation, run_folder):
+    result = own(*OWN, "--optimizer-steps", 12)
+    assert result.returncode == 0, result.stderr
+    assert "profile samples ms/step" in words(result.stdout)
+    assert "takes 100 steps in each sample and as many in all: the first 3 steps are left out" in words(result.stdout)
+    details = words(cli("report", run_folder, "--details").stdout)
+    assert "metric 12 steps of its optimizer, after 3; each sample a fresh process" in details
+    given = next(start["arguments"] for start in simulation.starts(all=True) if start["name"] == "mine")
+    read = parser().parse_args(given)
+    assert (read.optimizer_steps, read.warmup_lines, read.metric) == (12, 3, None)
+
+
 def test_every_process_of_the_command_is_checked(own, cli, simulation, run_folder):
     """A launcher's evidence is not that of its ranks, which have other settings."""
     rank = {"openmp": {"runtime": "gnu"}, "variables": {"sensitive": {"OMP_NUM_THREADS": "1"}}, "seconds": 0.01}
@@ -134,7 +147,7 @@ def test_the_report_of_a_whole_command(own):
     result = own(*OWN)
     text = words(result.stdout)
     assert "profile samples ms/run system time" in text
-    assert "the whole command is one step, its start too; a --metric would leave that out" in text
+    assert "the whole command is one step, its start too; a --metric or --optimizer-steps would leave that out" in text
     assert " ms per run" in result.stderr
 
 

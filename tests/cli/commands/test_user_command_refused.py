@@ -16,6 +16,11 @@ OWN = ("--command", "python train.py --epochs 1")
         (["--unit", "ms"], "--unit means nothing without --command; add it, or leave this out"),
         (["--warmup-lines", 3], "--warmup-lines means nothing without --command; add it, or leave this out"),
         (["--loss-metric", r"loss (\S+)"], "--loss-metric means nothing without --command; add it, or leave this out"),
+        (["--optimizer-steps", 9], "--optimizer-steps means nothing without --command; add it, or leave this out"),
+        ([*OWN, "--optimizer-steps", 9, "--metric", "step"],
+         "--metric means nothing with --optimizer-steps, which needs no pattern; leave one out"),
+        ([*OWN, "--optimizer-steps", 9, "--unit", "ms"],
+         "--unit means nothing with --optimizer-steps, which needs no pattern; leave one out"),
         (["--command", ""], "--command is empty; give what starts your training, as 'python train.py'"),
         (["--command", "  "], "--command is empty; give what starts your training, as 'python train.py'"),
         (["--command", "sh -c 'echo"], "--command sh -c 'echo: no closing quotation; close it"),
@@ -24,7 +29,8 @@ OWN = ("--command", "python train.py --epochs 1")
         (["--command", "cd x\npython train.py"], "--command cd x python train.py: a line break ends a command for a "
          "shell, and none reads this; use bash -c '…', or end the line with a '\\'"),
         ([*OWN, "--unit", "ms"], "--unit means nothing without --metric; add it, or leave this out"),
-        ([*OWN, "--warmup-lines", 3], "--warmup-lines means nothing without --metric; add it, or leave this out"),
+        ([*OWN, "--warmup-lines", 3],
+         "--warmup-lines means nothing without --metric or --optimizer-steps; add one, or leave this out"),
         ([*OWN, "--metric", r"(\d+)", "--unit", "sec"],
          "--unit sec: no such unit; there are: s, ms, us, per-second"),
         ([*OWN, "--metric", "step", "--unit", "ms"], "--metric 'step' has no group that could be a number with a unit; "
@@ -54,6 +60,12 @@ OWN = ("--command", "python train.py --epochs 1")
 def test_options_that_are_refused(refused, tmp_path, options, line):
     assert refused("bench", "baseline", *options, "--output", tmp_path / "run") == f"envkit: {line}"
     assert not (tmp_path / "run").exists()
+
+
+def test_no_steps_of_its_optimizer_are_none(cli):
+    result = cli("bench", "baseline", *OWN, "--optimizer-steps", 0)
+    assert result.returncode == 2
+    assert "argument --optimizer-steps: '0' is not a whole number above 0" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from runner.bench.plan import Plan
-from runner.engines.slurm import step
+from runner.engines import step
 from runner.report import pictures
 from tests.cli.commands.conftest import words
 from tests.simulation import STEADY, times

@@ -14,14 +14,31 @@ from typing import Any
 
 import pytest
 
+from runner.bench import record
+from runner.bench.plan import Arm
 from runner.bench.specification import Specification
 from runner.cli import slurm_node
-from runner.cli.commands.bench import against_baseline
+from runner.cli.measuring_options import against_baseline
 from runner.cluster.slurm.settings import Settings
-from runner.engines.base import PROJECT
+from runner.engines.base import PROJECT, EngineOptions
+from runner.tuning.session import SPACE_FILE
+from runner.tuning.specification import TuningSpecification
+from tests.tuning.planted_engine import planted, ship
 
 ID = "c0ffee00"
 JOB = "17"
+# Of tunings.
+SPACE = """\
+name: small
+title: A test
+parameters:
+  spin: {variable: GOMP_SPINCOUNT, values: [unset, 0, 1000, 5000, 10000]}
+  wait: {variable: OMP_WAIT_POLICY, values: [unset, passive]}
+  bind: {variable: OMP_DYNAMIC, values: [unset, true]}
+"""
+# A spin count is good, and on node2 a little more so.
+GAIN, MORE = 0.30, 0.02
+NODES = ("node1", "node2")
 
 
 def specification(profile: str, engine: str = "local", **replaced: Any) -> Specification:
@@ -86,3 +103,53 @@ def start_node(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     for process in processes:
         process.kill()
         process.communicate()
+
+
+# --- tunings ---
+
+
+def gain(variables):
+    more = MORE if os.environ.get("SLURMD_NODENAME") == "node2" else 0.0
+    return (GAIN + more) * (variables.get("GOMP_SPINCOUNT") == "1000")
+
+
+@pytest.fixture
+def engine(simulation, monkeypatch):
+    return planted(monkeypatch, simulation, gain)
+
+
+@pytest.fixture
+def shipped(tmp_path, monkeypatch, write_profile):
+    return ship(monkeypatch, tmp_path / "shipped", write_profile, known="env: {OMP_WAIT_POLICY: passive}\n")
+
+
+@pytest.fixture
+def written(tmp_path):
+    return tmp_path / "work-tuned.yaml"
+
+
+@pytest.fixture
+def submitted(folder, tmp_path, engine, shipped, written):
+    """Write a submission of a tuning by two nodes."""
+
+    def write(budget_s=100.0, space=SPACE, **replaced):
+        (folder / SPACE_FILE).write_text(space)
+        trained = Specification(
+            title="tune-small", arms=(Arm("baseline", "baseline", "local"),), data="synthetic", steps=3, seed=1,
+            budget_s=budget_s, engine_options=EngineOptions(),
+        )  # fmt: skip
+        asked = TuningSpecification(trained, str(folder / SPACE_FILE), budget_s, "same", False, 0, str(written))
+        made = settings(specification=trained, tuning=asked, **replaced)
+        made.write(folder)
+        with record.Record.create(folder) as opened:
+            opened.append("submit", schema=record.SCHEMA, command=["envkit"], settings=made.to_json())
+
+    return write
+
+
+@pytest.fixture
+def stage(on_node):
+    """Run a stage on these nodes, one after the other: what each ended with."""
+    return lambda name, nodes=NODES: [
+        on_node(node, name, SLURM_NODEID=str(number))[0] for number, node in enumerate(nodes)
+    ]

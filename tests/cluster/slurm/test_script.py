@@ -86,6 +86,6 @@ def test_a_training_on_all_nodes_together_has_one_runner_on_the_first():
     text = render(settings(joint=True), FOLDER, "envkit-1", 2)
     assert "# The first node runs\n" in text
     assert "#   envkit bench --specification=/shared/run/specification.json --output=/shared/run/all-nodes\n" in text
-    check, run = text.index("--check"), text.index('on_nodes 1 --nodelist="$SLURMD_NODENAME" --overlap')
+    check, run = text.index("--check"), text.index("    on_first_node 'cd")
     assert check < run
     subprocess.run(["bash", "-n"], input=text, text=True, check=True)

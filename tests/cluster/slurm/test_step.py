@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from runner.common.errors import InputError
+from runner.engines import step
 from runner.engines.base import Outcome
-from runner.engines.slurm import client, step
-from runner.engines.slurm.start import GIVEN
+from runner.engines.slurm import client
+from runner.engines.slurm import step as by_srun
+from runner.engines.start import GIVEN
 
 
 @pytest.fixture
@@ -37,7 +39,7 @@ def asked(monkeypatch):
         return outcomes.pop() if outcomes else Outcome("{}\n", "", 1.0, None)
 
     outcomes: list[Outcome] = []
-    monkeypatch.setattr(step, "run_process", run)
+    monkeypatch.setattr(by_srun, "run_process", run)
     yield calls, outcomes
     step._address.cache_clear()
 
@@ -48,7 +50,7 @@ def test_srun_has_the_runners_environment_and_the_worker_its_own(asked):
     ((argv, environment),) = calls
     assert argv[:4] == ["srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1"]
     assert {"--kill-on-bad-exit=1", "--nodelist=node2,node1"} <= {*argv}
-    assert argv[-2:] == ["-m", "runner.engines.slurm.start"]
+    assert argv[-2:] == ["-m", "runner.engines.start"]
     assert "s3" not in " ".join(argv)
     assert environment["LD_PRELOAD"] == ""
     given = json.loads(environment[GIVEN])
@@ -65,7 +67,7 @@ def test_a_container_that_srun_makes_is_given_what_it_is_to_have_and_no_more(ask
     inside, options = {"TOKEN": "s3"}, ["--container-image=/x.sqsh", "--container-workdir=/kit"]
     step.run(["python", "-m", "x"], inside, 2, 60.0, container=options, made={"ENROOT_LOGIN_SHELL": "no"})
     ((argv, environment),) = calls
-    assert argv[-4:] == [*options, "/opt/kit/bin/python", "/kit/runner/engines/slurm/start.py"]
+    assert argv[-4:] == [*options, "/opt/kit/bin/python", "/kit/runner/engines/start.py"]
     assert [word for word in argv if word.startswith("--export=")] == ["--export=ENVKIT_STEP,ENROOT_LOGIN_SHELL"]
     assert environment["ENROOT_LOGIN_SHELL"] == "no"
     assert "PYXIS_CONTAINER_NAME" not in environment
@@ -111,7 +113,7 @@ def test_srun_that_can_not_be_started(asked, monkeypatch, error, said):
     def run(*arguments):
         raise error
 
-    monkeypatch.setattr(step, "run_process", run)
+    monkeypatch.setattr(by_srun, "run_process", run)
     with pytest.raises(InputError, match=said):
         step.run(["x"], {}, 2, 60.0)
 

@@ -49,6 +49,13 @@ def measured(folder, node):
     return samples(record.read(folder / node)) if path.exists() and b"\n" in path.read_bytes() else []
 
 
+def trials(folder, node):
+    """The trials that a node has recorded so far in its search."""
+    place = folder / node
+    events = record.read(place, "tune") if record.is_begun(place) else []
+    return [event for event in events if event["event"] == "trial"]
+
+
 def all_measure(folder, process, nodes=("node1", "node2"), at_least=2, patience_s=PATIENCE_S):
     """Wait until each node has some samples."""
 

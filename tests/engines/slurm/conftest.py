@@ -10,6 +10,13 @@ import pytest
 from tests.engines.slurm.cluster import CLUSTER, CONFIGURATION, LOCAL, MARK, NODES, SHORT, idle, slurm, waiting_for
 from tests.simulation import times
 
+SPACE = """\
+name: small
+title: A test
+parameters:
+  spin: {variable: GOMP_SPINCOUNT, values: [unset, 0, 1000]}
+"""
+
 
 @pytest.fixture(autouse=True)
 def cluster(requires):
@@ -61,3 +68,19 @@ def slow(simulation):
         simulation.worker("mine", seconds=times(0.5), delay=seconds)
 
     return take
+
+
+@pytest.fixture
+def tune(tmp_path, simulation, folder):
+    """The arguments that tune with simulated workers, of which those under one setting take half as long."""
+    space = tmp_path / "small.yaml"
+    space.write_text(SPACE)
+    simulation.named("mine", "GOMP_SPINCOUNT=1000")
+    simulation.worker("mine", seconds=times(0.5))
+    fixed = ["--space", space, "--space-only", "--data", "synthetic", "--steps", 3, "--python", simulation.python]
+
+    def arguments(*options, budget="60s"):
+        return ["tune", *fixed, "--budget", budget, "--profile", tmp_path / "work-tuned.yaml", "--output", folder,
+                "--nodes", 2, "--partition", "work", *options]  # fmt: skip
+
+    return arguments

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from runner.bench import record
 from tests.engines.slurm.cluster import (
     CLUSTER,
@@ -21,10 +23,11 @@ from tests.engines.slurm.cluster import (
 def test_each_node_measures_and_has_its_row(cli, simulated, folder):
     result = cli(*simulated("--nodes", 2, "--partition", "work"))
     assert result.returncode == 0, result
-    rows = [line.split() for line in result.stdout.splitlines() if line.startswith("node")]
-    assert [(row[0], row[1], row[2], row[-2]) for row in rows[1:]] == [
+    rows = [line.split() for line in result.stdout.splitlines() if line.startswith(("node1", "node2"))]
+    assert [(row[0], row[1], row[2], row[-2]) for row in rows] == [
         ("node1", "mine", "6", "FASTER"), ("node2", "mine", "6", "FASTER"),
     ]  # fmt: skip
+    assert "against baseline, on 2 nodes: FASTER; nodes differ by" in " ".join(result.stdout.split())
     for node in ("node1", "node2"):
         assert len(measured(folder, node)) == 12
         assert record.read(folder / node)[0]["environments"]["mine"]["variables"] == {"SIMULATED": "mine"}
@@ -37,6 +40,18 @@ def test_each_node_measures_and_has_its_row(cli, simulated, folder):
     again = cli("submit", "--resume", folder)
     assert (again.returncode, again.stdout) == (0, result.stdout)
     assert len(events(folder, "submitted")) == 1
+
+
+def test_a_matrix_ranks_by_what_profiles_are_worth_on_both_nodes(cli, simulated, write_profile, folder):
+    _, mine, *options = simulated("--nodes", 2, "--partition", "work")
+    same = write_profile("same", "env:\n  SIMULATED: same\n")
+    result = cli("matrix", same, mine, *options)
+    assert result.returncode == 0, result
+    rows = [line.split() for line in result.stdout.splitlines() if line.startswith(("mine", "same"))]
+    assert [row[0] for row in rows] == ["mine", "same"]
+    assert [float(row[1]) for row in rows] == pytest.approx([2, 1], rel=0.1)
+    assert "nodes 2 nodes of" in " ".join(result.stdout.split())
+    assert [len(measured(folder, node)) for node in ("node1", "node2")] == [18, 18]
 
 
 # --- going on ---

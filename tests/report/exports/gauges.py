@@ -23,7 +23,7 @@ def gauges(lines: Iterable[str], kinds: Sequence[str], time: str = "") -> tuple[
             assert kind != "TYPE" or text == "gauge"
             assert kind != "UNIT" or name.endswith(f"_{text}")
             continue
-        value = re.fullmatch(rf"([a-z_]+)(\{{{LABEL}(?:,{LABEL})*\}}) (\S+){time}", line)
+        value = re.fullmatch(rf"([a-z_]+)((?:\{{{LABEL}(?:,{LABEL})*\}})?) (\S+){time}", line)
         assert value, line
         assert value[1] == names[-1]
         values[value[1] + value[2]] = float(value[3])

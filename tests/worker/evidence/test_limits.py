@@ -45,12 +45,16 @@ def test_whether_numa_calls_are_allowed(monkeypatch, result, error, allowed):
     ],
 )  # fmt: skip
 def test_the_least_of_the_users_and_the_groups_limit_counts(monkeypatch, user, limit, free, expected):
-    monkeypatch.setattr(limits, "pids_free", lambda: free)
+    monkeypatch.setattr(limits, "pids_limit", lambda: None if free is None else (free + 3, 3))
     monkeypatch.setattr(limits.os, "getuid", lambda: user)
     monkeypatch.setattr(limits.resource, "getrlimit", lambda which: (limit, limit))
     counted = iter([10])  # the threads that are mine are in one process
     monkeypatch.setattr(limits, "_threads_if_mine", lambda path: next(counted, 0))
-    assert limits._processes_free() == expected
+    room, said = limits.processes()
+    assert room == expected
+    of_group = f"pids.max of its cgroup is {None if free is None else free + 3}, and 3 are there"
+    of_user = f"ulimit -u is {limit}, and this user has 10"
+    assert said == (None if expected is None else of_group if expected == free else of_user)
 
 
 def test_threads_of_other_users_do_not_count(tmp_path):

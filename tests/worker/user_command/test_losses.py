@@ -60,7 +60,6 @@ def test_as_json_has_them():
 @pytest.mark.parametrize(
     ("metric", "line", "said"),
     [
-        (LOSS, "loss 0,31", "'0,31' in 'loss 0,31' is no number"),
         (LOSS, "loss 0.31,", "'0.31,' in 'loss 0.31,' is no number"),
         (LOSS, "loss tensor(0.31)", "'tensor(0.31)' in 'loss tensor(0.31)' is no number"),
         ("$.loss", '{"loss": true}', "true in '{\"loss\": true}' is no number"),
@@ -71,6 +70,12 @@ def test_what_is_no_number(metric, line, said):
     with pytest.raises(NotMeasured) as error:
         losses(metric, line)
     assert str(error.value) == f"can't read a loss: {said}; let the loss metric match nothing else"
+
+
+@pytest.mark.parametrize("metric", [LOSS, r"loss ([\d.]+)"])
+def test_a_decimal_comma_is_no_loss(metric):
+    with pytest.raises(NotMeasured, match=r"^can't read a loss: '0,31' in 'loss 0,31' has a decimal comma; let"):
+        losses(metric, "loss 0,31")
 
 
 def test_a_part_of_a_number_is_no_loss():
@@ -112,6 +117,14 @@ def test_of_a_whole_training_as_one_step_all_count():
     found = losses(LOSS, *LINES)
     assert found.beside(None, 0, 1) == [3.0, 2.9, 2.8, 2.7, 2.6]
     assert found.beside(times(r"took (\d)", *LINES, "took 9"), 0, 1) == [3.0, 2.9, 2.8, 2.7, 2.6]
+
+
+def test_of_an_optimizers_steps_all_count_unless_each_has_one():
+    found = losses(LOSS, *LINES)
+    assert found.of_optimizer(2, 3) == [2.8, 2.7, 2.6]
+    assert found.of_optimizer(3, 12) == [3.0, 2.9, 2.8, 2.7, 2.6]
+    with pytest.raises(NotMeasured, match="found no loss"):
+        losses(LOSS).of_optimizer(2, 3)
 
 
 @pytest.mark.parametrize(

@@ -166,8 +166,6 @@ def test_what_is_no_metric(metric, problem):
         (r"time (\S+)", "time 0.0", "'0.0'"),
         (r"time (\S+)", "time -3", "'-3'"),
         (r"time (\S+)", "time 8.3ms", "'8.3ms'"),
-        (r"time (\S+)", "time 1,2", "'1,2'"),
-        (r"time (\S+)", "time 0,123", "'0,123'"),  # a decimal comma
         ("$.t", '{"t": true}', "true"),
         ("$.t", '{"t": {"ms": 3}}', '{"ms": 3}'),
         ("$.t", '{"t": NaN}', "NaN"),
@@ -255,3 +253,47 @@ def test_lines_that_come_all_at_one_moment_tell_no_time():
 )
 def test_a_unit_that_a_metric_names_is_not_taken_for_seconds(metric, unit):
     assert parse(metric).looks_like == unit
+
+
+@pytest.mark.parametrize(
+    ("metric", "line", "given"),
+    [
+        (r"time ([0-9.]+)", "time 0,401", "0,401"),
+        (r"time ([0-9.]+)", "time 12,5 ms", "12,5"),
+        (r"([0-9.]+) ms", "took 0,401 ms", "0,401"),
+        (r"time (\S+)", "time 0,401 s", "0,401"),
+        (r"time (\S+)", "time 1,25", "1,25"),
+    ],
+)
+def test_a_decimal_comma_is_named(metric, line, given):
+    with pytest.raises(NotMeasured) as raised:
+        readings(metric, line)
+    said = f"can't read a step's time: '{given}' in '{line}' has a decimal comma; let the command print a decimal point"
+    assert str(raised.value).startswith(said)
+
+
+def test_lines_with_no_time_where_others_have_one_are_counted():
+    lines = ["epoch 1", "step 1 time 0.5", "step 2 time nan", "step 3 time -1.5", "step 4 time 0.4", "loss 0.3"]
+    assert readings(r"time ([0-9.]+)", *lines).passed_over == (2, "step 2 time nan")
+
+
+@pytest.mark.parametrize(
+    ("metric", "lines"),
+    [
+        (r"time ([0-9.]+)", ["step 1 time 0.5", "loss nan", "done"]),
+        (r"step \d*0 time ([0-9.]+)", ["step 10 time 0.5", "step 11 time 0.4"]),  # every tenth is meant
+        (r"step", ["step 1 nan", "nan"]),
+    ],
+)
+def test_lines_that_have_a_time_or_are_none_of_these_are_not_passed_over(metric, lines):
+    assert readings(metric, *lines).passed_over is None
+
+
+def test_where_no_line_has_a_time_those_with_none_are_counted():
+    with pytest.raises(NotMeasured, match="and there are 2 lines like 'time nan' that it does not match"):
+        readings(r"time ([0-9.]+)", "time nan", "time -1.5").split(0)
+
+
+def test_too_few_readings_beside_lines_that_are_passed_over():
+    with pytest.raises(NotMeasured, match="besides 1 line like 'time nan' that it does not match, and it takes 3"):
+        readings(r"time ([0-9.]+)", "time 0.5", "time nan").split(2)

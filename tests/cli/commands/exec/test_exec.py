@@ -167,6 +167,18 @@ def test_an_empty_entry_of_the_python_path_stays(execute, shared):
 # --- signals ---
 
 
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(signal.SIGSEGV, "SIGSEGV (Segmentation fault)"), (signal.SIGKILL, "SIGKILL (Killed)"),
+     (signal.SIGRTMIN + 1, f"{signal.SIGRTMIN + 1} ("), (signal.SIGPIPE, None)],
+)  # fmt: skip
+def test_the_signal_that_ended_a_command_is_named(execute, number, said):
+    result = execute("mine", "sh", "-c", f"kill -{int(number)} $$")
+    assert result.returncode == 128 + number
+    named = [line for line in result.stderr.splitlines() if "was ended by" in line]
+    assert [line.startswith(f"envkit: sh: was ended by signal {said}") for line in named] == [True] * (said is not None)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
 def test_a_signal_reaches_the_command_which_decides(start, number):
     name = number.name.removeprefix("SIG")

@@ -7,8 +7,7 @@ import pytest
 from runner.bench import record
 from runner.cli.commands import tune
 from runner.profiles import profile
-from tests.instant_engine import replace_engine
-from tests.tuning.planted_engine import PlantedEngine
+from tests.tuning.planted_engine import planted, ship
 
 SPACE = """\
 name: small
@@ -30,9 +29,7 @@ def gain(variables):
 
 @pytest.fixture
 def engine(simulation, monkeypatch):
-    made = PlantedEngine(simulation, gain)
-    replace_engine(monkeypatch, "local", made)
-    return made
+    return planted(monkeypatch, simulation, gain)
 
 
 @pytest.fixture
@@ -45,15 +42,10 @@ def local(tmp_path, monkeypatch):
 
 @pytest.fixture
 def shipped(tmp_path, monkeypatch, write_profile):
-    """The profiles that compete, in the place of the kit's."""
-    folder = tmp_path / "shipped"
-    folder.mkdir()
-    write_profile("baseline", folder=folder)
-    write_profile("known", "preload: [jemalloc]\n", folder=folder)
-    write_profile("tc", "preload: [tcmalloc]\n", folder=folder)
-    write_profile("other", 'env: {OMP_NESTED: "true"}\nnumerics: may-differ\n', folder=folder)
-    monkeypatch.setattr(tune, "SHIPPED_FOLDER", folder)
-    return folder
+    return ship(
+        monkeypatch, tmp_path / "shipped", write_profile, known="preload: [jemalloc]\n", tc="preload: [tcmalloc]\n",
+        other='env: {OMP_NESTED: "true"}\nnumerics: may-differ\n',
+    )  # fmt: skip
 
 
 @pytest.fixture

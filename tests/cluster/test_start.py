@@ -11,9 +11,9 @@ import sys
 import pytest
 
 from runner.engines.base import PROJECT
-from runner.engines.slurm.start import GIVEN, interface
+from runner.engines.start import GIVEN, interface
 
-START = ("-m", "runner.engines.slurm.start")
+START = ("-m", "runner.engines.start")
 SHOW = (sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)))")
 
 
@@ -42,7 +42,7 @@ def test_it_has_the_environment_that_it_was_given_and_no_other(started):
 
 def test_in_a_container_it_has_the_image_s_too(started):
     """It is started by its file's name there. What only the host has is of no use."""
-    file = [str(PROJECT / "runner/engines/slurm/start.py")]
+    file = [str(PROJECT / "runner/engines/start.py")]
     seen = json.loads(started(within=True, start=file, A="0", B="2", TMPDIR="/tmp/of-the-node").stdout)
     assert (seen["A"], seen["B"]) == ("1", "2")
     assert not {"TMPDIR", GIVEN} & seen.keys()
@@ -83,7 +83,7 @@ def test_an_interface_of_the_users_choice_or_for_a_container(started, inside, ch
 
 
 def test_slurm_that_passes_nothing_on():
-    start = [sys.executable, "-m", "runner.engines.slurm.start"]
+    start = [sys.executable, "-m", "runner.engines.start"]
     result = subprocess.run(start, cwd=PROJECT, capture_output=True, text=True, check=False, env={})
     assert (result.returncode, result.stderr) == (
         2, "srun has not passed ENVKIT_STEP on; leave SLURM_EXPORT_ENV unset\n",

@@ -1,0 +1,365 @@
+"""Is the advice of ``envkit advise`` any good? Watches the gallery's trainings, fits what profiles gain, writes both.
+
+The gains are those of the map (``benchmarks/gallery_map.py``). Each training is judged by fits that it taught nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks import fitting, gallery_runs, page, script
+from benchmarks.fitting import KNOWN, Seen
+from benchmarks.gallery_runs import Run
+from benchmarks.results import Line, Results
+from benchmarks.tune_order import MAP as ORDER
+from runner.advice.expected import FILE, LEAST_GAIN, Expected, features
+from runner.advice.symptoms import FEATURES, Symptoms
+from runner.common import atomic
+from runner.common.errors import InputError
+from runner.engines.base import PROJECT
+from runner.report import advised
+from runner.stats.interval import Speedup, log_ratios, speedup
+from runner.stats.verdict import Verdict
+from runner.worker.host import cpu_facts, fingerprint
+
+PAGE = PROJECT / "docs/advise.md"
+MAP = PROJECT / "results/gallery"
+# More steps than are watched.
+ENDLESS = 1_000_000
+NEAR = 0.03
+# With fewer trainings there is nothing to learn, and less to judge.
+FEWEST = 6
+# What watching costs is measured with these, in so many pairs of processes, each of so many steps.
+SLOWED, PAIRS, STEPS, WARMUP, WATCHED_S = ("lstm", "tabular"), 8, 12, 3, 4.0
+STEP = re.compile(r"^step \d+: ([0-9.]+) s", re.MULTILINE)
+# One that is not in the gallery, and its advice proved.
+EXAMPLE = ("advise", "--prove", "2m", "--", ".venv/bin/python", "tests/scripts/plain_loop.py", "--steps", "1000000")
+
+
+@dataclass(frozen=True)
+class Training:
+    """One of the gallery: what was seen of it, and what profiles gained, by name."""
+
+    name: str
+    seen: Seen
+    gains: Mapping[str, Speedup]
+
+    @property
+    def best(self) -> float:
+        """The most that any profile gains; 1 where none does."""
+        return max(1.0, *(one.ratio for one in self.gains.values()))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What fits that a training taught nothing say of it: all profiles, the most first."""
+
+    training: Training
+    expected: Sequence[Expected]
+
+    @property
+    def advised(self) -> Expected | None:
+        first = self.expected[0]
+        return first if first.is_worth_trying else None
+
+    @property
+    def gained(self) -> float:
+        """What following the advice gains."""
+        return self.training.gains[self.advised.profile].ratio if self.advised else 1.0
+
+    @property
+    def near(self) -> bool:
+        return self.gained * (1 + NEAR) >= self.training.best
+
+    @property
+    def false_hope(self) -> bool:
+        """Whether something is advised that is not surely faster."""
+        return self.advised is not None and self.training.gains[self.advised.profile].verdict != Verdict.FASTER
+
+    @property
+    def within(self) -> list[bool]:
+        """Of each profile, whether what it gains lies in the range."""
+        return [one.low <= self.training.gains[one.profile].ratio <= one.high for one in self.expected]
+
+
+def main() -> int:
+    parser = script.parser("advice", str(__doc__).splitlines()[0])
+    parser.set_defaults(page=PAGE)
+    parser.add_argument("--map", metavar="DIR", type=Path, default=MAP,
+                        help=f"the folder with the map's runs (default: {MAP.relative_to(PROJECT)})")  # fmt: skip
+    parser.add_argument("--fit", metavar="FILE", type=Path, default=FILE,
+                        help=f"the coefficients to write (default: {FILE.relative_to(PROJECT)})")  # fmt: skip
+    parser.add_argument("--order", metavar="FILE", type=Path, default=ORDER,
+                        help="what is expected of each training and is true, for benchmarks.tune_order "
+                        f"(default: {ORDER.relative_to(PROJECT)})")  # fmt: skip
+    arguments = parser.parse_args()
+    runs = {name: run for name, run in gallery_runs.runs(arguments.map, gallery_runs.models()).items() if run.is_whole}
+    if len(runs) < FEWEST:
+        raise InputError(f"{arguments.map}: has {len(runs)} whole runs of the gallery, and it takes {FEWEST} or more; "
+                         "make them with: make gallery")  # fmt: skip
+    gallery_runs.require_python()
+    results = Results(arguments.results, {"machine": page.machine()})
+    for name in runs:
+        if not results.of("watched", model=name):
+            results.append("watched", model=name, **_watch(name))
+    for name in SLOWED:
+        for number in range(len(results.of("pair", model=name)), PAIRS):
+            results.append("pair", model=name, **_pair(name, number))
+    trainings = [_training(run, results) for run in runs.values()]
+    fit = (json.dumps(_fitted(trainings, results), indent=1) + "\n").encode()
+    atomic.write(arguments.fit, fit)
+    atomic.write(arguments.order, json.dumps(_for_the_tuner(trainings)).encode())
+    digest = hashlib.sha256(fit).hexdigest()
+    if not results.of("example", fit=digest):
+        results.append("example", fit=digest, printed=_example())
+    page.write(arguments.page, _page(results, trainings, results.of("example", fit=digest)[0]["printed"]))
+    return 0
+
+
+def _command(name: str, steps: int) -> list[str]:
+    return [gallery_runs.PYTHON, f"benchmarks/gallery/{name}.py", "--steps", str(steps)]
+
+
+def _watch(name: str) -> Line:
+    """What ``envkit advise`` saw of a model, and how long it took (seconds)."""
+    begin = time.perf_counter()
+    result = subprocess.run(
+        [sys.executable, "-m", "runner", "advise", "--json", "--", *_command(name, ENDLESS)],
+        cwd=PROJECT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    if result.returncode != 0:
+        said = (result.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise InputError(f"{name}: envkit advise ended with exit status {result.returncode}: {said}")
+    took = time.perf_counter() - begin
+    print(f"{name}: watched, {took:.0f} s", flush=True)
+    return {"seconds": round(took, 1), "symptoms": json.loads(result.stdout)["symptoms"]}
+
+
+def _example() -> str:
+    """What `envkit advise` prints for a training that is not in the gallery."""
+    command = [sys.executable, "-m", "runner", *EXAMPLE]
+    return subprocess.run(
+        command, cwd=PROJECT, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL
+    ).stdout  # fmt: skip
+
+
+def _pair(name: str, number: int) -> Line:
+    """Seconds per step of a process that is left alone and of one that is watched, in turns."""
+    watching = ["--watch", str(WATCHED_S), "--watch-limit", "120", "--warmup-lines", str(WARMUP), "--"]
+    commands = {
+        "alone_s": _command(name, WARMUP + STEPS),
+        "watched_s": [
+            sys.executable, "-m", "runner.worker", "command", "--folder", str(PROJECT), *watching,
+            *_command(name, ENDLESS),
+        ],
+    }  # fmt: skip
+    found = {}
+    for which in sorted(commands, reverse=bool(number % 2)):
+        printed = subprocess.run(
+            commands[which], cwd=PROJECT, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL
+        )
+        times = [float(time) for time in STEP.findall(printed.stdout + printed.stderr)][WARMUP : WARMUP + STEPS]
+        if len(times) < STEPS:
+            raise InputError(f"{name}: only {len(times)} steps were seen in {WATCHED_S} s; this machine is too slow")
+        found[which] = sum(times) / STEPS
+    return found
+
+
+def _training(run: Run, results: Results) -> Training:
+    symptoms = Symptoms.from_json(results.of("watched", model=run.model.name)[0]["symptoms"])
+    gains = {one.arm: one.speedup for one in run.summary.comparisons if one.speedup is not None}
+    return Training(run.model.name, features(symptoms), gains)
+
+
+def _profiles(trainings: Sequence[Training]) -> list[str]:
+    """Those that were measured with all trainings."""
+    return [name for name in trainings[0].gains if all(name in one.gains for one in trainings)]
+
+
+def _fits(
+    trainings: Sequence[Training], profile: str, choices: Sequence[tuple[str, ...]]
+) -> tuple[fitting.Ridge, float]:
+    gains = [math.log(one.gains[profile].ratio) for one in trainings]
+    return fitting.best(choices, [one.seen for one in trainings], gains)
+
+
+def _fitted(trainings: Sequence[Training], results: Results) -> Line:
+    """What the kit is given: of each profile the fits, the best first."""
+    fits = {
+        profile: [asdict(fitting.as_fit(*_fits(trainings, profile, choices))) for choices in KNOWN.values()]
+        for profile in _profiles(trainings)
+    }
+    return {
+        "machine": advised.machine({"fingerprint": fingerprint(), "facts": cpu_facts()}),
+        "measured": time.strftime("%Y-%m-%d", time.localtime(results.of("watched")[-1]["time"])),
+        "trainings": [one.name for one in trainings],
+        "fits": fits,
+    }
+
+
+def _for_the_tuner(trainings: Sequence[Training]) -> Line:
+    """Of each training what is true, and what is expected by what a search sees: as much as from outside."""
+    found = judged(trainings, KNOWN["from outside"])
+    return {
+        "models": {
+            one.training.name: {
+                "truth": {name: speedup.ratio for name, speedup in one.training.gains.items()},
+                "expected": {each.profile: each.gain for each in one.expected},
+            }
+            for one in found
+        }
+    }
+
+
+def judged(trainings: Sequence[Training], choices: Sequence[tuple[str, ...]]) -> list[Judged]:
+    """Each training by fits to the others."""
+    found = []
+    for one in trainings:
+        others = [other for other in trainings if other is not one]
+        expected = []
+        for profile in _profiles(trainings):
+            made, half = _fits(others, profile, choices)
+            value = made.predict(one.seen)
+            expected.append(Expected(profile, *map(math.exp, (value, value - half, value + half))))
+        found.append(Judged(one, sorted(expected, key=lambda each: -each.cautious)))
+    return found
+
+
+def _page(results: Results, trainings: Sequence[Training], example: str) -> list[str]:
+    by_known = {known: judged(trainings, choices) for known, choices in KNOWN.items()}
+    full = next(iter(by_known.values()))
+    return [
+        page.heading("Advice before anything is measured", QUESTION, results.lines, results.lines[0]["machine"]),
+        "## Use",
+        USE,
+        f"A training that is not in the gallery, with nothing left out:\n\n    envkit {shlex.join(EXAMPLE)}",
+        f"```text\n{example.rstrip()}\n```",
+        "## Is it right?",
+        RIGHT,
+        _aims(full, results),
+        "## Each training, by fits that it taught nothing",
+        page.table(("training", "advised first", "expected", "measured", "the best that was measured", "within 3%"),
+                   [_row(one) for one in full]),
+        "## By what is known of a training",
+        KNOWN_TEXT,
+        page.table(("known", "advice within 3% of the best", "not surely faster", "truths within the range",
+                    "error, median"), [_known(*pair) for pair in by_known.items()], 1),
+        "## What was seen",
+        SEEN_TEXT,
+        page.table(("training", "s a step", *(one.name for one in FEATURES), "advise took"),
+                   [_seen(one, results) for one in trainings], 1),
+        "\n".join(f"- {one.name}: {one.what}" for one in FEATURES),
+        "## What watching costs",
+        SLOWED_TEXT.format(pairs=PAIRS, steps=STEPS, warmup=WARMUP),
+        page.table(("training", "alone over watched", "interval"), [_slowed(name, results) for name in SLOWED], 1),
+        "## How it is fitted",
+        FITTED_TEXT,
+    ]  # fmt: skip
+
+
+def _aims(full: Sequence[Judged], results: Results) -> str:
+    near, hopes = sum(one.near for one in full), sum(one.false_hope for one in full)
+    within = [held for one in full for held in one.within]
+    inside = sum(within) / len(within)
+    longest = max(line["seconds"] for line in results.of("watched"))
+    return "\n".join([
+        f"- the profile that is advised first is within 3% of the best that was measured for {near} of {len(full)} "
+        f"trainings (the aim: 10 of 12): {'met' if near * 12 >= 10 * len(full) else 'missed'}",
+        f"- for {hopes} of {len(full)} something is advised that is not surely faster (the aim: at most 1 of 12): "
+        f"{'met' if hopes * 12 <= len(full) else 'missed'}",
+        f"- {sum(within)} of {len(within)} truths ({inside:.0%}) lie within their 70% range (the aim: "
+        f"60% to 80%): {'met' if 0.6 <= inside <= 0.8 else 'missed'}",
+        f"- `envkit advise` took {longest:.0f} s at most (the aim: 60 s): {'met' if longest <= 60 else 'missed'}",
+    ])  # fmt: skip
+
+
+def _row(one: Judged) -> list[str]:
+    names = sorted(one.training.gains, key=lambda name: -one.training.gains[name].ratio)
+    best = f"{names[0]}: {one.training.gains[names[0]].ratio:.2f}" if one.training.best > 1 else "nothing set"
+    if one.advised is None:
+        top = one.expected[0]
+        told = f"{top.profile}: {top.gain:.2f} ({top.low:.2f} to {top.high:.2f})"
+        return [one.training.name, "nothing", f"at most {told}", "1", best, "yes" if one.near else "no"]
+    given, truth = one.advised, one.training.gains[one.advised.profile]
+    return [
+        one.training.name, given.profile, f"{given.gain:.2f} ({given.low:.2f} to {given.high:.2f})",
+        f"{truth.ratio:.2f} ({truth.low:.2f} to {truth.high:.2f})", best, "yes" if one.near else "no",
+    ]  # fmt: skip
+
+
+def _known(known: str, found: Sequence[Judged]) -> list[str]:
+    within = [inside for one in found for inside in one.within]
+    wrong = sorted(
+        abs(math.log(each.gain / one.training.gains[each.profile].ratio)) for one in found for each in one.expected
+    )
+    return [
+        known, f"{sum(one.near for one in found)} of {len(found)}", f"{sum(one.false_hope for one in found)}",
+        f"{sum(within) / len(within):.0%}", f"{math.expm1(wrong[len(wrong) // 2]):.1%}",
+    ]  # fmt: skip
+
+
+def _seen(one: Training, results: Results) -> list[str]:
+    line = results.of("watched", model=one.name)[0]
+    values = ["-" if one.seen[each.name] is None else f"{one.seen[each.name]:.3g}" for each in FEATURES]
+    return [one.name, f"{line['symptoms']['step_s']:.3f}", *values, f"{line['seconds']:.0f} s"]
+
+
+def _slowed(name: str, results: Results) -> list[str]:
+    pairs = results.of("pair", model=name)
+    ratios = log_ratios([one["alone_s"] for one in pairs], [one["watched_s"] for one in pairs])
+    found = speedup(ratios, 0.05, NEAR)
+    assert found is not None, "there are enough pairs"
+    return [name, f"{found.ratio:.3f}", f"{found.low:.3f} to {found.high:.3f}"]
+
+
+QUESTION = """`envkit advise -- python train.py` watches a training for some seconds and says which profile to try
+first, how much that is expected to gain, and why."""
+USE = """    envkit advise -- python train.py                 # as you would start it; nothing of it is changed
+    envkit advise --prove 4m -- python train.py      # then measure what is advised first, beside nothing set
+    envkit advise --pid 4711                         # a training that runs already, from outside
+    envkit advise --engine docker -- python train.py # in the image
+
+The command is started as it is. Three steps of its optimizer are left out and the next ones watched for about ten
+seconds; a few more run under PyTorch's profiler. Then it is stopped: let it write nowhere where that would hurt. Steps
+are those of the `torch.optim` optimizer that steps first, so that no pattern for its log is needed. With `--pid` the
+training is left alone: only the kernel's counters are read, and less is known. It must be yours.
+
+Losses: MKL's other code, which the profiles that end in `-mkl` have it take, rounds otherwise in the last digit. In
+some trainings that grows until losses differ; [the map](gallery.md) says in which. Compare yours before you use one of
+them (`--loss-metric` of `envkit bench`).
+
+Each cause is told with what was seen of it. A range is where 7 of 10 trainings came out: a promise of nothing, and
+`--prove` is there to measure. What is known comes from the gallery's trainings on one machine;
+on another kind of machine take the order and prove it. `envkit doctor` and reports name the same causes, and
+`envkit tune` begins with what is expected to gain most."""
+RIGHT = """Each training of the gallery is judged by what the others taught: its own gains, which the map has measured,
+took no part in what is said of it here."""
+KNOWN_TEXT = """From outside (`--pid`) only the kernel's counters are known. A command that is started is watched by
+the steps of its optimizer, and a few of them run under PyTorch's profiler."""
+SEEN_TEXT = """The features that a fit may use, of each training with nothing set. The last column is how long the
+whole command took."""
+SLOWED_TEXT = """{pairs} pairs of processes for each of these, in turns: one alone, one with its optimizer's steps
+watched; the mean of {steps} steps after {warmup}. Below 1, watching slows a training. The profiler, which does slow
+it, comes after what is timed."""
+FITTED_TEXT = f"""For each profile the logarithm of the gain is fitted by ridge regression to some of the features;
+which, and how far coefficients are held back, is chosen by what predicts best when each training in turn is left out. A
+training on this page is left out of that choice as well. The range around an expected gain is as wide as 70% of the
+errors that are made so. Profiles are in the order of the geometric mean of what is expected and the range's lower end:
+of many noisy ones the first was lucky too. Which features there are to choose from, and that order, were settled by the
+first twelve trainings of the gallery, so that of these the page is a little too good. A profile is advised where it
+is expected to gain {LEAST_GAIN:.0%} or more. The coefficients are in `runner/advice/expected.json`, which this script
+writes."""
+
+
+if __name__ == "__main__":
+    sys.exit(script.run("advice", main))

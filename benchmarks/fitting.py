@@ -1,0 +1,99 @@
+"""Fit what profiles gain to what is seen of trainings, and judge the fits by trainings that taught them nothing.
+
+A fit of one profile is a ridge regression of the logarithm of the gain on a few features: with as few trainings as
+there are, coefficients are held back by as much as predicts best when each training in turn is left out. The features
+of a fit are chosen in the same way. A range is as wide as 70% of the errors that are made of trainings left out.
+
+References:
+  A. E. Hoerl, R. W. Kennard: Ridge regression: biased estimation for nonorthogonal problems. Technometrics 12 (1970).
+  M. Stone: Cross-validatory choice and assessment of statistical predictions. J. R. Statistical Society B 36 (1974).
+  R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani: Predictive inference with the jackknife+. Annals of
+    Statistics 49 (2021).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runner.advice.expected import Fit
+
+PENALTIES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+WITHIN = 0.70
+# What is seen from outside, and what the worker and the profiler see besides. Of each the choices.
+OUTSIDE: tuple[tuple[str, ...], ...] = ((), ("kernel",))
+WATCHED = (*OUTSIDE, ("kernel", "matrix"))
+# By what is known of a training, the most first.
+KNOWN = {"by its steps": WATCHED, "from outside": OUTSIDE}
+
+Seen = Mapping[str, float | None]  # a training's features
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """Coefficients of standardised features."""
+
+    names: tuple[str, ...]
+    means: Any
+    scales: Any
+    coefficients: Any
+    intercept: float
+
+    def predict(self, seen: Seen) -> float:
+        import numpy
+
+        values = numpy.array([seen[name] for name in self.names], dtype=float)
+        return float(self.intercept + ((values - self.means) / self.scales) @ self.coefficients)
+
+
+def ridge(names: tuple[str, ...], penalty: float, seen: Sequence[Seen], gains: Sequence[float]) -> Ridge:
+    """``gains`` are logarithms, one for each of the trainings ``seen``."""
+    import numpy
+
+    matrix = numpy.array([[one[name] for name in names] for one in seen], dtype=float).reshape(len(seen), len(names))
+    means, scales = matrix.mean(axis=0), matrix.std(axis=0)
+    scales[scales == 0] = 1.0
+    standard = (matrix - means) / scales
+    target = numpy.asarray(gains, dtype=float)
+    inner = standard.T @ standard + penalty * numpy.eye(len(names))
+    coefficients = numpy.linalg.solve(inner, standard.T @ (target - target.mean())) if names else numpy.zeros(0)
+    return Ridge(names, means, scales, coefficients, float(target.mean()))
+
+
+def errors(names: tuple[str, ...], penalty: float, seen: Sequence[Seen], gains: Sequence[float]) -> list[float]:
+    """What a fit without each training in turn is wrong by, in that training."""
+    found = []
+    for left in range(len(seen)):
+        others = [place for place in range(len(seen)) if place != left]
+        made = ridge(names, penalty, [seen[place] for place in others], [gains[place] for place in others])
+        found.append(gains[left] - made.predict(seen[left]))
+    return found
+
+
+def best(choices: Sequence[tuple[str, ...]], seen: Sequence[Seen], gains: Sequence[float]) -> tuple[Ridge, float]:
+    """The choice of features that is wrong by the least, and half the width of its range.
+
+    Features that were not seen of all trainings are no choice.
+    """
+    usable = [names for names in choices if all(one[name] is not None for one in seen for name in names)]
+    tried = [(names, penalty) for names in usable for penalty in (PENALTIES if names else PENALTIES[:1])]
+    wrong = {one: errors(*one, seen, gains) for one in tried}
+    names, penalty = min(tried, key=lambda one: sum(error**2 for error in wrong[one]))
+    return ridge(names, penalty, seen, gains), half_width(wrong[names, penalty])
+
+
+def half_width(wrong: Sequence[float]) -> float:
+    """So wide that 70% of trainings to come lie within it: of n errors the one at place 0.7 (n + 1)."""
+    place = min(len(wrong), math.ceil(WITHIN * (len(wrong) + 1)))
+    return sorted(map(abs, wrong))[place - 1]
+
+
+def as_fit(made: Ridge, half: float) -> Fit:
+    """The same for features as they are, not standardised."""
+    coefficients = {
+        name: round(float(value), 6) for name, value in zip(made.names, made.coefficients / made.scales, strict=True)
+    }
+    intercept = made.intercept - float((made.means / made.scales) @ made.coefficients) if made.names else made.intercept
+    return Fit(coefficients, round(intercept, 6), round(half, 6))

@@ -1,0 +1,261 @@
+"""The page of the map: what the environment is worth to each model, and so to which kind of training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+
+from benchmarks import gallery_heatmap, interleaved, page, recorded
+from benchmarks.gallery_runs import BLOCKS, LOSS_METRIC, METRIC, PROFILES, PYTHON, WARMUP_LINES, Model, Run, ratio
+from runner.analysis import noise
+from runner.analysis.summary import Comparison
+from runner.bench.plan import REFERENCE_PROFILE
+from runner.report import headline, wording
+from runner.report.wording import CONFIDENCE, learns_otherwise
+
+KINDS = ("kind of training", "model", "best profile", "worth", "surely faster", "surely slower")
+EFFORT = ("model", "ms/step", "system time", "peak memory", "blocks disturbed")
+
+
+def ordered(runs: Iterable[Run]) -> list[Run]:
+    """Those first to which the environment is worth most."""
+    return sorted(runs, key=lambda run: (-ratio(run.best) if run.best else -1.0, run.model.title))
+
+
+def parts(
+    runs: Sequence[Run], failed: Sequence[Run], unmeasured: Sequence[Model], profiles: Sequence[str], stem: str
+) -> list[str]:
+    """Of ``runs`` that are whole, by ``ordered``, and of what is missing; ``stem`` begins the pictures' names."""
+    return [
+        *_opening(runs, profiles),
+        "## In short",
+        _list(_in_short(runs, profiles)),
+        recorded.shown(stem, gallery_heatmap.ALTERNATIVE),
+        "## The map",
+        MAP,
+        page.table(("model", *profiles), [_cells(run, profiles) for run in runs], numbers_from=1),
+        "## For which kinds of training is it worth what?",
+        page.table(KINDS, [_of_kind(run) for run in runs]),
+        BEST,
+        "## What each takes",
+        TAKES,
+        page.table(EFFORT, [_effort(run) for run in runs], numbers_from=1),
+        "Losses, held against the baseline's:",
+        _list(f"{run.model.title}: {'; '.join(_losses(run))}" for run in runs),
+        "## How quiet the host was",
+        *_quiet(runs),
+        *_missing(failed, unmeasured),
+        ADD,
+    ]
+
+
+def _opening(runs: Sequence[Run], profiles: Sequence[str]) -> list[str]:
+    every = [event for run in runs for event in run.events]
+    machines = wording.together({run.model.name: _machine(run) for run in runs})
+    where = [text if len(machines) == 1 else f"{text} ({names})" for names, text in machines.items()]
+    blocks = runs[0].summary.plan.stopping.blocks
+    one = f"{PYTHON} benchmarks/gallery/NAME.py --steps N"
+    run = (
+        f"envkit bench {' '.join(profiles)} --blocks {blocks} \\\n    --command '{one}' --metric '{METRIC}' "
+        f"\\\n    --warmup-lines {WARMUP_LINES} --loss-metric '{LOSS_METRIC}'"
+    )
+    hold = f"the {len(profiles)} intervals of a model hold" if len(profiles) > 1 else "the interval of a model holds"
+    return [
+        page.heading(TITLE, QUESTION, every, "; ".join(where), _command(blocks, profiles)),
+        HOW.format(hold=hold, confidence=CONFIDENCE, warmup=WARMUP_LINES),
+        f"```text\n{run}\n```",
+    ]
+
+
+def _machine(run: Run) -> str:
+    inside = run.summary.inspection(run.summary.plan.reference)
+    where = page.described(inside["fingerprint"], inside["facts"], inside["python"]["version"])
+    return f"{where}, torch {run.torch}"
+
+
+def _command(blocks: int, profiles: Sequence[str]) -> str:
+    """What measures the same, without where that was kept."""
+    given = [] if tuple(profiles) == PROFILES else [f"--profile {name}" for name in profiles]
+    given += [] if blocks == BLOCKS else [f"--blocks {blocks}"]
+    return f'make gallery ARGS="{" ".join(given)}"' if given else "make gallery"
+
+
+def _in_short(runs: Sequence[Run], profiles: Sequence[str]) -> list[str]:
+    """What was found, in sentences."""
+    found = [*_gains(runs), *_costs(runs)]
+    if len(profiles) > 1 and len(runs) > 1:
+        found.append(_for_all(runs, profiles))
+    differ = [f"{one.arm} on {run.model.title}" for run in runs for one in _other_losses(run)]
+    unknown = [run.model.title for run in runs if any(one.losses is None for one in run.summary.comparisons)]
+    if differ:
+        found.append(f"Losses differ where they should not: {', '.join(differ)}.")
+    elif unknown:
+        found.append(f"Losses were not compared for {_named(unknown)}.")
+    else:
+        found.append("No profile changes what is learnt: losses agree with the baseline's.")
+    return found
+
+
+def _gains(runs: Sequence[Run]) -> list[str]:
+    helped = {run.model.title: best for run in runs if (best := run.best) is not None}
+    said = []
+    if helped:
+        ends = [f"{headline.change(ratio(one))} ({title}, {one.arm})" for title, one in helped.items()]
+        gains = f"the best gains are from {ends[-1]} to {ends[0]}" if len(ends) > 1 else f"the best gain is {ends[0]}"
+        said.append(f"For {len(helped)} of {_models(len(runs))} a profile is surely faster; {gains}.")
+        best: dict[str, list[str]] = {}
+        for title, one in helped.items():
+            best.setdefault(one.arm, []).append(title)
+        most_first = sorted(best.items(), key=lambda of: -len(of[1]))
+        said.append(f"The best is {'; '.join(f'{arm} for {_named(titles)}' for arm, titles in most_first)}.")
+    rest = [f"{run.model.title}{_at_most(run)}" for run in runs if run.best is None]
+    return [*said, f"Nothing is surely faster for {_named(rest)}."] if rest else said
+
+
+def _at_most(run: Run) -> str:
+    """How much faster a profile could still be by its interval."""
+    most = max((one.speedup.high for one in run.summary.comparisons if one.speedup), default=1.0)
+    return f" (at most {headline.share(most - 1)})" if most > 1 else ""
+
+
+def _costs(runs: Sequence[Run]) -> list[str]:
+    slower: dict[str, list[str]] = {}
+    for run in runs:
+        for one in run.slower:
+            slower.setdefault(one.arm, []).append(f"{run.model.title} ({headline.change(ratio(one))})")
+    if not slower:
+        return ["No profile is surely slower for any model."]
+    most_first = sorted(slower.items(), key=lambda of: -len(of[1]))
+    return [f"{arm} costs time for {_named(titles)}." for arm, titles in most_first]
+
+
+def _for_all(runs: Sequence[Run], profiles: Sequence[str]) -> str:
+    """Which one to take where there is to be one, by the geometric mean."""
+    found = {name: [run.of(name) for run in runs] for name in profiles}
+    mean = {name: math.exp(fmean(math.log(ratio(one)) for one in of)) for name, of in found.items()}
+    best = max(profiles, key=lambda name: mean[name])
+    faster, slower = (
+        sum(one in sure for one, sure in zip(found[best], lists, strict=True))
+        for lists in ([run.faster for run in runs], [run.slower for run in runs])
+    )
+    return (
+        f"One profile for all of them would be {best}: {headline.change(mean[best])} in the geometric mean, surely "
+        f"faster for {faster} of {_models(len(runs))} and surely slower for {slower}."
+    )
+
+
+def _other_losses(run: Run) -> list[Comparison]:
+    return [one for one in run.summary.comparisons if learns_otherwise(run.summary, one)]
+
+
+def _cells(run: Run, profiles: Sequence[str]) -> list[str]:
+    return [run.model.title, *(_cell(run, run.of(name)) for name in profiles)]
+
+
+def _cell(run: Run, one: Comparison) -> str:
+    if one.speedup is None:
+        return one.words
+    text = page.interval(one.speedup.to_json())
+    sure = f"**{text}**" if one in (*run.faster, *run.slower) else text
+    return f"{sure} LOSSES DIFFER" if learns_otherwise(run.summary, one) else sure
+
+
+def _of_kind(run: Run) -> list[str]:
+    counts = [str(len(run.faster)), str(len(run.slower))]
+    best = run.best
+    if best is None or best.speedup is None:
+        return [run.model.kind, run.model.title, REFERENCE_PROFILE, f"nothing is surely faster{_at_most(run)}", *counts]
+    low, high = (headline.share(end - 1) for end in (best.speedup.low, best.speedup.high))
+    worth = f"{headline.change(best.speedup.ratio)} ({low} to {high})"
+    return [run.model.kind, run.model.title, best.arm, worth, *counts]
+
+
+def _effort(run: Run) -> list[str]:
+    """Of the baseline, and how many blocks of all were disturbed."""
+    one = next(one for one in run.summary.measured if one.arm == run.summary.plan.reference.name)
+    hit = f"{len(run.summary.interference)} of {_blocks(run)}"
+    memory = f"{one.peak_memory_bytes / 2**20:,.0f} MiB"
+    return [run.model.title, f"{one.step_s * 1000:.1f}", f"{one.system_share:.1%}", memory, hit]
+
+
+def _blocks(run: Run) -> int:
+    return len({sample.block for sample in run.summary.samples})
+
+
+def _losses(run: Run) -> list[str]:
+    """What a report says of them."""
+    return [row.text for row in wording.of_many(run.summary) if row.label == "losses"] or ["not compared"]
+
+
+def _quiet(runs: Sequence[Run]) -> list[str]:
+    total = sum(_blocks(run) for run in runs)
+    hit = dict(enumerate(texts for run in runs for texts in run.summary.interference.values()))
+    if hit:
+        found = f"{len(hit)} of {total} blocks were disturbed from outside (most often: {noise.commonest(hit)})."
+    else:
+        found = f"none of {total} blocks was disturbed from outside, as far as can be seen."
+    told = [f"{run.model.title}: {'; '.join(row.text for row in wording.interference(run.summary))}"
+            for run in runs if run.summary.interference]  # fmt: skip
+    return [
+        f"By the rule of `envkit bench`, {found} A block has a process of each profile and of the baseline.",
+        interleaved.MOST_DISTURBED if 2 * len(hit) > total else "",
+        _list(told),
+        _pace(runs),
+    ]
+
+
+def _pace(runs: Sequence[Run]) -> str:
+    """During which runs others must have shared the machine unseen."""
+    took = [
+        f"{run.model.title} ({found[0] * 1000:.0f} to {found[1] * 1000:.0f} ms)"
+        for run in runs
+        if (found := run.summary.reference_kernel_range_s)
+    ]
+    return UNSEEN.format(names=_named(took)) if took else ""
+
+
+def _missing(failed: Sequence[Run], unmeasured: Sequence[Model]) -> list[str]:
+    said = []
+    if failed:
+        said += ["## Failed", _list(f"{run.model.title} (`{run.model.name}`): {run.failure}" for run in failed)]
+    if unmeasured:
+        names = ", ".join(f"{model.title} (`{model.name}`)" for model in unmeasured)
+        said += ["## Not measured yet", f"{names}."]
+    return said
+
+
+def _list(texts: Iterable[str]) -> str:
+    return "\n".join(f"- {text}" for text in texts)
+
+
+def _models(number: int) -> str:
+    return f"{number} model{'' if number == 1 else 's'}"
+
+
+def _named(titles: Sequence[str]) -> str:
+    """``2 models: A, B``; one by its name alone."""
+    return titles[0] if len(titles) == 1 else f"{_models(len(titles))}: {', '.join(titles)}"
+
+
+TITLE = "The map: which training gains what"
+QUESTION = """What is the environment worth to which kind of training? Each model of the gallery
+([own-script.md](own-script.md#a-gallery-of-trainings-to-try-it-on)) is measured under several profiles and with nothing
+set, which is the baseline. The scripts are not changed and know nothing of it."""
+HOW = """Each model is one interleaved run: fresh processes, blocks in random order. A speedup is the baseline's time
+for a step divided by the profile's: above 1 the profile is faster. There is one error rate for each model: {hold}
+together at {confidence}. The command of each, of which N
+is its number in `benchmarks/gallery/models.yaml` and {warmup} more, is"""
+MAP = """Speedups with their intervals, the model first to which the environment is worth most. **Bold**: the whole
+interval is above 1, or below it. What the profiles set: `envkit show NAME`."""
+BEST = """The best is the fastest of those that are surely faster; where intervals overlap, another may be as good. What
+holds for a model on this machine need not hold for yours: `envkit bench` measures it in minutes."""
+UNSEEN = """The same fixed work took longer in some blocks than in others where no counter shows why, for {names}.
+Others may have shared its cores, caches or memory unseen; intervals are as wide as that made them."""
+TAKES = "Of the baseline, medians over its samples."
+ADD = """## Add a model
+
+A model is one file and one line: a script in `benchmarks/gallery/`, and what it is in `benchmarks/gallery/models.yaml`
+([how](../CONTRIBUTING.md#add-a-training-to-the-gallery)). `make gallery` then measures it alone, since the others have
+their records, and writes this page anew. Stopped at any time, it goes on when it is started again, with what failed
+too."""

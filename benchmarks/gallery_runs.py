@@ -1,0 +1,135 @@
+"""The gallery's list (``benchmarks/gallery/models.yaml``), and the run of each of its trainings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.analysis.summary import Comparison, Summary, summarise
+from runner.bench import record
+from runner.bench.blocks import samples
+from runner.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
+from runner.bench.plan import UserCommand
+from runner.bench.record import Event
+from runner.common import yamlfile
+from runner.common.errors import InputError
+from runner.engines.base import PROJECT
+from runner.report import headline
+from runner.report.wording import learns_otherwise
+from runner.stats.verdict import Verdict
+
+LIST = PROJECT / "benchmarks" / "gallery" / "models.yaml"
+PYTHON = ".venv-gallery/bin/python"
+METRIC, LOSS_METRIC = r"step \d+: ([0-9.]+) s", r"loss (\S+)"
+# The first steps of a process, which are slower and don't count.
+WARMUP_LINES = 3
+# What is compared with the baseline, and in so many blocks, where nothing else is asked for.
+PROFILES = (
+    "intel-omp", "glibc-retain", "mkl-native", "glibc-retain-mkl", "jemalloc-retain-mkl", "mimalloc-retain-mkl",
+)  # fmt: skip
+BLOCKS = 8
+# What this needs of a line of the list.
+WANTED = {"title": (str, "a text"), "kind": (str, "a text"), "steps": (int, "a whole number above 0")}
+# The folders of an absolute path, but for the file's name: a page is read elsewhere.
+FOLDERS = re.compile(r"(?<![\w.…])/(?:[\w.+@-]+/)+")
+
+
+@dataclass(frozen=True)
+class Model:
+    """A line of the list; ``steps`` of a sample count."""
+
+    name: str
+    title: str
+    kind: str
+    steps: int
+
+    @property
+    def command(self) -> UserCommand:
+        """What is measured."""
+        argv = (PYTHON, f"benchmarks/gallery/{self.name}.py", "--steps", str(WARMUP_LINES + self.steps))
+        return UserCommand(argv, str(PROJECT), METRIC, "s", WARMUP_LINES, LOSS_METRIC)
+
+
+def models(path: Path = LIST) -> dict[str, Model]:
+    """The gallery, by name. Raises InputError for a line that can't be used."""
+    file = yamlfile.read(path, "the list of the gallery")
+    found = {}
+    for name, line in file.data.items():
+        given = line if isinstance(line, dict) else {}
+        for key, (kind, what) in WANTED.items():
+            value = given.get(key)
+            if not isinstance(value, kind) or not value or (kind is int and value < 1):
+                raise file.error((name,), f"'{name}' needs '{key}', {what}; add it, as the others have it")
+        found[name] = Model(name, *(given[key] for key in WANTED))
+    return found
+
+
+@dataclass(frozen=True)
+class Run:
+    """A model's record."""
+
+    model: Model
+    folder: Path
+    events: list[Event]
+    summary: Summary
+
+    @property
+    def is_whole(self) -> bool:
+        return self.summary.ended in ENDED
+
+    @property
+    def failure(self) -> str | None:
+        """Why it ended early, but for an interrupt, after which it is gone on with."""
+        if self.summary.ended not in (FAILED, NOT_IN_EFFECT):
+            return None
+        found = self.summary.comparisons
+        culprit = next((one for one in found if one.verdict == Verdict.NOT_IN_EFFECT), found[0])
+        return FOLDERS.sub("…/", headline.why(self.summary, culprit).removeprefix(": "))
+
+    @property
+    def best(self) -> Comparison | None:
+        """The fastest of the profiles that are surely faster and learn the same."""
+        return max(self.faster, key=ratio, default=None)
+
+    @property
+    def faster(self) -> list[Comparison]:
+        found = (one for one in self.summary.comparisons if one.verdict == Verdict.FASTER)
+        return [one for one in found if not learns_otherwise(self.summary, one)]
+
+    @property
+    def slower(self) -> list[Comparison]:
+        return [one for one in self.summary.comparisons if one.verdict == Verdict.SLOWER]
+
+    @property
+    def torch(self) -> str:
+        """The versions of PyTorch that its processes imported: of a user's command only they know."""
+        seen = {(event["evidence"].get("torch") or {}).get("version") or "?" for event in samples(self.events)}
+        return ", ".join(sorted(seen))
+
+    def of(self, profile: str) -> Comparison:
+        return next(one for one in self.summary.comparisons if one.arm == profile)
+
+
+def ratio(one: Comparison) -> float:
+    """The speedup; 1 where there is none."""
+    return one.speedup.ratio if one.speedup else 1.0
+
+
+def runs(results: Path, known: Mapping[str, Model]) -> dict[str, Run]:
+    """Those that were begun, by the model's name. Raises InputError for a record that can't be used."""
+    found = {}
+    for name, model in known.items():
+        folder = results / name
+        if record.is_begun(folder):
+            events = record.read(folder)
+            with record.reading(folder):
+                found[name] = Run(model, folder, events, summarise(events))
+    return found
+
+
+def require_python() -> None:
+    """Raise InputError where there is nothing that has what the gallery needs."""
+    if not (PROJECT / PYTHON).exists():
+        raise InputError(f"there is no {PYTHON} yet, which the trainings run in; make it with: make gallery-setup")

@@ -1,0 +1,145 @@
+"""What can be seen of a training while it takes its steps, as plain numbers."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+# What operators of PyTorch do, by their names; the first that matches counts. Matrix products are MKL's in PyTorch's
+# builds for x86-64 (aten/src/ATen/native/CPUBlas.cpp), and so are those of attention, which is written out in them
+# (aten/src/ATen/native/cpu/FlashAttentionKernel.cpp); convolutions are oneDNN's (aten/src/ATen/native/mkldnn/Conv.cpp).
+MATRIX, RECURRENT, CONVOLUTION = "matrix", "recurrent", "convolution"
+MOVING, OTHER, OUTSIDE = "moving", "other", "outside"
+KINDS = {
+    MATRIX: re.compile(r"^aten::(mm|addmm|bmm|baddbmm|addbmm|addmv|mv|dot|linear|_slow_conv2d|_?scaled_dot_product)"),
+    RECURRENT: re.compile(r"rnn|lstm|gru"),
+    CONVOLUTION: re.compile(r"conv|mkldnn"),
+    MOVING: re.compile(r"^aten::(copy_|_to_copy|clone|contiguous|zero_|zeros|fill_|cat|_foreach_copy_|empty)"),
+    OTHER: re.compile(r"^(aten|torch|autograd)"),
+}
+GENERIC = "generic"
+# In less time, or in fewer steps on a slow machine, what a process does once (memory that it touches for the first
+# time) is much of what is seen.
+SHORTEST_S, FEWEST_STEPS = 1.0, 5
+
+
+@dataclass(frozen=True)
+class Symptoms:
+    """Means over the time that was watched; None for what was not seen.
+
+    ``cpus`` are those that were busy, on average; ``system_share`` is the kernel's part of that time; ``waiting_share``
+    the part of the time in which a thread that could run had no CPU, of that and its CPU time. ``operators`` are shares
+    of a step's time, by kind (``KINDS``; ``OUTSIDE`` is what no operator took). ``generic_matrix_code`` says whether
+    MKL takes code that is made for no processor in particular.
+    """
+
+    seconds: float
+    cpus: float
+    system_share: float
+    faults_per_s: float
+    steps: int | None = None
+    step_s: float | None = None
+    waiting_share: float | None = None
+    operators: Mapping[str, float] | None = None
+    generic_matrix_code: bool | None = None
+    threads: int | None = None
+    helper_cpus: float = 0.0  # those that other processes of it keep busy: DataLoader's workers, other ranks
+
+    @property
+    def is_long_enough(self) -> bool:
+        """Whether it was watched for so long that what it does in each step is most of what is seen."""
+        return self.seconds >= SHORTEST_S and (self.steps is None or self.steps >= FEWEST_STEPS)
+
+    @property
+    def matrix_share(self) -> float | None:
+        """The part of a step's time in matrix products, where other code for them could be faster; else 0."""
+        if self.generic_matrix_code is False:
+            return 0.0
+        return None if self.operators is None else self.operators.get(MATRIX, 0.0)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any]) -> Symptoms:
+        return Symptoms(**document)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A number that a gain may depend on; None where it was not seen."""
+
+    name: str
+    what: str
+    value: Any = field(repr=False)  # of Symptoms
+
+
+def of_sample(sample: Mapping[str, Any]) -> Symptoms:
+    """Those of a worker's sample: of a watched command (``observed``), or of the timed steps of a workload.
+
+    Of a command that was timed by what it prints, ``usage`` is that of the whole command, its start and end too.
+    """
+    observed = sample.get("observed") or {}
+    steps = sample["step_s"]
+    usage = observed.get("usage") or sample["usage"]
+    seconds = sum(steps) if observed else sample.get("seconds") or sum(steps)
+    mkl = (sample.get("evidence") or {}).get("mkl") or {}
+    operators = observed.get("operators")
+    return _of_usage(
+        usage,
+        seconds,
+        observed.get("waited_s"),
+        steps=len(steps),
+        step_s=statistics.median(steps),
+        operators=_kinds(operators) if operators else None,
+        generic_matrix_code=mkl["dispatch"] == GENERIC if mkl.get("dispatch") else None,
+        threads=observed.get("threads"),
+        helper_cpus=_cpus(observed.get("helpers")),
+    )
+
+
+def _cpus(usage: Mapping[str, float] | None) -> float:
+    """How many CPUs processes kept busy, on average; 0 where that is not known."""
+    return (usage["user_s"] + usage["system_s"]) / usage["seconds"] if usage else 0.0
+
+
+def of_process(watched: Mapping[str, Any]) -> Symptoms:
+    """Those of processes that were watched from outside for some seconds."""
+    return _of_usage(watched["usage"], watched["seconds"], watched["waited_s"])
+
+
+def _of_usage(usage: Mapping[str, float], seconds: float, waited_s: float | None, **more: Any) -> Symptoms:
+    busy = usage["user_s"] + usage["system_s"]
+    return Symptoms(
+        seconds=seconds,
+        cpus=busy / seconds,
+        system_share=usage["system_s"] / busy if busy else 0.0,
+        faults_per_s=usage["minor_faults"] / seconds,
+        waiting_share=None if waited_s is None else waited_s / (busy + waited_s) if busy + waited_s else 0.0,
+        **more,
+    )
+
+
+def kind(operator: str) -> str:
+    """What an operator does, by its name."""
+    return next((name for name, pattern in KINDS.items() if pattern.search(operator)), OTHER)
+
+
+def _kinds(operators: Mapping[str, Any]) -> dict[str, float]:
+    """The share of the profiled steps' time that each kind takes."""
+    shares = dict.fromkeys((*KINDS, OUTSIDE), 0.0)
+    for name, seconds in operators["self_s"].items():
+        shares[kind(name)] += seconds / operators["seconds"]
+    shares[OUTSIDE] = max(0.0, 1 - sum(shares.values()))
+    return shares
+
+
+# What gains are fitted to: what can be seen of any process, and what takes a profiler.
+FEATURES = (
+    Feature("kernel", "the kernel's share of the CPU time", lambda seen: seen.system_share),
+    Feature("matrix", "the share of a step in matrix products, where MKL's code for them is generic",
+            lambda seen: seen.matrix_share),
+)  # fmt: skip

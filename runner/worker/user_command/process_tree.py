@@ -1,0 +1,56 @@
+"""What a process and all that it has started have used so far, as seen from outside."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Usage(NamedTuple):
+    """Since a process was started, of all its threads; CPU times are whole ticks of the kernel's clock (10 ms)."""
+
+    user_s: float = 0.0
+    system_s: float = 0.0
+    minor_faults: int = 0
+
+
+class Look(NamedTuple):
+    """``at_s`` is of ``time.perf_counter``; ``processes`` by pid."""
+
+    at_s: float
+    processes: dict[int, Usage]
+
+
+def look(root: int) -> Look:
+    """At ``root`` and all that it and its children have started and that still run. It reads a file of each process."""
+    at_s, ticks = time.perf_counter(), os.sysconf("SC_CLK_TCK")
+    parents, found = {}, {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()  # proc(5), from the third field on
+            if fields[0] == "Z":
+                continue  # it has ended, and nobody has waited for it
+            parents[int(entry.name)] = int(fields[1])
+            found[int(entry.name)] = Usage(int(fields[11]) / ticks, int(fields[12]) / ticks, int(fields[7]))
+        except (OSError, IndexError):
+            continue  # it has just ended
+    tree, more = set(), {root}
+    while more:
+        tree |= more
+        more = {pid for pid, parent in parents.items() if parent in more}
+    return Look(at_s, {pid: one for pid, one in found.items() if pid in tree})
+
+
+def increase(before: Look, after: Look, without: Collection[int]) -> dict[str, Any]:
+    """What the processes that run at the second look, ``without`` some, have used since the first, in ``seconds``."""
+    others = {
+        pid: (before.processes.get(pid, Usage()), now) for pid, now in after.processes.items() if pid not in without
+    }
+    spent = {
+        name: sum(getattr(now, name) - getattr(earlier, name) for earlier, now in others.values())
+        for name in Usage._fields
+    }
+    return {"seconds": after.at_s - before.at_s, "processes": len(others), **spent}

@@ -1,0 +1,59 @@
+"""What profiles are expected to gain."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from runner.advice.expected import Fit, Fitted, expected, fitted
+from runner.advice.symptoms import FEATURES, of_sample
+from runner.profiles import profile
+from tests.advice.trainings import observed
+
+FITS = Fitted(
+    machine="here", measured="2026-11-01", trainings=("one", "two"),
+    fits={
+        "retain": [Fit({"matrix": 1.0}, 0.0, 0.1), Fit({"kernel": 1.0}, 0.05, 0.2), Fit({}, 0.2, 0.3)],
+        "costly": [Fit({}, -0.1, 0.05)],
+    },
+)  # fmt: skip
+
+
+def test_the_fit_that_knows_most_is_taken():
+    seen = of_sample(observed(system_share=0.3))
+    (found,) = expected(replace(seen, operators=None), ["retain"], FITS)
+    assert (found.gain, found.low, found.high) == pytest.approx([math.exp(value) for value in (0.35, 0.15, 0.55)])
+    (found,) = expected(seen, ["retain"], FITS)
+    assert (found.gain, found.low) == pytest.approx([math.exp(0.4), math.exp(0.3)])
+
+
+def test_the_most_is_first_and_what_is_not_known_is_left_out():
+    found = expected(of_sample(observed()), ["costly", "unknown", "retain"], FITS)
+    assert [one.profile for one in found] == ["retain", "costly"]
+    assert [one.is_worth_trying for one in found] == [True, False]
+
+
+def test_of_two_that_promise_alike_the_surer_comes_first():
+    fits = {"sure": [Fit({}, 0.30, 0.05)], "noisy": [Fit({}, 0.32, 0.2)]}
+    found = expected(of_sample(observed()), fits, replace(FITS, fits=fits))
+    assert [one.profile for one in found] == ["sure", "noisy"]
+
+
+def test_the_kits_own_fits_are_of_profiles_and_features_that_are_there():
+    known = fitted()
+    assert set(known.fits) <= set(profile.names())
+    assert len(known.trainings) >= 12
+    names = {one.name for one in FEATURES}
+    for fits in known.fits.values():
+        assert all(set(fit.coefficients) <= names for fit in fits)
+        assert all(fit.half_width > 0 for fit in fits)
+        assert set(fits[-1].coefficients) <= {"kernel"}, "the last is for what is seen from outside"
+
+
+def test_more_of_a_symptom_promises_more_of_what_takes_it_away():
+    """Whatever the trainings are that it is fitted to."""
+    little, much = (of_sample(observed(system_share=share, matrix=0.0)) for share in (0.01, 0.4))
+    gains = [{one.profile: one.gain for one in expected(seen, fitted().fits)} for seen in (little, much)]
+    assert gains[1]["glibc-retain"] >= gains[0]["glibc-retain"]

@@ -1,0 +1,58 @@
+"""Why a training takes longer than it must."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from runner.advice.reasons import REASONS, why_not, why_to_try
+from runner.advice.symptoms import of_sample
+from runner.profiles import profile
+from tests.advice.trainings import observed
+
+
+def codes(profile, symptoms):
+    return [reason.code for reason in why_to_try(profile, symptoms)]
+
+
+def test_a_profile_is_tried_for_what_it_takes_away():
+    seen = of_sample(observed(system_share=0.3, matrix=0.4))
+    assert codes("glibc-retain-mkl", seen) == ["page-faults", "generic-matrix-code"]
+    assert codes("mkl-native", seen) == ["generic-matrix-code"]
+    assert codes("glibc-retain", seen) == ["page-faults"]
+    assert codes("intel-omp", seen) == []
+
+
+def test_reasons_are_in_the_users_terms():
+    seen = of_sample(observed(system_share=0.3, matrix=0.4))
+    said = [reason.seen(seen) for reason in why_to_try("glibc-retain-mkl", seen)]
+    assert said == [
+        "30% of its CPU time is the kernel's, with 5,000 page faults a step",
+        "40% of a step is matrix products, for which MKL takes code that is made for any processor",
+    ]
+
+
+def test_why_a_profile_can_not_help():
+    seen = of_sample(observed(system_share=0.01, matrix=0.4, dispatch="native"))
+    assert codes("glibc-retain-mkl", seen) == []
+    said = why_not("glibc-retain-mkl", seen)
+    assert "1% of its CPU time is the kernel's" in said
+    assert "MKL takes code that is made for this processor already" in said
+    assert why_not("intel-omp", seen) == "threads that could run waited for a CPU in 1% of their time"
+
+
+def test_the_kernel_has_other_work_than_page_faults():
+    seen = replace(of_sample(observed(system_share=0.5)), faults_per_s=900.0)
+    assert codes("glibc-retain", seen) == []
+
+
+def test_what_was_not_seen_is_no_reason_and_none_against():
+    seen = replace(of_sample(observed()), operators=None, generic_matrix_code=None)
+    assert codes("mkl-native", seen) == []
+    assert why_not("mkl-native", seen) == ""
+
+
+@pytest.mark.parametrize("reason", REASONS, ids=lambda reason: reason.code)
+def test_mends_are_profiles_that_are_shipped(reason):
+    assert set(reason.mends) <= set(profile.names())

@@ -1,0 +1,56 @@
+"""Processes of a command that inherit fewer CPUs than the command has, under a profile that binds threads."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.checks.sample_effect import check_sample, judged, most_cpus
+from runner.profiles.environment import Environment
+
+
+def process(started_on, masks, pid=7):
+    threads = {"count": sum(masks.values()), "masks": masks, "started_on": started_on}
+    return {"pid": pid, "argv": ["python", f"{pid}.py"], "evidence": {"variables": {}, "threads": threads}}
+
+
+def environment(**variables):
+    return Environment("mine", "A test", variables, {}, (), {}, "same")
+
+
+PARENT = process("0,1,2,3", {"0": 1, "1": 1, "2": 1, "3": 1}, pid=1)
+BOUND = {"GOMP_CPU_AFFINITY": "0-3"}
+
+
+def failing(document, given, cpus=4):
+    checks = judged(document, environment(**given), {}, False, cpus).checks
+    return {one.key: (one.expected, one.seen) for one in checks if one.key.startswith("threads.")}
+
+
+def test_a_process_that_inherits_one_cpu_fails():
+    assert most_cpus([PARENT["evidence"], process("0", {"0": 1})["evidence"]]) == 4
+    assert failing(process("0", {"0": 1}), BOUND) == {
+        "threads.started_on": ("4 CPUs", "1, inherited from a thread that was bound")
+    }
+    assert failing(PARENT, BOUND) == {}
+
+
+def test_several_threads_on_one_cpu_fail():
+    assert failing(process("0,1,2,3", {"2": 4}), BOUND) == {
+        "threads.masks": ("CPUs of their own", "4 threads on CPU 2")
+    }
+
+
+@pytest.mark.parametrize("document", [process("0", {"0": 1}), process("0,1,2,3", {"2": 4})])
+def test_where_the_profile_binds_nothing_it_is_the_command_s_own_choice(document):
+    assert failing(document, {}) == {}
+
+
+def test_earlier_records_do_not_say_where_a_process_began():
+    old = {"pid": 1, "argv": ["python"], "evidence": {"variables": {}, "threads": {"masks": {"0": 1}}}}
+    assert failing(old, BOUND, cpus=most_cpus([old["evidence"]])) == {}
+
+
+def test_of_a_measured_command_the_process_is_named():
+    sample = {**PARENT, "other_processes": [process("0", {"0": 1})], "stderr": ""}
+    failed = [one for one in check_sample(environment(**BOUND), sample, {}) if one.key.startswith("threads.")]
+    assert [one.key for one in failed] == ["threads.started_on (process 7: python 7.py)"]

@@ -1,0 +1,111 @@
+"""A training that runs already, watched from outside."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from runner.checks import steady_process
+from runner.checks.steady_process import Look, increase, look, watch
+from runner.common.errors import InputError
+from runner.worker.user_command.process_tree import Look as Tree
+from runner.worker.user_command.process_tree import Usage
+from tests.processes import until
+
+FAULTS = (
+    "import mmap\nprint(flush=True)\nwhile True:\n  m = mmap.mmap(-1, 2**24)\n  m.write(bytes(2**24))\n  m.close()\n"
+)
+SLEEPS = "import time\nprint(flush=True)\ntime.sleep(600)\n"
+
+
+@pytest.fixture
+def begun():
+    """Start a Python program; it has printed a line when this returns."""
+    started = []
+
+    def run(code):
+        process = subprocess.Popen([sys.executable, "-IS", "-c", code], stdout=subprocess.PIPE, start_new_session=True)
+        started.append(process)
+        assert process.stdout is not None
+        process.stdout.readline()
+        return process
+
+    yield run
+    for process in started:
+        os.killpg(process.pid, signal.SIGKILL)  # with what it has started
+        process.communicate()
+
+
+@pytest.fixture
+def any_program(monkeypatch):
+    """Watch what has no PyTorch too."""
+    monkeypatch.setattr(steady_process, "TORCH", "")
+
+
+def test_one_that_gets_and_gives_back_memory(begun, any_program):
+    seen = watch(begun(FAULTS).pid, 1.0)
+    assert seen["seconds"] >= 1.0
+    assert seen["usage"]["minor_faults"] > 1000
+    assert seen["usage"]["system_s"] > 0
+
+
+def test_one_that_sleeps(begun, any_program):
+    seen = watch(begun(SLEEPS).pid, 0.5)
+    assert (seen["usage"]["minor_faults"], seen["usage"]["user_s"]) == (0, 0.0)
+
+
+def test_what_it_has_started_counts_too(begun):
+    parent = begun(f"import subprocess, sys\nsubprocess.run([sys.executable, '-IS', '-c', {FAULTS!r}])\n")
+    assert until(lambda: len(look(parent.pid).tree.processes) == 2)
+
+
+def test_only_what_was_used_meanwhile_counts():
+    before = Look(Tree(10.0, {1: Usage(5.0, 0.0, 100)}), {1: 1.0})
+    then = Look(Tree(11.0, {1: Usage(6.0, 0.0, 110), 2: Usage(0.5, 0.0, 7)}), {1: 1.0, 2: 0.25})
+    after = Look(Tree(12.0, {1: Usage(7.0, 0.0, 120)}), {1: 1.0})  # the second has ended
+    found = increase([before, then, after])
+    assert (found["seconds"], found["waited_s"]) == (2.0, 0.25)
+    assert (found["usage"]["user_s"], found["usage"]["minor_faults"]) == (2.5, 27)
+
+
+def test_one_that_ends_at_once(begun, any_program):
+    pid = begun("print(flush=True)\nimport time\ntime.sleep(0.5)").pid
+    with pytest.raises(InputError, match=rf"--pid {pid}: it ended after \d.\d s of watching: too short to see much"):
+        watch(pid, 60.0)
+
+
+def test_one_that_is_not_there():
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    with pytest.raises(InputError, match=f"^--pid {process.pid}: there is no such process$"):
+        watch(process.pid, 1.0)
+
+
+def test_one_that_does_not_train(begun):
+    pid = begun(SLEEPS).pid
+    with pytest.raises(InputError, match=f"^--pid {pid}: has not loaded PyTorch; give the process that trains$"):
+        watch(pid, 1.0)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_another_users(begun):
+    """Looked at by nobody, who may not."""
+    pid = begun(SLEEPS).pid
+    child = os.fork()
+    if child == 0:
+        os.setuid(65534)
+        try:
+            watch(pid, 1.0)
+        except InputError as error:
+            os._exit(0 if str(error).endswith(f"(/proc/{pid}/maps): run this as that user") else 1)
+        os._exit(2)
+    deadline = time.monotonic() + 60
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert os.waitstatus_to_exitcode(ended[1]) == 0

@@ -1,0 +1,209 @@
+"""``envkit advise``: what is said of a training that was watched, and what is refused; with simulated workers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner.advice import expected
+from runner.advice.expected import Fit, Fitted
+from runner.cli.commands import advise as advise_command
+from tests.advice.trainings import observed
+from tests.cli.commands.conftest import words
+from tests.simulated_worker import inspection
+
+FITS = {
+    "glibc-retain": [Fit({"kernel": 1.0}, 0.05, 0.1)],
+    "mkl-native": [Fit({"matrix": 0.5}, 0.0, 0.1)],
+    "intel-omp": [Fit({}, -0.1, 0.05)],
+    "jemalloc": [Fit({}, 0.0, 0.05)],
+}
+LIBRARIES = {**inspection([], {})["libraries"], "mkl-dispatch": {"path": "/sim/mkl.so", "sha256": "1" * 64}}
+MACHINE = "Simulated CPU, 4 usable CPUs"
+
+
+@pytest.fixture(autouse=True)
+def fits(monkeypatch):
+    """What the kit knows: four profiles, of which the machine lacks what intel-omp preloads."""
+
+    def known(machine=MACHINE, fits=FITS):
+        made = Fitted(machine, "2026-11-01", ["one", "two"], fits)
+        monkeypatch.setattr(expected, "fitted", lambda: made)
+
+    known()
+    return known
+
+
+@pytest.fixture
+def watched(simulation):
+    """Have workers see this of the command."""
+
+    def given(helpers=None, gpu=None, threads=2, **seen):
+        sample = observed(**seen)
+        evidence = {**sample["evidence"], "gpu": gpu or {}}
+        told = {**sample["observed"], "helpers": helpers, "threads": threads}
+        simulation.worker("baseline", seconds=[1.0], full_steps=10, observed=told, evidence=evidence)
+        simulation.inspection(libraries=LIBRARIES)
+
+    given()
+    return given
+
+
+@pytest.fixture
+def advise(cli, instant, simulation, watched):
+    return lambda *options, **more: cli(
+        "advise", "--python", simulation.python, *options, "--", "python", "train.py", "--epochs", "9", **more
+    )
+
+
+def test_the_profile_to_try_first_with_reasons(advise):
+    result = advise()
+    assert result.returncode == 0, result.stderr
+    said = words(result.stdout)
+    assert said.startswith("Try glibc-retain first: 1.42 times as fast is expected (1.28 to 1.57).")
+    assert "watched 10 steps of 100 ms in 1.0 s; 2.0 of 4 CPUs busy" in said
+    assert "time 40% matrix products, 40% outside of operators, 10% copying and filling memory" in said
+    assert (
+        "why 30% of its CPU time is the kernel's, with 5,000 page faults a step: the allocator gives memory back to "
+        "the kernel, which fills its pages with zeros anew for each step (page-faults)"
+    ) in said
+    assert "glibc-retain 1.42 1.28 to 1.57 page-faults mkl-native 1.22" in said
+    assert "jemalloc 1.00 0.95 to 1.05 trainings like this did not gain by it" in said
+    assert "ranges from 2 trainings that were measured on Simulated CPU, 4 usable CPUs" in said
+    assert "next prove it: envkit advise --prove 4m --python" in said
+    assert said.endswith("-- python train.py --epochs 9")
+
+
+def test_what_does_not_apply_here_is_left_out(advise):
+    said = words(advise().stdout)
+    assert "left out intel-omp: preloads intel-openmp, which is not installed" in said
+    assert "intel-omp 0.90" not in said
+
+
+def test_the_worker_watches_the_command_in_its_folder(advise, simulation, tmp_path):
+    advise(cwd=tmp_path)
+    (start,) = (one for one in simulation.starts(all=True) if one["arguments"][0] == "command")
+    watching = ["--watch", "10", "--watch-limit", "45", "--warmup-lines", "3"]
+    assert start["arguments"] == ["command", "--folder", str(tmp_path), *watching, "--", "python", "train.py",
+                                  "--epochs", "9"]  # fmt: skip
+
+
+def test_where_nothing_helps_it_says_so(advise, watched, fits):
+    fits(fits={name: FITS[name] for name in ("mkl-native", "jemalloc")})
+    watched(matrix=0.02, system_share=0.01)
+    said = words(advise("--prove", "4m").stdout)
+    assert said.startswith("No profile is expected to make this faster.")
+    assert "mkl-native 1.01 0.91 to 1.12 2% of a step is matrix products, for which MKL takes code" in said
+    assert "next" not in said
+
+
+def test_a_machine_where_no_profile_applies(advise, fits):
+    fits(fits={"intel-omp": FITS["intel-omp"]})
+    result = advise()
+    assert result.returncode == 0
+    assert words(result.stdout).startswith("No profile that is known from other trainings applies here.")
+
+
+def test_on_another_machine_ranges_are_said_to_come_from_elsewhere(advise, fits):
+    fits(machine="Another CPU, 64 usable CPUs")
+    said = words(advise().stdout)
+    assert "measured on Another CPU, 64 usable CPUs; on another machine, as this, only the order is of use" in said
+
+
+def test_a_training_that_waits_is_told_that_no_profile_changes_that(advise, simulation):
+    simulation.inspection(libraries=LIBRARIES, facts={**inspection([], {})["facts"], "usable_cpus": 8})
+    assert "it keeps 2.0 CPUs busy and waits else, for input or for one thread" in words(advise().stdout)
+
+
+def test_a_script_that_sets_its_threads_itself(advise, watched):
+    watched(threads=1)
+    said = words(advise().stdout)
+    assert "it computes with 1 of 4 possible threads: where the script chooses that itself" in said
+    watched(threads=4)
+    assert "possible threads" not in words(advise().stdout)
+
+
+def test_one_that_waits_for_what_loads_its_data(advise, simulation, watched):
+    watched(helpers={"seconds": 1.0, "user_s": 2.5, "system_s": 0.5, "minor_faults": 0})
+    simulation.inspection(libraries=LIBRARIES, facts={**inspection([], {})["facts"], "usable_cpus": 8})
+    said = words(advise().stdout)
+    assert "5.0 of 8 CPUs busy" in said
+    assert "it keeps 2.0 CPUs busy itself and processes beside it 3.0: it waits for its input" in said
+
+
+def test_of_gpus_nothing_is_known(advise, simulation, watched):
+    watched(gpu={"name": "Simulated GPU"})
+    said = words(advise().stdout)
+    assert said.startswith("No profile that is known from other trainings applies here.")
+    assert (
+        "left out glibc-retain, mkl-native, jemalloc: it computes on a GPU, and all that taught the advice do not"
+        in said
+    )
+
+
+def test_json(advise):
+    found = json.loads(advise("--json").stdout)
+    assert found["try_first"] == "glibc-retain"
+    assert found["symptoms"]["system_share"] == pytest.approx(0.3)
+    assert [one["code"] for one in found["reasons"]] == ["page-faults", "generic-matrix-code"]
+    assert [one["profile"] for one in found["expected"]] == ["glibc-retain", "mkl-native", "jemalloc"]
+    assert list(found["left_out"]) == ["intel-omp"]
+
+
+def test_it_is_proved_by_the_same_command(advise, simulation, run_folder):
+    result = advise("--prove", "60s", "--output", run_folder)
+    said = words(result.stdout)
+    assert "Try glibc-retain first" in said
+    (measured,) = {
+        tuple(start["arguments"]) for start in simulation.starts(all=True) if "--optimizer-steps" in start["arguments"]
+    }
+    assert measured[measured.index("--optimizer-steps") + 1] == "30"  # 3 s of steps of 0.1 s
+    assert result.returncode == 1  # the simulated worker knows nothing of what the profile sets
+    assert "NOT IN EFFECT" in result.stdout
+
+
+def test_one_that_runs_already_is_watched_from_outside(cli, simulation, instant, watched, monkeypatch):
+    usage = {"user_s": 14.0, "system_s": 6.0, "minor_faults": 200_000}
+    seen = {"seconds": 10.0, "usage": usage, "waited_s": 0.1}
+    monkeypatch.setattr(advise_command.steady_process, "watch", lambda pid, seconds: seen | {"pid": pid})
+    result = cli("advise", "--pid", "4711", "--python", simulation.python)
+    assert result.returncode == 2, "where it runs is not for us to say"
+    monkeypatch.setattr(advise_command.engine_options, "engine", lambda arguments: (instant, {}))
+    said = words(cli("advise", "--pid", "4711").stdout)
+    assert said.startswith("Try glibc-retain first: 1.42 times as fast is expected")
+    assert "watched 10 s from outside; 2.0 of 4 CPUs busy" in said
+    assert "30% of its CPU time is the kernel's, with 20,000 page faults a second" in said
+    assert "mkl-native" not in said, "what it multiplies is not seen from outside"
+    assert "next" not in said
+
+
+# --- what is refused ---
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "envkit: advise: name the training after --, for example: envkit advise -- python train.py"),
+        (["--"], "envkit: advise: name the training after --, for example: envkit advise -- python train.py"),
+        (["train.py"], "envkit: advise: 'train.py': the command comes after --"),
+        (["--pid", "1", "--", "python"], "envkit: advise: give --pid, or a command after --, and not both"),
+        (["--pid", "1", "--prove", "4m"],
+         "envkit: --prove means nothing with --pid: that process runs already; leave it out"),
+        (["--output", "x", "--", "python"],
+         "envkit: --output means nothing without --prove; add it, or leave this out"),
+    ],
+)  # fmt: skip
+def test_what_is_no_training_to_watch(refused, given, said):
+    assert refused("advise", *given) == said
+
+
+@pytest.mark.parametrize(
+    "problem",
+    ["took no step of a torch optimizer within 45 s", "ended after 2.1 s with 3 steps: too short to be watched",
+     "saw the command end with exit status 3; the last it printed is 'no such file'"],
+)  # fmt: skip
+def test_a_command_that_can_not_be_watched_is_one_line(refused, simulation, problem):
+    simulation.worker("baseline", does="print", status=1, text=json.dumps({"problem": problem}))
+    line = refused("advise", "--python", simulation.python, "--", "python", "train.py")
+    assert line == f"envkit: advise -- python: the worker {problem}"

@@ -1,0 +1,148 @@
+"""The report that a fleet leaves: which is read, and what is said of one that is damaged."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+import pytest
+
+from runner.cluster.fleet import kept
+from tests.cluster.fleet.nodes import fleet, node
+from tests.records import BEGUN
+
+
+@pytest.fixture
+def then(tmp_path):
+    return fleet(tmp_path / "then", 8)
+
+
+@pytest.fixture
+def document(tmp_path):
+    """A report as it is, to be damaged."""
+    place = fleet(tmp_path / "now", 8)
+    kept.write(place, *kept.read(place, None))
+    return json.loads((place / kept.FILE_NAME).read_text())
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "can't be read: No such file or directory; give a fleet's folder, or its report"),
+        ("{", "is no report of a fleet, or is damaged; give another report, or a fleet's folder with its records"),
+        ("[" * 100_000, "is no report of a fleet, or is damaged"),
+        ("[]", "is no report of a fleet, or is damaged"),
+        ('{"version": 2, "nodes": [], "left_out": []}', "was written by another version (2)"),
+        ('{"version": 1, "left_out": []}', "nodes: is no list"),
+        ('{"version": 1, "nodes": [], "left_out": []}', "nodes: there are none"),
+        ('{"version": 1, "nodes": [{"name": "n01"}], "left_out": []}', "nodes[0]: has not the keys of one"),
+        (
+            '{"version": 1, "nodes": [], "left_out": [{"name": "n01", "reason": 1}]}',
+            "left_out[0].reason: is not a text",
+        ),
+    ],
+)
+def test_a_report_that_is_none(refused, then, tmp_path, content, said):
+    path = tmp_path / "fleet.json"
+    if content is not None:
+        path.write_text(content)
+    assert refused("fleet", "diff", then, path).startswith(f"envkit: {path}: {said}")
+
+
+TIMES = "is not a list of times above 0, in seconds; give another report"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("step_s", ["0.025"] * 10, TIMES),
+        ("step_s", [0.025] * 9 + [float("nan")], TIMES),
+        ("step_s", [0.025] * 9 + [float("inf")], TIMES),
+        ("step_s", [0.025] * 9 + [10**400], TIMES),
+        ("step_s", [0.025] * 9 + [-0.025], TIMES),
+        ("step_s", [0.025] * 9 + [0], TIMES),
+        ("step_s", [True] * 10, TIMES),
+        ("step_s", [], TIMES),
+        ("step_s", None, TIMES),
+        ("must_agree", ["mode"], "is not texts by name"),
+        ("facts", None, "is not texts by name"),
+        ("facts", {"kernel": 6}, "is not texts by name"),
+        ("name", 7, "is not a text"),
+        ("name", "n\ud800", "is not a text"),
+        ("began", -1.0, "is not a time in seconds since 1970"),
+        ("finished", "yes", "is not true or false"),
+    ],
+)
+def test_a_report_with_a_node_that_is_damaged(refused, then, tmp_path, document, key, value, said):
+    path = tmp_path / "fleet.json"
+    document["nodes"][2][key] = value
+    path.write_text(json.dumps(document))
+    assert refused("fleet", "diff", then, path).startswith(f"envkit: {path}: nodes[2].{key}: {said}")
+
+
+def test_a_report_that_has_a_node_twice(refused, then, tmp_path, document):
+    path = tmp_path / "fleet.json"
+    document["nodes"][2] = document["nodes"][5]
+    path.write_text(json.dumps(document))
+    assert refused("fleet", "diff", path, then).startswith(f"envkit: {path}: nodes: has n05 twice; ")
+
+
+def test_records_that_are_newer_than_the_report_are_read(cli, then, tmp_path):
+    now = fleet(tmp_path / "now", 8, began=BEGUN + 60)
+    assert cli("fleet", "report", now).returncode == 0
+    assert cli("fleet", "diff", then, now).returncode == 0
+    written = (now / kept.FILE_NAME).stat().st_mtime
+    record = node(now, "n03", 0.4) / "record.jsonl"
+    os.utime(record, (written - 60, written - 60))
+    assert cli("fleet", "diff", then, now).returncode == 0
+    os.utime(record, (written + 60, written + 60))
+    result = cli("fleet", "diff", then, now)
+    assert (result.returncode, result.stdout.split(" node")[0]) == (1, "1 of 8")
+
+
+def test_a_report_that_can_not_be_kept_is_printed_all_the_same(cli, then):
+    (then / kept.FILE_NAME).symlink_to(then / "none/such")
+    result = cli("fleet", "report", then)
+    assert result.returncode == 0
+    assert result.stdout.startswith("no slow node")
+    assert result.stderr == (
+        f"envkit: {then}/fleet.json: can't be written: No such file or directory; "
+        "this report can't be held against later ones\n"
+    )
+
+
+def test_a_damaged_report_beside_its_records_is_written_anew(cli, refused, then, tmp_path):
+    now = fleet(tmp_path / "now", 8, began=BEGUN + 60)
+    (now / kept.FILE_NAME).write_text("{")
+    assert refused("fleet", "diff", then, now) == (
+        f"envkit: {now}/fleet.json: is no report of a fleet, or is damaged; write it anew: envkit fleet report {now}"
+    )
+    cli("fleet", "report", now)
+    assert cli("fleet", "diff", then, now).returncode == 0
+
+
+def test_the_profile_of_a_report_is_the_one_that_it_was_judged_by(cli, refused, then, tmp_path):
+    now = fleet(tmp_path / "now", 8, profiles=("mine", "theirs"))
+    cli("fleet", "report", now, "--profile", "mine")
+    assert cli("fleet", "diff", then, now, "--profile", "mine").returncode == 0
+    # which its records have, too
+    assert "did not measure theirs" in refused("fleet", "diff", then, now, "--profile", "theirs")
+    for folder in now.glob("n*"):
+        shutil.rmtree(folder)
+    assert cli("fleet", "diff", then, now, "--profile", "mine").returncode == 0
+    said = f"{now}/fleet.json: judged its nodes by mine; leave --profile out"
+    assert refused("fleet", "diff", now, then, "--profile", "theirs").startswith(f"envkit: {said}")
+
+
+def test_names_that_are_no_utf_8_are_printed_all_the_same(cli, tmp_path):
+    """As of a file system whose names are in Latin-1."""
+    place = fleet(tmp_path / "then", 8)
+    node(place, "other", 0.4).rename(place / "b\udcfccher")
+    files = (tmp_path / "nodes.prom", tmp_path / "page.html")
+    assert cli("fleet", "report", place, "--prometheus", files[0], "--html", files[1]).returncode == 1
+    assert all("b?cher" in path.read_text() for path in files)
+    again = shutil.copytree(place, tmp_path / "again")
+    node(again, "n00", samples=11)
+    assert cli("fleet", "diff", place, again, "--prometheus", files[0]).returncode == 0
+    assert "b?cher" in files[0].read_text()

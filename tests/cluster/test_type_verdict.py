@@ -1,0 +1,105 @@
+"""What several nodes' records come to: which nodes count, and what is said of their type."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from runner.cluster import type_verdict, type_wording
+from tests import records
+from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES
+
+MARGIN = 0.02
+ARMS = (records.arm("baseline"), records.arm("mine"), records.arm("other"))
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """Write the record of each node: how many times as long its profile takes, and what else is as no other's."""
+
+    def write(factors, change=lambda node, events: None, arms=ARMS[:2], **options):
+        places = {}
+        for number, factor in enumerate(factors, 1):
+            events = records.run_events(*arms, factor=factor, **options)
+            change(f"node{number}", events)
+            places[f"node{number}"] = records.write(tmp_path / f"node{number}", events)
+        return places
+
+    return write
+
+
+def said(verdict):
+    return {row.label: row.text for row in type_wording.rows(verdict)}
+
+
+def test_equal_nodes(cluster):
+    verdict = type_verdict.find(cluster([0.5, 0.5, 0.52]), MARGIN)
+    assert verdict.nodes == ("node1", "node2", "node3")
+    assert dict(verdict.left_out) == {}
+    mine = verdict.found["mine"]
+    assert mine.ratios == pytest.approx([2.0, 2.0, 1 / 0.52], rel=0.02)
+    assert mine.speedup.low < 1.97 < mine.speedup.high
+    assert said(verdict)["mine"].startswith("1.97")
+    assert "against baseline, on 3 nodes: FASTER; nodes differ by" in said(verdict)["mine"]
+    assert said(verdict)["nodes"].startswith("3 nodes of ")
+
+
+def test_a_node_of_another_type_does_not_count_and_is_named(cluster):
+    def another(node, events):
+        if node == "node2":
+            events[0]["engines"]["local"]["inspection"]["fingerprint"]["cpu_model"] = "Another CPU"
+
+    verdict = type_verdict.find(cluster([0.5, 0.9, 0.5], another), MARGIN)
+    assert verdict.nodes == ("node1", "node3")
+    assert verdict.left_out["node2"].startswith("is of another type: Another CPU")
+    assert said(verdict)["left out"].startswith("node2: is of another type")
+
+
+def test_a_slow_node_does_not_count_and_is_named(cluster):
+    def slow(node, events):
+        for event in events:
+            if event["event"] == "sample":
+                more = 1.5 if node == "node4" else 1.0 + int(node[-1]) / 1000
+                event["step_s"] = [more * second for second in event["step_s"]]
+
+    verdict = type_verdict.find(cluster([0.5] * 8, slow), MARGIN)
+    assert "node4" not in verdict.nodes
+    assert [*verdict.left_out] == ["node4"]
+    assert verdict.left_out["node4"].startswith("is slow: it takes 4")
+
+
+def test_a_node_with_too_few_blocks_does_not_count(cluster, tmp_path):
+    places = cluster([0.5, 0.5])
+    places["node3"] = records.write(tmp_path / "node3", records.run_events(blocks=2, ended=None))
+    verdict = type_verdict.find(places, MARGIN)
+    assert verdict.nodes == ("node1", "node2")
+    assert verdict.left_out == {"node3": "has 2 samples only, its run has not ended; 3 are needed"}
+
+
+def test_nothing_where_no_node_has_enough(cluster):
+    assert type_verdict.find(cluster([0.5], blocks=2), MARGIN) is None
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "why"),
+    [(NOT_IN_EFFECT, "not in effect on node1"), (OTHER_LOSSES, "other losses than the baseline's on node1")],
+)
+def test_an_arm_that_a_node_found_wrong_is_not_recommended(cluster, behaviour, why):
+    verdict = type_verdict.find(cluster([0.5, 0.5], behaviour=behaviour), MARGIN)
+    assert verdict.wrong == {"mine": why}
+    assert said(verdict)["mine"].endswith(f"{why}, so it is not recommended")
+
+
+def test_two_profiles_are_compared_with_each_other_in_the_blocks_of_each_node(cluster):
+    def third(node, events):
+        for event in events:
+            if event["event"] == "sample" and event["arm"] == "other":
+                event["step_s"] = [1.25 * second for second in event["step_s"]]
+
+    places = cluster([0.5, 0.5], third, arms=ARMS)
+    verdict = type_verdict.find(places, MARGIN, pair=("mine", "other"))
+    assert verdict.versus.speedup.ratio == pytest.approx(1.25, rel=0.02)
+    ordered = type_wording.table(verdict).rows
+    assert [row[0] for row in ordered] == ["mine", "other"]
+    assert math.isclose(float(ordered[0][1]) / float(ordered[1][1]), 1.25, rel_tol=0.02)

@@ -1,0 +1,34 @@
+"""Whether what was measured came as advised."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.advice.expected import Expected
+from runner.analysis.summary import summarise
+from runner.report.advised import proof
+from tests.reports import events_of
+from tests.simulation import times
+
+# ``mine`` takes half the time.
+MEASURED = {"mine": {"seconds": times(0.5)}, "baseline": {"seconds": times(1.0)}}
+
+
+@pytest.mark.parametrize(
+    ("low", "gain", "high", "said"),
+    [
+        (1.8, 2.0, 2.2, "Proved, as expected: "),
+        (1.1, 1.2, 1.3, "Proved, and more than expected: "),
+        (2.5, 3.0, 3.5, "Proved, and less than expected: "),
+    ],
+)
+def test_a_proof_says_how_it_compares(low, gain, high, said):
+    text = proof(Expected("mine", gain, low, high), summarise(events_of(7, **MEASURED)))
+    assert text.startswith(said)
+    assert text.endswith(f"and {gain:.2f} ({low:.2f} to {high:.2f}) was expected.")
+
+
+def test_what_is_not_surely_faster_is_not_proved():
+    alike = {"mine": {"seconds": times(1.0)}, "baseline": {"seconds": times(1.0)}}
+    text = proof(Expected("mine", 1.5, 1.4, 1.6), summarise(events_of(7, **alike)))
+    assert text.startswith("Not proved: ")

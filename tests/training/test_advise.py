@@ -1,0 +1,48 @@
+"""``envkit advise`` on real trainings."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+
+import pytest
+
+from tests.processes import gone, until
+from tests.simulation import PROJECT
+
+SCRIPTS = PROJECT / "tests/scripts"
+
+
+def test_a_training_is_watched_and_stopped(cli_process):
+    result = cli_process("advise", "--json", "--", sys.executable, SCRIPTS / "plain_loop.py", "--steps", 10**8)
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    seen = found["symptoms"]
+    assert seen["steps"] >= 4
+    assert seen["step_s"] > 0
+    assert seen["cpus"] > 0
+    assert sum(seen["operators"].values()) == pytest.approx(1.0, abs=0.2)
+    assert seen["operators"]["convolution"] > 0
+    assert seen["generic_matrix_code"] in (True, False)
+    assert {one["profile"] for one in found["expected"]} >= {"glibc-retain", "mkl-native"}
+
+
+def test_one_that_ends_at_once_is_told_in_one_line(cli_process):
+    result = cli_process("advise", "--", sys.executable, SCRIPTS / "plain_loop.py", "--steps", 5)
+    assert (result.returncode, result.stdout) == (2, "")
+    (line,) = (one for one in result.stderr.splitlines() if one.startswith("envkit: "))
+    assert "too short to be watched" in line
+
+
+def test_an_interrupt_leaves_nothing_running(start, tmp_path):
+    mark = tmp_path / "began"
+    script = tmp_path / "endless.py"
+    script.write_text(f"import os, time, torch\nopen({str(mark)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)\n")
+    process = start("advise", "--", sys.executable, script)
+    pid = int(until(lambda: mark.exists() and mark.read_text()))
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "envkit: interrupted"
+    assert until(lambda: gone(pid))

@@ -1,0 +1,120 @@
+"""The file that nodes share: what killed nodes leave in it, and folders that can't hold it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.common.errors import InputError
+from runner.tuning.journal import Journal
+from runner.tuning.shared_trials import FILE_NAME, said, say, storage_in
+from tests.simulation import PROJECT
+
+# Says so many things, as a node would.
+NODE = """
+import sys
+from pathlib import Path
+from runner.tuning import journal
+journal.ABANDONED_S = 0.5
+file = journal.Journal(Path(sys.argv[1]))
+for number in range(20):
+    file.append_logs([{"node": sys.argv[2], "number": number}])
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / FILE_NAME
+
+
+def test_what_several_nodes_say_at_once_is_all_there_whatever_lock_a_killed_one_left(path):
+    lock = path.with_name(f"{FILE_NAME}.lock")
+    lock.symlink_to("killed")
+    nodes = [
+        subprocess.Popen([sys.executable, "-c", NODE, path, str(node)], cwd=PROJECT, stderr=subprocess.PIPE, text=True)
+        for node in range(4)
+    ]
+    assert [node.communicate(timeout=60)[1] for node in nodes] == [""] * 4
+    found = [(one["node"], one["number"]) for one in Journal(path).read_logs(0)]
+    assert sorted(found) == sorted((str(node), number) for node in range(4) for number in range(20))
+    assert not os.path.lexists(lock)
+
+
+@pytest.mark.parametrize("left", ['{"half', '{"half' * 2000])
+def test_half_a_line_is_left_out_and_the_next_one_is_whole(path, left):
+    first, second = Journal(path), Journal(path)
+    first.append_logs([{"a": 1}])
+    with path.open("a") as file:
+        file.write(left)
+    assert [*second.read_logs(0)] == [{"a": 1}]
+    first.append_logs([{"b": 2}])
+    assert [*second.read_logs(1)] == [{"b": 2}]
+    assert [*Journal(path).read_logs(0)] == [{"a": 1}, {"b": 2}]
+
+
+def test_a_lock_that_was_taken_away_from_a_node_that_was_suspended_is_left_to_its_new_owner(path):
+    file = Journal(path)
+    lock = path.with_name(f"{FILE_NAME}.lock")
+    with file._lock():
+        lock.unlink()
+        lock.symlink_to("another node")
+    assert str(lock.readlink()) == "another node"
+
+
+def test_a_disk_that_is_full_leaves_the_journal_as_it_was(path):
+    say(storage_in(path.parent), "node1", "type", "one")
+    before = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10, limits[1]))
+    try:
+        with pytest.raises(InputError) as caught:
+            say(storage_in(path.parent), "node2", "type", "another")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert str(caught.value) == (
+        f"{path}: nodes can't share their trials there: File too large; what was measured is safe: mend that, then "
+        f"envkit tune --resume {path.parent}"
+    )
+    assert path.read_bytes() == before
+    assert said(storage_in(path.parent), "type") == {"node1": "one"}
+
+
+def test_a_folder_whose_file_system_makes_no_links(path, monkeypatch):
+    def refuse(*words):
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(Path, "symlink_to", refuse)
+    with pytest.raises(InputError) as caught:
+        storage_in(path.parent)
+    assert str(caught.value) == (
+        f"{path.parent}: nodes can't share their trials there, as its file system makes no symbolic links: Operation "
+        "not permitted; give a folder on another one with --output"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{nonsense\n{more\n", r":1: damaged line, so nodes can't go on together; start a new tuning"),
+        ('{"op_code": 17}\n', ": is not what nodes share of a tuning; start a new one"),
+    ],
+)
+def test_a_journal_that_is_damaged(path, content, words):
+    path.write_text(content)
+    with pytest.raises(InputError) as caught:
+        storage_in(path.parent)
+    assert str(caught.value) == f"{path}{words}"
+
+
+def test_a_journal_that_is_damaged_while_nodes_search(path):
+    storage = storage_in(path.parent)
+    with path.open("a") as file:
+        file.write("\0\0\0\n")
+    with pytest.raises(InputError, match="2: damaged line"):
+        say(storage, "node1", "type", "one")

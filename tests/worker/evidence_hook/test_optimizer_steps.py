@@ -1,0 +1,152 @@
+"""What the evidence hook leaves of an optimizer's steps, in programs with a stand-in for torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from tests.conftest import PROJECT
+from tests.worker import stand_in_torch
+
+HOOK = PROJECT / "runner/worker/evidence_hook"
+TRAIN = """
+import torch
+sgd = torch.optim.SGD()
+for step in range(1, {} + 1):
+    sgd.step()
+    print(step)
+print("end")
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run a script under the hook: its output, what it left by kind, and the documents of steps."""
+    folder = tmp_path / "evidence"
+    folder.mkdir()
+
+    def program(how, script, **torch):
+        (stand_in_torch.write(tmp_path, **torch) / "train.py").write_text(script)
+        variables = {"ENVKIT_STEPS": how, "ENVKIT_EVIDENCE": str(folder), "PYTHONPATH": str(HOOK)}
+        process = subprocess.run(
+            [sys.executable, "train.py"], cwd=tmp_path, env=os.environ | variables, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        documents = [json.loads(path.read_text()) for path in folder.glob("*.steps")]
+        kinds = sorted(path.suffix for path in folder.iterdir())
+        return SimpleNamespace(printed=process.stdout.split(), kinds=kinds, documents=documents)
+
+    return program
+
+
+def test_a_program_ends_at_the_step_after_so_many(run):
+    """When it has printed what it prints of the last one."""
+    found = run("steps:2:3", TRAIN.format(100))
+    assert found.printed == ["1", "2", "3", "4", "5"]
+    (steps,) = found.documents
+    assert [len(steps[name]) for name in ("warmup_step_s", "step_s")] == [1, 3]
+    assert all(step > 0 for step in steps["step_s"])
+    assert {name: steps[name] for name in ("rank", "optimizer", "threads", "complete", "operators")} == {
+        "rank": 0, "optimizer": "SGD", "threads": 3, "complete": True, "operators": None,
+    }  # fmt: skip
+    assert steps["usage"].keys() == {
+        "user_s", "system_s", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches",
+    }  # fmt: skip
+    assert min(steps["usage"].values()) >= 0
+
+
+def test_one_that_catches_all_is_ended_again(run):
+    script = TRAIN.format(5).replace("    sgd.step()\n", "    try: sgd.step()\n    except BaseException: print('no')\n")
+    found = run("steps:1:1", script)
+    assert found.printed == ["1", "2", "no", "3", "no", "4", "no", "5", "end"]
+    assert [one["complete"] for one in found.documents] == [True]
+
+
+@pytest.mark.parametrize(("steps", "complete"), [(4, False), (5, True)])
+def test_a_program_that_ends_by_itself_leaves_what_it_has(run, steps, complete):
+    found = run("steps:2:3", TRAIN.format(steps))
+    assert found.printed[-1] == "end"
+    assert [(one["complete"], len(one["step_s"])) for one in found.documents] == [(complete, steps - 2)]
+
+
+def test_the_optimizer_that_steps_first_counts(run):
+    script = "import torch\na, b = torch.optim.Adam(), torch.optim.SGD()\nwhile True:\n    a.step(); b.step(); print(1)"
+    found = run("steps:1:2", script)
+    assert (len(found.printed), found.documents[0]["optimizer"]) == (3, "Adam")
+
+
+def test_where_it_is_gone_another_takes_its_place(run):
+    script = "import torch\none = torch.optim.Adam()\none.step(); one.step()\none = torch.optim.SGD()\nwhile True: "
+    (steps,) = run("steps:1:3", script + "one.step(); print(1)").documents
+    assert (len(steps["step_s"]), steps["optimizer"]) == (3, "SGD")
+
+
+def test_a_forked_child_counts_nothing(run):
+    script = f"{TRAIN.format(2)}\nimport os, sys\nif not os.fork():\n    [sgd.step() for _ in range(9)]; sys.exit()\n"
+    (steps,) = run("steps:1:9", f"{script}os.wait(); sgd.step()").documents
+    assert len(steps["step_s"]) == 2
+
+
+def test_a_rank_says_which_it_is(run):
+    (steps,) = run("steps:1:1", f"import os; os.environ['RANK'] = '5'\n{TRAIN.format(4)}").documents
+    assert steps["rank"] == 5
+
+
+# --- watched for some seconds ---
+
+
+def test_a_program_that_is_watched_goes_on(run):
+    found = run("seconds:1:0.2", TRAIN.format(600).replace("print(step)", "__import__('time').sleep(0.001)"))
+    assert found.printed == ["end"]
+    (steps,) = found.documents
+    assert sum(steps["step_s"]) >= 0.2
+    assert (steps["complete"], len(steps["warmup_step_s"])) == (True, 0)
+    assert steps["operators"].pop("seconds") > 0
+    assert steps["operators"] == {"steps": 3, "self_s": {"aten::mm": 3.0}, "calls": {"aten::mm": 6}}
+    assert steps["operators_missing"] is None
+    assert {".torch", ".begin", ".end"} <= {*found.kinds}
+
+
+@pytest.mark.parametrize(
+    ("steps", "counted", "profiled"), [(3, 2, None), (5, 4, None), (7, 4, 2), (8, 4, 3), (20, 4, 3)]
+)
+def test_a_short_one_leaves_what_it_has(run, steps, counted, profiled):
+    (found,) = run("seconds:1:0", TRAIN.format(steps)).documents
+    assert len(found["step_s"]) == counted
+    assert (found["operators"] and found["operators"]["steps"]) == profiled
+    assert found["operators_missing"] == (None if profiled else "the program ended before")
+    assert found["complete"] == (profiled == 3)
+
+
+def test_a_profiler_that_can_not_run_is_told_of(run):
+    script = f"from torch import profiler\nprofiler.profile.is_busy = True\n{TRAIN.format(9)}"
+    (steps,) = run("seconds:1:0", script).documents
+    assert (steps["operators"], steps["operators_missing"]) == (None, "RuntimeError: the profiler is busy")
+    assert (steps["complete"], len(steps["step_s"])) == (True, 4)
+
+
+# --- what is no training ---
+
+
+def test_a_torch_that_is_too_old_is_told_of(run):
+    found = run("steps:1:1", TRAIN.format(3), registers=False)
+    assert found.printed[-1] == "end"
+    assert "2.1 can" in found.documents[0]["problem"]
+
+
+def test_programs_that_take_no_step(run):
+    assert run("steps:1:1", "import json").kinds == []
+    assert run("steps:1:1", "import torch").kinds == [".torch"]
+
+
+def test_the_program_s_own_modules_are_its_own(run, tmp_path):
+    (tmp_path / "optimizer_steps.py").write_text("MINE = 'mine'")
+    (tmp_path / "runner.py").write_text("MINE = 'and mine'")
+    more = "import optimizer_steps, runner, torch.optim.optimizer as module\nprint(optimizer_steps.MINE, runner.MINE)"
+    printed = run("seconds:1:0", f"import runner\n{TRAIN.format(9)}{more}\nprint(module.__file__)").printed
+    assert printed[-4:] == ["mine", "and", "mine", str(tmp_path / "torch/optim/optimizer.py")]

@@ -1,0 +1,146 @@
+"""What the worker makes of the steps that a command's processes have left."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from runner.worker.user_command import process_tree
+from runner.worker.user_command.metric import NotMeasured
+from runner.worker.user_command.optimizer_steps import GRACE_S, POLL_S, Asked, Watch, chosen
+from runner.worker.user_command.process_tree import Look, Usage
+
+STEPS = Asked(3, steps=12)
+WATCHED = Asked(3, seconds=10.0, limit_s=45.0)
+
+
+def leave(folder, pid, rank=0, steps=12, complete=True, **more):
+    document = {"pid": pid, "rank": rank, "complete": complete, "step_s": [0.5] * steps, **more}
+    (folder / f"{pid}.steps").write_text(json.dumps(document))
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """What the time is, in seconds, by ``clock.update(now=...)``."""
+    told = {"now": 0.0}
+    monkeypatch.setattr("runner.worker.user_command.optimizer_steps.time.perf_counter", lambda: told["now"])
+    return told
+
+
+# --- whose steps count ---
+
+
+@pytest.mark.parametrize(
+    ("left", "main", "pid"),
+    [
+        ([(8, 0), (9, 1)], 9, 9),
+        # torchrun itself has taken none
+        ([(8, 1), (9, 0)], 7, 9),
+        ([(8, 1), (9, 0)], None, 9),
+        # what ran before the training ended too early, though it was the command itself
+        ([(7, 0, 2, False), (9, 0)], 7, 9),
+    ],
+)
+def test_of_several_processes_the_main_one_counts_or_the_lowest_rank(tmp_path, left, main, pid):
+    for one in left:
+        leave(tmp_path, *one)
+    told = {} if main is None else {"pid": main}
+    assert chosen(STEPS, tmp_path, told, None, 9.0)["pid"] == pid
+
+
+@pytest.mark.parametrize(
+    ("asked", "left", "said"),
+    [
+        (STEPS, {"steps": 11, "complete": False}, "saw the command end before its optimizer took 15 steps (3 to warm "
+         "up, 12 that count); let it train for longer, or ask for fewer"),
+        (WATCHED, {"steps": 3, "complete": False}, "ended after 2.1 s with 3 steps: too short to be watched; let it "
+         "train for longer"),
+        (WATCHED, {"steps": 1, "complete": False}, "ended after 2.1 s with 1 step: too short to be watched; let it "
+         "train for longer"),
+        (WATCHED, {"problem": "has no such torch"}, "has no such torch"),
+    ],
+)  # fmt: skip
+def test_too_few_steps(tmp_path, asked, left, said):
+    leave(tmp_path, 7, **left)
+    with pytest.raises(NotMeasured) as caught:
+        chosen(asked, tmp_path, {}, None, 2.1)
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize(
+    ("names", "ended", "over"),
+    [
+        ((), "is no Python program with torch, as far as can be seen",
+         "is no Python program with torch, as far as can be seen"),
+        (("7.torch",), "took no step of a torch optimizer before it ended",
+         "took no step of a torch optimizer within 45 s"),
+        # of a program whose hook was lost
+        (("7.json",), "took no step of a torch optimizer before it ended",
+         "took no step of a torch optimizer within 45 s"),
+        (("7.torch", "7.stepped"), None, "took too few steps within 45 s: 4 must count, after those to warm up"),
+    ],
+)  # fmt: skip
+def test_no_steps(tmp_path, clock, names, ended, over):
+    for name in names:
+        (tmp_path / name).touch()
+    watch = Watch(WATCHED, tmp_path)
+    if ended is not None:
+        for asked, given in ((STEPS, None), (WATCHED, watch)):
+            with pytest.raises(NotMeasured, match=f"^{ended}$"):
+                chosen(asked, tmp_path, {}, given, 9.0)
+    clock.update(now=45.0)
+    assert watch.look()
+    with pytest.raises(NotMeasured, match=f"^{over}$"):
+        chosen(WATCHED, tmp_path, {}, watch, 45.0)
+
+
+# --- when a command was watched for long enough ---
+
+
+def test_a_command_is_ended_when_its_steps_are_complete(tmp_path, clock):
+    watch = Watch(WATCHED, tmp_path)
+    assert not watch.look()
+    for complete in (False, True):
+        leave(tmp_path, 7, complete=complete)
+        clock.update(now=clock["now"] + POLL_S)
+        assert watch.look() == complete
+
+
+def test_the_first_rank_is_waited_for_and_not_for_long(tmp_path, clock):
+    watch = Watch(WATCHED, tmp_path)
+    clock.update(now=20.0)
+    leave(tmp_path, 7, rank=2)
+    assert not watch.look()
+    clock.update(now=20.0 + GRACE_S)
+    assert watch.look()
+    leave(tmp_path, 8, rank=0)
+    first = Watch(WATCHED, tmp_path)
+    assert first.look()
+
+
+# --- what other processes used meanwhile ---
+
+
+def test_what_this_process_has_started_is_found():
+    with subprocess.Popen(["sh", "-c", "sleep 300 & echo $!; wait"], stdout=subprocess.PIPE, text=True) as shell:
+        sleeper = int(shell.stdout.readline())
+        try:
+            found = process_tree.look(os.getpid()).processes
+        finally:
+            shell.kill()
+            os.kill(sleeper, 9)
+    assert {os.getpid(), shell.pid, sleeper} <= found.keys()
+    assert os.getppid() not in found
+    assert found[os.getpid()].user_s > 0
+    assert found[os.getpid()].minor_faults > 0
+
+
+def test_helpers_are_all_but_the_program_itself():
+    before = Look(1.0, {1: Usage(1.0, 1.0, 10), 2: Usage(5.0, 1.0, 100), 3: Usage(2.0, 2.0, 20), 4: Usage(9.0, 9.0, 9)})
+    after = Look(11.5, {1: Usage(9.0, 9.0, 90), 2: Usage(9.0, 9.0, 900), 3: Usage(4.0, 2.5, 25), 5: Usage(1.0, 0.5, 3)})
+    assert process_tree.increase(before, after, without=(1, 2)) == {
+        "seconds": 10.5, "processes": 2, "user_s": 3.0, "system_s": 1.0, "minor_faults": 8,
+    }  # fmt: skip

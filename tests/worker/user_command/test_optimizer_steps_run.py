@@ -1,0 +1,105 @@
+"""The worker that times a command by the steps of its optimizer; of a stand-in for torch, which starts quickly."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from runner.bench.parse_sample import SAMPLE_KEYS
+from tests import worker_runs
+from tests.processes import gone
+from tests.worker import stand_in_torch
+
+FEW = ("--optimizer-steps", 4, "--warmup-lines", 2)
+TRAIN = """
+import sys, time
+import torch
+sgd = torch.optim.SGD()
+for step in range(int(sys.argv[1])):
+    sgd.step()
+    time.sleep(0.001)
+    if step % int(sys.argv[2]) == 0: print(f"loss {step}.5")
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run a command under the worker: its document, exit status and stderr."""
+
+    def worker(*words, argv):
+        process = worker_runs.of_command(tmp_path, *words, argv=argv)
+        return SimpleNamespace(status=process.returncode, document=json.loads(process.stdout), stderr=process.stderr)
+
+    return worker
+
+
+@pytest.fixture
+def train(run, tmp_path):
+    """Run a script in the same way, which takes ``steps`` and prints a loss in ``every`` of so many."""
+
+    def worker(*words, script=TRAIN, steps=10**6, every=1):
+        (stand_in_torch.write(tmp_path) / "train.py").write_text(script)
+        return run(*words, argv=[sys.executable, "train.py", steps, every])
+
+    return worker
+
+
+def test_steps_are_those_of_the_optimizer(train):
+    found = train(*FEW, "--loss-metric", r"loss (\S+)")
+    assert found.status == 0
+    assert found.document.keys() >= SAMPLE_KEYS
+    assert "observed" not in found.document
+    assert [len(found.document[name]) for name in ("warmup_step_s", "step_s")] == [1, 4]
+    assert sum(found.document["step_s"]) < found.document["seconds"]
+    assert found.document["losses"] == [2.5, 3.5, 4.5, 5.5]
+    more = train("--optimizer-steps", 5, "--warmup-lines", 2).document
+    assert more["digests"]["command"] != found.document["digests"]["command"]
+
+
+def test_losses_that_not_each_step_prints(train):
+    assert train(*FEW, "--loss-metric", r"loss (\S+)", every=2).document["losses"] == [0.5, 2.5, 4.5]
+
+
+def test_one_that_is_watched_is_ended_with_what_it_started(train, tmp_path):
+    script = "import subprocess\nhelper = subprocess.Popen(['sleep', '300'])\nprint(helper.pid)\n" + TRAIN
+    found = train("--watch", 0.6, "--watch-limit", 60, "--warmup-lines", 3, script=script)
+    assert found.status == 0
+    observed = found.document["observed"]
+    assert sum(found.document["step_s"]) >= 0.6
+    assert (observed["optimizer"], observed["operators"]["calls"]) == ("SGD", {"aten::mm": 6})
+    assert not {"step_s", "warmup_step_s"} & observed.keys()
+    assert observed["helpers"]["processes"] == 1
+    assert observed["helpers"]["user_s"] == 0
+    assert "loss 5.5" in found.stderr
+    assert gone(int(found.stderr.split()[0]))
+
+
+@pytest.mark.parametrize(
+    ("words", "steps", "said"),
+    [
+        (FEW, 5, "saw the command end before its optimizer took 6 steps (2 to warm up, 4 that count)"),
+        (FEW, 0, "took no step of a torch optimizer before it ended"),
+        (("--watch", 9, "--warmup-lines", 1), 4, " s with 3 steps: too short to be watched; let it train for longer"),
+        (("--watch", 9, "--warmup-lines", 1), 0, "took no step of a torch optimizer before it ended"),
+    ],
+)
+def test_one_that_ends_too_early(train, words, steps, said):
+    found = train(*words, steps=steps)
+    assert (found.status, found.document.keys()) == (1, {"problem"})
+    assert said in found.document["problem"]
+
+
+def test_one_that_takes_no_step_is_given_up(train, run):
+    limit = ("--watch", 0.1, "--watch-limit", 3, "--warmup-lines", 3)
+    sleeps = "import torch, time\ntime.sleep(300)"
+    assert train(*limit, script=sleeps).document["problem"] == "took no step of a torch optimizer within 3 s"
+    problem = run(*limit, argv=["sleep", 300]).document["problem"]
+    assert problem == "is no Python program with torch, as far as can be seen"
+
+
+def test_one_that_fails_says_how(train):
+    problem = train("--watch", 9, script="print('no data'); exit(3)").document["problem"]
+    assert problem == "saw the command end with exit status 3; the last it printed is 'no data'"
