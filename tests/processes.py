@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from runner.engines import owner
 
-PATIENCE_S = 90
+PATIENCE_S = 240
 Answer = TypeVar("Answer")
 
 

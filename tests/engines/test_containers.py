@@ -22,7 +22,7 @@ SHORT = ("--steps", "2", "--warmup-steps", "1", "--blocks", "1")
 # Without any worker before it: nothing is warmed up for a full training. With this seed the profile comes before the
 # baseline (runner.bench.plan).
 ENDLESS = ("--full", "--epochs", "1000000", "--data", "synthetic", "--seed", "3")
-PATIENCE_S = 90
+PATIENCE_S = 240
 OCI = ("docker", "podman")
 ALL = (*OCI, "apptainer")
 

@@ -19,7 +19,7 @@ from runner.bench import record
 from runner.worker.image.inspection import inspect
 from tests.conftest import command_line
 
-PATIENCE_S = 60
+PATIENCE_S = 240
 IMAGE = "pretends"
 PROGRAMS = ("sh", "sleep", "cat")
 

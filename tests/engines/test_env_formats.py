@@ -42,7 +42,7 @@ TESTED = {
 BASE = "debian:bookworm-slim"
 # Fast, as nothing is kept.
 SQUASH = "-comp zstd -Xcompression-level 1"
-WAIT_S = 60
+WAIT_S = 240
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def url(channel: Path) -> Iterator[str]:
 
 def run(lock: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     command = [*COMMAND, "--lock", str(lock), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
 
 
 def assert_one_clear_line(result: subprocess.CompletedProcess[str], *parts: str) -> None:
@@ -287,7 +287,7 @@ def test_a_bad_channel_ends_in_one_line_and_leaves_nothing_half_made(
         words = ["--lock", lock, command, *folder, "--channel", f"{address}/{channel.name}"]
         result = subprocess.run(
             [sys.executable, "-c", IMPATIENT, *map(str, words)], cwd=PROJECT, capture_output=True, text=True,
-            check=False, timeout=30,
+            check=False, timeout=240,
         )  # fmt: skip
     assert_one_clear_line(result, address)
     assert re.search(said[fault], result.stderr), result.stderr

@@ -58,7 +58,7 @@ def run(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         command = [*prefix, str(tree / "images" / script), *SCRIPTS[script][0]]
         return subprocess.run(
             command, cwd=tree, env={**os.environ, **variables}, capture_output=True, text=True, check=False,
-            timeout=120,
+            timeout=240,
         )  # fmt: skip
 
     return run

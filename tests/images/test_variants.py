@@ -41,7 +41,7 @@ def tree(tmp_path: Path) -> Path:
 def variants(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(tree / "images/variants.py"), *arguments]
     # from anywhere: the paths that it prints are those from the project's folder
-    return subprocess.run(command, cwd="/", capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, cwd="/", capture_output=True, text=True, check=False, timeout=240)
 
 
 def write(tree: Path, text: str) -> None:

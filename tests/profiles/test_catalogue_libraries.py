@@ -66,7 +66,7 @@ def test_each_variable_is_named_in_the_files_of_a_library_that_reads_it(library)
 
 def output(command: list[str], **variables: str) -> str:
     result = subprocess.run(
-        command, env={"PATH": os.defpath, **variables}, capture_output=True, text=True, timeout=20, check=False
+        command, env={"PATH": os.defpath, **variables}, capture_output=True, text=True, timeout=240, check=False
     )
     return result.stdout + result.stderr
 

@@ -45,7 +45,7 @@ def launch():
 
 
 def test_all_together_are_one_sample(launch):
-    stdout, stderr = launch(number=3).communicate(timeout=120)
+    stdout, stderr = launch(number=3).communicate(timeout=240)
     document = json.loads(stdout)
     assert (document["images_per_step"], document["step_s"], document["losses"]) == (24, [0.25] * 3, [3.0, 2.0, 1.0])
     assert [one["instance"] for one in document["instances"]] == [0, 1, 2]

@@ -22,6 +22,6 @@ print(launch("/bin/sh", ["sh", "-c", "kill -USR1 $PPID; sleep 0.1; exit 3"], os.
 
 def test_a_command_that_has_become_another_users_is_waited_for():
     result = subprocess.run(
-        [sys.executable, "-c", ANOTHER_USERS], cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", ANOTHER_USERS], cwd=PROJECT, capture_output=True, text=True, timeout=240, check=False
     )
     assert (result.returncode, result.stdout, result.stderr) == (0, "3\n", "")

@@ -22,7 +22,7 @@ def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real_engines: None) -
         pytest.skip("the hosts of .ci/engines/sshd are not here, or this is not root, who may log in there")
     reached = subprocess.run(
         [SSH, "-F", STATE / "config", "-o", "BatchMode=yes", "host1", "true"], capture_output=True, text=True,
-        timeout=60, check=False, stdin=subprocess.DEVNULL,
+        timeout=240, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     if reached.returncode:
         pytest.skip(f"the sshd of .ci/engines/sshd does not answer: {reached.stderr.strip()}")

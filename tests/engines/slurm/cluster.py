@@ -81,7 +81,7 @@ def last_lines(result):
     return [line.removeprefix("envkit: ") for line in result.stderr.splitlines() if line.startswith("envkit: ")]
 
 
-def ended(process, patience_s=180):
+def ended(process, patience_s=PATIENCE_S):
     stdout, stderr = process.communicate(timeout=patience_s)
     assert "Traceback" not in stdout + stderr
     return subprocess.CompletedProcess([], process.returncode, stdout, stderr)

@@ -15,7 +15,14 @@ from tests.engines.slurm.cluster import (
     last_lines,
     measured,
     slurm,
+    waiting_for,
 )
+
+
+def kinds(folder, node):
+    """Of the events that a node has recorded so far."""
+    return [event["event"] for event in record.read(folder / node)]
+
 
 # --- measuring ---
 
@@ -91,25 +98,29 @@ def test_a_time_limit_comes_near(cli, simulated, slow, folder, simulation):
 
 
 def test_a_job_that_makes_room_for_another_is_requeued_and_goes_on(start, simulated, slow, folder):
-    slow(0.5)
-    process = start(*simulated("--nodes", 2, "--partition", "work", "--blocks", 10))
+    slow(2)
+    process = start(*simulated("--nodes", 2, "--partition", "work", "--blocks", 20))
     all_measure(folder, process)
     urgent = ("--partition=urgent", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap", "sleep 1")
     slurm("sbatch", *urgent)
+    both = ("node1", "node2")
+    waiting_for(lambda: process.poll() is not None or all("end" in kinds(folder, node) for node in both))
+    slow(0)  # no node could be done before it had to make room
     result = ended(process)
     assert result.returncode == 0, result
     assert len(events(folder, "submitted")) == 1
-    for node in ("node1", "node2"):
-        assert len(measured(folder, node)) == 20
-        assert "resume" in [event["event"] for event in record.read(folder / node)]
-        assert "failure" not in [event["event"] for event in record.read(folder / node)]
+    for node in both:
+        assert len(measured(folder, node)) == 40
+        assert "resume" in kinds(folder, node)
+        assert "failure" not in kinds(folder, node)
 
 
 def test_a_node_dies(start, cli, simulated, slow, folder):
-    slow(0.5)
+    slow(2)
     process = start(*simulated("--nodes", 2, "--blocks", 20))
     all_measure(folder, process)
     slurm(CLUSTER, "stop-node", "node2")
+    slow(0)
     result = ended(process)
     assert result.returncode == 1, result
     lost, go_on = last_lines(result)
@@ -119,7 +130,6 @@ def test_a_node_dies(start, cli, simulated, slow, folder):
     earlier = measured(folder, "node2")
     assert 2 <= len(earlier) < 40
     slurm(CLUSTER, "start-node", "node2")
-    slow(0)
     done = (folder / "node1" / record.FILE_NAME).read_bytes()
     resumed = cli("submit", "--resume", folder)
     assert resumed.returncode == 0, resumed

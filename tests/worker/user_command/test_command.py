@@ -148,7 +148,7 @@ def test_output_of_what_it_left_behind_is_not_waited_for(tmp_path):
     """Which may never end."""
     process = started("--metric", r"t=(\d)", folder=tmp_path, argv=["sh", "-c", "echo t=1; echo t=2; yes & sleep 0.1"])
     try:
-        stdout, _ = process.communicate(timeout=60)
+        stdout, _ = process.communicate(timeout=240)
     finally:
         process.kill()
     assert json.loads(stdout)["step_s"] == [1, 2]

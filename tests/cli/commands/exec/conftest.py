@@ -47,7 +47,7 @@ def execute(shared):
         path = shared / f"{profile}.yaml"
         result = subprocess.run(
             command_line("exec", *options, path if path.exists() else profile, "--", *command), input=stdin,
-            env={**os.environ, **variables}, capture_output=True, text=True, timeout=60, check=False,
+            env={**os.environ, **variables}, capture_output=True, text=True, timeout=240, check=False,
         )  # fmt: skip
         assert "Traceback" not in result.stderr, result.stderr
         return result
