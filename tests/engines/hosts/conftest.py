@@ -1,16 +1,18 @@
-"""The two hosts on loopback that .ci/engines/sshd makes."""
+"""The two hosts that .ci/engines/sshd makes, each with a network of its own."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from runner.engines.base import PROJECT
 from tests.simulation import times
 
+SCRIPT = PROJECT / ".ci/engines/sshd"
 STATE = Path("/var/lib/kit-sshd")
 SSH = "/usr/bin/ssh"
 
@@ -33,6 +35,20 @@ def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real_engines: None) -
     (folder / "ssh").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     return lambda text: own.write_text(text + own.read_text()) and None
+
+
+@pytest.fixture
+def unplug() -> Iterator[Callable[[str], None]]:
+    """Cut a host off from the others without a word; it is back after the test."""
+    unplugged = []
+
+    def cut_off(host: str) -> None:
+        unplugged.append(host)
+        subprocess.run([SCRIPT, "unplug", host], check=True)
+
+    yield cut_off
+    for host in unplugged:
+        subprocess.run([SCRIPT, "plug", host], check=True)
 
 
 @pytest.fixture

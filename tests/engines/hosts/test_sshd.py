@@ -52,7 +52,7 @@ def below(pid):
 
 
 def test_two_hosts_measure_and_each_other_one_is_named_with_its_mend(cli, submit, known, run_folder, tmp_path):
-    (tmp_path / "changed").write_text(f"changed {(STATE / 'other.pub').read_text()}")
+    (tmp_path / "changed").write_text(f"changed {(STATE / 'other.key.pub').read_text()}")
     known(UNLIKE.format(folder=tmp_path))
     result = cli(*submit("host1,host2,changed,unknown,closed,nobody,no-such"))
     assert result.returncode == 2, result
