@@ -70,7 +70,8 @@ and learns better where many were measured; where few were, and they differ by m
 HOW = """The tuner's own search, its shared trials and its interval, in simulated time: a trial takes {trial_s:g} s, and
 a node alone has {alone_s:g} s, one of several {together_s:g} s each. Of the spaces `coarse` has
 {coarse} choices, and `default` more than a million; no shipped profile is tried. What each level of a parameter is
-worth is drawn anew for each tuning; half of the parameters are worth nothing.
+worth is drawn anew for each tuning; half of the parameters are worth nothing, and settings are worth the sum of what
+each is.
 Trials vary by {noise:.0%} (standard deviation; one in 20 by five times as much), nodes by {speed:.0%} in speed, and
 what a choice is worth by {differ:.0%} from node to node.
 

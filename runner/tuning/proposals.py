@@ -39,8 +39,11 @@ DRAWN = 300
 FAILURES = 2
 # The sampler is told of so many candidates at most, the best third of these among them: its time grows with them all.
 TOLD = 300
-# The number of best candidates whose neighbours are considered in large spaces.
-BEST = 3
+# Where not all choices are looked at, the best is sought from the best so many of those that were tried or drawn: a
+# parameter that counts only with some levels of others is reached from there alone.
+BEGINNINGS = 3
+# The same choice may be predicted differently by so much.
+ROUNDING = 1e-9
 
 
 def propose(
@@ -53,12 +56,7 @@ def propose(
     """
     chance = random.Random(seed)
     study = _study(space, _told(known, chance), seed)
-    hopeless = _hopeless(known)
-    predicted = (
-        choice
-        for choice in _predicted(space, [(choice, score) for choice, score in known if score is not None], chance)
-        if hopeless.isdisjoint(choice.items())
-    )
+    predicted = _predicted(space, known, chance)
     found: list[Choice] = []
     while len(found) < count:
         choice = next(filter(admit, predicted), None) if len(found) % 2 == 0 else None
@@ -76,22 +74,37 @@ def _hopeless(known: Iterable[tuple[Choice, float | None]]) -> set[tuple[str, st
     return {pair for pair, times in failed.items() if times >= FAILURES and pair not in ran}
 
 
-def _predicted(space: Space, scored: list[tuple[Choice, float]], chance: random.Random) -> Iterator[Choice]:
+def _predicted(space: Space, known: Sequence[tuple[Choice, float | None]], chance: random.Random) -> Iterator[Choice]:
     """Choices, the best by their main effects first; none while too little is known."""
     import numpy
 
+    scored = [(choice, score) for choice, score in known if score is not None]
     if len(scored) < STARTUP:
         return
     tried = [choice for choice, _ in scored]
     columns = Columns.of_choices(space, tried)
     effects, _ = fit(columns.matrix(tried), numpy.array([score for _, score in scored]))
-    pool = all_choices(space)
-    if pool is None:
-        best = sorted(scored, key=lambda one: -one[1])[:BEST]
-        pool = [near for choice, _ in best for near in neighbours(space, choice)]
-        pool += itertools.islice(_random(space, chance), DRAWN)
-    for index in numpy.argsort(-effects.predict(columns.matrix(pool)), kind="stable"):
-        yield pool[index]
+    hopeless = _hopeless(known)
+
+    def ranked(choices: Iterable[Choice]) -> list[tuple[float, Choice]]:
+        pool = [choice for choice in choices if hopeless.isdisjoint(choice.items())]
+        values = effects.predict(columns.matrix(pool))
+        return [(float(values[index]), pool[index]) for index in numpy.argsort(-values, kind="stable")]
+
+    def climbed(value: float, choice: Choice) -> tuple[float, Choice]:
+        """The one that is better than its neighbours, by changing one parameter after the other."""
+        while (near := ranked(neighbours(space, choice))) and near[0][0] > value + ROUNDING:
+            value, choice = near[0]
+        return value, choice
+
+    everything = all_choices(space)
+    if everything is None:
+        drawn = itertools.islice(_random(space, chance), DRAWN)
+        ends = [climbed(*one) for one in ranked([*tried, *drawn])[:BEGINNINGS]]
+        _, best = max(ends, key=lambda one: one[0])
+        everything = [best, *neighbours(space, best)]
+    for _, choice in ranked(everything):
+        yield choice
 
 
 def all_choices(space: Space) -> list[Choice] | None:

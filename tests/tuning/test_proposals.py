@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from runner.tuning.proposals import STARTUP, propose
@@ -12,6 +14,11 @@ parameters:
   spin: {variable: GOMP_SPINCOUNT, values: [unset, 0, 1000, 5000, 10000, 20000]}
   allocator: {variable: MALLOC_ARENA_MAX, values: [unset, 1, 2]}
 """
+
+COUNTS = (
+    "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_",
+    "MALLOC_TRIM_THRESHOLD_", "OMP_MAX_ACTIVE_LEVELS", "OMP_NUM_THREADS",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("failures", "tried"), [(0, True), (1, True), (2, False)])
@@ -24,3 +31,18 @@ def test_a_level_of_which_several_failed_and_none_ran_is_not_predicted_to_be_goo
     done = [choice for choice, _ in known] + [{"spin": spins[-1], "allocator": "unset"}]
     (first,) = propose(space, known, lambda choice: choice not in done, 1, seed=1)
     assert (first["allocator"] == "2") == tried
+
+
+def test_of_a_space_too_large_to_look_at_all_of_it_the_best_of_all_parameters_is_predicted_at_once(tmp_path):
+    """Also where no choice that was tried is near it."""
+    lines = [f"  {name.lower()}: {{variable: {name}, values: [unset, 1, 2, 3]}}\n" for name in COUNTS]
+    text = "parameters:\n" + "".join(lines)
+    space = read_space(tmp_path, text)
+    chance = random.Random(7)
+    drawn = [{one.name: chance.choice(list(one.levels)) for one in space.parameters} for _ in range(100)]
+    best, *others = drawn
+    agree = [sum(best[name] == level for name, level in choice.items()) for choice in others]
+    known = [(choice, 0.1 * number) for choice, number in zip(others, agree, strict=True) if number <= 4]
+    tried = [choice for choice, _ in known]
+    (first,) = propose(space, known, lambda choice: choice not in tried, 1, seed=1)
+    assert first == best
