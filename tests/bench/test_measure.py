@@ -226,12 +226,12 @@ def test_workers_must_run_the_same_code_data_and_weights(bench, simulation, inst
 def test_a_worker_that_hangs_is_stopped_and_recorded(bench, simulation, events):
     simulation.worker("mine", does="hang")
     begin = time.monotonic()
-    result = bench("mine", "--timeout", "1s")
-    assert time.monotonic() - begin < 30
+    result = bench("mine", "--timeout", "4s")
+    assert time.monotonic() - begin < 240
     assert result.returncode == 1
-    assert "the worker did not end within 1 s (--timeout) and was stopped" in " ".join(result.stdout.split())
+    assert "the worker did not end within 4 s (--timeout) and was stopped" in " ".join(result.stdout.split())
     (failure,) = events("failure")
-    assert failure["worker_seconds"] >= 1
+    assert failure["worker_seconds"] >= 4
     assert "simulated trouble" in failure["stderr"]
     assert gone(simulation.starts()[-1]["pid"])
 

@@ -13,6 +13,7 @@ import pytest
 from runner.checks import steady_process
 from runner.checks.steady_process import Look, increase, look, watch
 from runner.common.errors import InputError
+from runner.engines import owner
 from runner.worker.user_command.process_tree import Look as Tree
 from runner.worker.user_command.process_tree import Usage
 from tests.processes import until
@@ -55,7 +56,9 @@ def test_one_that_gets_and_gives_back_memory(begun, any_program):
 
 
 def test_one_that_sleeps(begun, any_program):
-    seen = watch(begun(SLEEPS).pid, 0.5)
+    pid = begun(SLEEPS).pid
+    until(lambda: (fields := owner.stat_fields(pid)) and fields[0] == "S")
+    seen = watch(pid, 0.5)
     assert (seen["usage"]["minor_faults"], seen["usage"]["user_s"]) == (0, 0.0)
 
 
@@ -74,7 +77,7 @@ def test_only_what_was_used_meanwhile_counts():
 
 
 def test_one_that_ends_at_once(begun, any_program):
-    pid = begun("print(flush=True)\nimport time\ntime.sleep(0.5)").pid
+    pid = begun("print(flush=True)\nimport time\ntime.sleep(0.8)").pid
     with pytest.raises(InputError, match=rf"--pid {pid}: it ended after \d.\d s of watching: too short to see much"):
         watch(pid, 60.0)
 

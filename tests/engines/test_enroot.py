@@ -312,9 +312,9 @@ def test_nothing_is_left_of_one_that_is_ended_early(started, tmp_path, script):
 def test_one_that_takes_too_long(started, tmp_path):
     engine, _ = started
     begin = time.monotonic()
-    task = Task((), program=("sleep", "60"), folder=str(tmp_path), timeout_s=0.5)
+    task = Task((), program=("sleep", "600"), folder=str(tmp_path), timeout_s=0.5)
     assert engine.run(task).failure == "did not end within 0.5 s (--timeout) and was stopped"
-    assert time.monotonic() - begin < 20
+    assert time.monotonic() - begin < 300
 
 
 @pytest.mark.parametrize(

@@ -93,12 +93,11 @@ def test_one_that_is_never_ready_is_ended(start, log):
 
 def test_one_that_is_never_ready_is_ended_before_another_trains(start, tmp_path):
     hangs = "echo $$ > pid; sleep 600"
-    with turns.together(start(WORKER, hangs, timeout_s=1.0)) as waiting:
+    with turns.together(start(WORKER, hangs, timeout_s=4.0)) as waiting:
         assert gone(int((tmp_path / "pid").read_text()))
         well, late = (one.train() for one in waiting)
-    assert (well.failure, late.failure) == (None, "did not end within 1 s (--timeout) and was stopped")
-    assert well.seconds >= 1.0  # the start of all is the first one's
-    assert late.seconds < 0.5
+    assert (well.failure, late.failure) == (None, "did not end within 4 s (--timeout) and was stopped")
+    assert late.seconds < 4.0 <= well.seconds  # the start of all is the first one's
 
 
 def test_a_worker_that_can_not_see_its_turn_says_so(tmp_path):

@@ -15,7 +15,7 @@ from tests.processes import PATIENCE_S, gone, running, until
 
 TOGETHER = "all-nodes"
 # After a host was lost.
-DEATH_S = 30
+DEATH_S = 60
 # What an ssh to this host does that a host of the job has started.
 FROM_A_HOST = "if [[ ${{ENVKIT_HOSTS-}} ]]; then {done}; fi\n"
 

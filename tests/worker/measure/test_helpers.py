@@ -75,10 +75,10 @@ def test_a_real_helper_is_seen():
         "from runner.worker.measure import helpers\n"
         "def burn():\n"
         "    while time.process_time() < 0.2: pass\n"
-        "    time.sleep(60)\n"
+        "    time.sleep(600)\n"
         "child = multiprocessing.get_context('fork').Process(target=burn, daemon=True)\n"
         "child.start()\n"
-        "end = time.monotonic() + 30\n"
+        "end = time.monotonic() + 240\n"
         "def taken(): return helpers.used()['user_s'] + helpers.used()['system_s']\n"
         "while taken() < 0.15 and time.monotonic() < end: time.sleep(0.05)\n"
         "print(taken() >= 0.15)\n"
@@ -86,7 +86,7 @@ def test_a_real_helper_is_seen():
     begin = time.monotonic()
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (0, "True\n"), result.stderr
-    assert time.monotonic() - begin < 50
+    assert time.monotonic() - begin < 300
 
 
 def test_helpers_wait_meanwhile_and_go_on(children):
