@@ -119,7 +119,7 @@ def test_with_a_runtime_that_binds_the_first_thread_all_cpus_are_counted():
 
 
 def test_one_that_somebody_stops_is_told_apart(start):
-    with turns.together(start(f"{WORKER.replace('sleep', 'kill -STOP $$; sleep')}", timeout_s=1.0)) as waiting:
+    with turns.together(start(f"{WORKER.replace('sleep', 'kill -STOP $$; sleep')}", timeout_s=4.0)) as waiting:
         (outcome,) = (one.train() for one in waiting)
     assert outcome.failure.endswith("was stopped: somebody had stopped it before (SIGSTOP)")
 

@@ -82,7 +82,7 @@ def _report(arguments: argparse.Namespace) -> int:
     folders = arguments.profile[1:]
     if len(folders) != 1:
         raise InputError(f"fleet {REPORT} takes one folder; give: envkit fleet {REPORT} DIR")
-    why = "means nothing to a report, which measures nothing; leave it out"
+    why = "means nothing to fleet report, which reads what was measured; leave it out"
     refuse_others(arguments, ("command", "profile", *OF_REPORT), why)
     place = Path(folders[0])
     nodelist, margin = _submitted(place)
@@ -96,7 +96,7 @@ def _diff(arguments: argparse.Namespace) -> int:
     given = arguments.profile[1:]
     if len(given) != 2:
         raise InputError(f"fleet {DIFF} takes two folders, or reports; give: envkit fleet {DIFF} THEN NOW")
-    why = "means nothing to a comparison, which measures nothing; leave it out"
+    why = "means nothing to fleet diff, which compares what was measured; leave it out"
     refuse_others(arguments, ("command", "profile", *OF_DIFF), why)
     then, now = map(Path, given)
     submitted = [_submitted(place if place.is_dir() else place.parent) for place in (then, now)]

@@ -131,6 +131,10 @@ def test_what_ssh_says_has_a_meaning_and_a_mend(run, fails, said, line):
         (["--hosts", "a", "--nodelist", "b"], "--nodelist is for Slurm"),
         (["--hosts", "a", "--partition", "work"], "--partition is for Slurm"),
         (["--hosts", "a", "--detach"], "--detach is for Slurm"),
+        (
+            ["--hosts", "a", "--workload", "all"],
+            "--workload all means nothing to --hosts, which measure one; name one of",
+        ),
     ],
 )
 def test_what_means_nothing_is_refused(cli, network, options, line):
