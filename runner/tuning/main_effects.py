@@ -87,6 +87,16 @@ def fit(rows: Any, values: Any, penalty: float | None = None) -> tuple[Effects, 
     return Effects(weights, middle, mean), penalty
 
 
+def fitted(space: Space, choices: Sequence[Choice], scores: Sequence[float]) -> Any:
+    """What each of these choices would score by main effects alone: an array."""
+    import numpy
+
+    columns = Columns.of_choices(space, choices)
+    rows = columns.matrix(choices)
+    effects, _ = fit(rows, numpy.asarray(scores, dtype=float))
+    return effects.predict(rows)
+
+
 def over_first(
     space: Space, choices: Sequence[Choice], scores: Sequence[float]
 ) -> dict[tuple[str, str], tuple[float, float]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 from typing import Any, Protocol
@@ -20,7 +20,7 @@ from runner.profiles.environment import Environment
 from runner.profiles.profile import Profile
 from runner.stats.interval import log_ratios
 from runner.tuning import halving
-from runner.tuning.main_effects import over_first
+from runner.tuning.main_effects import fitted, over_first
 from runner.tuning.narrow import identity
 from runner.tuning.peers import Alone, Peers
 from runner.tuning.proposals import STARTUP, all_choices, propose
@@ -34,7 +34,8 @@ EXPLORING_TOGETHER, FINALS_TOGETHER = 0.60, 0.15
 # Candidates in a round, beside the baseline: fewer would mean more trials of the baseline, more would learn later.
 ROUND = 6
 FINALISTS = 3
-MORE_FINALISTS = 2  # at most: the best shipped one, and the best one without what does nothing
+# At most: the best shipped one, the one of which most is expected, and the best one without what does nothing.
+MORE_FINALISTS = 3
 # A level that is worth less than this over its parameter's first one counts as worth nothing. And of the finalists that
 # are so near the best one, or within one standard error of it, that with the fewest settings is chosen: what does
 # nothing is not to be in a profile (the rule of one standard error: L. Breiman, J. Friedman, R. Olshen, C. Stone:
@@ -311,7 +312,16 @@ class Search:
         ranked = sorted(scores, key=lambda one: (-min(rung_of[one], 1), -scores[one], one))
         finalists = ranked[:FINALISTS]
         shipped = [one for one in ranked if self.store.entries[one].shipped is not None]
-        return finalists + [one for one in shipped[:1] if one not in finalists]
+        more = shipped[:1] + self._expected_best(scores)
+        return finalists + [one for one in dict.fromkeys(more) if one not in finalists]
+
+    def _expected_best(self, scores: Mapping[int, float]) -> list[int]:
+        """The candidate of which main effects expect most: of many, those that scored best were lucky."""
+        scored = [(one, choice) for one in scores if (choice := self.store.entries[one].choice) is not None]
+        if len(scored) < STARTUP:
+            return []
+        expected = fitted(self.space, [choice for _, choice in scored], [scores[one] for one, _ in scored])
+        return [scored[int(expected.argmax())][0]]
 
     def _finals(self) -> tuple[list[int], str] | None:
         store = self.store
