@@ -67,7 +67,7 @@ def run(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 @pytest.mark.parametrize("script", ["wheelhouse", "stack"])
 def test_what_an_index_has_is_installed(run: Run, tree: Path, script: str) -> None:
     with served_with("", tree, "no such file") as address:
-        result = run(script, PIP_INDEX_URL=f"{address}/simple")
+        result = run(script, PIP_INDEX_URL=f"{address}/simple", PIP_TIMEOUT="60")
     assert result.returncode == 0, result
     _, folder, done = SCRIPTS[script]
     assert list((tree / folder).glob(done))
@@ -90,7 +90,9 @@ CASES += [(script, *fault) for script in ("stack", "setup") for fault in (HANGS,
 @pytest.mark.parametrize(("script", "where", "fault", "said"), CASES)
 def test_a_bad_index_ends_in_one_line(run: Run, tree: Path, script: str, where: str, fault: str, said: str) -> None:
     with served_with(fault, tree, where) as address:
-        result = run(script, PIP_INDEX_URL=f"{address}/simple")
+        # what is answered is to be answered in time, and what comes before a file that is not
+        timeout_s = {(LIST, "hangs"): "1", (FILE, "hangs"): "5"}.get((where, fault), "60")
+        result = run(script, PIP_INDEX_URL=f"{address}/simple", PIP_TIMEOUT=timeout_s)
     assert_one_clear_line(result, 2)
     assert re.search(said, result.stderr), result.stderr
     _, folder, done = SCRIPTS[script]
