@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -76,10 +75,23 @@ def test_only_what_was_used_meanwhile_counts():
     assert (found["usage"]["user_s"], found["usage"]["minor_faults"]) == (2.5, 27)
 
 
-def test_one_that_ends_at_once(begun, any_program):
-    pid = begun("print(flush=True)\nimport time\ntime.sleep(0.8)").pid
-    with pytest.raises(InputError, match=rf"--pid {pid}: it ended after \d.\d s of watching: too short to see much"):
-        watch(pid, 60.0)
+def test_one_that_ends_at_once(begun, any_program, monkeypatch):
+    """It is ended after the second look."""
+    process = begun(SLEEPS)
+    looks = []
+
+    def look_and_end_it(pid):
+        looks.append(look(pid))
+        if len(looks) == 2:
+            process.kill()
+        return looks[-1]
+
+    monkeypatch.setattr(steady_process, "look", look_and_end_it)
+    monkeypatch.setattr(steady_process, "SHORTEST_S", 600.0)  # a slow machine may take seconds between two looks
+    said = rf"--pid {process.pid}: it ended after \d+\.\d s of watching: too short to see much"
+    with pytest.raises(InputError, match=said):
+        watch(process.pid, 1000.0)
+    assert len(looks) > 2
 
 
 def test_one_that_is_not_there():
@@ -107,8 +119,5 @@ def test_another_users(begun):
         except InputError as error:
             os._exit(0 if str(error).endswith(f"(/proc/{pid}/maps): run this as that user") else 1)
         os._exit(2)
-    deadline = time.monotonic() + 60
-    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    ended = until(lambda: (seen := os.waitpid(child, os.WNOHANG)) != (0, 0) and seen)
     assert os.waitstatus_to_exitcode(ended[1]) == 0

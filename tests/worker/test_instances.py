@@ -15,7 +15,7 @@ from tests.processes import gone, until
 from tests.trainings import training
 
 # From the death of one to the end of all, on a machine that has other things to do.
-DEATH_S = 60
+DEATH_S = 240
 # Has a training in the worker's place, which is given where it meets the others.
 LAUNCHER = """
 import sys

@@ -8,9 +8,7 @@ import pytest
 
 from runner.worker.measure import meeting
 from runner.worker.measure.meeting import Meeting, documents
-
-# For a thread to get to where it is waited for, on a machine that has other things to do.
-PATIENCE_S = 60
+from tests.processes import PATIENCE_S
 
 
 def test_who_comes_first_waits_for_the_others(tmp_path):

@@ -44,8 +44,10 @@ def test_it_waits_for_as_long_as_the_runner_is_there(fifo, monkeypatch):
     monkeypatch.setattr(turn, "PATIENCE_S", 0.05)
     other = threading.Thread(target=runner, args=(fifo, b"1", 0.3))
     other.start()
+    # The other has it open from here on. What it says is kept as long as this is open: the wait may begin later.
+    door = os.open(fifo, os.O_RDONLY)
     try:
-        os.close(os.open(fifo, os.O_RDONLY))  # the other has it open from here on
         assert turn.wait(fifo) is True
     finally:
         other.join()
+        os.close(door)

@@ -53,3 +53,20 @@ def execute(shared):
         return result
 
     return run
+
+
+def in_a_terminal(shared, script):
+    """Start a shell script under a profile in a terminal of its own; the runner's process, and the terminal."""
+    pid, terminal = os.forkpty()
+    if pid == 0:
+        arguments = command_line("exec", shared / "mine.yaml", "--", "sh", "-c", script)
+        os.execv(arguments[0], arguments)
+    return pid, terminal
+
+
+def read_until(terminal, word):
+    """What is read up to that word, and no more than what came with it."""
+    seen = b""
+    while word not in seen:
+        seen += os.read(terminal, 1000)
+    return seen

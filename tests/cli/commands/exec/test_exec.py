@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from runner.worker.image.libraries import locate, search_folders
-from tests.cli.commands.exec.conftest import PYTHON_PATH
+from tests.cli.commands.exec.conftest import PYTHON_PATH, in_a_terminal, read_until
 from tests.conftest import PROJECT, command_line
-from tests.processes import gone, until
+from tests.processes import PATIENCE_S, gone, until
 
 LEFT_OUT = "envkit: left out "
 
@@ -183,44 +183,31 @@ def test_the_signal_that_ended_a_command_is_named(execute, number, said):
 def test_a_signal_reaches_the_command_which_decides(start, number):
     name = number.name.removeprefix("SIG")
     # a shell that is about to read could miss the signal, and read on for ever
-    waits = "for tenth in $(seq 600); do sleep 0.1; done"
+    waits = "for tenth in $(seq 6000); do sleep 0.1; done"
     process, _ = start(f"trap 'echo cleaned up; exit 7' {name}; echo ready; {waits}")
     process.send_signal(number)
     assert process.stdout.readline() == "cleaned up\n"
-    assert process.wait(60) == 7
+    assert process.wait(PATIENCE_S) == 7
 
 
 def test_no_process_is_left_behind(start):
     process, pid = start("echo $$; exec cat")
     process.terminate()
-    assert process.wait(60) == 128 + signal.SIGTERM
+    assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM
     until(lambda: gone(int(pid)))
 
 
-def in_a_terminal(shared, script):
-    """Start a shell script under a profile in a terminal of its own; the runner's process, and the terminal."""
-    pid, terminal = os.forkpty()
-    if pid == 0:
-        arguments = command_line("exec", shared / "mine.yaml", "--", "sh", "-c", script)
-        os.execv(arguments[0], arguments)
-    return pid, terminal
-
-
-def read_until(terminal, word):
-    """What is read up to that word, and no more than what came with it."""
-    seen = b""
-    while word not in seen:
-        seen += os.read(terminal, 1000)
-    return seen
-
-
 def test_ctrl_c_in_a_terminal_reaches_the_command_once(shared):
-    script = "trap 'echo got it' INT; echo ready; read line; read line; echo end"
+    # a shell that is about to read could miss the signal until it has read; one that waits for a process does not
+    script = (
+        "sleep 600 </dev/null >/dev/null 2>&1 & sleeper=$!; trap 'echo got it; kill $sleeper' INT; echo ready; "
+        "wait; read line; echo end"
+    )
     pid, terminal = in_a_terminal(shared, script)
     read_until(terminal, b"ready")
     os.write(terminal, b"\x03")
     seen = read_until(terminal, b"got it")
-    os.write(terminal, b"\n\n")
+    os.write(terminal, b"\n")
     seen += read_until(terminal, b"end")
     assert seen.count(b"got it") == 1
     with contextlib.suppress(OSError):  # until the terminal is closed
@@ -321,7 +308,7 @@ def test_what_adds_to_a_profile_s_preload_leaves_it_in_effect(execute):
     assert result.returncode == 0, result.stderr
     assert "preloads was in effect in 1 process" in result.stderr
     assert "the command itself set, for processes of its own: LD_PRELOAD=" in result.stderr
-    seen = execute("preloads", "stdbuf", "-oL", "sleep", "2")  # as long as it takes to be looked at
+    seen = execute("preloads", "stdbuf", "-oL", "sleep", "4")  # as long as it takes to be looked at
     assert "seen from outside, 1 of 1 process had its variables" in seen.stderr
 
 
@@ -360,7 +347,7 @@ def test_what_outlives_the_command_is_quiet(shared, tmp_path):
 
 
 def test_a_command_that_can_only_be_seen_from_outside(execute, tmp_path):
-    seconds = "2"  # as long as it takes to be looked at, also where a machine is slow to begin
+    seconds = "4"  # as long as it takes to be looked at, also where a machine is slow to begin
     evidence = ("--evidence", "seen.json")
     result = execute("mine", "sleep", seconds, options=evidence)
     assert result.returncode == 0
@@ -378,13 +365,13 @@ def test_a_command_that_can_only_be_seen_from_outside(execute, tmp_path):
 
 def test_a_command_of_which_only_some_processes_had_the_environment(execute, tmp_path):
     """The shell had it, and what it started did not."""
-    result = execute("mine", "sh", "-c", "env -u GREETING sleep 2; true", options=("--evidence", "seen.json"))
+    result = execute("mine", "sh", "-c", "env -u GREETING sleep 4; true", options=("--evidence", "seen.json"))
     assert result.returncode == 0
     first, second = result.stderr.splitlines()
     assert first.startswith("envkit: mine: not known whether it was in effect: no Python process with torch ended")
     assert first.endswith("seen from outside, 1 of 2 processes did not have all of it")
     assert second.startswith("envkit:   GREETING is not set, not hello (process ")
-    assert second.endswith(": sleep 2)")
+    assert second.endswith(": sleep 4)")
     assert json.loads((tmp_path / "seen.json").read_text())["in_effect"] is None
 
 

@@ -1,0 +1,63 @@
+"""The worker that runs somebody's own command, and what it makes of that."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from tests.conftest import PROJECT
+
+
+def started(*words, folder, argv, worker=("-m", "runner.worker"), **variables):
+    return subprocess.Popen(
+        [sys.executable, *worker, "command", "--folder", str(folder), *words, "--", *map(str, argv)],
+        cwd=PROJECT, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, errors="replace",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run a shell script as the command: the worker's document, exit status and stderr."""
+
+    def worker(script, *words, argv=None, folder=tmp_path, **variables):
+        process = started(*words, folder=folder, argv=argv or ["sh", "-c", script], **variables)
+        stdout, stderr = process.communicate()
+        return SimpleNamespace(status=process.returncode, document=json.loads(stdout), stderr=stderr)
+
+    return worker
+
+
+@pytest.fixture
+def answered(tmp_path):
+    """Run a command that waits at each of its steps until the worker has passed its line on: the document.
+
+    A worker that gets no CPU for a while would otherwise find several lines at once. ``seen-3`` is there from then on.
+    """
+
+    def worker(*words, argv):
+        process = started(*words, folder=tmp_path, argv=argv)
+        for line in process.stderr:
+            if line.startswith("step "):
+                (tmp_path / f"seen-{line.split()[1]}").touch()
+        return json.loads(process.communicate()[0])
+
+    return worker
+
+
+@pytest.fixture
+def refused(run):
+    """The problem of a worker that has no sample, and nothing else in its document."""
+
+    def worker(*arguments, **options):
+        result = run(*arguments, **options)
+        assert result.status == 1
+        assert result.document.keys() == {"problem"}
+        return result.document["problem"]
+
+    return worker
