@@ -52,7 +52,7 @@ COARSE, DEFAULT = "coarse", "default"
 # Tunings of a space by so many nodes. Of the default space one by 64 takes minutes, and one by 500 would take hours.
 RUNS = {
     (COARSE, 1): 40, (COARSE, 8): 40, (COARSE, 64): 40, (COARSE, 500): 4,
-    (DEFAULT, 1): 40, (DEFAULT, 8): 40, (DEFAULT, 64): 2,
+    (DEFAULT, 1): 20, (DEFAULT, 8): 20, (DEFAULT, 64): 2,
 }  # fmt: skip
 # Confirmations alone, of a candidate that no search has chosen, and the deviations between nodes that they have.
 CONFIRMATIONS, DIFFERENCES = 500, (0.0, 0.02, 0.05, 0.10, 0.20)

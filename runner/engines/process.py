@@ -24,8 +24,9 @@ GRACE_S = 5.0
 STOPPED = ": somebody had stopped it before (SIGSTOP)"
 # The same for a command that ends what it has started on other machines.
 LIFELINE_GRACE_S = 8.0
-# Slurm signals all processes of a job: the runner's own signal may come a moment after that of its worker.
-OWN_SIGNAL_S = 0.3
+# Slurm signals all processes of a job: the runner's own signal may come a moment after that of its worker, and on a
+# node whose CPUs are all busy that moment is longer.
+OWN_SIGNAL_S = 1.0
 LONGEST_S = 2**31 / 1000 - 1  # poll(2) takes its time limit in milliseconds, in 31 bits
 
 

@@ -21,7 +21,9 @@ from tests.processes import until
 SHORT = ("--steps", "2", "--warmup-steps", "1", "--blocks", "1")
 # Without any worker before it: nothing is warmed up for a full training. With this seed the profile comes before the
 # baseline (runner.bench.plan).
-ENDLESS = ("--full", "--epochs", "1000000", "--data", "synthetic", "--seed", "3")
+# Other tests have endless workers with other numbers.
+EPOCHS = "4000000"
+ENDLESS = ("--full", "--epochs", EPOCHS, "--data", "synthetic", "--seed", "3")
 PATIENCE_S = 240
 OCI = ("docker", "podman")
 ALL = (*OCI, "apptainer")
@@ -82,7 +84,7 @@ def workers(argument, begun=False):
             words = (entry / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        ours = b"runner.worker" in words and argument.encode() in words and b"1000000" in words and b"-m" in words
+        ours = b"runner.worker" in words and argument.encode() in words and EPOCHS.encode() in words and b"-m" in words
         if ours and (not begun or b"python" in words[0]):
             found.append(int(entry.name))
     return found

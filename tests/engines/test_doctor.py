@@ -70,7 +70,7 @@ def test_an_oversubscribed_script_is_found(watched):
 
 
 def test_nothing_is_found_in_a_quiet_script_and_it_is_stopped(watched, tmp_path):
-    result = watched(f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); {QUIET}", watch="2s")
+    result = watched(f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); {QUIET}", watch="8s")
     assert (result.returncode, result.stdout) == (0, "nothing found\n")
     pid = int((tmp_path / "pid").read_text())
     with pytest.raises(ProcessLookupError):

@@ -16,7 +16,7 @@ import pytest
 
 from runner.worker.host import cpu_facts
 from tests.conftest import PROJECT, command_line
-from tests.processes import until
+from tests.processes import PATIENCE_S, until
 
 SCRIPTS = PROJECT / "tests" / "scripts"
 IN_EFFECT = "was in effect in 1 process (checked: preload."
@@ -168,7 +168,7 @@ def test_a_signal_ends_what_runs_inside(engine_options, surroundings, folder, en
         assert process.stdout.readline() == "begun\n", process.communicate()
         until(lambda: runs("sleep", seconds))
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 128 + signal.SIGTERM, process.communicate()
+        assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM, process.communicate()
         until(lambda: not runs("sleep", seconds))
     finally:
         process.kill()

@@ -24,7 +24,7 @@ STEPS = 5
 SHORT = ("--steps", "4", "--warmup-steps", "1", "--blocks", "1")
 ENDLESS = "2000000"  # other tests look for their own endless workers by another number
 # From the death of a rank to the end of all others.
-DEATH_S = 60
+DEATH_S = 120
 two_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two ranks take two CPUs")
 
 # What a rank runs at its start: the counters of the CPUs are read when steps are about to be timed.

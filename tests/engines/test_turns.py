@@ -72,9 +72,9 @@ def test_all_wait_before_the_first_trains_and_then_one_trains_at_a_time(start, l
 
 def test_the_time_of_all_is_what_they_took_together(start):
     """The start of all counts as the first one's."""
-    with turns.together(start(f"sleep 0.5; {WORKER}", WORKER)) as waiting:
+    with turns.together(start(f"sleep 3; {WORKER}", WORKER)) as waiting:
         first, second = (one.train().seconds for one in waiting)
-    assert first >= 0.7
+    assert first >= 3.2
     assert 0.2 <= second < first
 
 
@@ -93,11 +93,11 @@ def test_one_that_is_never_ready_is_ended(start, log):
 
 def test_one_that_is_never_ready_is_ended_before_another_trains(start, tmp_path):
     hangs = "echo $$ > pid; sleep 600"
-    with turns.together(start(WORKER, hangs, timeout_s=4.0)) as waiting:
+    with turns.together(start(WORKER, hangs, timeout_s=10.0)) as waiting:
         assert gone(int((tmp_path / "pid").read_text()))
         well, late = (one.train() for one in waiting)
-    assert (well.failure, late.failure) == (None, "did not end within 4 s (--timeout) and was stopped")
-    assert late.seconds < 4.0 <= well.seconds  # the start of all is the first one's
+    assert (well.failure, late.failure) == (None, "did not end within 10 s (--timeout) and was stopped")
+    assert late.seconds < 10.0 <= well.seconds  # the start of all is the first one's
 
 
 def test_a_worker_that_can_not_see_its_turn_says_so(tmp_path):
@@ -119,7 +119,7 @@ def test_with_a_runtime_that_binds_the_first_thread_all_cpus_are_counted():
 
 
 def test_one_that_somebody_stops_is_told_apart(start):
-    with turns.together(start(f"{WORKER.replace('sleep', 'kill -STOP $$; sleep')}", timeout_s=4.0)) as waiting:
+    with turns.together(start(f"{WORKER.replace('sleep', 'kill -STOP $$; sleep')}", timeout_s=10.0)) as waiting:
         (outcome,) = (one.train() for one in waiting)
     assert outcome.failure.endswith("was stopped: somebody had stopped it before (SIGSTOP)")
 

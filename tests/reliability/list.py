@@ -169,7 +169,7 @@ def clock_goes_back(folder: Path) -> Finding:
 
 def two_runners(folder: Path) -> Finding:
     expect = Expectations()
-    place = Place(folder, delay_s=1.0)
+    place = Place(folder, delay_s=3.0)
     first = place.start(place.bench("--blocks", 12))  # which takes longer than the others need to be refused
     try:
         until(lambda: place.samples() or first.poll() is not None)

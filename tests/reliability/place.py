@@ -18,7 +18,7 @@ from runner.common.errors import InputError
 from tests.conftest import PROJECT
 from tests.simulation import Simulation, times
 
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 PROFILE = """name: mine
 title: A profile whose workers are twice as fast
 why:

@@ -21,7 +21,7 @@ NODE = """
 import sys
 from pathlib import Path
 from runner.tuning import journal
-journal.ABANDONED_S = 0.5
+journal.ABANDONED_S = 5.0  # a node that has the lock may wait long for a CPU or the disk
 file = journal.Journal(Path(sys.argv[1]))
 for number in range(20):
     file.append_logs([{"node": sys.argv[2], "number": number}])

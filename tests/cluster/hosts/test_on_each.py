@@ -47,14 +47,14 @@ def test_each_host_knows_its_name_and_place_and_the_worst_status_counts(run, net
 
 
 def test_a_host_that_hangs_after_login_keeps_nobody_waiting(run, network):
-    (network / "b.sh").write_text("sleep 60")
+    (network / "b.sh").write_text("sleep 600")
     began = time.monotonic()
-    status, lines = run(["a", "b"], "sleep 0.2; echo here", answer_s=5.0)
+    status, lines = run(["a", "b"], "sleep 0.2; echo here", answer_s=15.0)
     assert (status, lines) == (
         1,
-        ["here", "unreached b starts nothing within 5 s; what keeps its login? Try: ssh b true"],
+        ["here", "unreached b starts nothing within 15 s; what keeps its login? Try: ssh b true"],
     )
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 300
 
 
 def test_a_host_whose_folder_hangs_keeps_the_roll_call_no_longer(run):
@@ -80,9 +80,9 @@ def test_the_end_of_the_lifeline_ends_what_was_started(run, lifeline, tmp_path, 
 
 
 def test_a_silent_link_counts_as_broken(run):
-    """As where a cable was pulled, and no end of anything comes."""
+    """As where a cable was pulled, and no end of anything comes. What is started has time to set its trap."""
     text = "trap 'echo told; exit 5' TERM; while :; do sleep 0.05; done"
-    status, lines = run(["a"], text, silence_s=3, kill_wait_s=30)
+    status, lines = run(["a"], text, silence_s=8, beat_s=600.0, kill_wait_s=60)
     assert (status, lines) == (5, ["told"])
 
 

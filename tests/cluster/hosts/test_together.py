@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import platform
+import secrets
 import signal
 
 import pytest
@@ -15,7 +16,7 @@ from tests.processes import PATIENCE_S, gone, running, until
 
 TOGETHER = "all-nodes"
 # After a host was lost.
-DEATH_S = 60
+DEATH_S = 120
 # What an ssh to this host does that a host of the job has started.
 FROM_A_HOST = "if [[ ${{ENVKIT_HOSTS-}} ]]; then {done}; fi\n"
 
@@ -63,15 +64,18 @@ def test_both_train_and_the_one_command_of_bench_does_it_too(cli, together, simu
 
 
 def test_a_host_that_is_lost_ends_the_others_and_the_same_command_goes_on(
-    start, cli, together, simulation, run_folder, network
+    start, cli, together, simulation, run_folder, network, write_profile
 ):
+    secret = f"SECRET_{secrets.token_hex(8)}"  # which no other test's processes have
+    write_profile("mine", f"env:\n  SIMULATED: mine\n  {secret}: of-{secret}\n")
     simulation.worker("mine on 2 ranks", does="hang")
     process = start(*together())
     until(lambda: process.poll() is not None or len(on_ranks(simulation, "mine")) == 2)
     assert process.poll() is None, process.communicate()
     workers = [one["pid"] for one in simulation.starts() if one["name"] == "mine on 2 ranks"][-2:]
     # no other user sees what a worker is given
-    assert not running("SIMULATED")
+    assert on_ranks(simulation, "mine")[-1][2][secret] == f"of-{secret}"
+    assert not running(secret)
     with (network / f"b-tmp/envkit-{platform.node()}.lock").open() as lock, pytest.raises(BlockingIOError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.kill(int((network / "b.pid").read_text()), signal.SIGKILL)

@@ -26,9 +26,9 @@ def asked(monkeypatch):
     monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-3]")
     monkeypatch.setenv("SLURMD_NODENAME", "node2")
     monkeypatch.setenv("LD_PRELOAD", "")
-    # ports of this process's own: others of the tests may look for one at the same moment
+    # ports of this process's own, and none of a real job's: others of the tests may look for one at the same moment
     process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    monkeypatch.setattr(step, "FIRST_PORT", 20000 + 50 * process)
+    monkeypatch.setattr(step, "FIRST_PORT", 13000 + 50 * process)
     monkeypatch.setattr(client, "hosts", lambda short: ["node1", "node2", "node3"])
     monkeypatch.setattr(client, "address", lambda name: "127.0.0.1")
     monkeypatch.setattr(client, "out_of_service", lambda names, states: {})

@@ -91,7 +91,7 @@ def test_a_fleet_is_measured_and_reported(cli, fleet, folder, tmp_path, drained)
 def test_a_busy_node_keeps_no_other_waiting_and_ctrl_c_cancels_all(start, cli, fleet, slow, folder, busy):
     """The node that measures, and the one that waits; no node is named. The same command goes on with both."""
     free = busy("node2")
-    slow(0.5)
+    slow(2)
     process = start(*fleet())
     all_measure(folder, process, ["node1"])
     process.send_signal(signal.SIGINT)

@@ -29,7 +29,7 @@ from tests.engines.slurm.cluster import (
 )
 
 # From the death of a rank or a node to the end of all others.
-DEATH_S = 60
+DEATH_S = 120
 TOGETHER = "all-nodes"
 # Enough for samples: both nodes share the CPUs of this machine.
 JOINT = ("--nodes", 2, "--nproc", 1, "--warmup-steps", 1, *SHORT, "--steps", 2)

@@ -12,7 +12,6 @@ from runner.profiles import profile
 from tests.engines.slurm.cluster import CLUSTER, REAL_S, ended, last_lines, slurm, trials, waiting_for
 from tests.engines.test_tune import SCRIPT
 from tests.engines.test_tune import SPACE as PYTHON_SPACE
-from tests.simulation import times
 
 
 def test_both_nodes_search_and_confirm(cli, tune, folder, tmp_path):
@@ -20,7 +19,7 @@ def test_both_nodes_search_and_confirm(cli, tune, folder, tmp_path):
     assert result.returncode == 0, result
     found = json.loads(result.stdout)
     assert (found["best"], found["verdict"]["nodes"]) == ("tuned", ["node1", "node2"])
-    assert found["verdict"]["found"]["tuned"]["speedup"]["ratio"] == pytest.approx(2, rel=0.05)
+    assert found["verdict"]["found"]["tuned"]["speedup"]["ratio"] == pytest.approx(2, rel=0.1)
     made = profile.load(str(tmp_path / "work-tuned.yaml"))
     assert made.env == {"GOMP_SPINCOUNT": "1000"}
     assert "on 2 nodes of" in made.reason
@@ -28,14 +27,12 @@ def test_both_nodes_search_and_confirm(cli, tune, folder, tmp_path):
         assert record.read(folder / node / record.CONFIRMATION)[-1]["reason"] == "complete"
 
 
-def test_a_node_that_is_killed_leaves_an_answer_and_the_same_command_goes_on(
-    start, cli, tune, folder, simulation, tmp_path
-):
-    simulation.worker("baseline", delay=0.5)
-    simulation.worker("mine", seconds=times(0.5), delay=0.5)
-    process = start(*tune(budget="40s"))
+def test_a_node_that_is_killed_leaves_an_answer_and_the_same_command_goes_on(start, cli, tune, slow, folder, tmp_path):
+    slow(2)
+    process = start(*tune(budget="120s"))
     waiting_for(lambda: process.poll() is not None or len(trials(folder, "node2")) >= 2)
     slurm(CLUSTER, "stop-node", "node2")
+    slow(0)
     result = ended(process)
     assert result.returncode == 1, result
     assert "on 1 node: " in " ".join(result.stdout.split())

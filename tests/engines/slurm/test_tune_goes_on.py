@@ -21,8 +21,8 @@ def search_events(folder, node):
 
 
 def test_a_job_that_makes_room_for_another_is_requeued_and_goes_on(start, tune, slow, folder, tmp_path):
-    slow(0.5)
-    process = start(*tune(budget="30s"))
+    slow(2)
+    process = start(*tune(budget="120s"))
     waiting_for(lambda: process.poll() is not None or all(len(trials(folder, node)) >= 2 for node in NODES))
     earlier = {node: trials(folder, node) for node in NODES}
     slurm("sbatch", "--partition=urgent", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap", "sleep 1")
@@ -43,8 +43,8 @@ def test_a_job_that_makes_room_for_another_is_requeued_and_goes_on(start, tune, 
 
 
 def test_a_time_limit_comes_near_in_the_search(cli, tune, slow, folder, tmp_path):
-    slow(2)
-    result = cli(*tune("--time", "1m", budget="70s"))
+    slow(4)
+    result = cli(*tune("--time", "2m", budget="200s"))
     assert result.returncode == 1, result
     assert last_lines(result) == [
         "no node has confirmed anything, and no profile was written",
