@@ -27,7 +27,7 @@ IMAGE = "envkit-cpu:debian"
 SIF = PROJECT / "build/envkit-cpu-debian.sif"
 Requires = Callable[[str], None]
 BuiltImage = Callable[[str], str]
-PROBE_TIMEOUT_S = 60
+PROBE_TIMEOUT_S = 240
 # What Python is just writing beside what it has compiled may be gone when it is to be copied.
 UNFINISHED = shutil.ignore_patterns("*.pyc.*")
 USERS = {name: os.environ.get(name) for name in ("DOCKER_HOST", "XDG_CACHE_HOME", "PATH")}

@@ -34,9 +34,9 @@ def cli(cli_process):
 
 @pytest.fixture
 def watched(tmp_path, cli):
-    """Watch a Python script; the findings, and how ``doctor`` ended."""
+    """Watch a Python script; the findings, and how ``doctor`` ended. It looks no longer than the script runs."""
 
-    def run(script, *options, watch="4s"):
+    def run(script, *options, watch="60s"):
         path = tmp_path / "script.py"
         path.write_text(script)
         return cli("doctor", "--watch", watch, *options, "--", sys.executable, path)

@@ -27,7 +27,8 @@ parameters:
 """
 # Workers start more slowly in a container, and a budget is seconds of workers. One engine with images stands for the
 # others: that a command is measured in each of them, and has a profile's variables there, is in tests of its own.
-BUDGETS = {"local": "25s", "docker": "45s"}
+BUDGETS = {"local": 25, "docker": 45}
+CANDIDATES = 3  # of the space
 
 
 @pytest.mark.parametrize("engine", BUDGETS)
@@ -40,17 +41,20 @@ def test_a_script_of_the_user_s_own_is_tuned_for(cli, engine, engine_options, op
     options = engine_options(engine) if engine != "local" else []
     python = "python" if engine != "local" else sys.executable
 
-    def tune(budget, output):
+    def tune(budget_s, output):
         return cli(
             "tune", *options, "--command", f"{python} train.py", "--metric", r"took ([\d.]+) s", "--warmup-lines", 2,
-            "--space", space, "--space-only", "--budget", budget, "--profile", written,
+            "--space", space, "--space-only", "--budget", f"{budget_s}s", "--profile", written,
             "--output", folder / output, "--json", cwd=folder, **surroundings,
         )  # fmt: skip
 
     result = tune(BUDGETS[engine], "tuning")
     if too_small := re.search(r"no room for a single candidate .*give --budget (\d+)s", result.stderr):
         # the machine is busy, and workers start even more slowly: what it takes, with room for all three candidates
-        result = tune(f"{3 * int(too_small[1]) // 2}s", "again")
+        result = tune(3 * int(too_small[1]) // 2, "again")
+    elif result.returncode == 0 and len(json.loads(result.stdout)["candidates"]) < CANDIDATES:
+        # a little less busy: room for one, and which is tried first is left to chance
+        result = tune(2 * BUDGETS[engine], "again")
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
     assert profile.load(str(written)).env["PYTHONMALLOC"] == "malloc"

@@ -28,6 +28,7 @@ TRAINING = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps
 SHORT = ("--data", "synthetic", "--warmup-steps", "1", "--steps", "2", "--blocks", "1", "--seed", "3")
 IMAGES = ("envkit-cpu:debian", "envkit-cpu")  # the tests' own image, or else the user's
 TIMEOUT_S = duration("10m")  # beside other tests everything takes longer
+DOCKER_S = 240
 SHOWN_CHARACTERS = 300
 SILENCE = "nothing: it trains"
 
@@ -148,7 +149,7 @@ def docker_answers() -> None:
     """Raises CantPlant where there is no Docker daemon."""
     if shutil.which("docker") is None:
         raise CantPlant("docker is not installed")
-    if subprocess.run(["docker", "info"], capture_output=True, check=False, timeout=60).returncode != 0:
+    if subprocess.run(["docker", "info"], capture_output=True, check=False, timeout=DOCKER_S).returncode != 0:
         raise CantPlant("docker does not answer")
 
 
@@ -156,7 +157,7 @@ def image() -> str:
     docker_answers()
     for name in IMAGES:
         command = ["docker", "image", "inspect", name]
-        if subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 0:
+        if subprocess.run(command, capture_output=True, check=False, timeout=DOCKER_S).returncode == 0:
             return name
     raise CantPlant("there is no image; build it with: make image")
 

@@ -17,6 +17,7 @@ from tests.engines.slurm.cluster import (
     slurm,
     waiting_for,
 )
+from tests.processes import PATIENCE_S
 
 
 def kinds(folder, node):
@@ -109,7 +110,7 @@ def test_a_job_that_makes_room_for_another_is_requeued_and_goes_on(start, simula
     both = ("node1", "node2")
     waiting_for(lambda: process.poll() is not None or all("end" in kinds(folder, node) for node in both))
     slow(0)  # no node could be done before it had to make room
-    result = ended(process)
+    result = ended(process, 2 * PATIENCE_S)  # until Slurm starts it again, too
     assert result.returncode == 0, result
     assert len(events(folder, "submitted")) == 1
     for node in both:

@@ -10,7 +10,7 @@ import pytest
 from runner.bench import record
 from runner.profiles import profile
 from tests.engines.slurm.cluster import CLUSTER, REAL_S, ended, last_lines, slurm, trials, waiting_for
-from tests.engines.test_tune import SCRIPT
+from tests.engines.test_tune import CANDIDATES, SCRIPT
 from tests.engines.test_tune import SPACE as PYTHON_SPACE
 
 
@@ -63,6 +63,8 @@ def test_a_script_of_the_user_s_own_is_tuned_for_on_both_nodes_under_apptainer(
     result = tune("60s", "tuning")
     if too_small := re.search(r"no room for a single candidate .*give --budget (\d+)s", result.stderr):
         result = tune(f"{3 * int(too_small[1]) // 2}s", "again")  # the machine is busy
+    elif result.returncode == 0 and json.loads(result.stdout)["candidates"] < CANDIDATES:
+        result = tune("120s", "again")  # a little less busy: there was room for one, whichever that was
     assert result.returncode == 0, result
     found = json.loads(result.stdout)
     assert (found["best"], found["verdict"]["nodes"]) == ("tuned", ["node1", "node2"])

@@ -7,6 +7,7 @@ from collections import Counter
 from runner.bench import record
 from runner.profiles import profile
 from tests.engines.slurm.cluster import ended, events, last_lines, slurm, trials, waiting_for
+from tests.processes import PATIENCE_S
 
 NODES = ("node1", "node2")
 
@@ -28,7 +29,7 @@ def test_a_job_that_makes_room_for_another_is_requeued_and_goes_on(start, tune, 
     slurm("sbatch", "--partition=urgent", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap", "sleep 1")
     waiting_for(lambda: process.poll() is not None or all("end" in search_events(folder, node) for node in NODES))
     slow(0)
-    result = ended(process)
+    result = ended(process, 2 * PATIENCE_S)  # until Slurm starts it again, and what is left of its budget
     assert result.returncode == 0, result
     assert len(events(folder, "submitted")) == 1
     assert "Traceback" not in printed(folder)
