@@ -11,7 +11,7 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,14 +87,14 @@ def fit(rows: Any, values: Any, penalty: float | None = None) -> tuple[Effects, 
     return Effects(weights, middle, mean), penalty
 
 
-def fitted(space: Space, choices: Sequence[Choice], scores: Sequence[float]) -> Any:
-    """What each of these choices would score by main effects alone: an array."""
+def predictor(space: Space, scored: Sequence[tuple[Choice, float]]) -> Callable[[Sequence[Choice]], Any]:
+    """Fit main effects to choices and their scores; return what says of any choices how they would score: an array."""
     import numpy
 
-    columns = Columns.of_choices(space, choices)
-    rows = columns.matrix(choices)
-    effects, _ = fit(rows, numpy.asarray(scores, dtype=float))
-    return effects.predict(rows)
+    tried = [choice for choice, _ in scored]
+    columns = Columns.of_choices(space, tried)
+    effects, _ = fit(columns.matrix(tried), numpy.array([score for _, score in scored]))
+    return lambda choices: effects.predict(columns.matrix(choices))
 
 
 def over_first(

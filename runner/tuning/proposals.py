@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from runner.tuning.main_effects import Columns, fit
+from runner.tuning.main_effects import predictor
 from runner.tuning.space import Choice, Space, allowed, choices
 
 if TYPE_CHECKING:
@@ -81,14 +81,12 @@ def _predicted(space: Space, known: Sequence[tuple[Choice, float | None]], chanc
     scored = [(choice, score) for choice, score in known if score is not None]
     if len(scored) < STARTUP:
         return
-    tried = [choice for choice, _ in scored]
-    columns = Columns.of_choices(space, tried)
-    effects, _ = fit(columns.matrix(tried), numpy.array([score for _, score in scored]))
+    predicted = predictor(space, scored)
     hopeless = _hopeless(known)
 
     def ranked(choices: Iterable[Choice]) -> list[tuple[float, Choice]]:
         pool = [choice for choice in choices if hopeless.isdisjoint(choice.items())]
-        values = effects.predict(columns.matrix(pool))
+        values = predicted(pool)
         return [(float(values[index]), pool[index]) for index in numpy.argsort(-values, kind="stable")]
 
     def climbed(value: float, choice: Choice) -> tuple[float, Choice]:
@@ -100,7 +98,7 @@ def _predicted(space: Space, known: Sequence[tuple[Choice, float | None]], chanc
     everything = all_choices(space)
     if everything is None:
         drawn = itertools.islice(_random(space, chance), DRAWN)
-        ends = [climbed(*one) for one in ranked([*tried, *drawn])[:BEGINNINGS]]
+        ends = [climbed(*one) for one in ranked([*(choice for choice, _ in scored), *drawn])[:BEGINNINGS]]
         _, best = max(ends, key=lambda one: one[0])
         everything = [best, *neighbours(space, best)]
     for _, choice in ranked(everything):

@@ -20,7 +20,7 @@ from runner.profiles.environment import Environment
 from runner.profiles.profile import Profile
 from runner.stats.interval import log_ratios
 from runner.tuning import halving
-from runner.tuning.main_effects import fitted, over_first
+from runner.tuning.main_effects import over_first, predictor
 from runner.tuning.narrow import identity
 from runner.tuning.peers import Alone, Peers
 from runner.tuning.proposals import STARTUP, all_choices, propose
@@ -307,7 +307,7 @@ class Search:
         return [number for number in numbers if number is not None]
 
     def _finalists(self) -> list[int]:
-        """The best few of those with the most trials, and the best shipped one."""
+        """The best few of those with the most trials, the best shipped one, and the one of which most is expected."""
         scores, rung_of = self.store.scores(), self.store.rung_of
         ranked = sorted(scores, key=lambda one: (-min(rung_of[one], 1), -scores[one], one))
         finalists = ranked[:FINALISTS]
@@ -317,11 +317,12 @@ class Search:
 
     def _expected_best(self, scores: Mapping[int, float]) -> list[int]:
         """The candidate of which main effects expect most: of many, those that scored best were lucky."""
-        scored = [(one, choice) for one in scores if (choice := self.store.entries[one].choice) is not None]
-        if len(scored) < STARTUP:
+        known = {one: choice for one in scores if (choice := self.store.entries[one].choice) is not None}
+        if len(known) < STARTUP:
             return []
-        expected = fitted(self.space, [choice for _, choice in scored], [scores[one] for one, _ in scored])
-        return [scored[int(expected.argmax())][0]]
+        predicted = predictor(self.space, [(choice, scores[one]) for one, choice in known.items()])
+        expected = predicted(list(known.values()))
+        return [list(known)[int(expected.argmax())]]
 
     def _finals(self) -> tuple[list[int], str] | None:
         store = self.store
