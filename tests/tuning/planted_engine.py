@@ -20,6 +20,14 @@ from tests.simulation import Simulation
 NOISE = 0.01
 Variables = Mapping[str, str]
 Gain = Callable[[Variables], float]
+SMALL_SPACE = """\
+name: small
+title: A test
+parameters:
+  spin: {variable: GOMP_SPINCOUNT, values: [unset, 0, 1000, 5000, 10000]}
+  wait: {variable: OMP_WAIT_POLICY, values: [unset, passive]}
+  bind: {variable: OMP_DYNAMIC, values: [unset, true]}
+"""
 # Under this name the gain is told on what a training runs: `` on 2 ranks``, or nothing for one process.
 WHERE = "where"
 

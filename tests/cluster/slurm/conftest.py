@@ -23,19 +23,10 @@ from runner.cluster.slurm.settings import Settings
 from runner.engines.base import PROJECT, EngineOptions
 from runner.tuning.session import SPACE_FILE
 from runner.tuning.specification import TuningSpecification
-from tests.tuning.planted_engine import planted, ship
+from tests.tuning.planted_engine import SMALL_SPACE, planted, ship
 
 ID = "c0ffee00"
 JOB = "17"
-# Of tunings.
-SPACE = """\
-name: small
-title: A test
-parameters:
-  spin: {variable: GOMP_SPINCOUNT, values: [unset, 0, 1000, 5000, 10000]}
-  wait: {variable: OMP_WAIT_POLICY, values: [unset, passive]}
-  bind: {variable: OMP_DYNAMIC, values: [unset, true]}
-"""
 # A spin count is good, and on node2 a little more so.
 GAIN, MORE = 0.30, 0.02
 NODES = ("node1", "node2")
@@ -132,7 +123,7 @@ def written(tmp_path):
 def submitted(folder, tmp_path, engine, shipped, written):
     """Write a submission of a tuning by two nodes."""
 
-    def write(budget_s=100.0, space=SPACE, **replaced):
+    def write(budget_s=100.0, space=SMALL_SPACE, **replaced):
         (folder / SPACE_FILE).write_text(space)
         trained = Specification(
             title="tune-small", arms=(Arm("baseline", "baseline", "local"),), data="synthetic", steps=3, seed=1,

@@ -12,7 +12,8 @@ from runner.bench import record
 from runner.cli import node_tuning
 from runner.cluster.slurm import node_status
 from runner.profiles import profile
-from tests.cluster.slurm.conftest import GAIN, JOB, MORE, NODES, SPACE
+from tests.cluster.slurm.conftest import GAIN, JOB, MORE, NODES
+from tests.tuning.planted_engine import SMALL_SPACE
 
 MANY = ("OMP_THREAD_LIMIT", "OMP_MAX_ACTIVE_LEVELS", "MKL_NUM_THREADS")
 
@@ -92,7 +93,7 @@ def test_a_budget_without_room_names_one_that_has_it(submitted, stage, folder):
 
 def test_a_space_with_more_candidates_than_the_time_has_room_for(submitted, stage, folder, cli, written):
     counts = "".join(f"  more{one}: {{variable: {name}, values: [unset, 1, 2, 3]}}\n" for one, name in enumerate(MANY))
-    submitted(budget_s=60.0, space=SPACE + counts)
+    submitted(budget_s=60.0, space=SMALL_SPACE + counts)
     assert [stage(name) for name in (node_tuning.KIND, node_tuning.SEARCH, node_tuning.CONFIRM)] == [[0, 0]] * 3
     result = cli("tune", "--resume", folder, "--json")
     assert result.returncode == 0, result

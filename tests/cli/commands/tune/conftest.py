@@ -7,19 +7,16 @@ import pytest
 from runner.bench import record
 from runner.cli.commands import tune
 from runner.profiles import profile
-from tests.tuning.planted_engine import planted, ship
+from tests.tuning.planted_engine import SMALL_SPACE, planted, ship
 
-SPACE = """\
-name: small
-title: A test
-parameters:
-  spin: {variable: GOMP_SPINCOUNT, values: [unset, 0, 1000, 5000, 10000]}
-  wait: {variable: OMP_WAIT_POLICY, values: [unset, passive]}
-  bind: {variable: OMP_DYNAMIC, values: [unset, true]}
+SPACE = (
+    SMALL_SPACE
+    + """\
   allocator: {choices: {glibc: , jemalloc: {preload: [jemalloc]}, mimalloc: {preload: [mimalloc]}}}
 constraints:
   - {never: {wait: [passive], spin: [0, 1000, 5000, 10000]}, because: a test}
 """
+)
 
 
 def gain(variables):
