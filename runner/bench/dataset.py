@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.common import cache
+from runner.common import user_folders
 from runner.common.errors import InputError
 from runner.worker.fashion_mnist import SHA256, SYNTHETIC, mismatch
 
@@ -49,7 +49,7 @@ class DataSet:
 
 def cache_folder() -> Path:
     """Where decompressed files are kept between runs."""
-    return cache.folder("fashion-mnist")
+    return user_folders.cache() / "fashion-mnist"
 
 
 def find(named: str | None, say: Say) -> DataSet:

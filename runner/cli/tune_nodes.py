@@ -48,7 +48,7 @@ def settings(arguments: argparse.Namespace) -> Settings:
         name = "hosts"
     else:
         name = named or ("PARTITION" if arguments.dry_run else submitted.partition_name(None))
-    default = profile.PROFILE_FOLDER / profile.LOCAL / f"{name}-{profile.TUNED}.yaml"
+    default = profile.local_folder() / f"{name}-{profile.TUNED}.yaml"
     asked = tune_options.asked(arguments, default)
     destination.require(Path(asked.profile))
     trained = submitted.anywhere(arguments, replace(asked.specification, nodes=1))
@@ -114,7 +114,7 @@ def _show(
         out, "written", conclusion.advice(found.decision, found.shipped, path, written), width=conclusion.LABEL
     )
     if best != confirm.BASELINE and not written.stays:
-        default = path.parent == profile.PROFILE_FOLDER / profile.LOCAL
+        default = path.parent == profile.local_folder()
         name = path.stem if settings.hosts else profile.TUNED  # which only a job's partition stands behind
         usage = conclusion.usage(found.verdict.summary.plan, name if default else str(path))
         terminal.item(out, "use it", f"on a node of this type: {usage}", width=conclusion.LABEL)

@@ -49,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                        help=f"with --exhaustive: trials of each candidate (default: {GRID_BLOCKS})")  # fmt: skip
     group.add_argument("--seed", metavar="N", type=count, help="of all chance in the search (default: 1)")
     group.add_argument("--profile", metavar="FILE", type=Path,
-                       help="write the profile there (default: envprofiles/local/HOST-tuned.yaml)")  # fmt: skip
+                       help="write the profile there (default: HOST-tuned.yaml in envprofiles/local, or in "
+                       "~/.config/envkit/profiles where pip installed envkit)")  # fmt: skip
     group = parser.add_argument_group("measuring")
     group.add_argument("--workload", type=user_command.known_workload, metavar="NAME",
                        help=f"tune for: {', '.join(WORKLOADS)} (default: cnn); or a file, as mine.yaml")  # fmt: skip

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from runner import __version__
-from runner.common import cache
+from runner.common import user_folders
 from runner.common.errors import InputError
 from runner.common.suggestion import suggestion
 from runner.common.yamlfile import Path_, YamlFile
@@ -38,7 +38,9 @@ def validate(file: YamlFile, *schemas: Path) -> None:
     texts = tuple(path.read_text(encoding="utf-8") for path in schemas)
     accepted = None
     with contextlib.suppress(RuntimeError):  # no home
-        accepted = cache.folder("valid") / hashlib.sha256(repr((__version__, texts, file.data)).encode()).hexdigest()
+        accepted = (
+            user_folders.cache() / "valid" / hashlib.sha256(repr((__version__, texts, file.data)).encode()).hexdigest()
+        )
         if os.access(accepted, os.F_OK):
             return
     try:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Protocol
 
+from runner.common import user_folders
+from runner.common.errors import InputError
 from runner.worker.complaints import COMPLAINT
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
@@ -14,6 +18,24 @@ IMAGE_FILES = {name: PROJECT / "build" / f"envkit-cpu.{name}" for name in ("sif"
 STDERR_TAIL_CHARACTERS = 2000
 # Of libraries' complaints before that, so many are kept with it.
 MOST_COMPLAINTS = 20
+
+
+def code_folder() -> Path:
+    """Return a folder from which any interpreter can import ``runner`` and none of the packages that the kit needs.
+
+    A checkout is such a folder. Where pip installed the kit, its packages stand beside it and would hide those of
+    another interpreter: the folder is then in the user's cache and holds a link. Raises InputError if it can't be made.
+    """
+    if (PROJECT / "pyproject.toml").is_file():
+        return PROJECT
+    try:
+        folder = user_folders.cache() / "code" / hashlib.sha256(str(PROJECT).encode()).hexdigest()[:16]
+        folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            (folder / "runner").symlink_to(PROJECT / "runner")
+    except (OSError, RuntimeError) as error:
+        raise InputError(f"no folder for the kit's code in the cache ({error}); set XDG_CACHE_HOME to one") from None
+    return folder
 
 
 def tail(stderr: str) -> str:

@@ -9,12 +9,12 @@ import sys
 from typing import Any
 
 from runner.common.errors import InputError
-from runner.engines.base import PROJECT, EngineOptions, Outcome, Task, ended
+from runner.engines.base import PROJECT, EngineOptions, Outcome, Task, code_folder, ended
 from runner.engines.process import Process, Started
 
 
 class LocalEngine:
-    """Starts ``python -m runner.worker`` from the project's folder, so that any interpreter finds the code."""
+    """Start ``python -m runner.worker`` in a folder where the interpreter finds the code."""
 
     name = "local"
     options = frozenset({"python"})
@@ -26,6 +26,7 @@ class LocalEngine:
         if found is None:
             raise InputError(f"--python {named}: no such executable; give an interpreter, for example /usr/bin/python3")
         self._python = found
+        self._folder = code_folder() if named else PROJECT
 
     def describe(self) -> dict[str, Any]:
         return {"name": self.name, "version": platform.release(), "image": self._python}
@@ -43,7 +44,7 @@ class LocalEngine:
             elif task.arguments[0] in ("command", "instances", "ranks"):  # what these start comes last
                 argv.insert(argv.index(task.arguments[0]) + 1, die)
         try:
-            return Started(Process(argv, {**task.inherited, **task.variables}, PROJECT), task.timeout_s)
+            return Started(Process(argv, {**task.inherited, **task.variables}, self._folder), task.timeout_s)
         except (FileNotFoundError, PermissionError) as error:
             raise InputError(f"{argv[0]}: can't be started: {error.strerror}") from None
 
@@ -58,4 +59,4 @@ class LocalEngine:
         # of the inherited variables only PATH is needed to start, and only to find a prefix's or the user's command
         path = [f"PATH={task.inherited.get('PATH', os.defpath)}"] if task.prefix or task.folder else []
         variables = [f"{name}={value}" for name, value in task.variables.items()]
-        return ["env", "-i", "-C", str(PROJECT), *path, *variables, *self._argv(task)]
+        return ["env", "-i", "-C", str(self._folder), *path, *variables, *self._argv(task)]

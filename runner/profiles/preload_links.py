@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from runner.common import cache
+from runner.common import user_folders
 
 # Where the loader splits LD_PRELOAD (ld.so(8)), and what else ends a word there.
 ENDS_A_NAME = re.compile(r"[\s:]")
@@ -30,7 +30,7 @@ def _named(path: str) -> str:
     if ENDS_A_NAME.search(path) is None:
         return path
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: no home
-        links = cache.folder("preload")
+        links = user_folders.cache() / "preload"
         links.mkdir(mode=0o700, parents=True, exist_ok=True)
         about = links.stat()
         if about.st_uid == os.geteuid() and not about.st_mode & OTHERS_CAN_WRITE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import re
@@ -9,13 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from runner.common import schema, yamlfile
+from runner.common import schema, user_folders, yamlfile
 from runner.common.errors import InputError
 from runner.common.suggestion import suggestion
 from runner.common.yamlfile import YamlFile
 from runner.profiles.expressions import FACTS, ExpressionError, expand
 
-PROFILE_FOLDER = Path(__file__).resolve().parent.parent.parent / "envprofiles"
+# In a checkout the package has a link to its envprofiles/, and in a wheel a copy of the files.
+SHIPPED = Path(__file__).resolve().parents[1] / "envprofiles"
+PROFILE_FOLDER = SHIPPED.resolve()
 LOCAL = "local"  # the folder in it for profiles of one machine
 TUNED = "tuned"
 SCHEMA = Path(__file__).resolve().parent / "schemas/profile.schema.json"
@@ -53,6 +56,18 @@ class Profile:
         return "gpus" in self.needs
 
 
+def local_folder(folder: Path = PROFILE_FOLDER) -> Path:
+    """Return the folder of the profiles that were tuned on this machine, which belongs to ``folder``.
+
+    A kit that pip installed keeps them in the user's configuration folder (XDG Base Directory Specification), because
+    an upgrade replaces the folder of the shipped ones.
+    """
+    if folder == PROFILE_FOLDER and not SHIPPED.is_symlink():
+        with contextlib.suppress(RuntimeError):  # no home
+            return user_folders.configuration() / "profiles"
+    return folder / LOCAL
+
+
 def names(folder: Path = PROFILE_FOLDER) -> list[str]:
     """The names of the profiles that ``folder`` has for every machine, sorted."""
     return sorted(path.stem for path in folder.glob("*.yaml"))
@@ -60,7 +75,7 @@ def names(folder: Path = PROFILE_FOLDER) -> list[str]:
 
 def local_names(folder: Path = PROFILE_FOLDER) -> list[str]:
     """The names of the profiles that were made on this machine, or on one with the same folder, sorted."""
-    return names(folder / LOCAL)
+    return names(local_folder(folder))
 
 
 def tuned_name() -> str:
@@ -108,7 +123,7 @@ def _places(name: str, folder: Path) -> list[Path]:
     if name.endswith((".yaml", ".yml")):
         return [Path(name)]
     local = [tuned_name(), type_name()] if name == TUNED else [name]
-    return [folder / f"{name}.yaml", *(folder / LOCAL / f"{one}.yaml" for one in local if one)]
+    return [folder / f"{name}.yaml", *(local_folder(folder) / f"{one}.yaml" for one in local if one)]
 
 
 def _parents(path: Path, extends: str, folder: Path) -> list[Path]:

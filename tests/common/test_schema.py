@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from runner.common import cache, schema, yamlfile
+from runner.common import schema, user_folders, yamlfile
 from runner.common.errors import InputError
 from runner.engines.base import PROJECT
 
@@ -117,10 +117,10 @@ def test_nothing_need_be_remembered(check, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert check("value: 1\n") is None
 
-    def no_home(name: str) -> Path:
+    def no_home() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.setattr(cache, "folder", no_home)
+    monkeypatch.setattr(user_folders, "cache", no_home)
     assert check("value: 1\n") is None
     assert check("value: 0\n").startswith("2: ")
 

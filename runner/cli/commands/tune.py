@@ -35,7 +35,7 @@ from runner.tuning.importance import Importance
 from runner.tuning.session import Session
 from runner.tuning.trials import BaselineFailed
 
-LOCAL_FOLDER = profile.PROFILE_FOLDER / profile.LOCAL
+LOCAL_FOLDER = profile.local_folder()
 add_arguments = tune_options.add_arguments
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from runner import __version__
 from runner.cli.execution.executables import Unusable, find
-from runner.common import cache
+from runner.common import user_folders
 from runner.worker.cgroup import cpu_quota
 
 TYPE_CHECKING = False  # as mypy knows it; the module it comes from takes 2 ms to import
@@ -129,7 +129,7 @@ class Observed:
 
 def _path(asked: Document) -> Path:
     """Two questions that get the same name only take it from each other: an entry says what it is for."""
-    return cache.folder("exec") / f"{binascii.crc32(json.dumps(asked, sort_keys=True).encode()):08x}.json"
+    return user_folders.cache() / "exec" / f"{binascii.crc32(json.dumps(asked, sort_keys=True).encode()):08x}.json"
 
 
 def _machine() -> Document:
