@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.profiles import catalogue
 from runner.profiles.catalogue import Variable
 from runner.profiles.environment import Environment
+from runner.profiles.formats.python import read_at_start
 from runner.profiles.values import number_or_boolean
 from runner.worker.complaints import COMPLAINT
 from runner.worker.performance_variables import is_performance_variable
@@ -87,8 +88,77 @@ def check(
         if name in environment.variables.keys() - wanted.keys()
     ]
     variables += _implied(environment.expect, environment.variables.items() & given.items(), evidence)
+    for name, seen in changed(environment, evidence).items():
+        if given.get(name) == environment.variables[name] and not read_at_start(name):
+            checks, variables = (_by_the_program(name, seen, one, environment) for one in (checks, variables))
+            variables += _nobody_tells(name, seen, environment, evidence)
     variables += _complaints(printed)
-    return checks + [variable for variable in variables if not variable.holds]
+    return checks + [variable for variable in variables if not (variable.holds and variable.verified)]
+
+
+def changed(environment: Environment, evidence: Mapping[str, Any]) -> dict[str, Mapping[str, str | None]]:
+    """Those of the profile's variables that the program itself changed after its start, as the evidence has them."""
+    found = evidence["variables"].get("changed", {})
+    return {name: found[name] for name in environment.variables if name in found}
+
+
+def _by_the_program(
+    name: str, seen: Mapping[str, str | None], checks: Iterable[Check], environment: Environment
+) -> list[Check]:
+    """The ``checks``; those that fail by what the program made of the variable ``name`` say so."""
+    keys, value = set_by(name, environment.variables[name]), seen.get("at_torch", seen["now"])
+    did = f"removed {name}" if value is None else f"set {name}={value}"
+    return [
+        replace(one, seen=f"{one.seen}, as the program itself {did}") if one.key in keys and not one.holds else one
+        for one in checks
+    ]
+
+
+def set_by(name: str, value: str) -> list[str]:
+    """The keys under which the evidence shows what a variable with this ``value`` sets."""
+    variable = catalogue.load().get(name)
+    if variable is None or variable.verified_by is None:
+        return []
+    return [variable.verified_by + key for key, _, _ in catalogue.settings(variable, value)]
+
+
+def readings(name: str, environment: Environment, evidence: Mapping[str, Any]) -> list[Check]:
+    """What the library that reads one of the profile's variables says of it; nothing where nothing tells."""
+    variable = catalogue.load().get(name)
+    if variable is None:
+        return []
+    found = [*told(variable, environment.variables[name], evidence)]
+    for key in set_by(name, environment.variables[name]):
+        if key in environment.expect and (seen := look_up(evidence, key)) is not None:
+            found.append(Check(key, environment.expect[key], seen))
+    return found
+
+
+def _nobody_tells(
+    name: str, seen: Mapping[str, str | None], environment: Environment, evidence: Mapping[str, Any]
+) -> Iterator[Check]:
+    """What is to be said of a variable that the program changed, where the library that reads it says nothing.
+
+    It was read when torch was imported, or later.
+    """
+    value = environment.variables[name]
+    keys = set_by(name, value)
+    if readings(name, environment, evidence) or any(
+        _why_not(evidence, key) for key in keys if key in environment.expect
+    ):
+        return
+    key = f"variable {name}"
+    if seen.get("at_torch", value) != value:
+        yield Check(
+            key, value, f"{_or_not_set(seen['at_torch'])}, as the program itself set it before it imported torch"
+        )
+    else:
+        why = f"the program itself changed it to {_or_not_set(seen['now'])}, and nothing tells which value was read"
+        yield Check(key, value, why, verified=False)
+
+
+def _or_not_set(value: str | None) -> str:
+    return "not set" if value is None else value
 
 
 def _expectation(key: str, expected: Any, evidence: Mapping[str, Any], missing: str | None) -> Check:
@@ -96,11 +166,17 @@ def _expectation(key: str, expected: Any, evidence: Mapping[str, Any], missing: 
     seen = look_up(evidence, key)
     if seen is not None:
         return Check(key, expected, seen)
-    probe, _, name = key.partition(".")
-    why = ((evidence.get(probe) or {}).get(NOT_VERIFIED) or {}).get(name)
+    why = _why_not(evidence, key)
     if why is None and missing is not None and look_up(evidence, "malloc.allocator") and key.startswith(OF_MEMORY):
         why = INSIDE_ONLY
     return Check(key, expected, missing) if why is None else Check(key, expected, why, verified=False)
+
+
+def _why_not(evidence: Mapping[str, Any], key: str) -> str | None:
+    """The worker's reason why it could not tell what is under ``key``, or all settings among which that is."""
+    probe, _, name = key.partition(".")
+    reasons: Mapping[str, str] = (evidence.get(probe) or {}).get(NOT_VERIFIED) or {}
+    return reasons.get(name) or reasons.get(name.partition(".")[0])
 
 
 def _implied(

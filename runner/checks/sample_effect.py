@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from runner.checks.effect import Check, check
+from runner.checks.effect import Check, changed, check
 from runner.checks.process_scan import shorter
 from runner.profiles.environment import Environment
 from runner.worker.host import expand_cpu_list
@@ -20,13 +20,18 @@ BINDING = {"GOMP_CPU_AFFINITY", "KMP_AFFINITY", "OMP_PROC_BIND", "OMP_PLACES"}
 
 @dataclass(frozen=True)
 class ProcessEvidence:
-    """One process that left evidence. ``own`` are variables which the command itself set for it."""
+    """One process that left evidence.
+
+    ``own`` are variables which the command itself set for it. ``changed`` are those of the profile's that its program
+    changed after it had started, with the value that each has now; None is one that it removed.
+    """
 
     pid: int
     argv: tuple[str, ...]
     evidence: Mapping[str, Any]
     checks: tuple[Check, ...]
     own: Mapping[str, str]
+    changed: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
@@ -43,6 +48,7 @@ class ProcessEvidence:
             "in_effect": self.holds,
             "checks": checks,
             "set_by_the_command": dict(self.own),
+            "changed_by_the_program": dict(self.changed),
             "evidence": self.evidence,
         }
 
@@ -59,7 +65,8 @@ def judged(
     own = _set_by_itself(evidence, environment, kept)
     checks = check(_asked_of(evidence, environment, own, on_gpus), evidence, {**kept, **own})
     checks += _placed(environment, evidence, cpus)
-    return ProcessEvidence(document["pid"], tuple(document["argv"]), evidence, tuple(checks), own)
+    since = {name: seen["now"] for name, seen in changed(environment, evidence).items()}
+    return ProcessEvidence(document["pid"], tuple(document["argv"]), evidence, tuple(checks), own, since)
 
 
 def _not_taken_away(kept: Mapping[str, str], evidence: Mapping[str, Any]) -> dict[str, str]:
