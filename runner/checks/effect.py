@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from runner.checks import complaints
 from runner.profiles import catalogue
 from runner.profiles.catalogue import Variable
 from runner.profiles.environment import Environment
 from runner.profiles.formats.python import read_at_start
 from runner.profiles.values import number_or_boolean
-from runner.worker.complaints import COMPLAINT
 from runner.worker.performance_variables import is_performance_variable
 from runner.worker.readings import NOT_VERIFIED
 
@@ -65,7 +65,7 @@ def check(
     Of the variables that can change the outcome, the worker must have been given the profile's and those that the
     user chose to keep (``kept``), and no other. What the profile sets must be read by a library that runs, have the
     value that it was given, and be refused by no library in what the worker ``printed`` to stderr. Of all this only
-    what does not hold is listed.
+    what does not hold, or was not verified, is listed.
     """
     preloaded = evidence["variables"].get("preloaded", {})
     checks = [
@@ -92,7 +92,8 @@ def check(
         if given.get(name) == environment.variables[name] and not read_at_start(name):
             checks, variables = (_by_the_program(name, seen, one, environment) for one in (checks, variables))
             variables += _nobody_tells(name, seen, environment, evidence)
-    variables += _complaints(printed)
+    lines = [line for line in complaints.complaints(printed) if not _is_unrelated(line, environment, evidence)]
+    variables += [Check("stderr", "no complaint of a library", line) for line in lines]
     return checks + [variable for variable in variables if not (variable.holds and variable.verified)]
 
 
@@ -183,14 +184,13 @@ def _implied(
     expect: Mapping[str, Any], given: Iterable[tuple[str, str]], evidence: Mapping[str, Any]
 ) -> Iterator[Check]:
     """What a profile need not expect in words: a library that reads each variable runs, and it has the value given."""
-    allocator = look_up(evidence, "malloc.allocator")
-    runs = {RUNTIMES.get(look_up(evidence, "openmp.runtime")), allocator}
+    allocator, runs = look_up(evidence, "malloc.allocator"), _running(evidence)
     for name, value in sorted(given):
         variable = catalogue.load().get(name)
         if variable is None:
             continue
         if variable.read_by.keys() <= ONE_RUNS and not runs & variable.read_by.keys():
-            running = " and ".join(sorted(one for one in runs if one)) or "nothing known"
+            running = " and ".join(sorted(runs)) or "nothing known"
             yield Check(f"variable {name}", f"read by {' or '.join(variable.read_by)}", f"{running} running")
         if _is_for_glibcs_malloc(variable, value) and allocator in OTHER_ALLOCATORS:
             yield Check(f"variable {name}", "read by glibc's malloc", f"{allocator} running")
@@ -225,9 +225,24 @@ def _is_of_another_version(variable: Variable, evidence: Mapping[str, Any]) -> b
     return lists and variable.read_by.get(runs, "any") != "any"
 
 
-def _complaints(printed: str) -> Iterator[Check]:
-    for line in dict.fromkeys(match.group().strip() for match in COMPLAINT.finditer(printed)):
-        yield Check("stderr", "no complaint of a library", line)
+def unrelated_complaints(environment: Environment, evidence: Mapping[str, Any], printed: str) -> list[str]:
+    """Return the complaints of libraries that concern nothing which the profile sets: those of other commands."""
+    return [line for line in complaints.complaints(printed) if _is_unrelated(line, environment, evidence)]
+
+
+def _is_unrelated(line: str, environment: Environment, evidence: Mapping[str, Any]) -> bool:
+    proved = []
+    for name in environment.variables:
+        found = readings(name, environment, evidence)
+        if found and all(one.holds for one in found):
+            proved.append(name)
+    return not complaints.concerns(line, environment, _running(evidence), proved)
+
+
+def _running(evidence: Mapping[str, Any]) -> set[str]:
+    """The OpenMP runtime and the allocator of a process, as far as they are known."""
+    allocator = look_up(evidence, "malloc.allocator")
+    return {name for name in (RUNTIMES.get(look_up(evidence, "openmp.runtime")), allocator) if name}
 
 
 def look_up(evidence: Mapping[str, Any], key: str) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from runner.checks import effect
 from runner.checks.effect import Check, changed, check
 from runner.checks.process_scan import shorter
 from runner.profiles.environment import Environment
@@ -23,7 +24,7 @@ class ProcessEvidence:
     """One process that left evidence.
 
     ``own`` are variables which the command itself set for it. ``changed`` are those of the profile's that its program
-    changed after it had started, with the value that each has now; None is one that it removed.
+    has other than it was started with, with the value that each has now; None is one that it removed.
     """
 
     pid: int
@@ -65,7 +66,8 @@ def judged(
     own = _set_by_itself(evidence, environment, kept)
     checks = check(_asked_of(evidence, environment, own, on_gpus), evidence, {**kept, **own})
     checks += _placed(environment, evidence, cpus)
-    since = {name: seen["now"] for name, seen in changed(environment, evidence).items()}
+    now = {name: seen["now"] for name, seen in changed(environment, evidence).items()}
+    since = {name: value for name, value in now.items() if value != environment.variables[name]}
     return ProcessEvidence(document["pid"], tuple(document["argv"]), evidence, tuple(checks), own, since)
 
 
@@ -174,6 +176,12 @@ def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapp
         where = f"process {observed.pid}: {shorter(observed.argv)}{alike}"
         checks.append(replace(one, key=f"{one.key} ({where})"))
     return checks
+
+
+def unrelated_complaints(environment: Environment, sample: Mapping[str, Any]) -> list[str]:
+    """``effect.unrelated_complaints`` of a sample as it is recorded."""
+    first = next(iter(sample.get("ranks") or sample.get("instances") or [sample]))
+    return effect.unrelated_complaints(environment, first["evidence"], sample.get("stderr") or "")
 
 
 def checks_of(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:

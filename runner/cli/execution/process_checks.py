@@ -73,8 +73,13 @@ def _changed(environment: Environment, judged_processes: Sequence[ProcessEvidenc
         did = [f"removed {', '.join(removed)} from its environment"] if removed else []
         did += [f"set {name}={value}" for name, value in observed.changed.items() if value is not None]
         if did:
-            keeps = "it keeps the profile's settings, but " if all(map(read_at_start, observed.changed)) else ""
-            text = f"{' and '.join(did)}: {keeps}processes that it starts do not get them"
+            keeps = all(map(read_at_start, observed.changed))
+            lacks = (
+                "it keeps the profile's, but processes that it starts lack it"
+                if keeps
+                else ("processes that it starts lack the profile's")
+            )
+            text = f"{' and '.join(did)}: {lacks}"
             alike.setdefault(text, []).append(observed)
     return [
         f"process {first.pid}{f' and {len(more)} more' if more else ''} ({shorter(first.argv)}) {text}"
