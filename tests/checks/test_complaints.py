@@ -7,7 +7,7 @@ import pytest
 from runner.checks.complaints import complaints, concerns
 from runner.profiles.environment import Environment
 
-SITE = "ERROR: ld.so: object '/opt/site/lib64/libxalt_init.so' from LD_PRELOAD cannot be preloaded (no such file): ignored."
+SITE = "ERROR: ld.so: object '/opt/site/lib64/libxalt_init.so' from LD_PRELOAD cannot be preloaded (why): ignored."
 OURS = "ERROR: ld.so: object '/lib/j.so' from LD_PRELOAD cannot be preloaded (invalid ELF header): ignored."
 AUDIT = "ERROR: ld.so: object '/lib/a.so' cannot be loaded as audit interface: cannot open shared object file; ignored."
 PLACES = "libgomp: Invalid value for environment variable OMP_PLACES"
