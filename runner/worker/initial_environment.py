@@ -39,6 +39,33 @@ def started_with(block: str) -> dict[str, str]:
     return given
 
 
+class Block:
+    """The variables of another process as they were at the first look at its ``program``.
+
+    A program is told from the next in the same process by where its variables lie.
+    """
+
+    def __init__(self, program: tuple[str, str], text: bytes) -> None:
+        self.program = program
+        self.text = text
+
+    def variables(self) -> dict[str, str]:
+        return started_with(self.text.decode(errors="surrogateescape"))
+
+
+def block_of(pid: int, earlier: Block | None) -> Block | None:
+    """What /proc/PID/environ holds, or held at an ``earlier`` look at the same program, which may write over it since.
+
+    Returns ``earlier`` where there is nothing to be read any more. Raises OSError where the process has gone.
+    """
+    fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()  # proc(5), from the third
+    program = fields[19], fields[47]
+    if earlier is not None and earlier.program == program:
+        return earlier
+    text = Path(f"/proc/{pid}/environ").read_bytes()
+    return Block(program, text) if text else earlier
+
+
 def changed() -> dict[str, dict[str, str | None]]:
     """Return the variables that this program has changed since it started, by name.
 
