@@ -33,8 +33,8 @@ def of_others(arms: Sequence[Printed]) -> list[Finding]:
     alike = f", and {len(more)} more" if more else ""
     return [
         Finding(
-            "unrelated-complaint", "note", f"a library complained: {first}{alike}",
-            "it concerns nothing that a profile sets, and says nothing of the result",
+            "unrelated-complaint", "note", f'a library printed "{first}"{alike}',
+            "it is about no setting of a profile, so the result stands",
             "correct what it names, if another command needs that",
         )
     ]  # fmt: skip

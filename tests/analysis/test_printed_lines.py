@@ -22,9 +22,9 @@ def printed(*stderr, **variables):
 def test_one_finding_for_all_arms_and_samples():
     (found,) = of_others([printed(f"a\n{SITE}\nb", SITE), printed(SITE)])
     assert (found.code, found.severity) == ("unrelated-complaint", "note")
-    assert found.seen == f"a library complained: {SITE}"
+    assert found.seen == f'a library printed "{SITE}"'
     (found,) = of_others([printed(f"{SITE}\n{PLACES}")])
-    assert found.seen == f"a library complained: {SITE}, and 1 more"
+    assert found.seen == f'a library printed "{SITE}", and 1 more'
 
 
 @pytest.mark.parametrize("stderr", ["", "chatter", PLACES])

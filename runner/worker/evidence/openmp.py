@@ -129,7 +129,7 @@ def variables_read(library: str) -> dict[str, str]:
     if not changed or (not waits and _is_preloaded(library, started)):
         return started
     known = all("at_torch" in seen for seen in changed.values())
-    was_mapped = library in initial_environment.MAPPED_BEFORE_TORCH
+    was_mapped = any(path in initial_environment.MAPPED_BEFORE_TORCH for path in (library, os.path.realpath(library)))
     if known and not waits and not was_mapped:
         return _with(started, {name: seen["at_torch"] for name, seen in changed.items()})
     if known and waits and all(seen["at_torch"] == seen["now"] for seen in changed.values()):
