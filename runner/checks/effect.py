@@ -28,6 +28,8 @@ INSIDE_ONLY = "it was seen from outside only"
 OTHER_ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc")
 # Libraries that read variables only where they are the one that runs.
 ONE_RUNS = {*RUNTIMES.values(), *OTHER_ALLOCATORS}
+# Libraries that nothing but PyTorch brings and uses.
+OF_TORCH = {"pytorch", "onednn"}
 # Its version is not known to whoever sets its variables, but it lists all settings that it has.
 LISTS_ALL = "mimalloc"
 
@@ -140,7 +142,7 @@ def _nobody_tells(
 ) -> Iterator[Check]:
     """What is to be said of a variable that the program changed, where the library that reads it says nothing.
 
-    It was read when torch was imported, or later.
+    A part of PyTorch has read it when torch was imported, or later; others may have read it before.
     """
     value = environment.variables[name]
     keys = set_by(name, value)
@@ -148,8 +150,9 @@ def _nobody_tells(
         _why_not(evidence, key) for key in keys if key in environment.expect
     ):
         return
-    key = f"variable {name}"
-    if seen.get("at_torch", value) != value:
+    key, variable = f"variable {name}", catalogue.load().get(name)
+    is_torchs = variable is not None and variable.read_by.keys() <= OF_TORCH
+    if is_torchs and value not in (seen.get("at_torch", value), seen["now"]):
         yield Check(
             key, value, f"{_or_not_set(seen['at_torch'])}, as the program itself set it before it imported torch"
         )

@@ -300,6 +300,11 @@ def test_what_no_library_tells_of():
         (later,) = changed(given, TORCH_SHOW_CPP_STACKTRACES=seen)
         assert (later.holds, later.verified) == (True, False)
         assert later.seen == "the program itself changed it to 0, and nothing tells which value was read"
+    (set_back,) = changed(given, TORCH_SHOW_CPP_STACKTRACES={"now": "1", "at_torch": "0"})
+    assert not set_back.verified
+    # numpy may have brought an MKL, which read it before torch was imported
+    (of_others,) = changed({"MKL_DYNAMIC": "1"}, MKL_DYNAMIC={"now": "0", "at_torch": "0"})
+    assert not of_others.verified
 
 
 def test_a_runtime_that_does_not_tell_which_value_it_read():
