@@ -16,7 +16,7 @@ from runner.analysis.image_differences import Difference, of_run
 from runner.analysis.learning_curves import LearningCurve, learning_curves, reached
 from runner.analysis.losses import Losses, between
 from runner.analysis.noise import interference_by_block, interference_with, reference_kernel_range
-from runner.analysis.passed_over import passed_over
+from runner.analysis.printed_lines import Printed, of_others, passed_over
 from runner.analysis.sample_times import Sample, sample_times
 from runner.analysis.scaling import Scaled, scaled
 from runner.bench.blocks import (
@@ -295,10 +295,11 @@ def _findings(
     events: Sequence[Event], plan: Plan, engines: dict[str, Any], environments: dict[str, Environment]
 ) -> list[dict[str, str]]:
     """What the evidence of each arm's first sample shows to be wrong."""
-    found = []
+    found, printed = [], []
     for arm in plan.arms:
         own = samples(events, arm)
         if own:
+            printed.append(Printed(environments[arm.name], own))
             inside = of_rank(engines[arm.target]["inspection"], plan.parts_of(arm))
             middle = sorted(own, key=lambda sample: sample["usage"]["minor_faults"])[len(own) // 2]
             symptoms = of_sample(middle)
@@ -310,7 +311,7 @@ def _findings(
             )  # fmt: skip
             wrong = [*diagnose_process(situation), *passed_over(own)]
             found += [{**asdict(one), "seen": f"{arm.name}: {one.seen}"} for one in wrong]
-    return found
+    return found + [asdict(one) for one in of_others(printed)]
 
 
 def _comparison(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from runner.checks import complaints
 from runner.profiles import catalogue
 from runner.profiles.catalogue import Variable
 from runner.profiles.environment import Environment
+from runner.profiles.formats.python import read_at_start
 from runner.profiles.values import number_or_boolean
-from runner.worker.complaints import COMPLAINT
 from runner.worker.performance_variables import is_performance_variable
 from runner.worker.readings import NOT_VERIFIED
 
@@ -27,6 +28,8 @@ INSIDE_ONLY = "it was seen from outside only"
 OTHER_ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc")
 # Libraries that read variables only where they are the one that runs.
 ONE_RUNS = {*RUNTIMES.values(), *OTHER_ALLOCATORS}
+# Libraries that nothing but PyTorch brings and uses.
+OF_TORCH = {"pytorch", "onednn"}
 # Its version is not known to whoever sets its variables, but it lists all settings that it has.
 LISTS_ALL = "mimalloc"
 
@@ -64,7 +67,7 @@ def check(
     Of the variables that can change the outcome, the worker must have been given the profile's and those that the
     user chose to keep (``kept``), and no other. What the profile sets must be read by a library that runs, have the
     value that it was given, and be refused by no library in what the worker ``printed`` to stderr. Of all this only
-    what does not hold is listed.
+    what does not hold, or was not verified, is listed.
     """
     preloaded = evidence["variables"].get("preloaded", {})
     checks = [
@@ -87,8 +90,79 @@ def check(
         if name in environment.variables.keys() - wanted.keys()
     ]
     variables += _implied(environment.expect, environment.variables.items() & given.items(), evidence)
-    variables += _complaints(printed)
-    return checks + [variable for variable in variables if not variable.holds]
+    for name, seen in changed(environment, evidence).items():
+        if given.get(name) == environment.variables[name] and not read_at_start(name):
+            checks, variables = (_by_the_program(name, seen, one, environment) for one in (checks, variables))
+            variables += _nobody_tells(name, seen, environment, evidence)
+    lines = [line for line in complaints.complaints(printed) if not _is_unrelated(line, environment, evidence)]
+    variables += [Check("stderr", "no complaint of a library", line) for line in lines]
+    return checks + [variable for variable in variables if not (variable.holds and variable.verified)]
+
+
+def changed(environment: Environment, evidence: Mapping[str, Any]) -> dict[str, Mapping[str, str | None]]:
+    """Those of the profile's variables that the program itself changed after its start, as the evidence has them."""
+    found = evidence["variables"].get("changed", {})
+    return {name: found[name] for name in environment.variables if name in found}
+
+
+def _by_the_program(
+    name: str, seen: Mapping[str, str | None], checks: Iterable[Check], environment: Environment
+) -> list[Check]:
+    """The ``checks``; those that fail by what the program made of the variable ``name`` say so."""
+    keys, value = set_by(name, environment.variables[name]), seen.get("at_torch", seen["now"])
+    did = f"removed {name}" if value is None else f"set {name}={value}"
+    return [
+        replace(one, seen=f"{one.seen}, as the program itself {did}") if one.key in keys and not one.holds else one
+        for one in checks
+    ]
+
+
+def set_by(name: str, value: str) -> list[str]:
+    """The keys under which the evidence shows what a variable with this ``value`` sets."""
+    variable = catalogue.load().get(name)
+    if variable is None or variable.verified_by is None:
+        return []
+    return [variable.verified_by + key for key, _, _ in catalogue.settings(variable, value)]
+
+
+def readings(name: str, environment: Environment, evidence: Mapping[str, Any]) -> list[Check]:
+    """What the library that reads one of the profile's variables says of it; nothing where nothing tells."""
+    variable = catalogue.load().get(name)
+    if variable is None:
+        return []
+    found = [*told(variable, environment.variables[name], evidence)]
+    for key in set_by(name, environment.variables[name]):
+        if key in environment.expect and (seen := look_up(evidence, key)) is not None:
+            found.append(Check(key, environment.expect[key], seen))
+    return found
+
+
+def _nobody_tells(
+    name: str, seen: Mapping[str, str | None], environment: Environment, evidence: Mapping[str, Any]
+) -> Iterator[Check]:
+    """What is to be said of a variable that the program changed, where the library that reads it says nothing.
+
+    A part of PyTorch has read it when torch was imported, or later; others may have read it before.
+    """
+    value = environment.variables[name]
+    keys = set_by(name, value)
+    if readings(name, environment, evidence) or any(
+        _why_not(evidence, key) for key in keys if key in environment.expect
+    ):
+        return
+    key, variable = f"variable {name}", catalogue.load().get(name)
+    is_torchs = variable is not None and variable.read_by.keys() <= OF_TORCH
+    if is_torchs and value not in (seen.get("at_torch", value), seen["now"]):
+        yield Check(
+            key, value, f"{_or_not_set(seen['at_torch'])}, as the program itself set it before it imported torch"
+        )
+    else:
+        why = f"the program itself changed it to {_or_not_set(seen['now'])}, and nothing tells which value was read"
+        yield Check(key, value, why, verified=False)
+
+
+def _or_not_set(value: str | None) -> str:
+    return "not set" if value is None else value
 
 
 def _expectation(key: str, expected: Any, evidence: Mapping[str, Any], missing: str | None) -> Check:
@@ -96,25 +170,30 @@ def _expectation(key: str, expected: Any, evidence: Mapping[str, Any], missing: 
     seen = look_up(evidence, key)
     if seen is not None:
         return Check(key, expected, seen)
-    probe, _, name = key.partition(".")
-    why = ((evidence.get(probe) or {}).get(NOT_VERIFIED) or {}).get(name)
+    why = _why_not(evidence, key)
     if why is None and missing is not None and look_up(evidence, "malloc.allocator") and key.startswith(OF_MEMORY):
         why = INSIDE_ONLY
     return Check(key, expected, missing) if why is None else Check(key, expected, why, verified=False)
+
+
+def _why_not(evidence: Mapping[str, Any], key: str) -> str | None:
+    """The worker's reason why it could not tell what is under ``key``, or all settings among which that is."""
+    probe, _, name = key.partition(".")
+    reasons: Mapping[str, str] = (evidence.get(probe) or {}).get(NOT_VERIFIED) or {}
+    return reasons.get(name) or reasons.get(name.partition(".")[0])
 
 
 def _implied(
     expect: Mapping[str, Any], given: Iterable[tuple[str, str]], evidence: Mapping[str, Any]
 ) -> Iterator[Check]:
     """What a profile need not expect in words: a library that reads each variable runs, and it has the value given."""
-    allocator = look_up(evidence, "malloc.allocator")
-    runs = {RUNTIMES.get(look_up(evidence, "openmp.runtime")), allocator}
+    allocator, runs = look_up(evidence, "malloc.allocator"), _running(evidence)
     for name, value in sorted(given):
         variable = catalogue.load().get(name)
         if variable is None:
             continue
         if variable.read_by.keys() <= ONE_RUNS and not runs & variable.read_by.keys():
-            running = " and ".join(sorted(one for one in runs if one)) or "nothing known"
+            running = " and ".join(sorted(runs)) or "nothing known"
             yield Check(f"variable {name}", f"read by {' or '.join(variable.read_by)}", f"{running} running")
         if _is_for_glibcs_malloc(variable, value) and allocator in OTHER_ALLOCATORS:
             yield Check(f"variable {name}", "read by glibc's malloc", f"{allocator} running")
@@ -149,9 +228,24 @@ def _is_of_another_version(variable: Variable, evidence: Mapping[str, Any]) -> b
     return lists and variable.read_by.get(runs, "any") != "any"
 
 
-def _complaints(printed: str) -> Iterator[Check]:
-    for line in dict.fromkeys(match.group().strip() for match in COMPLAINT.finditer(printed)):
-        yield Check("stderr", "no complaint of a library", line)
+def unrelated_complaints(environment: Environment, evidence: Mapping[str, Any], printed: str) -> list[str]:
+    """Return the complaints of libraries that concern nothing which the profile sets: those of other commands."""
+    return [line for line in complaints.complaints(printed) if _is_unrelated(line, environment, evidence)]
+
+
+def _is_unrelated(line: str, environment: Environment, evidence: Mapping[str, Any]) -> bool:
+    proved = []
+    for name in environment.variables:
+        found = readings(name, environment, evidence)
+        if found and all(one.holds for one in found):
+            proved.append(name)
+    return not complaints.concerns(line, environment, _running(evidence), proved)
+
+
+def _running(evidence: Mapping[str, Any]) -> set[str]:
+    """The OpenMP runtime and the allocator of a process, as far as they are known."""
+    allocator = look_up(evidence, "malloc.allocator")
+    return {name for name in (RUNTIMES.get(look_up(evidence, "openmp.runtime")), allocator) if name}
 
 
 def look_up(evidence: Mapping[str, Any], key: str) -> Any:

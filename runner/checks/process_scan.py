@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from runner.worker.initial_environment import started_with
+from runner.worker.initial_environment import Block, block_of
 from runner.worker.performance_variables import PRELOAD, adds_to
 
 TYPE_CHECKING = False  # see environment_cache.py
@@ -34,14 +34,14 @@ def moments() -> Iterator[float]:
 class Seen:
     """One process: its command line, the variables that it was started with, and the files that are mapped."""
 
-    def __init__(self, argv: Sequence[str], block: bytes, mapped: frozenset[str]) -> None:
+    def __init__(self, argv: Sequence[str], block: Block, mapped: frozenset[str]) -> None:
         self.argv = list(argv)
-        self._block = block
+        self.block = block
         self._mapped = mapped
 
     def wrong(self, environment: Mapping[str, Any]) -> list[str]:
         """What of an environment (as JSON) it was not given, one text each; the evidence hook is in PYTHONPATH too."""
-        variables = started_with(self._block.decode(errors="surrogateescape"))
+        variables = self.block.variables()
         missing = [
             f"{library} is not mapped"
             for library, path in environment["preload"].items()
@@ -55,14 +55,17 @@ class Seen:
         ]
 
 
-def look(pid: int) -> Iterator[tuple[int, Seen]]:
-    """``pid`` and what descends from it: those that have begun to run their program."""
+def look(pid: int, earlier: Mapping[int, Seen]) -> Iterator[tuple[int, Seen]]:
+    """``pid`` and what descends from it: those that have begun to run their program.
+
+    A process that was seen ``earlier`` may have written over the variables that it was started with.
+    """
     todo = [pid]
     while todo:
         process = todo.pop()
         folder = Path(f"/proc/{process}")
         try:
-            block = (folder / "environ").read_bytes()
+            block = block_of(process, earlier[process].block if process in earlier else None)
             argv = (folder / "cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
             lines = (folder / "maps").read_bytes().decode(errors="replace").splitlines()  # last: empty where it ended
             for task in (folder / "task").iterdir():
@@ -70,7 +73,7 @@ def look(pid: int) -> Iterator[tuple[int, Seen]]:
         except OSError:
             continue  # it has ended, or is another user's
         mapped = frozenset(columns[5] for line in lines if len(columns := line.split(maxsplit=5)) == 6)
-        if _has_begun(mapped):
+        if block is not None and _has_begun(mapped):
             yield process, Seen(argv, block, mapped)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from runner.checks.effect import Check, check
+from runner.checks import effect
+from runner.checks.effect import Check, changed, check
 from runner.checks.process_scan import shorter
 from runner.profiles.environment import Environment
 from runner.worker.host import expand_cpu_list
@@ -20,13 +21,18 @@ BINDING = {"GOMP_CPU_AFFINITY", "KMP_AFFINITY", "OMP_PROC_BIND", "OMP_PLACES"}
 
 @dataclass(frozen=True)
 class ProcessEvidence:
-    """One process that left evidence. ``own`` are variables which the command itself set for it."""
+    """One process that left evidence.
+
+    ``own`` are variables which the command itself set for it. ``changed`` are those of the profile's that its program
+    has other than it was started with, with the value that each has now; None is one that it removed.
+    """
 
     pid: int
     argv: tuple[str, ...]
     evidence: Mapping[str, Any]
     checks: tuple[Check, ...]
     own: Mapping[str, str]
+    changed: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
@@ -43,6 +49,7 @@ class ProcessEvidence:
             "in_effect": self.holds,
             "checks": checks,
             "set_by_the_command": dict(self.own),
+            "changed_by_the_program": dict(self.changed),
             "evidence": self.evidence,
         }
 
@@ -59,7 +66,9 @@ def judged(
     own = _set_by_itself(evidence, environment, kept)
     checks = check(_asked_of(evidence, environment, own, on_gpus), evidence, {**kept, **own})
     checks += _placed(environment, evidence, cpus)
-    return ProcessEvidence(document["pid"], tuple(document["argv"]), evidence, tuple(checks), own)
+    now = {name: seen["now"] for name, seen in changed(environment, evidence).items()}
+    since = {name: value for name, value in now.items() if value != environment.variables[name]}
+    return ProcessEvidence(document["pid"], tuple(document["argv"]), evidence, tuple(checks), own, since)
 
 
 def _not_taken_away(kept: Mapping[str, str], evidence: Mapping[str, Any]) -> dict[str, str]:
@@ -167,6 +176,12 @@ def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapp
         where = f"process {observed.pid}: {shorter(observed.argv)}{alike}"
         checks.append(replace(one, key=f"{one.key} ({where})"))
     return checks
+
+
+def unrelated_complaints(environment: Environment, sample: Mapping[str, Any]) -> list[str]:
+    """``effect.unrelated_complaints`` of a sample as it is recorded."""
+    first = next(iter(sample.get("ranks") or sample.get("instances") or [sample]))
+    return effect.unrelated_complaints(environment, first["evidence"], sample.get("stderr") or "")
 
 
 def checks_of(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:

@@ -12,25 +12,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from runner.checks.effect import Check, look_up, told
+from runner.checks.effect import readings
 from runner.checks.sample_effect import ProcessEvidence, judged
 from runner.common.errors import InputError
-from runner.profiles import catalogue, profile
+from runner.profiles import profile
 from runner.profiles.environment import Environment
 from runner.profiles.formats.python import BEFORE_TORCH, read_at_start
 from runner.profiles.preload_links import linked
 from runner.profiles.profile import Profile
 from runner.profiles.resolve import resolve
 from runner.worker import initial_environment
-from runner.worker.evidence import collect, openmp, symbols, threads
+from runner.worker.evidence import collect, openmp, threads
 from runner.worker.host import expand_cpu_list
 from runner.worker.image.inspection import inspect
 from runner.worker.performance_variables import PRELOAD, WHERE, is_performance_variable
-from runner.worker.readings import NOT_VERIFIED
 
-# What OpenMP runtimes read, of which some are asked in a child.
-OF_OPENMP = ("OMP_", "KMP_", "GOMP_")
-BY_A_CHILD = "this OpenMP runtime is asked in a new process, which has what was set here in any case"
 # torch gives a thread so many elements at least (GRAIN_SIZE of aten/src/ATen/TensorIterator.h).
 GRAIN_SIZE = 32768
 
@@ -55,9 +51,8 @@ def check(name: str) -> bool:
         _work_in_parallel()
         openmp.STARTED_ON = cpus = _started_on()
         environment = _resolved(chosen, cpus)
-        evidence = collect()
-        by_child = symbols.origin("omp_display_env") != look_up(evidence, "openmp.library")
-        holds, lines = judge(environment, evidence, initial_environment.own(), os.environ, by_child)
+        initial_environment.AT_TORCH = _at_torch(initial_environment.own(), os.environ)
+        holds, lines = judge(environment, collect(), initial_environment.own(), os.environ)
     except InputError as error:
         holds, lines = False, [f"envkit: {error}"]
     print(*lines, sep="\n")
@@ -79,6 +74,17 @@ def _started_on() -> set[int]:
     return set().union(*map(expand_cpu_list, threads.probe()["masks"]))
 
 
+def _at_torch(started: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str] | None:
+    """The variables when torch was imported, where the note of those set before names all that runtimes read and that
+    are other than at the start; else None.
+    """
+    noted = now.get(BEFORE_TORCH, "").split()
+    others = {name for name in {*started, *now} if started.get(name) != now.get(name)}
+    if not noted or any(name.startswith(openmp.READ_HERE) for name in others - {*noted}):
+        return None
+    return {**started, **{name: now[name] for name in noted if name in now}}
+
+
 def _resolved(chosen: Profile, cpus: set[int]) -> Environment:
     """The profile for this interpreter and machine, whose CPUs are counted by what this thread may use."""
     bound = os.sched_getaffinity(0)
@@ -90,38 +96,27 @@ def _resolved(chosen: Profile, cpus: set[int]) -> Environment:
 
 
 def judge(
-    environment: Environment, evidence: Mapping[str, Any], started: Mapping[str, str], now: Mapping[str, str],
-    by_child: bool = False,
-) -> tuple[bool, list[str]]:  # fmt: skip
+    environment: Environment, evidence: Mapping[str, Any], started: Mapping[str, str], now: Mapping[str, str]
+) -> tuple[bool, list[str]]:
     """Whether the environment is in effect, and what to tell the user: one line where all is well.
 
-    ``started`` are the variables that this process was started with, ``now`` those that it has. ``by_child``: the
-    OpenMP runtime did not tell its settings in this process.
+    ``started`` are the variables that this process was started with, ``now`` those that it has.
     """
     noted = now.get(BEFORE_TORCH, "").split()
     changed = {name for name, value in environment.variables.items() if now.get(name) == value != started.get(name)}
-    if by_child and any(name.startswith(OF_OPENMP) for name in changed - {*noted}):
-        evidence = _without_what_a_child_said(environment, evidence)
     here = _set_here(environment, evidence, changed, noted)
     mine = here.names()
     given = {name: value for name, value in evidence["variables"].get("sensitive", {}).items() if name not in mine}
     asked = {name: value for name, value in environment.variables.items() if name not in mine - {*here.read}}
     given |= {name: asked[name] for name in here.read}
     named = {name: now.get(name) for name in asked if not is_performance_variable(name)}
-    evidence = {**evidence, "variables": {**evidence["variables"], "sensitive": given, "named": named}}
+    since = {name: seen for name, seen in evidence["variables"].get("changed", {}).items() if name not in changed}
+    variables = {**evidence["variables"], "sensitive": given, "named": named, "changed": since}
+    evidence = {**evidence, "variables": variables}
     where = {name: value for name, value in given.items() if name in WHERE}
     document = {"pid": os.getpid(), "argv": [], "evidence": evidence}
     observed = judged(document, replace(environment, variables=asked), where, on_gpus=False)
     return observed.holds and not (here.late or here.at_start), _lines(environment, observed, here)
-
-
-def _without_what_a_child_said(environment: Environment, evidence: Mapping[str, Any]) -> dict[str, Any]:
-    """What a child says of variables proves nothing where they were set here, and nobody knows when."""
-    found = evidence["openmp"]
-    waiting = ["wait_policy"] if found.get("blocktime_ms") is None else []  # else it is worked out from that
-    settings = [key.removeprefix("openmp.") for key in environment.expect if key.startswith("openmp.settings.")]
-    why = {**found.get(NOT_VERIFIED, {}), **dict.fromkeys([*waiting, *settings], BY_A_CHILD)}
-    return {**evidence, "openmp": {**found, **dict.fromkeys(waiting), "settings": {}, NOT_VERIFIED: why}}
 
 
 def _set_here(environment: Environment, evidence: Mapping[str, Any], changed: set[str], noted: list[str]) -> _SetHere:
@@ -132,21 +127,10 @@ def _set_here(environment: Environment, evidence: Mapping[str, Any], changed: se
         if read_at_start(name):
             here.at_start.append(name)
         elif is_performance_variable(name):  # others are for programs, which read them as they are now
-            read = name in noted or _was_read(name, environment, evidence)
-            (here.unknown if read is None else here.read if read else here.late).append(name)
+            found = readings(name, environment, evidence)
+            read = name in noted or all(one.holds for one in found)
+            (here.late if not read else here.read if found or name in noted else here.unknown).append(name)
     return here
-
-
-def _was_read(name: str, environment: Environment, evidence: Mapping[str, Any]) -> bool | None:
-    """Whether the library that reads it has the profile's value; None where nothing tells."""
-    variable = catalogue.load().get(name)
-    if variable is None or variable.verified_by is None:
-        return None
-    found = [*told(variable, environment.variables[name], evidence)]
-    expected, seen = environment.expect.get(variable.verified_by), look_up(evidence, variable.verified_by)
-    if expected is not None and seen is not None:
-        found.append(Check(variable.verified_by, expected, seen))
-    return all(one.holds for one in found) if found else None
 
 
 def _lines(environment: Environment, observed: ProcessEvidence, here: _SetHere) -> list[str]:

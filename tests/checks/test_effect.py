@@ -220,19 +220,28 @@ def test_what_is_expected_in_words_is_not_said_twice():
     assert seen({"OMP_NUM_THREADS": "4"}, expect={"openmp.max_threads": 4}) == [("openmp.max_threads", 4, 2)]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "ERROR: ld.so: object '/x.so' from LD_PRELOAD cannot be preloaded (invalid ELF header): ignored.",
-        "libgomp: Invalid value for environment variable OMP_PLACES",
-        'OMP: Warning #58: KMP_AFFINITY: parameter invalid, ignoring "compackt".',
-        "<jemalloc>: Invalid conf pair: dirty_decay_mss:-1",
-        "<jemalloc>: Out-of-range conf value: narenas:0",
-        "libnuma: Warning: node argument 7 is out of range",
-    ],
-)
-def test_a_library_that_complains(line):
-    assert seen({}, printed=f"chatter\n{line}\n{line}\n") == [("stderr", "no complaint of a library", line)]
+COMPLAINT = "libgomp: Invalid value for environment variable OMP_PLACES"
+
+
+def test_a_complaint_about_what_the_profile_sets_is_a_failure():
+    failed = seen({"OMP_PLACES": "x"}, printed=f"chatter\n{COMPLAINT}\n{COMPLAINT}\n")
+    assert failed == [("stderr", "no complaint of a library", COMPLAINT)]
+
+
+def test_a_complaint_about_what_it_does_not_set_is_none():
+    assert seen({"OMP_NUM_THREADS": "2"}, printed=f"{COMPLAINT}\n") == []
+    assert seen({}, printed=f"{COMPLAINT}\n") == []
+
+
+def test_a_complaint_that_names_nothing_fails_where_nothing_proves_the_setting():
+    """libgomp says of OMP_PROC_BIND what it is, and nothing of OMP_DISPLAY_ENV."""
+    line = "libgomp: Affinity not supported on this configuration"
+    assert seen({"OMP_NUM_THREADS": "2"}, printed=line) == []
+    assert seen({"OMP_DISPLAY_ENV": "true"}, printed=line) == [("stderr", "no complaint of a library", line)]
+    bound = {"OMP_PROC_BIND": "close"}
+    assert seen(bound, printed=line) == [("stderr", "no complaint of a library", line)]
+    expect = {"openmp.proc_bind": "close"}
+    assert seen(bound, openmp(proc_bind="CLOSE"), expect, printed=line) == []
 
 
 @pytest.mark.parametrize(
@@ -241,7 +250,76 @@ def test_a_library_that_complains(line):
              "OMP: Warning #190: Forking a process while a parallel region is active is potentially unsafe."],
 )  # fmt: skip
 def test_other_output_is_no_complaint(text):
-    assert seen({}, printed=text) == []
+    variables = {"OMP_DISPLAY_ENV": "true", "MALLOC_ARENA_MAX": "1"}
+    assert seen(variables, printed=text) == []
+
+
+# --- a program that changes its own environment ---
+
+
+def changed(variables, evidence=None, expect=None, **values):
+    """What is not met, or not verified, for a worker that was given these variables and has changed some since."""
+    wanted = environment(expect, variables=variables)
+    found = {"sensitive": variables, "preloaded": {}, "changed": values}
+    document = {**EVIDENCE, **(evidence or {}), "variables": found}
+    return [one for one in check(wanted, document, {}) if not (one.holds and one.verified)]
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "MALLOC_ARENA_MAX", "GLIBC_TUNABLES", "PYTHONMALLOC"])
+@pytest.mark.parametrize("now", [None, "other"])
+def test_what_is_read_at_the_start_stays(name, now):
+    value = "glibc.malloc.hugetlb=1" if name == "GLIBC_TUNABLES" else "1"
+    assert changed({name: value}, **{name: {"now": now, "at_torch": now}}) == []
+
+
+@pytest.mark.parametrize(
+    ("seen", "did"),
+    [
+        ({"now": "3", "at_torch": "3"}, "set OMP_NUM_THREADS=3"),
+        ({"now": "4", "at_torch": "3"}, "set OMP_NUM_THREADS=3"),
+        ({"now": "3"}, "set OMP_NUM_THREADS=3"),
+        ({"now": None, "at_torch": None}, "removed OMP_NUM_THREADS"),
+    ],
+)
+def test_what_is_read_late_is_as_the_library_says_and_the_program_is_named(seen, did):
+    given = {"OMP_NUM_THREADS": "4"}
+    assert changed(given, openmp(max_threads=4), OMP_NUM_THREADS=seen) == []
+    found = changed(given, openmp(max_threads=3), OMP_NUM_THREADS=seen)
+    assert found == [Check("openmp.max_threads", 4, f"3, as the program itself {did}")]
+    expected = changed(given, openmp(max_threads=3), {"openmp.max_threads": 4}, OMP_NUM_THREADS=seen)
+    assert expected == found
+
+
+def test_what_no_library_tells_of():
+    """Whoever reads it does so when torch is imported, or later."""
+    given = {"TORCH_SHOW_CPP_STACKTRACES": "1"}
+    before = changed(given, TORCH_SHOW_CPP_STACKTRACES={"now": "0", "at_torch": "0"})
+    told = "0, as the program itself set it before it imported torch"
+    assert before == [Check("variable TORCH_SHOW_CPP_STACKTRACES", "1", told)]
+    for seen in ({"now": "0"}, {"now": "0", "at_torch": "1"}):
+        (later,) = changed(given, TORCH_SHOW_CPP_STACKTRACES=seen)
+        assert (later.holds, later.verified) == (True, False)
+        assert later.seen == "the program itself changed it to 0, and nothing tells which value was read"
+    (set_back,) = changed(given, TORCH_SHOW_CPP_STACKTRACES={"now": "1", "at_torch": "0"})
+    assert not set_back.verified
+    # numpy may have brought an MKL, which read it before torch was imported
+    (of_others,) = changed({"MKL_DYNAMIC": "1"}, MKL_DYNAMIC={"now": "0", "at_torch": "0"})
+    assert not of_others.verified
+
+
+def test_a_runtime_that_does_not_tell_which_value_it_read():
+    """Said once: by the setting where that is expected, and by the variable otherwise."""
+    untold = openmp(not_verified={"settings": "why", "wait_policy": "why"})
+    (one,) = changed(
+        {"GOMP_SPINCOUNT": "0"}, untold, {"openmp.settings.GOMP_SPINCOUNT": "0"}, GOMP_SPINCOUNT={"now": "1"}
+    )
+    assert one == Check("openmp.settings.GOMP_SPINCOUNT", "0", "why", verified=False)
+    (one,) = changed({"GOMP_SPINCOUNT": "0"}, untold, GOMP_SPINCOUNT={"now": "1"})
+    assert (one.key, one.verified) == ("variable GOMP_SPINCOUNT", False)
+
+
+def test_what_the_program_changes_that_is_not_the_profile_s():
+    assert changed({}, OMP_NUM_THREADS={"now": "4", "at_torch": "4"}) == []
 
 
 def test_what_a_command_that_left_no_evidence_can_show():

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from runner.checks.this_process import check, judge
+from runner.checks.this_process import _at_torch, check, judge
 from runner.profiles.environment import Environment
 from runner.profiles.formats.python import BEFORE_TORCH
 from tests.conftest import PROJECT
@@ -15,7 +15,7 @@ from tests.conftest import PROJECT
 THREADS = {"OMP_NUM_THREADS": "3"}
 
 
-def judged(variables, started=None, now=None, expect=None, by_child=False, sensitive=None, **openmp):
+def judged(variables, started=None, now=None, expect=None, sensitive=None, **openmp):
     """By default all variables were set in the process, of which its evidence says nothing."""
     started = started or {}
     evidence = {
@@ -24,7 +24,7 @@ def judged(variables, started=None, now=None, expect=None, by_child=False, sensi
         "variables": {"sensitive": started if sensitive is None else sensitive, "preloaded": {}},
     }
     environment = Environment("mine", "A test", variables, {}, (), expect or {}, "same")
-    return judge(environment, evidence, started, {**started, **variables, **(now or {})}, by_child)
+    return judge(environment, evidence, started, {**started, **variables, **(now or {})})
 
 
 def test_what_the_process_was_started_with():
@@ -77,19 +77,25 @@ def test_what_is_read_when_a_process_starts(name):
     assert (holds, lines[1:]) == (False, [f"  set too late, as it is read when a process starts: {name}; {fix}"])
 
 
-def test_what_a_child_says_of_what_was_set_here_proves_nothing():
-    """A runtime that can't be asked shows its settings in a new process, which has the variables of now."""
-    waiting = {"OMP_WAIT_POLICY": "passive"}
-    seen = {"expect": {"openmp.wait_policy": "passive"}, "wait_policy": "passive", "blocktime_ms": None}
-    holds, lines = judged(waiting, by_child=True, **seen)
+def test_a_runtime_that_does_not_tell_what_it_read():
+    why = "the program changed OMP_WAIT_POLICY, and the OpenMP runtime does not tell which value it read"
+    untold = {"wait_policy": None, "not_verified": {"settings": why, "wait_policy": why}}
+    holds, lines = judged({"OMP_WAIT_POLICY": "passive"}, expect={"openmp.wait_policy": "passive"}, **untold)
     assert (holds, len(lines)) == (True, 3)
-    assert lines[1].startswith("  openmp.wait_policy was not verified: this OpenMP runtime is asked in a new process")
-    in_time = [
-        judged(waiting, **seen),
-        judged(waiting, by_child=True, now={BEFORE_TORCH: "OMP_WAIT_POLICY"}, **seen),
-        judged(waiting, by_child=True, started=waiting, **seen),
-    ]
-    assert [(holds, len(lines)) for holds, lines in in_time] == [(True, 1)] * 3
+    assert lines[1] == f"  openmp.wait_policy was not verified: {why}"
+
+
+@pytest.mark.parametrize(
+    ("now", "at_torch"),
+    [
+        ({"OMP_A": "1"}, None),
+        ({"OMP_A": "1", BEFORE_TORCH: "OMP_B"}, None),
+        ({"OMP_A": "1", BEFORE_TORCH: "OMP_A"}, {"X": "y", "OMP_A": "1"}),
+        ({"OMP_A": "1", "LATER": "1", BEFORE_TORCH: "OMP_A"}, {"X": "y", "OMP_A": "1"}),
+    ],
+)
+def test_what_is_known_of_the_moment_when_torch_was_imported(now, at_torch):
+    assert _at_torch({"X": "y"}, {"X": "y", **now}) == at_torch
 
 
 def test_a_variable_that_is_not_set_and_one_that_is_another():

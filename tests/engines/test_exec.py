@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from runner.worker.host import cpu_facts
+from runner.worker.image.libraries import locate, search_folders
 from tests.conftest import PROJECT, command_line
 from tests.processes import PATIENCE_S, until
 
@@ -113,6 +114,64 @@ def test_a_program_with_a_title_and_defaults_of_its_own(execute, profile):
     result = execute((), profile, sys.executable, "-c", TITLED)
     assert result.returncode == 0, result.stderr
     assert f"{profile} was in effect in 1 process" in result.stderr
+
+
+# Takes out of its environment what it was started with; with an argument it then starts a process, which lacks that.
+TIDIES = """\
+import os, subprocess, sys
+for name in [name for name in os.environ if name.startswith(("LD_PRELOAD", "MALLOC_", "GLIBC_TUNABLES", "MIMALLOC_"))]:
+    del os.environ[name]
+import torch
+kept = torch.ones(1 << 26)
+if sys.argv[1:]:
+    subprocess.run([sys.executable, "-c", "import torch"], check=True)
+"""
+
+
+@pytest.mark.parametrize("library", ["glibc", "jemalloc", "mimalloc"])
+def test_a_program_that_tidies_its_own_environment(execute, library):
+    if library != "glibc" and library not in locate(search_folders()):
+        pytest.skip(f"{library} is not installed")
+    profile = f"{library}-retain"
+    result = execute((), profile, sys.executable, "-c", TIDIES)
+    assert result.returncode == 0, result.stderr
+    assert f"envkit: {profile} was in effect in 1 process (checked: " in result.stderr
+    assert "from its environment: it keeps the profile's, but processes that it starts lack it\n" in result.stderr
+
+
+def test_a_process_that_such_a_program_starts_is_judged_by_its_own_start(execute):
+    result = execute((), "glibc-retain", sys.executable, "-c", TIDIES, "and start")
+    assert result.returncode == 1
+    assert "envkit: glibc-retain was NOT in effect in 1 of 2 processes\n" in result.stderr
+    assert result.stderr.count("envkit:   variable GLIBC_TUNABLES: expected ") == 1
+    assert "seen not set (process " in result.stderr
+    assert result.stderr.count(" removed GLIBC_TUNABLES from its environment: ") == 1
+
+
+def test_what_a_program_sets_too_late_does_nothing(execute, folder):
+    (folder / "kept.yaml").write_text(
+        "name: kept\ntitle: A test\nwhy:\n  reason: A test\nenv:\n  MALLOC_TRIM_THRESHOLD_: 4294967296\n"
+    )
+    program = "import os, torch; os.environ['MALLOC_TRIM_THRESHOLD_'] = '65536'"
+    result = execute((), "kept.yaml", sys.executable, "-c", program)
+    assert result.returncode == 0, result.stderr
+    assert "envkit: kept was in effect in 1 process (checked: 1 variable)\n" in result.stderr
+    assert ") set MALLOC_TRIM_THRESHOLD_=65536: it keeps the profile's, but processes that it starts" in result.stderr
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one thread is all that there is")
+@pytest.mark.parametrize("profile", ["intel-omp", "gnu-omp"])
+def test_what_a_program_sets_in_time_is_in_force_and_named(execute, profile):
+    program = "import os; os.environ['OMP_NUM_THREADS'] = '1'; import torch"
+    result = execute((), profile, sys.executable, "-c", program)
+    assert result.returncode == 1
+    assert "  openmp.max_threads: expected " in result.stderr
+    assert ", seen 1, as the program itself set OMP_NUM_THREADS=1 (process " in result.stderr
+    late = "import os, torch; torch.zeros(100000).add_(1); os.environ['OMP_NUM_THREADS'] = '1'"
+    result = execute((), profile, sys.executable, "-c", late)
+    assert result.returncode == 0, result.stderr
+    assert f"envkit: {profile} was in effect in 1 process" in result.stderr
+    assert ") set OMP_NUM_THREADS=1: processes that it starts lack the profile's\n" in result.stderr
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one thread is all that there is")

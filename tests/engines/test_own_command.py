@@ -82,6 +82,38 @@ def test_a_script_is_measured_and_the_profile_is_in_effect(measured, script, eng
         assert f"file {script}" in sample["digests"]
 
 
+def test_a_complaint_about_what_no_profile_sets_is_a_note(measured, place):
+    """As of a site's library for one command of a script, and of a log of another job that the training shows."""
+    missing = "from LD_PRELOAD cannot be preloaded (cannot open shared object file): ignored."
+    line = f"ERROR: ld.so: object '/opt/site/x.so' {missing}"
+    shown = "libgomp: Invalid value for environment variable OMP_PLACES"
+    script = place / "scripts" / "run.sh"
+    script.write_text(
+        f"#!/bin/sh\nLD_PRELOAD=/opt/site/x.so date\necho '{shown}'\nexec {sys.executable} plain_loop.py \"$@\"\n"
+    )
+    metric, _ = METRICS["plain_loop.py"]
+    result, events = measured("local", "glibc-retain", "sh run.sh --steps 20", *metric)
+    assert result.returncode == 0, result.stdout + result.stderr
+    text = " ".join(result.stdout.split())
+    assert "glibc-retain: what it expects was observed in every sample" in text
+    assert f'note a library printed "{line}", and 1 more: it is about no setting of a profile' in text
+    for sample in (event for event in events if event["event"] == "sample"):
+        assert {line, shown} <= {*sample["stderr"].splitlines()}
+
+
+def test_a_complaint_about_what_the_profile_sets_fails_it(measured, place):
+    script = place / "scripts" / "refused.sh"
+    line = "libgomp: Invalid value for environment variable OMP_PLACES"
+    script.write_text(f"#!/bin/sh\necho '{line}'\nexec {sys.executable} plain_loop.py \"$@\"\n")
+    (place / "scripts" / "places.yaml").write_text(
+        "name: places\ntitle: A test\nwhy:\n  reason: A test\nenv:\n  OMP_PLACES: threads\n"
+    )
+    metric, _ = METRICS["plain_loop.py"]
+    result, _ = measured("local", "places.yaml", "sh refused.sh --steps 20", *metric)
+    assert result.returncode == 1
+    assert f"stderr: expected no complaint of a library, seen {line}" in " ".join(result.stdout.split())
+
+
 @pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])
 def test_what_it_writes_belongs_to_the_caller(measured, place, engine):
     script = (

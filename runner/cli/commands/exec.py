@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
         watched = start.watched and not arguments.no_check
         try:
             ended = launch(
-                start.executable, start.argv, start.variables, lambda pid: seen.update(process_scan.look(pid)),
+                start.executable, start.argv, start.variables, lambda pid: seen.update(process_scan.look(pid, seen)),
                 process_scan.moments() if watched else iter(()),
             )  # fmt: skip
         except OSError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from runner.checks.process_scan import processes, shorter
 from runner.checks.sample_effect import ProcessEvidence, any_on_gpus, judged, most_cpus
 from runner.profiles.environment import Environment
+from runner.profiles.formats.python import read_at_start
 
 # Told as preloads; and begins with the evidence hook's own folder.
 NOT_COUNTED = {"LD_PRELOAD", "PYTHONPATH"}
@@ -40,6 +41,7 @@ def verdict(environment: Environment, judged_processes: Sequence[ProcessEvidence
             f"{name} was in effect{how_far} in {processes(len(judged_processes))} (checked: {', '.join(checked)})",
             *unknown,
             *_own(judged_processes),
+            *_changed(environment, judged_processes),
         ]
     where = f" in {len(bad)} of {processes(len(judged_processes))}" if len(judged_processes) > 1 else ""
     lines = [f"{name} was NOT in effect{where}"]
@@ -49,7 +51,7 @@ def verdict(environment: Environment, judged_processes: Sequence[ProcessEvidence
             for one in observed.checks
             if not one.holds
         ]
-    return [*lines, *_own(judged_processes)]
+    return [*lines, *_own(judged_processes), *_changed(environment, judged_processes)]
 
 
 def _unverified(judged_processes: Sequence[ProcessEvidence]) -> list[str]:
@@ -61,3 +63,25 @@ def _unverified(judged_processes: Sequence[ProcessEvidence]) -> list[str]:
 def _own(judged_processes: Sequence[ProcessEvidence]) -> list[str]:
     names = dict.fromkeys(f"{name}={value}" for observed in judged_processes for name, value in observed.own.items())
     return [f"the command itself set, for processes of its own: {', '.join(names)}"] if names else []
+
+
+def _changed(environment: Environment, judged_processes: Sequence[ProcessEvidence]) -> list[str]:
+    """Name what programs changed of the profile's variables, in one line for all processes that did the same."""
+    alike: dict[str, list[ProcessEvidence]] = {}
+    for observed in judged_processes:
+        removed = [name for name, value in observed.changed.items() if value is None]
+        did = [f"removed {', '.join(removed)} from its environment"] if removed else []
+        did += [f"set {name}={value}" for name, value in observed.changed.items() if value is not None]
+        if did:
+            keeps = all(map(read_at_start, observed.changed))
+            lacks = (
+                "it keeps the profile's, but processes that it starts lack it"
+                if keeps
+                else ("processes that it starts lack the profile's")
+            )
+            text = f"{' and '.join(did)}: {lacks}"
+            alike.setdefault(text, []).append(observed)
+    return [
+        f"process {first.pid}{f' and {len(more)} more' if more else ''} ({shorter(first.argv)}) {text}"
+        for text, (first, *more) in alike.items()
+    ]

@@ -32,5 +32,8 @@ def printed(descriptor: int, call: Callable[[], object]) -> str:
 
 
 def run_child(command: Sequence[str], variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """What a command prints that has these ``variables``."""
+    """What a command prints that has these ``variables``.
+
+    They are never those of ``os.environ``, which the program may have changed: see ``initial_environment``.
+    """
     return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=20, check=False)

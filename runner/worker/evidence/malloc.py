@@ -9,7 +9,6 @@ jemalloc answers ``mallctl("opt.KEY")`` (jemalloc(3)); glibc's loader lists the 
 from __future__ import annotations
 
 import ctypes
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 from runner.worker.evidence.capture import NOTHING, run_child
 from runner.worker.evidence.symbols import function, mapped_files, origin
+from runner.worker.initial_environment import own
 
 GLIBC, UNKNOWN = "glibc", "unknown"
 ALLOCATOR_FILES = {"libjemalloc": "jemalloc", "libtcmalloc": "tcmalloc", "libmimalloc": "mimalloc", "libc": GLIBC}
@@ -51,7 +51,7 @@ def probe() -> dict[str, Any]:
 
 def _jemalloc_settings() -> dict[str, Any]:
     """The value that jemalloc has for each key of MALLOC_CONF; a key it does not know is None."""
-    pairs = os.environ.get("MALLOC_CONF", "").split(",")
+    pairs = own().get("MALLOC_CONF", "").split(",")
     keys = [pair.partition(":")[0].strip() for pair in pairs if pair.strip()]
     return {key: _mallctl(f"opt.{key}", key in JEMALLOC_STRINGS) for key in keys}
 
@@ -84,8 +84,11 @@ def _tcmalloc_settings() -> dict[str, int | float | bool]:
 
 
 def _mimalloc_options() -> dict[str, int]:
-    """What mimalloc has for each of its options, in a child with the same environment."""
-    return parse_mimalloc(run_child(NOTHING, {**os.environ, "MIMALLOC_VERBOSE": "1"}).stderr)
+    """What mimalloc has for each of its options, in a child that is started as this process was.
+
+    It reads all of them when it is loaded (``_mi_options_init`` in its src/options.c).
+    """
+    return parse_mimalloc(run_child(NOTHING, {**own(), "MIMALLOC_VERBOSE": "1"}).stderr)
 
 
 def parse_mimalloc(listing: str) -> dict[str, int]:
@@ -94,11 +97,11 @@ def parse_mimalloc(listing: str) -> dict[str, int]:
 
 
 def _glibc_tunables() -> dict[str, int | str]:
-    """Each tunable that the loader lists, with its value in force for a program with this environment."""
+    """Each tunable that the loader lists, with its value in force for a program that is started as this one was."""
     loader = next((path for path in mapped_files() if Path(path).name.startswith("ld-linux")), None)
     if loader is None:
         return {}
-    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    environment = {name: value for name, value in own().items() if name != "LD_PRELOAD"}
     return parse_tunables(run_child([loader, "--list-tunables"], environment).stdout)
 
 

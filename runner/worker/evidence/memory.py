@@ -34,9 +34,10 @@ def probe() -> dict[str, Any]:
     because it started others as copies of itself (DataLoader's workers), a new large block stands for it.
     """
     anonymous, huge = (_rollup(field) for field in ("Anonymous", "AnonHugePages"))
-    # PyTorch asks for huge pages for its large tensors only, of which what starts ranks has none
-    asked = huge > 0 or (anonymous < LITTLE_BYTES and os.environ.get("THP_MEM_ALLOC_ENABLE") == "1")
-    most = 0 < huge >= anonymous / 2 or (asked and _new_block_is_huge())
+    most = 0 < huge >= anonymous / 2
+    if not most and (huge > 0 or anonymous < LITTLE_BYTES):
+        # PyTorch asks for huge pages for its large tensors only, of which what starts ranks has none
+        most = _new_block_is_huge(unasked=huge > 0)
     policies, pages = parse_numa_maps(_text(Path("/proc/self/numa_maps")))
     return {
         "anonymous_bytes": anonymous,
@@ -50,19 +51,29 @@ def probe() -> dict[str, Any]:
     }
 
 
-def _new_block_is_huge() -> bool:
-    """Whether half or more of a new block is in huge pages when it is written to; False where torch is not loaded."""
+def _new_block_is_huge(unasked: bool) -> bool:
+    """Whether half or more of a new block is in huge pages when it is written to; False where torch is not loaded.
+
+    Unless ``unasked``, the kernel must have been asked for them there (madvise): the mode of the system does not count.
+    """
     torch = sys.modules.get("torch")
     if torch is None:
         return False
     block = torch.empty(BLOCK_BYTES, dtype=torch.uint8, device="cpu").fill_(1)  # whatever the program's own default
-    return huge_share(_text(Path("/proc/self/smaps")), block.data_ptr() + BLOCK_BYTES // 2) >= 0.5
+    smaps, middle = _text(Path("/proc/self/smaps")), block.data_ptr() + BLOCK_BYTES // 2
+    return (unasked or advised(smaps, middle)) and huge_share(smaps, middle) >= 0.5
 
 
 def huge_share(smaps: str, address: int) -> float:
     """What share of the memory in use of the mapping at ``address`` is in huge pages; 0 where there is none."""
     sizes = dict(SIZE.findall(mapping_at(smaps, address)))
     return int(sizes.get("AnonHugePages", 0)) / max(int(sizes.get("Anonymous", 0)), 1)
+
+
+def advised(smaps: str, address: int) -> bool:
+    """Whether the mapping at ``address`` has the flag ``hg`` (kernel documentation, filesystems/proc, VmFlags)."""
+    flags = re.search(r"^VmFlags: (.*)$", mapping_at(smaps, address), re.MULTILINE)
+    return flags is not None and "hg" in flags[1].split()
 
 
 def mapping_at(smaps: str, address: int) -> str:

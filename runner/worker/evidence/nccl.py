@@ -10,6 +10,7 @@ import os
 import platform
 import re
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,15 +46,23 @@ WARNING = re.compile(r"NCCL WARN (.+)$", re.MULTILINE)
 
 
 def probe() -> dict[str, Any]:
-    """Nothing where no log was asked for; ``log`` is ``written`` or ``not written``, as when NCCL was not used."""
-    given = own()
-    if given.get("NCCL_DEBUG", "").upper() not in LEVELS or not given.get("NCCL_DEBUG_FILE"):
-        return {}
-    path = Path(log_name(given["NCCL_DEBUG_FILE"], platform.node(), os.getpid()))
-    if not path.is_file():
-        return {"log": "not written"}
+    """Nothing where no log was asked for; ``log`` is ``written`` or ``not written``, as when NCCL was not used.
+
+    NCCL reads its variables when the first communicator is made, until when the program may change them.
+    """
+    logs = [log for variables in (os.environ, own()) if (log := _log(variables)) is not None]
+    path = next((log for log in logs if log.is_file()), None)
+    if path is None:
+        return {"log": "not written"} if logs else {}
     with path.open("rb") as file:
         return {"log": "written", **parse(file.read(MOST_BYTES).decode(errors="replace"))}
+
+
+def _log(variables: Mapping[str, str]) -> Path | None:
+    """The log that ``variables`` ask NCCL for; None where they ask for none."""
+    if variables.get("NCCL_DEBUG", "").upper() not in LEVELS or not variables.get("NCCL_DEBUG_FILE"):
+        return None
+    return Path(log_name(variables["NCCL_DEBUG_FILE"], platform.node(), os.getpid()))
 
 
 def log_name(pattern: str, host: str, process: int) -> str:

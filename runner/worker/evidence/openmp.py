@@ -11,11 +11,15 @@ import ctypes
 import os
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from runner.worker import initial_environment
 from runner.worker.evidence.capture import printed, run_child
 from runner.worker.evidence.symbols import function, mapped_files, origin
+from runner.worker.performance_variables import PRELOAD, preloaded
+from runner.worker.readings import NOT_VERIFIED, Unread
 
 RUNTIME_FILES = ("libgomp", "libiomp5", "libomp")
 INTEL = b"Intel(R) OMP"
@@ -27,6 +31,8 @@ DISPLAY = "import ctypes, os, sys; os.sched_setaffinity(0, map(int, sys.argv[2:]
 # OMP_WAIT_POLICY=active, as libgomp (looks before a thread sleeps) and the kmp runtimes (milliseconds) take it.
 ALWAYS_LOOKS = 30_000_000_000
 ALWAYS_MS = 2_147_483
+# The names of what runtimes read begin so.
+READ_HERE = ("OMP_", "KMP_", "GOMP_")
 SETTING = re.compile(r"^\s*(?:\[\w+\]\s*)?(\w+)\s*=\s*'?(.*?)'?\s*$")
 
 
@@ -62,11 +68,16 @@ def probe() -> dict[str, Any]:
     result["max_threads"] = function("omp_get_max_threads")()
     result["proc_bind"] = PROC_BIND.get(function("omp_get_proc_bind")(), "unknown")
     result["places"] = function("omp_get_num_places")()
-    result["settings"] = parse_display(_display(active))
+    try:
+        result["settings"] = parse_display(_display(active))
+    except Unread as error:
+        result[NOT_VERIFIED] = dict.fromkeys(("settings", "wait_policy"), str(error))
     # Asked for only of the runtime that runs: another one that is mapped would answer with a value nobody uses.
     if origin("kmp_get_blocktime") == active:
         result["blocktime_ms"] = milliseconds(function("kmp_get_blocktime")(), result["settings"].get("KMP_BLOCKTIME"))
     result["wait_policy"] = wait_policy(result["settings"].get("GOMP_SPINCOUNT"), result["blocktime_ms"])
+    if result["wait_policy"] is not None:
+        result.get(NOT_VERIFIED, {}).pop("wait_policy", None)
     return result
 
 
@@ -96,12 +107,45 @@ def _display(library: str) -> str:
     """What the runtime itself prints of its settings (OpenMP's OMP_DISPLAY_ENV).
 
     Runtimes with OpenMP 5.1's ``omp_display_env`` are asked in this process. Older ones print only when they are
-    loaded, so a child with the same environment, and with the CPUs that this process began with, loads the same file.
+    loaded, so a child with the variables that this one read, and with the CPUs that this process began with, loads the
+    same file. Raises Unread where nobody knows which variables it read.
     """
     if origin("omp_display_env") == library:
         return printed(2, lambda: function("omp_display_env")(1))
     command = [sys.executable, "-S", "-c", DISPLAY, library, *map(str, sorted(STARTED_ON))]
-    return run_child(command, {**os.environ, "OMP_DISPLAY_ENV": "VERBOSE"}).stderr
+    return run_child(command, {**variables_read(library), "OMP_DISPLAY_ENV": "VERBOSE"}).stderr
+
+
+def variables_read(library: str) -> dict[str, str]:
+    """The variables by which the runtime in the file ``library`` set itself up.
+
+    libgomp reads them when it is loaded: at the start of the process where it is preloaded, and otherwise while torch
+    is imported, unless something else has loaded it before. The others read them when they are first needed. Raises
+    Unread where the program has changed some of them, and nobody knows which values were read.
+    """
+    started = initial_environment.own()
+    changed = {name: seen for name, seen in initial_environment.changed().items() if name.startswith(READ_HERE)}
+    waits = replaces_others(library)  # until it is first needed
+    if not changed or (not waits and _is_preloaded(library, started)):
+        return started
+    known = all("at_torch" in seen for seen in changed.values())
+    was_mapped = any(path in initial_environment.MAPPED_BEFORE_TORCH for path in (library, os.path.realpath(library)))
+    if known and not waits and not was_mapped:
+        return _with(started, {name: seen["at_torch"] for name, seen in changed.items()})
+    if known and waits and all(seen["at_torch"] == seen["now"] for seen in changed.values()):
+        return _with(started, {name: seen["now"] for name, seen in changed.items()})
+    if known and was_mapped and all(seen["at_torch"] == started.get(name) for name, seen in changed.items()):
+        return started
+    raise Unread(f"the program changed {', '.join(changed)}, and the OpenMP runtime does not tell which value it read")
+
+
+def _is_preloaded(library: str, started: Mapping[str, str]) -> bool:
+    return os.path.realpath(library) in map(os.path.realpath, preloaded(started.get(PRELOAD, "")))
+
+
+def _with(variables: Mapping[str, str], values: Mapping[str, str | None]) -> dict[str, str]:
+    """The ``variables`` with these ``values``; None stands for one that is not set."""
+    return {name: value for name, value in {**variables, **values}.items() if value is not None}
 
 
 def parse_display(text: str) -> dict[str, str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import Any
 
-from runner.worker.evidence.memory import BLOCK_BYTES, mapping_at
+from runner.worker.evidence.memory import BLOCK_BYTES, advised
 
 
 def probe() -> dict[str, Any]:
@@ -36,9 +35,3 @@ def _asks_for_huge_pages(torch: Any) -> bool:
     """
     tensor = torch.empty(BLOCK_BYTES, dtype=torch.uint8, device="cpu")  # whatever the program's own default
     return advised(Path("/proc/self/smaps").read_text(errors="replace"), tensor.data_ptr() + BLOCK_BYTES // 2)
-
-
-def advised(smaps: str, address: int) -> bool:
-    """Whether the mapping at ``address`` has the flag ``hg`` (kernel documentation, filesystems/proc, VmFlags)."""
-    flags = re.search(r"^VmFlags: (.*)$", mapping_at(smaps, address), re.MULTILINE)
-    return flags is not None and "hg" in flags[1].split()

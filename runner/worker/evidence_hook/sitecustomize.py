@@ -16,6 +16,7 @@ TYPE_CHECKING = False  # as typing has it, which would be imported at each start
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
+    from typing import Any
 
 _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib would be imported at each start
 
@@ -31,12 +32,14 @@ def _watch(folder: str) -> None:
     except OSError:
         block = None
 
+    at_torch = _AtTorch()
+    sys.meta_path.insert(0, at_torch)
     done: list[bool] = []  # of this process: it may testify before its end
 
     def testify() -> None:
         if os.getpid() == process and "torch" in sys.modules and not done:
             done.append(True)
-            _testify(folder, cpus, block)
+            _testify(folder, cpus, block, at_torch)
 
     # Registered first, so called last: what the program itself does at its end has then been done.
     atexit.register(testify)
@@ -55,7 +58,27 @@ def _time_steps(folder: str, testify: "Callable[[], None]") -> None:
     atexit.register(steps.at_exit)  # and called before testify
 
 
-def _testify(folder: str, cpus: "set[int]", block: "bytes | None") -> None:
+class _AtTorch:
+    """Finds nothing, but keeps the variables of the moment in which torch is looked for: it reads some when imported.
+
+    A program may look for it several times; the last time is when it is imported.
+    """
+
+    def __init__(self) -> None:
+        self.variables: dict[str, str] | None = None
+        self.mapped = ""
+
+    def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> None:
+        if name == "torch":
+            self.variables = dict(os.environ)
+            try:
+                with open("/proc/self/maps", errors="replace") as file:  # noqa: PTH123
+                    self.mapped = file.read()
+            except OSError:
+                pass
+
+
+def _testify(folder: str, cpus: "set[int]", block: "bytes | None", at_torch: "_AtTorch") -> None:
     import json
     import time
     from pathlib import Path
@@ -71,6 +94,7 @@ def _testify(folder: str, cpus: "set[int]", block: "bytes | None") -> None:
         from runner.worker.evidence import collect, openmp
 
         openmp.STARTED_ON, initial_environment.AT_START = cpus, block
+        initial_environment.AT_TORCH, initial_environment.MAPPED_BEFORE_TORCH = at_torch.variables, at_torch.mapped
         _work_in_parallel()
         unfinished = Path(folder, f".{os.getpid()}")
         told = {"pid": os.getpid(), "argv": sys.orig_argv, "evidence": collect()}

@@ -70,7 +70,7 @@ class _Watched:
     ended_s: float = 0.0
     last_line: str = ""
     complaints: dict[str, None] = field(default_factory=dict)
-    seen: dict[str, Any] | None = None
+    seen: other_process.Look | None = None
     passed_on: int = 0
     held_back: bytearray = field(default_factory=bytearray)
 
@@ -294,7 +294,8 @@ def _evidence(folder: Path, watched: _Watched) -> tuple[dict[str, Any], list[dic
     if documents:
         main, *others = sorted(documents, key=lambda one: (one["pid"] != watched.pid, one["pid"]))  # numbers go up
         return main, others
-    variables = watched.seen or other_process.seen(os.environ, (), otherwise="not seen")
+    seen = watched.seen.variables if watched.seen else other_process.seen(os.environ, (), otherwise="not seen")
+    variables = dict(seen)
     malloc = {"allocator": variables.pop(other_process.ALLOCATOR, None)}
     return {"evidence": {"variables": variables, "malloc": malloc, "not_observed": NOT_OBSERVED, "seconds": 0.0}}, []
 

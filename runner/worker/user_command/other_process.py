@@ -5,35 +5,42 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from runner.worker.evidence.malloc import GLIBC, UNKNOWN, allocator_of
-from runner.worker.initial_environment import started_with
+from runner.worker.initial_environment import Block, block_of
 from runner.worker.performance_variables import is_performance_variable, preloaded
 
 NOT_MAPPED = "not mapped"
 ALLOCATOR = "allocator"
 
 
-def look(pid: int, earlier: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The ``variables`` of evidence for the process now; what was seen ``earlier`` where it has just ended.
+class Look(NamedTuple):
+    """``variables`` are those of evidence, with the allocator besides."""
+
+    block: Block
+    variables: dict[str, Any]
+
+
+def look(pid: int, earlier: Look | None) -> Look | None:
+    """What is seen of the process now; what was seen ``earlier`` where it has just ended.
 
     A preload that was mapped once counts as mapped.
     """
     try:
-        block = Path(f"/proc/{pid}/environ").read_bytes()
+        block = block_of(pid, earlier.block if earlier else None)
         maps = Path(f"/proc/{pid}/maps").read_text(errors="surrogateescape")  # file names are any bytes
     except OSError:
         return earlier
-    if not block or not maps:  # of a process that has ended
+    if block is None or not maps:  # of a process that has ended
         return earlier
-    given = started_with(block.decode(errors="surrogateescape"))
+    given = block.variables()
     columns = (line.split(maxsplit=5) for line in maps.splitlines())
     files = {os.path.realpath(one[5]) for one in columns if len(one) == 6}
     found = {**seen(given, files), ALLOCATOR: allocator(given, files)}
-    before = earlier["preloaded"] if earlier else {}
+    before = earlier.variables["preloaded"] if earlier else {}
     found["preloaded"] |= {entry: "mapped" for entry in found["preloaded"] if before.get(entry) == "mapped"}
-    return found
+    return Look(block, found)
 
 
 def allocator(given: Mapping[str, str], files: Collection[str]) -> str | None:

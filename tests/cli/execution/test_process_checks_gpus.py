@@ -10,6 +10,12 @@ from runner.checks.process_scan import Seen
 from runner.checks.sample_effect import check_sample
 from runner.cli.execution.process_checks import read, verdict
 from runner.profiles.environment import Environment
+from runner.worker.initial_environment import Block
+
+
+def block(text):
+    return Block(("1", "2"), text)
+
 
 NCCL_LOG = Environment("nccl-log", "", {}, {}, (), {"nccl.log": "written", "openmp.runtime": "gnu"}, "same")
 RANK = {"gpu": {"name": "a GPU"}, "nccl": {"log": "written"}}
@@ -73,9 +79,9 @@ def test_a_command_may_take_away_what_only_says_where_things_are():
 
 def test_a_profile_s_pythonpath_stands_behind_the_witness():
     mine = {"profile": "mine", "preload": {}, "variables": {"PYTHONPATH": "/x", "OMP_DYNAMIC": "true"}, "expect": {}}
-    seen = Seen(["./program"], b"PYTHONPATH=/witness:/x\0OMP_DYNAMIC=true\0", frozenset())
+    seen = Seen(["./program"], block(b"PYTHONPATH=/witness:/x\0OMP_DYNAMIC=true\0"), frozenset())
     assert seen.wrong(mine) == []
-    assert Seen(["./program"], b"PYTHONPATH=/witness:/x\0", frozenset()).wrong(mine) == [
+    assert Seen(["./program"], block(b"PYTHONPATH=/witness:/x\0"), frozenset()).wrong(mine) == [
         "OMP_DYNAMIC is not set, not true"
     ]
 

@@ -138,6 +138,22 @@ def test_this_processs_own_log_is_read(given, tmp_path):
     assert (found["log"], found["transports"]) == ("written", "SHM")
 
 
+def test_a_program_may_say_where_the_log_goes_before_nccl_reads_it(given, tmp_path, monkeypatch):
+    given(NCCL_DEBUG="INFO", NCCL_DEBUG_FILE=f"{tmp_path}/nccl.log")
+    monkeypatch.setenv("NCCL_DEBUG", "INFO")
+    monkeypatch.setenv("NCCL_DEBUG_FILE", f"{tmp_path}/other.log")
+    assert nccl.probe() == {"log": "not written"}
+    (tmp_path / "other.log").write_text(SHARED_MEMORY)
+    assert nccl.probe()["log"] == "written"
+
+
+def test_a_program_may_take_the_variables_away_when_nccl_has_read_them(given, tmp_path):
+    given(NCCL_DEBUG="INFO", NCCL_DEBUG_FILE=f"{tmp_path}/nccl.log")
+    assert "NCCL_DEBUG" not in os.environ
+    (tmp_path / "nccl.log").write_text(SHARED_MEMORY)
+    assert nccl.probe()["log"] == "written"
+
+
 # Of a real NCCL (2.32.3, CUDA 13) on a machine without a driver: asked for an identifier, and then to begin a rank.
 REAL = """\
 vm:4771:4771 [0] NCCL INFO ENV/Plugin: Could not find: libnccl-env.so

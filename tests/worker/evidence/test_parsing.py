@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from runner.worker.evidence.malloc import allocator_of, parse_mimalloc, parse_tunables
+from runner.worker.evidence.memory import advised
 from runner.worker.evidence.openmp import named_like_runtime, parse_display
-from runner.worker.evidence.torch_build import advised
 
 GNU = """
 libgomp: Invalid value for environment variable OMP_PLACES

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from runner.worker import evidence
 from runner.worker.initial_environment import started_with
 
 
@@ -25,3 +28,10 @@ from runner.worker.initial_environment import started_with
 )
 def test_started_with(block, expected):
     assert started_with(block) == expected
+
+
+def test_no_probe_takes_what_the_program_made_of_its_environment_for_what_it_runs_with():
+    """NCCL alone reads its variables so late that both may count."""
+    probes = {path.stem: path.read_text() for path in Path(evidence.__file__).parent.glob("*.py")}
+    assert {name for name, text in probes.items() if "os.environ" in text.replace("``os.environ``", "")} == {"nccl"}
+    assert not [name for name, text in probes.items() if "getenv" in text]

@@ -35,10 +35,25 @@ def test_only_variables_that_can_change_the_outcome_are_shown(probed):
     assert found == {"sensitive": {"KMP_AFFINITY": "a=b,c", "OMP_NUM_THREADS": "2"}, "preloaded": {}}
 
 
-def test_what_the_process_sets_itself_later_does_not_count(monkeypatch):
+def test_what_the_process_sets_itself_later_is_told_apart(monkeypatch):
     before = variables.probe()
     monkeypatch.setenv("OMP_MADE_UP", "1")
-    assert variables.probe() == before
+    monkeypatch.setenv("HARMLESS", "1")
+    assert variables.probe() == {**before, "changed": {**before.get("changed", {}), "OMP_MADE_UP": {"now": "1"}}}
+
+
+def test_what_the_program_has_changed(monkeypatch):
+    """``at_torch`` is the value when torch was imported, which need be neither of the two others."""
+    block = b"OMP_A=1\0OMP_B=1\0OMP_C=1\0OMP_D=1\0"
+    monkeypatch.setattr(initial_environment, "AT_START", block)
+    monkeypatch.setattr(os, "environ", {"OMP_A": "1", "OMP_B": "2", "OMP_C": "1"})
+    assert variables.probe()["changed"] == {"OMP_B": {"now": "2"}, "OMP_D": {"now": None}}
+    monkeypatch.setattr(initial_environment, "AT_TORCH", {"OMP_A": "1", "OMP_B": "1", "OMP_C": "2", "OMP_D": "1"})
+    assert variables.probe()["changed"] == {
+        "OMP_B": {"now": "2", "at_torch": "1"},
+        "OMP_C": {"now": "1", "at_torch": "2"},
+        "OMP_D": {"now": None, "at_torch": "1"},
+    }
 
 
 def test_a_program_that_gives_itself_a_title_writes_over_the_block(monkeypatch):

@@ -4,22 +4,62 @@ from __future__ import annotations
 
 import mmap
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from runner.checks import process_scan
 from runner.checks.effect import check
 from runner.profiles.environment import Environment
 from runner.worker.user_command import other_process
+from tests.processes import until
 
 
 def test_a_mapped_file_may_have_any_bytes_in_its_name(tmp_path):
     path = tmp_path / os.fsdecode(b"lib\xff.so")
     path.write_bytes(b"x")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ):
-        assert other_process.look(os.getpid(), None).keys() == {
-            "sensitive", "preloaded", "allocator",
-        }  # fmt: skip
+        found = other_process.look(os.getpid(), None).variables
+        assert found.keys() == {"sensitive", "preloaded", "allocator"}
     assert other_process.seen({"LD_PRELOAD": str(path)}, {os.path.realpath(path)})["preloaded"] == {str(path): "mapped"}
+
+
+# Writes over the variables that it was started with, as one does that gives itself a title; then, another program.
+TITLED = """
+import ctypes, os, sys
+sys.stdin.readline()
+given = dict(os.environ)
+fields = open("/proc/self/stat").read().rpartition(")")[2].split()
+ctypes.memset(int(fields[47]), ord("x"), int(fields[48]) - int(fields[47]))
+print("titled", flush=True)
+sys.stdin.readline()
+os.execve(sys.executable, [sys.executable, "-c", "print('next', flush=True); input()"], {**given, "OMP_A": "2"})
+"""
+
+
+def test_a_program_that_gives_itself_a_title_while_it_is_watched():
+    """The first look counts, until the process runs another program. The same for all looks from outside."""
+    process = subprocess.Popen(
+        [sys.executable, "-S", "-c", TITLED],
+        env={"OMP_A": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    environment = {"preload": {}, "variables": {"OMP_A": "1"}}
+    inside = seen = None
+    with process:
+        until(lambda: b"OMP_A" in Path(f"/proc/{process.pid}/environ").read_bytes())
+        for expected, wrong in (("1", []), ("1", []), ("2", ["OMP_A is 2, not 1"])):
+            inside = other_process.look(process.pid, inside)
+            assert inside.variables["sensitive"] == {"OMP_A": expected}
+            seen = dict(process_scan.look(process.pid, seen or {}))
+            assert seen[process.pid].wrong(environment) == wrong
+            print(file=process.stdin, flush=True)
+            process.stdout.readline()
+    assert other_process.look(process.pid, inside) is inside
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ def shared(tmp_path_factory):
     (folder / "wrong.yaml").write_text(f"name: wrong\n{head}expect:\n  malloc.allocator: jemalloc\n")
     (folder / "prefixed.yaml").write_text(f"name: prefixed\n{head}prefix: [env, FROM_PREFIX=yes]\n")
     (folder / "preloads.yaml").write_text(f"name: preloads\n{head}preload: [mkl-dispatch]\n")
+    (folder / "torchs.yaml").write_text(f"name: torchs\n{head}env:\n  LRU_CACHE_CAPACITY: 1\n")
     (folder / "torch.py").write_text(TORCH)
     return folder
 

@@ -254,13 +254,35 @@ def test_one_process_of_a_profile_for_several_is_told_of(execute, write_profile)
 def test_a_program_with_torch_testifies(execute, tmp_path):
     code = "import os, torch; os.environ['MKL_NUM_THREADS'] = '5'"
     result = execute("mine", *python(code), options=("--evidence", "seen.json"))
-    said = "envkit: mine was in effect in 1 process (checked: 2 variables)\n"
-    assert (result.returncode, result.stderr) == (0, said)
+    assert result.returncode == 0
+    said, unverified, changed = result.stderr.splitlines()
+    assert said == "envkit: mine was in effect, as far as it could be verified, in 1 process (checked: 2 variables)"
+    why = "the program itself changed it to 5, and nothing tells which value was read"
+    assert unverified == f"envkit:   variable MKL_NUM_THREADS was not verified: {why}"
+    assert changed.startswith("envkit: process ")
+    assert changed.endswith(") set MKL_NUM_THREADS=5: processes that it starts lack the profile's")
     document = json.loads((tmp_path / "seen.json").read_text())
     assert (document["in_effect"], document["status"], document["environment"]["profile"]) == (True, 0, "mine")
     (process,) = document["processes"]
     assert process["argv"] == [*python(code)]
     assert process["evidence"]["variables"]["sensitive"] == {"MKL_NUM_THREADS": "1"}
+    assert process["changed_by_the_program"] == {"MKL_NUM_THREADS": "5"}
+
+
+def test_what_the_program_sets_before_it_imports_torch_takes_effect(execute):
+    """And what it sets back by then does not count; nor does it import torch when it asks whether that is there."""
+    sets = "import os, importlib.util; os.environ['LRU_CACHE_CAPACITY'] = '5'"
+    looks = "importlib.util.find_spec('torch')"
+    for code in (f"{sets}; import torch", f"import importlib.util; {looks}; {sets}; import torch"):
+        result = execute("torchs", *python(code))
+        assert result.returncode == 1
+        seen = "expected 1, seen 5, as the program itself set it before it imported torch (process "
+        assert f"envkit:   variable LRU_CACHE_CAPACITY: {seen}" in result.stderr
+    result = execute("torchs", *python(f"{sets}; {looks}; os.environ['LRU_CACHE_CAPACITY'] = '1'; import torch"))
+    assert (result.returncode, result.stderr) == (
+        0,
+        "envkit: torchs was in effect in 1 process (checked: 1 variable)\n",
+    )
 
 
 def test_a_profile_that_was_not_in_effect_fails_a_command_that_did_not(execute):

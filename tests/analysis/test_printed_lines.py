@@ -1,0 +1,50 @@
+"""Complaints of libraries that concern no profile: told of, and nothing more."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.analysis.printed_lines import Printed, of_others
+from runner.analysis.summary import summarise
+from runner.profiles.environment import Environment
+from tests import records
+
+SITE = "ERROR: ld.so: object '/opt/site/x.so' from LD_PRELOAD cannot be preloaded (why): ignored."
+PLACES = "libgomp: Invalid value for environment variable OMP_PLACES"
+
+
+def printed(*stderr, **variables):
+    evidence = {"openmp": {"runtime": "gnu"}, "variables": {}}
+    samples = [{"evidence": evidence, "stderr": text} for text in stderr]
+    return Printed(Environment("p", "", variables, {}, (), {}, "same"), samples)
+
+
+def test_one_finding_for_all_arms_and_samples():
+    (found,) = of_others([printed(f"a\n{SITE}\nb", SITE), printed(SITE)])
+    assert (found.code, found.severity) == ("unrelated-complaint", "note")
+    assert found.seen == f'a library printed "{SITE}"'
+    (found,) = of_others([printed(f"{SITE}\n{PLACES}")])
+    assert found.seen == f'a library printed "{SITE}", and 1 more'
+
+
+@pytest.mark.parametrize("stderr", ["", "chatter", PLACES])
+def test_what_concerns_one_of_the_profiles_is_no_note(stderr):
+    """It is a failure of that one, and the others printed it too."""
+    assert of_others([printed(stderr), printed(stderr, OMP_PLACES="x")]) == []
+
+
+def test_ranks_have_their_evidence_each():
+    rank = {"rank": 0, "evidence": {"openmp": {"runtime": "gnu"}, "variables": {}}}
+    sample = {"ranks": [rank], "evidence": {}, "stderr": SITE}
+    assert len(of_others([Printed(printed().environment, [sample])])) == 1
+
+
+def test_a_run_with_such_a_complaint_is_in_effect():
+    events = records.read_events(blocks=7)
+    for event in events:
+        if event["event"] == "sample":
+            event["stderr"] = f"Thu Nov 26\n{SITE}\n"
+    summary = summarise(events)
+    assert all(one.in_effect for one in summary.measured)
+    assert [one["code"] for one in summary.findings if one["severity"] == "note"] == ["unrelated-complaint"]
+    assert summary.comparisons[0].speedup is not None

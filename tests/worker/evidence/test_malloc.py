@@ -1,0 +1,70 @@
+"""What real allocators have, in a process that has taken out of its environment what it was started with."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from runner.worker.image.libraries import locate, search_folders
+from tests.conftest import PROJECT
+
+PROBE = """
+import json, os, sys
+for name in set(os.environ) - {"PATH"}:
+    del os.environ[name]
+os.environ.update(json.loads(sys.argv[1]))
+from runner.worker.evidence import malloc
+print(json.dumps(malloc.probe()))
+"""
+
+
+@pytest.fixture(scope="module")
+def installed():
+    return locate(search_folders())
+
+
+@pytest.fixture
+def probed(installed):
+    """What the probe finds under an ``allocator``, in a process that is started with some variables and sets others."""
+
+    def run(allocator, started, later):
+        if allocator != "glibc":
+            if allocator not in installed:
+                pytest.skip(f"{allocator} is not installed")
+            started = {**started, "LD_PRELOAD": installed[allocator]["path"]}
+        result = subprocess.run(
+            [sys.executable, "-S", "-c", PROBE, json.dumps(later)],
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT), **started},
+            capture_output=True, text=True, check=True, cwd="/",
+        )  # fmt: skip
+        return json.loads(result.stdout)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("allocator", "started", "later", "settings"),
+    [
+        ("glibc", {"GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.hugetlb=1"},
+         {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=0"},
+         {"glibc.malloc.mmap_threshold": 1073741824, "glibc.malloc.hugetlb": 1}),
+        ("glibc", {"MALLOC_TRIM_THRESHOLD_": "4294967296"}, {"MALLOC_TRIM_THRESHOLD_": "65536"},
+         {"glibc.malloc.trim_threshold": 4294967296}),
+        ("glibc", {}, {"MALLOC_ARENA_MAX": "1"}, {"glibc.malloc.arena_max": 0}),
+        ("jemalloc", {"MALLOC_CONF": "dirty_decay_ms:-1,narenas:3"}, {"MALLOC_CONF": "dirty_decay_ms:7"},
+         {"dirty_decay_ms": -1, "narenas": 3}),
+        ("mimalloc", {"MIMALLOC_EAGER_COMMIT_DELAY": "3"}, {"MIMALLOC_EAGER_COMMIT_DELAY": "4"},
+         {"MIMALLOC_EAGER_COMMIT_DELAY": 3}),
+        ("tcmalloc", {"TCMALLOC_RELEASE_RATE": "0"}, {"TCMALLOC_RELEASE_RATE": "5"}, {"TCMALLOC_RELEASE_RATE": 0}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("sets", [False, True])
+def test_settings_are_those_of_the_start(probed, allocator, started, later, settings, sets):
+    """A program takes them away for the sake of its children, or sets others too late."""
+    found = probed(allocator, started, later if sets else {})
+    assert found["allocator"] == allocator
+    assert {name: found["settings"].get(name) for name in settings} == settings
