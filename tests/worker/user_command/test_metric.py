@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runner.worker.user_command.metric import MetricError, NotMeasured, Readings, parse
+from runner.worker.user_command.metric import MetricError, NotMeasured, parse
+from runner.worker.user_command.readings import Readings
 
 
 def readings(metric, *lines, unit="s", every_s=0.5, left_out=0):
