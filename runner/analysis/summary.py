@@ -15,8 +15,8 @@ from runner.analysis.gpu_readings import GpuReadings, readings
 from runner.analysis.image_differences import Difference, of_run
 from runner.analysis.learning_curves import LearningCurve, learning_curves, reached
 from runner.analysis.losses import Losses, between
+from runner.analysis.metric_readings import metric_readings
 from runner.analysis.noise import interference_by_block, interference_with, reference_kernel_range
-from runner.analysis.passed_over import passed_over
 from runner.analysis.sample_times import Sample, sample_times
 from runner.analysis.scaling import Scaled, scaled
 from runner.bench.blocks import (
@@ -308,7 +308,7 @@ def _findings(
                 inside["facts"], inside["fingerprint"], environments[arm.name], own[0]["evidence"],
                 symptoms=symptoms if seen else None,
             )  # fmt: skip
-            wrong = [*diagnose_process(situation), *passed_over(own)]
+            wrong = [*diagnose_process(situation), *metric_readings(own)]
             found += [{**asdict(one), "seen": f"{arm.name}: {one.seen}"} for one in wrong]
     return found
 

@@ -257,7 +257,7 @@ def test_why_the_baseline_takes_its_time_is_said_of_samples_that_are_long_enough
 def test_lines_that_a_metric_passed_over_are_counted_over_all_samples():
     events = records.read_events()
     for event in events[1:4]:
-        event["passed_over"] = [2, "time nan"]  # as JSON has it
+        event["unmatched_lines"] = [2, "time nan"]  # as JSON has it
     (finding, other) = summarise(events).findings
     assert finding["seen"] == "baseline: the metric passed over 4 lines like 'time nan' that it does not match"
     assert other["seen"].startswith("mine: the metric passed over 2 lines")

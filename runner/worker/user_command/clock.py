@@ -1,6 +1,6 @@
 """Compare step times that a command printed with the time that passed while it printed them.
 
-A number in the wrong unit leaves a ratio of two arms as it is, but a rate that is read as a time inverts it, and the time
+A number in the wrong unit leaves a ratio of two arms as it is. A rate that is read as a time inverts it, and the time
 since the start dilutes it. The arrival times of the lines show all three:
 
 - A process cannot spend more time in steps than has passed since it started. ``n`` averages since the start, as some
@@ -21,6 +21,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
 
 from runner.worker.user_command.metric import Metric, NotMeasured
 from runner.worker.user_command.readings import Reading, Readings
@@ -31,25 +33,37 @@ TOGETHER, MOST_TOGETHER = 0.1, 0.3
 FEWEST = 12
 # A correlation that names the unit of numbers that are known to be wrong, and one that proves them to be wrong.
 LIKELY, SURE, STANDARD_ERRORS = 0.5, 0.6, 5.0
-# A clock's readings don't turn back in so many of the lines, and in each quarter they gain what passed within this share.
+# A clock does not turn back in so many of the lines, and in each quarter it gains what passed, within this share.
 ONE_WAY, GAIN = 0.9, 0.4
 # A unit explains the intervals if the times in it are this share of them.
 LEAST_EXPLAINED, MOST_EXPLAINED = 0.5, 1.2
 # Of less than this share of the run a report says that it may be another unit.
 LITTLE, FEWEST_FOR_LITTLE = 0.05, 5
+# A report says so if the last digits stand for more than this share of the times.
+COARSE = 0.1
 STEPS = frozenset({"it", "its", "iter", "iters", "iteration", "iterations", "step", "steps", "batch", "batches"})
 
 
-def check(readings: Readings, begun_s: float, processes: int) -> dict[str, float | str] | None:
-    """Return what to remark about the readings of a command that began at ``begun_s``, or None.
+def check(readings: Readings, begun_s: float, processes: int) -> dict[str, Any]:
+    """Return what a report should remark about the readings of a command that began at ``begun_s``.
 
-    ``processes`` is how many of the command's processes may have printed lines. The remark has the ``sum_s`` of the
-    readings and the ``elapsed_s`` in which they came, both in seconds, and the unit that ``fits`` better, or an empty
-    text. Raises NotMeasured for numbers that can't be step times in the metric's unit.
+    ``processes`` is how many of the command's processes may have printed lines. ``readings_cover`` has the sum of the
+    readings and the time in which they came, in seconds; ``readings_rounding`` the share that their last digits stand
+    for (``runner.bench.events``). Raises NotMeasured for numbers that can't be step times in the metric's unit.
     """
-    metric, found = readings.metric, [reading for reading in readings.steps if reading.raw > 0]
-    if metric.is_clock or not found:
-        return None
+    found = [reading for reading in readings.steps if reading.raw > 0]
+    if readings.metric.is_clock or not found:
+        return {}
+    cover = _cover(readings.metric, found, begun_s, processes)
+    rounding = sum(one.digit * one.seconds for one in found) / sum(one.seconds for one in found)
+    return {
+        **({"readings_cover": cover} if cover is not None else {}),
+        **({"readings_rounding": round(rounding, 4)} if rounding > COARSE else {}),
+    }
+
+
+def _cover(metric: Metric, found: Sequence[Reading], begun_s: float, processes: int) -> dict[str, float | str] | None:
+    """Return the sums of readings and of time if they are far apart, and the unit that ``fits`` better."""
     count, total = len(found), sum(reading.seconds for reading in found)
     elapsed = found[-1].at_s - begun_s
     at_most = elapsed * max(1, processes) * sum(1 / number for number in range(1, count + 1))
@@ -84,7 +98,7 @@ def _said(seconds: float) -> str:
 
 
 def _intervals(readings: Sequence[Reading]) -> list[float]:
-    return [after.at_s - before.at_s for before, after in zip(readings, readings[1:], strict=False)]
+    return [after.at_s - before.at_s for before, after in pairwise(readings)]
 
 
 def _span(readings: Sequence[Reading]) -> float:
@@ -155,7 +169,7 @@ def _spread(values: Sequence[float]) -> float:
 def _clock(readings: Sequence[Reading]) -> str | None:
     """Name the clock that the numbers are: the time since the start, or the time that is left. None for none."""
     intervals = _intervals(readings)
-    gains = [after.raw - before.raw for before, after in zip(readings, readings[1:], strict=False)]
+    gains = [after.raw - before.raw for before, after in pairwise(readings)]
     quarter = len(gains) // 4
     if len(gains) < FEWEST or not _span(readings):
         return None

@@ -148,7 +148,7 @@ def command(
         seconds = max(watched.ended_s - watched.begun_s - testimony_s, 1e-6)
         seen = chosen(asked, Path(evidence_folder), main, watch, seconds) if asked is not None else None
     warmup, steps, values = _taken(seen, readings, losses, warmup_lines, seconds)
-    remark = clock.check(readings, watched.begun_s, len(others) + 1) if readings is not None and seen is None else None
+    remarks = clock.check(readings, watched.begun_s, len(others) + 1) if readings is not None else {}
     return {
         "seconds": seconds,
         "step_s": [round(max(step, 1e-9), 9) for step in steps],
@@ -166,8 +166,8 @@ def command(
         },
         "evidence": main["evidence"],
         "other_processes": [{name: one[name] for name in ("pid", "argv", "evidence")} for one in others],
-        **({"passed_over": readings.passed_over} if readings is not None and readings.passed_over else {}),
-        **({"readings_cover": remark} if remark is not None else {}),
+        **({"unmatched_lines": readings.unmatched_lines} if readings is not None and readings.unmatched_lines else {}),
+        **remarks,
         **({"observed": observed(seen, watch)} if seen is not None and watch is not None else {}),
     }
 

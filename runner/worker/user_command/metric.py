@@ -209,11 +209,11 @@ def _path(text: str) -> tuple[str | int, ...]:
     return tuple(parts)
 
 
-def said_of(passed_over: tuple[int, str] | None) -> str:
+def said_of(unmatched_lines: tuple[int, str] | None) -> str:
     """``2 lines like 'time nan' that it does not match``; nothing where there are none."""
-    if passed_over is None:
+    if unmatched_lines is None:
         return ""
-    count, line = passed_over
+    count, line = unmatched_lines
     return f"{count} line{'' if count == 1 else 's'} like '{shown(line)}' that it does not match"
 
 

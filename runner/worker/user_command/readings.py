@@ -43,10 +43,11 @@ _NO_WORDS = frozenset((*units.TIMES, "nan", "inf", "infinity", "none", "null"))
 
 @dataclass(frozen=True)
 class Reading:
-    """One line with a time. ``raw`` is the number as it was printed."""
+    """One line with a time. ``raw`` is the number as it was printed, and ``digit`` its last digit's share of it."""
 
     seconds: float
     raw: float
+    digit: float
     at_s: float
     shape: str
     unit: Unit | None
@@ -68,7 +69,7 @@ class Readings:
         self.lines = 0
         self.last_line = ""
         self._arrived: float | None = None
-        self.passed_over: tuple[int, str] | None = None  # lines with no time where others have one, and the first
+        self.unmatched_lines: tuple[int, str] | None = None  # lines with no time where others have one, and the first
         self._unlike: dict[tuple[str, str], tuple[int, str]] = {}  # by shape and unit: unread lines, and the first
 
     def take(self, line: str, at_s: float) -> None:
@@ -86,16 +87,18 @@ class Readings:
             return
         found = self.metric.look(line)
         if found is None:
-            self._pass_over(line)
+            self._keep_unmatched(line)
             return
         raw = number(found.value)
         may_be_0 = len(self.every) < self.left_out
         if found.is_variant and raw == 0 and not may_be_0:
-            self._unread(1, self.last_line)
+            self._add_unmatched(1, self.last_line)
             return
         second = self._converted(found, raw, may_be_0)
         shape = _shape(line, found.begin, _end_of(line, found)) if self.metric.expression is not None else ""
-        self.every.append(Reading(second, raw or 0.0, at_s, shape, found.unit, found.is_variant))
+        self.every.append(
+            Reading(second, raw or 0.0, _digit(found.value, raw or 0.0), at_s, shape, found.unit, found.is_variant)
+        )
         if not found.is_variant:
             self.seconds.append(second)
 
@@ -115,17 +118,17 @@ class Readings:
             )
         return SECONDS[unit] / raw if unit in RATES else raw * SECONDS[unit]
 
-    def _unread(self, lines: int, first: str) -> None:
-        count, line = self.passed_over or (0, first)
-        self.passed_over = count + lines, line
+    def _add_unmatched(self, lines: int, first: str) -> None:
+        count, line = self.unmatched_lines or (0, first)
+        self.unmatched_lines = count + lines, line
 
-    def _pass_over(self, line: str) -> None:
+    def _keep_unmatched(self, line: str) -> None:
         """Keep an unmatched line in mind if it may be a step's: one without a time, or with one in another unit."""
         if self.metric.expression is None:
             return
         with_time = NO_TIME.sub(lambda found: "" if found[0] == "-" else "1", line)
         if with_time != line and self.metric.expression.search(with_time) is not None:
-            self._unread(1, self.last_line)
+            self._add_unmatched(1, self.last_line)
             return
         for match in units.TIMED.finditer(line):
             key = intern(_shape(line, *match.span())), match["unit"] or "1:05"
@@ -142,7 +145,7 @@ class Readings:
         lines = sum(count for count, _ in missed.values())
         _, line = next(iter(missed.values()))
         if lines <= MOST_UNREAD * (lines + len(self.every)):
-            self._unread(lines, line)
+            self._add_unmatched(lines, line)
             return
         those = " and ".join(sorted({unit for _, unit in missed}))
         raise NotMeasured(
@@ -192,7 +195,7 @@ class Readings:
             return [] if is_bare and len({reading.shape for reading in others}) > 1 else others
         outer = self._about_several(own, [reading for reading in others if reading.shape in shapes])
         for reading in outer:
-            self._unread(1, f"{reading.raw:g}{reading.unit.text if reading.unit else ''}")
+            self._add_unmatched(1, f"{reading.raw:g}{reading.unit.text if reading.unit else ''}")
         elsewhere = [reading for reading in others if reading.shape not in shapes]
         if elsewhere and not self._of_one_bar(own, elsewhere, is_bare and len(shapes) <= 1 + MOST_OF_OTHERS * len(own)):
             outer = [*outer, *elsewhere]
@@ -254,7 +257,7 @@ class Readings:
             )
             last = f"that the command printed, the last being '{shown(self.last_line)}'"
             fix = "match the line that comes with each step" if once else "try it on a line like that"
-            alike = f", and there are {told}" if (told := said_of(self.passed_over)) else ""
+            alike = f", and there are {told}" if (told := said_of(self.unmatched_lines)) else ""
             raise NotMeasured(f"found no step: {metric} {matches} {last}{alike}; {fix}")
         least = 2 if self.metric.is_clock else 1  # a number may be that of the whole training
         if len(seconds) < warmup + least:
@@ -262,7 +265,7 @@ class Readings:
             found = f"{len(seconds)} reading{'' if len(seconds) == 1 else 's'} of {metric}"
             counts = "2 that count" if self.metric.is_clock else "1 that counts"
             why = f": the {warmup} that are left out, and {counts}" if warmup else ""
-            alike = f", besides {told}" if (told := said_of(self.passed_over)) else ""
+            alike = f", besides {told}" if (told := said_of(self.unmatched_lines)) else ""
             raise NotMeasured(f"found {found}{alike}, and it takes {warmup + least}{why}; {fix}")
         counted = seconds[warmup:]
         if sum(second <= 0 for second in counted) > MOST_AT_ONCE * len(counted):
@@ -271,6 +274,13 @@ class Readings:
                 "holds its output back; let it flush each line (stdbuf -oL), or print a time and match that"
             )
         return seconds[:warmup], counted
+
+
+def _digit(found: Any, raw: float) -> float:
+    """Return the share of a number that its last digit stands for; 0 if that is unknown, as of a JSON number."""
+    if not isinstance(found, str) or not raw or "e" in found.lower():
+        return 0.0
+    return float(10.0 ** -len(found.strip().partition(".")[2]) / raw)
 
 
 def _end_of(line: str, found: Found) -> int:

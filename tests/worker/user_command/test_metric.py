@@ -275,7 +275,7 @@ def test_a_decimal_comma_is_named(metric, line, given):
 
 def test_lines_with_no_time_where_others_have_one_are_counted():
     lines = ["epoch 1", "step 1 time 0.5", "step 2 time nan", "step 3 time -1.5", "step 4 time 0.4", "loss 0.3"]
-    assert readings(r"time ([0-9.]+)", *lines).passed_over == (2, "step 2 time nan")
+    assert readings(r"time ([0-9.]+)", *lines).unmatched_lines == (2, "step 2 time nan")
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_lines_with_no_time_where_others_have_one_are_counted():
     ],
 )
 def test_lines_that_have_a_time_or_are_none_of_these_are_not_passed_over(metric, lines):
-    assert readings(metric, *lines).passed_over is None
+    assert readings(metric, *lines).unmatched_lines is None
 
 
 def test_where_no_line_has_a_time_those_with_none_are_counted():
