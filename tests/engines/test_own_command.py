@@ -218,8 +218,8 @@ def test_swap_counts_under_every_engine():
 
 def test_the_document_by_hand(measured, cli, tmp_path):
     """The command that the report gives for one sample runs in a shell."""
-    measured("local", "baseline", "sh -c 'echo t=1; echo t=2'", "--metric", r"t=(\d)")
+    measured("local", "baseline", "sh -c 'echo t=1; echo t=2'", "--metric", r"t=(\d)", "--unit", "us")
     details = cli("report", tmp_path / "run", "--details").stdout
     line = details.split("by hand  (one sample each)\n")[1].splitlines()[0]
     by_hand = subprocess.run(["/bin/sh", "-c", line], cwd="/", capture_output=True, text=True, check=False)
-    assert json.loads(by_hand.stdout)["step_s"] == [1, 2]
+    assert json.loads(by_hand.stdout)["step_s"] == [1e-6, 2e-6]

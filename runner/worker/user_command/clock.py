@@ -26,7 +26,7 @@ from typing import Any
 
 from runner.worker.user_command.metric import Metric, NotMeasured
 from runner.worker.user_command.readings import Reading, Readings
-from runner.worker.user_command.units import RATES, SECONDS
+from runner.worker.user_command.units import PER_MINUTE, RATES, SECONDS
 
 # Intervals that are shorter than this share of their mean are those of lines that came together; so many tell nothing.
 TOGETHER, MOST_TOGETHER = 0.1, 0.3
@@ -36,7 +36,7 @@ LIKELY, SURE, STANDARD_ERRORS = 0.5, 0.6, 5.0
 # A clock does not turn back in so many of the lines, and in each quarter it gains what passed, within this share.
 ONE_WAY, GAIN = 0.9, 0.4
 # A unit explains the intervals if the times in it are this share of them.
-LEAST_EXPLAINED, MOST_EXPLAINED = 0.5, 1.2
+LEAST_EXPLAINED, MOST_EXPLAINED = 0.7, 1.1
 # Of less than this share of the run a report says that it may be another unit.
 LITTLE, FEWEST_FOR_LITTLE = 0.05, 5
 # A report says so if the last digits stand for more than this share of the times.
@@ -188,7 +188,10 @@ def _clock(readings: Sequence[Reading]) -> str | None:
 
 
 def _explaining(readings: Sequence[Reading], but: str) -> list[str]:
-    """Return the units, ``but`` one, in which the numbers are as long as the intervals before them."""
+    """Return the units, ``but`` one, in which the numbers are as long as the intervals before them.
+
+    The scale of a rate does not matter, so that one unit stands for all rates.
+    """
     span = _span(readings)
     if not span:
         return []
@@ -196,7 +199,7 @@ def _explaining(readings: Sequence[Reading], but: str) -> list[str]:
     sums = {
         unit: sum(SECONDS[unit] / one if unit in RATES else one * SECONDS[unit] for one in raw)
         for unit in SECONDS
-        if unit != but
+        if unit not in (but, PER_MINUTE)
     }
     return [unit for unit, total in sums.items() if LEAST_EXPLAINED * span <= total <= MOST_EXPLAINED * span]
 

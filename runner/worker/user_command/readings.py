@@ -159,8 +159,9 @@ class Readings:
         span = units.group(self.metric.text)
         before = self.metric.text[: span[0]] if span is not None else ""
         behind = "|".join(sorted(map(re.escape, {*known, *(unit for _, unit in missed if unit != "1:05")} - {""})))
-        clock = "[0-9.:]+" if any(unit == "1:05" for _, unit in missed) else "[0-9.]+"
-        return rf"--metric '{before}({clock}) ?(?:{behind})'"
+        has_minutes = any(unit == "1:05" for _, unit in missed)
+        digits, optional = ("[0-9.:]+", "?") if has_minutes else ("[0-9.]+", "")
+        return rf"--metric '{before}({digits}) ?(?:{behind}){optional}'"
 
     def _require_its_unit(self) -> None:
         """Raise NotMeasured if all lines name another unit than was given, or if they count different items."""
