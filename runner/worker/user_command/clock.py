@@ -87,7 +87,8 @@ def _cover(metric: Metric, found: Sequence[Reading], begun_s: float, processes: 
     between = _span(found)
     if sum(reading.seconds for reading in found[1:]) >= LITTLE * between > 0:
         return None
-    return {**whole, "fits": "" if is_declared else next(iter(_explaining(found, metric.unit)), "")}
+    times = [] if is_declared else [unit for unit in _explaining(found, metric.unit) if unit not in RATES]
+    return {**whole, "fits": times[0] if times else ""}
 
 
 _OWN = "match the time of a single step"

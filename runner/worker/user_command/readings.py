@@ -26,18 +26,22 @@ from runner.worker.user_command.metric import (
 )
 from runner.worker.user_command.units import AUTO, RATES, SECONDS, Unit
 
-# Lines with another unit and another text may be an outer bar's if they are few. More than this share are not.
+# Lines with another unit and another text may be an outer bar's if they are few. More than this share are not, and if
+# more have no number, as nan, the others don't speak for all steps.
 MOST_OF_OTHERS = 0.2
 # They are of the same bar if their median is within this factor of the others'.
 SAME_BAR = 1.5
 # A line is about several steps if its time is so many times the usual one, and so many readings came within it.
 OUTER_TIMES, OUTER_READINGS = 3.0, 2
-# If more of the lines than this have no time that can be read, the others don't speak for all steps.
+# A total in a step's words may be in another unit. More of the lines than this are steps that the metric does not read.
 MOST_UNREAD = 0.05
 # Of those that are timed as they arrive: with more of them at one moment the command's output was held back.
 MOST_AT_ONCE = 0.5
 # What is left of a line's text without numbers: its words, and what follows a slash, as the length of a bar does.
 _WORDS = re.compile(r"\0|/\s*\d+|[^\W\d_]{2,}")
+# All numbers but those behind a slash. So many texts of unmatched lines are kept: looking at each takes longer.
+_NUMBER = re.compile(r"(?<![/\d])\d+")
+MOST_TEXTS = 1000
 _NO_WORDS = frozenset((*units.TIMES, "nan", "inf", "infinity", "none", "null"))
 
 
@@ -70,7 +74,7 @@ class Readings:
         self.last_line = ""
         self._arrived: float | None = None
         self.unmatched_lines: tuple[int, str] | None = None  # lines with no time where others have one, and the first
-        self._unlike: dict[tuple[str, str], tuple[int, str]] = {}  # by shape and unit: unread lines, and the first
+        self._others: dict[str, tuple[int, str]] = {}  # unmatched lines without their numbers: how many, and the first
 
     def take(self, line: str, at_s: float) -> None:
         """Look at one line, which came ``at_s`` (seconds, of any clock). Raises NotMeasured for what is no number."""
@@ -130,16 +134,28 @@ class Readings:
         if with_time != line and self.metric.expression.search(with_time) is not None:
             self._add_unmatched(1, self.last_line)
             return
-        for match in units.TIMED.finditer(line):
-            key = intern(_shape(line, *match.span())), match["unit"] or "1:05"
-            count, first = self._unlike.get(key, (0, self.last_line))
-            self._unlike[key] = count + 1, first
+        text = _NUMBER.sub("0", line)
+        if (seen := self._others.get(text)) is not None or len(self._others) < MOST_TEXTS:
+            count, first = seen or (0, line)
+            self._others[text] = count + 1, first
+
+    def _times_elsewhere(self) -> dict[tuple[str, str], tuple[int, str]]:
+        """Return how many unmatched lines have a time, and the first, by the line's shape and the time's unit."""
+        found: dict[tuple[str, str], tuple[int, str]] = {}
+        for count, line in self._others.values():
+            for match in units.TIMED.finditer(line):
+                key = _shape(line, *match.span()), match["unit"] or "1:05"
+                before, first = found.get(key, (0, line.lstrip()))
+                found[key] = before + count, first
+        return found
 
     def _require_all_units(self) -> None:
         """Raise NotMeasured if a line has a step's text and its time in a unit that the metric does not read."""
         read = Counter(reading.shape for reading in self.every)
         known = {reading.unit.text if reading.unit is not None else "" for reading in self.every}
-        missed = {key: count for key, count in self._unlike.items() if key[0] in read and key[1] not in known}
+        missed = {
+            key: count for key, count in self._times_elsewhere().items() if key[0] in read and key[1] not in known
+        }
         if not missed:
             return
         lines = sum(count for count, _ in missed.values())
@@ -268,6 +284,13 @@ class Readings:
             why = f": the {warmup} that are left out, and {counts}" if warmup else ""
             alike = f", besides {told}" if (told := said_of(self.unmatched_lines)) else ""
             raise NotMeasured(f"found {found}{alike}, and it takes {warmup + least}{why}; {fix}")
+        unmatched = self.unmatched_lines[0] if self.unmatched_lines is not None else 0
+        if unmatched > MOST_OF_OTHERS * (unmatched + len(seconds)):
+            raise NotMeasured(
+                f"read only a part of the steps: {metric} has {len(seconds)} readings, and there are "
+                f"{said_of(self.unmatched_lines)}; if these are steps, let the command print their times; if not, "
+                "match more of the others"
+            )
         counted = seconds[warmup:]
         if sum(second <= 0 for second in counted) > MOST_AT_ONCE * len(counted):
             raise NotMeasured(

@@ -35,16 +35,20 @@ _ITEMS = (
 )
 ITEMS = frozenset(_ITEMS.split())
 _TIME = "|".join(sorted(TIMES, key=len, reverse=True))
+# Not longer, so that a long line without blanks takes no longer to look through.
+_ITEM = r"[A-Za-z]\w{0,30}"
 _OF = r"(?:\s?/\s?|\s+per\s+)"
 # A unit ends where a word does, and where nothing is divided by it or set to a value.
 _END = r"(?![\w/]|\s*=)"
-UNIT = rf"(?:(?:{_TIME}){_OF}[A-Za-z]\w*|[A-Za-z]\w*{_OF}(?:{_TIME})|(?:{_TIME})){_END}"
-_PER_ITEM = re.compile(rf"({_TIME}){_OF}([A-Za-z]\w*)")
-_RATE = re.compile(rf"([A-Za-z]\w*){_OF}({_TIME})")
+UNIT = rf"(?:(?:{_TIME}){_OF}{_ITEM}|{_ITEM}{_OF}(?:{_TIME})|(?:{_TIME})){_END}"
+_PER_ITEM = re.compile(rf"({_TIME}){_OF}({_ITEM})")
+_RATE = re.compile(rf"({_ITEM}){_OF}({_TIME})")
 _BEHIND = re.compile(rf"\s*({UNIT})")
 # ``time 0.35 min 0.31 max 0.40``: a word with a number behind it is that number's name.
 _LABEL = re.compile(r"\s*[:=]?\s*[-+]?\.?\d")
-NUMBER = r"(?<![\d.])(?<!\d,)(?:[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)"
+NUMBER = (
+    r"(?<![\d.])(?<!\d,)(?:[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)"
+)
 # ``1:05``, ``1:02:03.5`` and ``1m05s``, as programs print times of a minute or more.
 DURATION = (
     r"(?<![\d.:])(?:\d+:[0-5]\d(?::[0-5]\d)?(?:\.\d+)?(?![\d:])"

@@ -428,3 +428,11 @@ def test_numbers_with_a_unit_in_json():
 def test_thousands_and_exponents_beside_a_unit_that_changes():
     lines = ["took 1,234.5 ms", "took 9.5e-1 s", "took 1.1 s"]
     assert readings(r"took (\S+) s", *lines).split(0)[1] == [pytest.approx(time) for time in (1.2345, 0.95, 1.1)]
+
+
+def test_steps_without_a_number_are_refused_if_they_are_many():
+    few = readings(r"time ([0-9.]+)", *["time 0.5"] * 9, "time nan")
+    assert few.split(0) == ([], [0.5] * 9)
+    assert few.unmatched_lines == (1, "time nan")
+    with pytest.raises(NotMeasured, match=r"only a part of the steps: .* has 6 readings, and there are 6 lines like"):
+        readings(r"time ([0-9.]+)", *["time 0.5", "time inf"] * 6).split(0)
