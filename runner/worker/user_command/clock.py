@@ -5,7 +5,8 @@ since the start dilutes it. The arrival times of the lines show all three:
 
 - A process cannot spend more time in steps than has passed since it started. ``n`` averages since the start, as some
   programs print them, sum to at most 1 + 1/2 + ... + 1/n times the elapsed time, because none of their totals exceeds
-  it. Each process may print its own lines. More than that is refused.
+  it. Each process may print its own lines. More than that is refused. Where lines come one by one, the second half of
+  them must not sum to more than twice the time between them either, as a start of any length is out of these.
 - Less is usual: a line for every tenth step, a validation between them, a time without the loading of data. A rate may
   count images, so that its scale is unknown. These get a remark in the report at most.
 - Where steps vary, times grow with the interval before their line, and rates fall with it. The rank correlation
@@ -41,6 +42,8 @@ LEAST_EXPLAINED, MOST_EXPLAINED = 0.7, 1.1
 LITTLE, FEWEST_FOR_LITTLE = 0.05, 5
 # A report says so if the last digits stand for more than this share of the times.
 COARSE = 0.1
+# The second half of the readings is looked at by itself if it has so many, and may be so many times the time between.
+FEWEST_LATE, MOST_LATE = 5, 2.0
 STEPS = frozenset({"it", "its", "iter", "iters", "iteration", "iterations", "step", "steps", "batch", "batches"})
 
 
@@ -54,7 +57,7 @@ def check(readings: Readings, begun_s: float, processes: int) -> dict[str, Any]:
     found = [reading for reading in readings.steps if reading.raw > 0]
     if readings.metric.is_clock or not found:
         return {}
-    cover = _cover(readings.metric, found, begun_s, processes)
+    cover = _cover(readings, found, begun_s, processes)
     rounding = sum(one.digit * one.seconds for one in found) / sum(one.seconds for one in found)
     return {
         **({"readings_cover": cover} if cover is not None else {}),
@@ -62,8 +65,11 @@ def check(readings: Readings, begun_s: float, processes: int) -> dict[str, Any]:
     }
 
 
-def _cover(metric: Metric, found: Sequence[Reading], begun_s: float, processes: int) -> dict[str, float | str] | None:
+def _cover(
+    readings: Readings, found: Sequence[Reading], begun_s: float, processes: int
+) -> dict[str, float | str] | None:
     """Return the sums of readings and of time if they are far apart, and the unit that ``fits`` better."""
+    metric = readings.metric
     count, total = len(found), sum(reading.seconds for reading in found)
     elapsed = found[-1].at_s - begun_s
     at_most = elapsed * max(1, processes) * sum(1 / number for number in range(1, count + 1))
@@ -77,6 +83,7 @@ def _cover(metric: Metric, found: Sequence[Reading], begun_s: float, processes: 
                 f"read impossible step times: {numbers} sum{'' if count > 1 else 's'} to {_said(total)} as "
                 f"{metric.unit}, and the command printed them within {_said(elapsed)}; {_mend(metric, found)}"
             )
+        _require_room(metric, found, readings.left_out, processes)
         _require_direction(metric, found, numbers)
     whole = {"sum_s": round(total, 6), "elapsed_s": round(elapsed, 6)}
     if total > at_most:
@@ -161,6 +168,36 @@ def _require_direction(metric: Metric, readings: Sequence[Reading], numbers: str
         )
 
 
+def _require_room(metric: Metric, readings: Sequence[Reading], warmup: int, processes: int) -> None:
+    """Raise NotMeasured if the second half of the readings, after ``warmup``, has no room between its lines."""
+    late = readings[max(warmup, len(readings) // 2) :]
+    total, between = sum(reading.seconds for reading in late[1:]), _span(late)
+    if len(late) < FEWEST_LATE or not between or total <= MOST_LATE * max(1, processes) * between or _average(readings):
+        return
+    raise NotMeasured(
+        f"read impossible step times: the last {len(late) - 1} readings of the metric '{metric.text}' sum to "
+        f"{_said(total)} as {metric.unit}, and the command printed them within {_said(between)}; "
+        f"{_mend(metric, readings)}"
+    )
+
+
+def _average(readings: Sequence[Reading]) -> bool:
+    """Tell whether the numbers are averages since the start: the total behind them grows as the clock does."""
+    totals = [number * reading.seconds for number, reading in enumerate(readings, 1)]
+    gains, intervals = [after - before for before, after in pairwise(totals)], _intervals(readings)
+    quarter = max(1, len(gains) // 4)
+    shares = [
+        sum(gains[at : at + quarter]) / passed
+        for at in range(0, len(gains) - quarter + 1, quarter)
+        if (passed := sum(intervals[at : at + quarter])) > 0
+    ]
+    return (
+        bool(shares)
+        and all(abs(share - statistics.fmean(shares)) <= GAIN for share in shares)
+        and (statistics.fmean(shares) <= 1 + GAIN)
+    )
+
+
 def _spread(values: Sequence[float]) -> float:
     """Return the median distance from the median."""
     middle = statistics.median(values)
@@ -219,5 +256,5 @@ def _mend(metric: Metric, readings: Sequence[Reading]) -> str:
         return f"give --unit s, ms or us if they are times, or {_OWN}; of several ranks match one's lines"
     return (
         f"give --unit per-second if they are rates, --unit ms or us if they are such times, or {_OWN}; of several "
-        "ranks match one's lines"
+        "ranks match one's lines; raise --warmup-lines for averages with a slow start in them"
     )

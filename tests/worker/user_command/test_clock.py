@@ -21,13 +21,15 @@ def steps(count=60, *, mean_s=0.1, spread=0.1):
     return [mean_s * (1 + spread * chance.uniform(-1, 1)) for _ in range(count)]
 
 
-def checked(metric, seconds, text, *, unit="s", startup_s=3.0, ranks=1, processes=1, every=1, pause=None, held=False):
+def checked(
+    metric, seconds, text, *, unit="s", startup_s=3.0, ranks=1, processes=1, every=1, pause=None, held=False, warmup=0
+):
     """Check the readings of a training whose steps take ``seconds`` each; ``text(second, number, since)`` is a line.
 
     ``every`` is after how many steps a line comes, ``pause`` a number of lines after which the training rests for a
     second; ``held`` has all lines come when it ends.
     """
-    found = Readings(parse(metric, unit))
+    found = Readings(parse(metric, unit), warmup)
     now = BEGUN_S + startup_s
     end = now + sum(seconds) + 1
     for number, second in enumerate(seconds, 1):
@@ -37,7 +39,7 @@ def checked(metric, seconds, text, *, unit="s", startup_s=3.0, ranks=1, processe
                 found.take(text(second, number, now - BEGUN_S), end if held else now + 0.0001 * rank)
         if pause and number % pause == 0:
             now += 1.0
-    found.split(0)
+    found.split(warmup)
     return clock.check(found, BEGUN_S, processes)
 
 
@@ -120,6 +122,29 @@ def test_the_time_that_is_left_is_refused():
 def test_the_time_since_the_start_is_refused_if_lines_were_held_back():
     with pytest.raises(NotMeasured, match="read impossible step times"):
         checked(AT, steps(), as_time, held=True)
+
+
+@pytest.mark.parametrize("rate", [1.6, 2.0, 2.5])
+@pytest.mark.parametrize("spread", [0.0, 0.05])
+def test_a_rate_of_a_few_steps_a_second_is_refused_though_the_start_took_long(rate, spread):
+    """All readings have room in the time since the command began, but not between their lines."""
+    seconds = steps(16, mean_s=1 / rate, spread=spread)
+    with pytest.raises(NotMeasured, match="read impossible step times: the last 7 readings of the metric") as error:
+        checked(VALUE, seconds, as_rate, startup_s=60.0)
+    assert "--unit per-second" in str(error.value)
+    assert checked(VALUE, seconds, as_rate, startup_s=60.0, unit="per-second") == {}
+
+
+def test_averages_over_the_last_steps_are_refused_only_while_a_slow_start_is_in_them():
+    seconds = [60.0, *steps(40)]
+
+    def over(window):
+        return lambda _, number, __: f"value={sum(seconds[max(0, number - window) : number]) / min(number, window):.4f}"
+
+    assert checked(VALUE, seconds, over(10)) == {}
+    with pytest.raises(NotMeasured, match="raise --warmup-lines for averages with a slow start in them"):
+        checked(VALUE, seconds, over(35))
+    assert checked(VALUE, seconds, over(35), warmup=35) == {}
 
 
 # --- numbers that are ---
