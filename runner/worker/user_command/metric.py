@@ -69,6 +69,7 @@ class Metric:
     what: str = STEP_TIME
     written: Unit | None = None  # the unit that the expression names behind its group
     variant: re.Pattern[str] | None = None  # the expression with any other unit there, which changes with the speed
+    has_words: bool = False  # beside the group and the unit, so that a line which has these is not any line with a time
 
     @property
     def looks_like(self) -> str | None:
@@ -165,8 +166,8 @@ def parse(text: str, unit: str = "s", what: str = STEP_TIME) -> Metric:
     return Metric(text, expression, (), unit, what, *_variant(text, unit))
 
 
-def _variant(text: str, unit: str) -> tuple[Unit | None, re.Pattern[str] | None]:
-    """Return the unit that an expression names, and the expression with any other unit that a line may have there.
+def _variant(text: str, unit: str) -> tuple[Unit | None, re.Pattern[str] | None, bool]:
+    """Return the unit that an expression names, the expression with any other unit there, and whether it has words.
 
     Times that grow past a minute lose the unit (``59.2s``, ``1:05``). As ``1:05`` may be a time of day, it counts only
     behind other words.
@@ -175,16 +176,16 @@ def _variant(text: str, unit: str) -> tuple[Unit | None, re.Pattern[str] | None]
     span = units.group(text)
     found = units.written(text, span[1]) if span is not None else None
     if span is None or found is None:
-        return None, None
+        return None, None, False
     begin, end, named = found
     number = f"(?P<reading>{units.NUMBER}){text[span[1] : begin]}(?P<unit>{units.variants(named)})"
-    has_words = re.search(r"[^\W\d_]{2}", _plain(text[: span[0]])) is not None
-    minutes = units.DURATION if named.item is None and has_words else r"(?!)"
+    before, after = (re.search(r"[^\W\d_]{2}", _plain(part)) is not None for part in (text[: span[0]], text[end:]))
+    minutes = units.DURATION if named.item is None and before else r"(?!)"
     try:
         variant = re.compile(f"{text[: span[0]]}(?:{number}|(?P<duration>{minutes})){text[end:]}")
     except re.error:
-        return named, None
-    return named, variant if unit == AUTO or named.means(unit) else None
+        return named, None, False
+    return named, variant if unit == AUTO or named.means(unit) else None, before or after
 
 
 def _plain(expression: str) -> str:
@@ -270,6 +271,11 @@ def unreadable(what: str, found: Any, line: str, wanted: str) -> NotMeasured:
     """That ``found`` in a line is not the number that is ``wanted``."""
     if isinstance(found, str) and DECIMAL_COMMA.fullmatch(found):
         return NotMeasured(_decimal_comma(what, found, line))
+    if what == STEP_TIME and isinstance(found, str) and units.WITH_UNIT.fullmatch(found.strip()):
+        return NotMeasured(
+            f"can't read {what}: '{shown(found)}' in '{shown(line)}' has a unit; leave it out of the group, or give "
+            "--unit auto"
+        )
     given = json.dumps(found) if not isinstance(found, str) else repr(found)
     metric = "metric" if what == STEP_TIME else "loss metric"
     return NotMeasured(

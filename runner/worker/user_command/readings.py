@@ -209,7 +209,8 @@ class Readings:
             return own
         is_bare = self.metric.written is not None and self.metric.written.item is None
         if not own:
-            return [] if is_bare and len({reading.shape for reading in others}) > 1 else others
+            is_clear = not is_bare or (self.metric.has_words and len({reading.shape for reading in others}) == 1)
+            return others if is_clear else []
         outer = self._about_several(own, [reading for reading in others if reading.shape in shapes])
         for reading in outer:
             self._add_unmatched(1, f"{reading.raw:g}{reading.unit.text if reading.unit else ''}")

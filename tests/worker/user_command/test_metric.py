@@ -169,7 +169,7 @@ def test_what_is_no_metric(metric, problem):
         (r"time (\S+)", "time inf", "'inf'"),
         (r"time (\S+)", "time 0.0", "'0.0'"),
         (r"time (\S+)", "time -3", "'-3'"),
-        (r"time (\S+)", "time 8.3ms", "'8.3ms'"),
+        (r"time (\S+)", "time 8.3m", "'8.3m'"),
         ("$.t", '{"t": true}', "true"),
         ("$.t", '{"t": {"ms": 3}}', '{"ms": 3}'),
         ("$.t", '{"t": NaN}', "NaN"),
@@ -436,3 +436,30 @@ def test_steps_without_a_number_are_refused_if_they_are_many():
     assert few.unmatched_lines == (1, "time nan")
     with pytest.raises(NotMeasured, match=r"only a part of the steps: .* has 6 readings, and there are 6 lines like"):
         readings(r"time ([0-9.]+)", *["time 0.5", "time inf"] * 6).split(0)
+
+
+def test_a_number_with_its_unit_is_read_with_unit_auto():
+    with pytest.raises(
+        NotMeasured, match=r"'8.3ms' in 'time 8.3ms' has a unit; leave it out of the group, or give --unit auto"
+    ):
+        readings(r"time (\S+)", "time 8.3ms", unit="ms")
+    assert readings(r"time (\S+)", "time 8.3ms", unit="auto").split(0) == ([], [pytest.approx(0.0083)])
+
+
+@pytest.mark.parametrize(
+    ("metric", "lines", "steps"),
+    [
+        (r"step took ([0-9.]+) ms", ["step took 1.2 s"] * 3, 3),
+        (r"([0-9.]+) ms/it", ["1.2 s/it"] * 3, 3),
+        (r"([0-9.]+) ms", ["loaded in 1.2 s"] * 3, 0),
+        (r"took ([0-9.]+) ms", ["loading took 1.2 s", "saving took 3 s"], 0),
+    ],
+)
+def test_lines_that_all_have_another_unit_are_steps_if_the_metric_says_more_than_a_unit(metric, lines, steps):
+    """One environment may have all of its steps on the other side of a second."""
+    found = readings(metric, *lines, unit="ms")
+    if steps:
+        assert found.split(0) == ([], [1.2] * steps)
+    else:
+        with pytest.raises(NotMeasured, match="matches none of the"):
+            found.split(0)
