@@ -15,10 +15,11 @@ from runner.analysis.gpu_readings import GpuReadings, readings
 from runner.analysis.image_differences import Difference, of_run
 from runner.analysis.learning_curves import LearningCurve, learning_curves, reached
 from runner.analysis.losses import Losses, between
+from runner.analysis.metric_readings import metric_readings
 from runner.analysis.noise import interference_by_block, interference_with, reference_kernel_range
-from runner.analysis.printed_lines import Printed, of_others, passed_over
 from runner.analysis.sample_times import Sample, sample_times
 from runner.analysis.scaling import Scaled, scaled
+from runner.analysis.unrelated_complaints import Printed, unrelated_complaints
 from runner.bench.blocks import (
     block_ratios,
     comparable_steps,
@@ -309,9 +310,9 @@ def _findings(
                 inside["facts"], inside["fingerprint"], environments[arm.name], own[0]["evidence"],
                 symptoms=symptoms if seen else None,
             )  # fmt: skip
-            wrong = [*diagnose_process(situation), *passed_over(own)]
+            wrong = [*diagnose_process(situation), *metric_readings(own)]
             found += [{**asdict(one), "seen": f"{arm.name}: {one.seen}"} for one in wrong]
-    return found + [asdict(one) for one in of_others(printed)]
+    return found + [asdict(one) for one in unrelated_complaints(printed)]
 
 
 def _comparison(

@@ -39,6 +39,17 @@ class EpochEvent(TypedDict):
     test_s: float  # how long that took, in no other figure
 
 
+class ReadingsCover(TypedDict):
+    """How long a metric's readings are, and the time in which they were printed, in seconds.
+
+    ``fits`` is a unit in which they would be as long as that, or an empty text.
+    """
+
+    sum_s: float
+    elapsed_s: float
+    fits: str
+
+
 class SampleEvent(TypedDict, total=False):
     """The event ``sample``: what one worker measured and observed."""
 
@@ -72,7 +83,9 @@ class SampleEvent(TypedDict, total=False):
     exchange: list[dict[str, Any]]  # of the workload all-reduce
     loader: dict[str, Any]  # where epochs end as DataLoader's do: what was seen of the workers that load
     gpu: dict[str, Any]  # of a training on GPUs
-    passed_over: tuple[int, str]  # lines that a user's metric does not match, amid alike ones that it does, and one
+    unmatched_lines: tuple[int, str]  # lines that a user's metric does not match, amid alike ones that it does, and one
+    readings_cover: ReadingsCover  # only if a metric's times are far from the time in which they were printed
+    readings_rounding: float  # the share of a metric's times that their last digits stand for, only if it is large
 
 
 class LengthsEvent(TypedDict, total=False):

@@ -13,7 +13,8 @@ from runner.cli.workload_file import WARMUP_STEPS, load, require_metric, words
 from runner.common.errors import InputError
 from runner.common.suggestion import suggestion
 from runner.worker.user_command.losses import parse_losses
-from runner.worker.user_command.metric import SECONDS, MetricError
+from runner.worker.user_command.metric import MetricError
+from runner.worker.user_command.units import CHOICES
 from runner.worker.workloads import WORKLOADS, find
 
 SUFFIXES = (".yaml", ".yml")
@@ -37,7 +38,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--metric", metavar="METRIC",
                        help="a regular expression for lines that end a step or, with a group, hold its time or rate; "
                        "or a path into JSON lines, as $.step_time (default: all of it is one step)")  # fmt: skip
-    group.add_argument("--unit", metavar="UNIT", help=f"of the metric's number: {', '.join(SECONDS)} (default: s)")
+    group.add_argument("--unit", metavar="UNIT", help=f"of the metric's number: {', '.join(CHOICES)}, which reads the "
+                       "unit that is printed behind each number (default: s)")  # fmt: skip
     group.add_argument("--optimizer-steps", metavar="N", type=count,
                        help="time the steps of its torch optimizer in the place of a metric, and end it after N that "
                        "count")  # fmt: skip
@@ -108,8 +110,8 @@ def _from_options(arguments: argparse.Namespace) -> tuple[str, UserCommand]:
         why = "means nothing without --metric or --optimizer-steps; add one, or leave this out"
         refuse(arguments, ("warmup_lines",), why)
     unit = arguments.unit
-    if unit is not None and unit not in SECONDS:
-        raise InputError(f"--unit {unit}: no such unit{suggestion(unit, SECONDS)}; there are: {', '.join(SECONDS)}")
+    if unit is not None and unit not in CHOICES:
+        raise InputError(f"--unit {unit}: no such unit{suggestion(unit, CHOICES)}; there are: {', '.join(CHOICES)}")
     if arguments.metric is not None:
         try:
             require_metric(arguments.metric, unit)

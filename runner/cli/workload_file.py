@@ -10,7 +10,8 @@ from runner.bench.plan import UserCommand
 from runner.common import schema, yamlfile
 from runner.common.yamlfile import YamlFile
 from runner.worker.user_command.losses import parse_losses
-from runner.worker.user_command.metric import PER_SECOND, MetricError, parse
+from runner.worker.user_command.metric import MetricError, parse
+from runner.worker.user_command.units import PER_SECOND
 
 SCHEMA = Path(__file__).resolve().parent / "schemas/workload.schema.json"
 # What a shell takes as it stands (POSIX.1-2017, Shell Command Language, 2.2), and what it acts upon: variables before a

@@ -67,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
     )
     own.add_argument("--folder", required=True, metavar="DIR", help="where to run it")
     own.add_argument("--metric", help="which lines end a step, or hold its time (default: all of it is one step)")
-    own.add_argument("--unit", default="s", help="of the metric's numbers: s, ms, us or per-second")
+    own.add_argument("--unit", default="s", help="of the metric's numbers (default: s)")
     own.add_argument("--warmup-lines", type=int, default=0, metavar="N", help="leave the first N readings out")
     own.add_argument("--loss-metric", metavar="METRIC", help="which lines hold a loss (default: none are read)")
     own.add_argument("--optimizer-steps", type=int, default=0, metavar="N", help="end after N steps of its optimizer")

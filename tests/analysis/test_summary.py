@@ -254,10 +254,31 @@ def test_why_the_baseline_takes_its_time_is_said_of_samples_that_are_long_enough
     assert [finding["code"] for finding in summarise(events).findings] == said
 
 
-def test_lines_that_a_metric_passed_over_are_counted_over_all_samples():
+def test_unmatched_lines_are_counted_over_all_samples():
     events = records.read_events()
     for event in events[1:4]:
-        event["passed_over"] = [2, "time nan"]  # as JSON has it
+        event["unmatched_lines"] = [2, "time nan"]  # as JSON has it
     (finding, other) = summarise(events).findings
     assert finding["seen"] == "baseline: the metric passed over 4 lines like 'time nan' that it does not match"
     assert other["seen"].startswith("mine: the metric passed over 2 lines")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "finding"),
+    [
+        ("readings_cover", {"sum_s": 63.0, "elapsed_s": 2.0, "fits": ""}, ("readings-too-long", "warn",
+         "baseline: the readings sum to 63 s, and the command printed them within 2 s")),
+        ("readings_cover", {"sum_s": 0.06, "elapsed_s": 2.0, "fits": ""}, ("readings-too-short", "note",
+         "baseline: the readings cover 3.0% of the time in which the command printed them")),
+        ("readings_cover", {"sum_s": 0.06, "elapsed_s": 2.0, "fits": "s"}, ("readings-too-short", "note",
+         "baseline: the readings cover 3.0% of the time in which the command printed them; in s they would be as long "
+         "as it")),
+        ("readings_rounding", 0.5, ("readings-rounded", "warn",
+         "baseline: the last digits of the readings stand for 50% of their times")),
+    ],
+)  # fmt: skip
+def test_doubts_about_a_metric_s_readings_are_said(key, value, finding):
+    events = records.read_events()
+    events[1][key] = value
+    (found,) = summarise(events).findings
+    assert tuple(found[name] for name in ("code", "severity", "seen")) == finding

@@ -13,7 +13,8 @@ import pytest
 from runner.common import yamlfile
 from runner.engines.base import PROJECT
 from runner.worker.user_command.losses import Losses, parse_losses
-from runner.worker.user_command.metric import Readings, parse
+from runner.worker.user_command.metric import parse
+from runner.worker.user_command.readings import Readings
 
 GALLERY = PROJECT / "benchmarks/gallery"
 SCRIPTS = sorted(GALLERY.glob("*.py"))

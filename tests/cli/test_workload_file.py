@@ -10,7 +10,7 @@ import pytest
 from runner.bench.plan import UserCommand
 from runner.cli import workload_file
 from runner.cli.workload_file import load, words
-from runner.worker.user_command.metric import SECONDS
+from runner.worker.user_command.units import CHOICES
 from tests.refusals import assert_refused
 
 
@@ -63,7 +63,7 @@ def test_workload_files_that_are_refused(tmp_path, text, line, key, fix):
 
 def test_a_workload_file_s_schema_has_the_units_that_there_are():
     known = json.loads(workload_file.SCHEMA.read_text())["properties"]["unit"]["enum"]
-    assert known == list(SECONDS)
+    assert known == list(CHOICES)
 
 
 def test_a_workload_file(tmp_path):

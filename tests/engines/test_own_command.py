@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -250,8 +252,62 @@ def test_swap_counts_under_every_engine():
 
 def test_the_document_by_hand(measured, cli, tmp_path):
     """The command that the report gives for one sample runs in a shell."""
-    measured("local", "baseline", "sh -c 'echo t=1; echo t=2'", "--metric", r"t=(\d)")
+    measured("local", "baseline", "sh -c 'echo t=1; echo t=2'", "--metric", r"t=(\d)", "--unit", "us")
     details = cli("report", tmp_path / "run", "--details").stdout
     line = details.split("by hand  (one sample each)\n")[1].splitlines()[0]
     by_hand = subprocess.run(["/bin/sh", "-c", line], cwd="/", capture_output=True, text=True, check=False)
-    assert json.loads(by_hand.stdout)["step_s"] == [1, 2]
+    assert json.loads(by_hand.stdout)["step_s"] == [1e-6, 2e-6]
+
+
+# Prints a rate, without the words that a rate usually has. With OMP_NUM_THREADS it is 20% faster.
+RATE = """
+import os, time
+for step in range(60):
+    begin = time.perf_counter()
+    time.sleep(0.010 if os.environ.get("OMP_NUM_THREADS") else 0.012)
+    print(f"step {step} done {64 / (time.perf_counter() - begin):.1f}", flush=True)
+"""
+# Changes from milliseconds to seconds, as others do at a second.
+FLIPS = """
+import time
+for step in range(1, 25):
+    begin = time.perf_counter()
+    time.sleep(0.03 if step % 2 else 0.05)
+    took = time.perf_counter() - begin
+    speed = f"{took:.4f} sec/it" if took > 0.04 else f"{1000 * took:.2f} ms/it"
+    print(f"Train | {step}/24 | {speed} | Loss 0.5", flush=True)
+"""
+
+
+def test_a_rate_is_not_taken_for_seconds(measured, tmp_path):
+    (tmp_path / "rate.py").write_text(RATE)
+    command, metric = f"{sys.executable} {tmp_path}/rate.py", ("--metric", r"done (\S+)")
+    result, events = measured("local", "baseline", command, *metric)
+    assert result.returncode == 1
+    (problem,) = (event["problem"] for event in events if event["event"] == "failure")
+    assert problem.startswith("read impossible step times: the 60 readings of the metric 'done (\\S+)' sum to ")
+    assert "--unit per-second" in problem
+    assert not [event for event in events if event["event"] == "sample"]
+    shutil.rmtree(tmp_path / "run")
+    _, events = measured("local", "physical-cores", command, *metric, "--unit", "per-second", blocks=2)
+    step_s = {event["arm"]: event["step_s"] for event in events if event["event"] == "sample"}
+    assert statistics.median(step_s["physical-cores"]) < statistics.median(step_s["baseline"])
+
+
+def test_a_unit_that_changes_with_the_speed_loses_no_step(measured, tmp_path):
+    (tmp_path / "flips.py").write_text(FLIPS)
+    command = f"{sys.executable} {tmp_path}/flips.py"
+    result, events = measured("local", "baseline", command, "--metric", r"([0-9.]+) (?=ms)", "--unit", "ms")
+    assert result.returncode == 1
+    (problem,) = (event["problem"] for event in events if event["event"] == "failure")
+    assert problem.startswith("read only a part of the steps: ")
+    assert "lines have sec/it where the metric" in problem
+    mend = re.search("--metric '(.*)' --unit auto", problem)[1]
+    for metric, unit in ((r"([0-9.]+) ms/it", "ms"), (mend, "auto")):
+        shutil.rmtree(tmp_path / "run")
+        result, events = measured("local", "baseline", command, "--metric", metric, "--unit", unit)
+        assert result.returncode == 0, result.stdout + result.stderr
+        for sample in (event for event in events if event["event"] == "sample"):
+            assert len(sample["step_s"]) == 24
+            assert all(took >= 0.03 for took in sample["step_s"])
+            assert sum(took >= 0.05 for took in sample["step_s"]) >= 12

@@ -29,10 +29,11 @@ from runner.worker.child import Child, Stopped, end_by, signal_name
 from runner.worker.complaints import COMPLAINT
 from runner.worker.measure import processor
 from runner.worker.measure.train import counters, increase
-from runner.worker.user_command import files, other_process
+from runner.worker.user_command import clock, files, other_process
 from runner.worker.user_command.losses import Losses, parse_losses
-from runner.worker.user_command.metric import NotMeasured, Readings, parse, shown
+from runner.worker.user_command.metric import NotMeasured, parse, shown
 from runner.worker.user_command.optimizer_steps import POLL_S, Asked, Watch, chosen, observed
+from runner.worker.user_command.readings import Readings
 
 HOOK = Path(__file__).resolve().parents[1] / "evidence_hook"
 READ_BYTES = 2**16
@@ -147,6 +148,7 @@ def command(
         seconds = max(watched.ended_s - watched.begun_s - testimony_s, 1e-6)
         seen = chosen(asked, Path(evidence_folder), main, watch, seconds) if asked is not None else None
     warmup, steps, values = _taken(seen, readings, losses, warmup_lines, seconds)
+    remarks = clock.check(readings, watched.begun_s, len(others) + 1) if readings is not None else {}
     return {
         "seconds": seconds,
         "step_s": [round(max(step, 1e-9), 9) for step in steps],
@@ -164,7 +166,8 @@ def command(
         },
         "evidence": main["evidence"],
         "other_processes": [{name: one[name] for name in ("pid", "argv", "evidence")} for one in others],
-        **({"passed_over": readings.passed_over} if readings is not None and readings.passed_over else {}),
+        **({"unmatched_lines": readings.unmatched_lines} if readings is not None and readings.unmatched_lines else {}),
+        **remarks,
         **({"observed": observed(seen, watch)} if seen is not None and watch is not None else {}),
     }
 

@@ -7,13 +7,13 @@ from runner.worker.user_command.metric import (
     Metric,
     MetricError,
     NotMeasured,
-    Readings,
     cleaned,
     number,
     parse,
     shown,
     unreadable,
 )
+from runner.worker.user_command.readings import Readings
 
 
 def parse_losses(text: str) -> Metric:

@@ -32,7 +32,7 @@ OWN = ("--command", "python train.py --epochs 1")
         ([*OWN, "--warmup-lines", 3],
          "--warmup-lines means nothing without --metric or --optimizer-steps; add one, or leave this out"),
         ([*OWN, "--metric", r"(\d+)", "--unit", "sec"],
-         "--unit sec: no such unit; there are: s, ms, us, per-second"),
+         "--unit sec: no such unit; there are: s, ms, us, min, per-second, per-minute, auto"),
         ([*OWN, "--metric", "step", "--unit", "ms"], "--metric 'step' has no group that could be a number with a unit; "
          "put one around the number, or leave the unit out"),
         ([*OWN, "--metric", "time ("],
@@ -43,6 +43,12 @@ OWN = ("--command", "python train.py --epochs 1")
         ([*OWN, "--metric", r"time (\S+) ?ms"],
          r"--metric 'time (\S+) ?ms' looks like a number of ms, and would be taken "
          "for seconds; give the unit ms, or s if that is right"),
+        ([*OWN, "--metric", r"SPS: (\d+)"], r"--metric 'SPS: (\d+)' looks like a rate, and would be taken for seconds; "
+         "give the unit per-second, or s if that is right"),
+        ([*OWN, "--metric", r"(\S+) min/epoch"], r"--metric '(\S+) min/epoch' looks like a number of min, and would be "
+         "taken for seconds; give the unit min, or s if that is right"),
+        ([*OWN, "--metric", "^step", "--unit", "auto"], "--metric '^step' has no group that could be a number with a "
+         "unit; put one around the number, or leave the unit out"),
         ([*OWN, "--metric", ""], "--metric '' is empty; give a regular expression, or a path as $.step_time"),
         ([*OWN, "--loss-metric", "^step"],
          r"--loss-metric '^step' has no group that could be a loss; put one around it, as in loss (\S+)"),

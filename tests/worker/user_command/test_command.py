@@ -20,6 +20,8 @@ from tests.conftest import PROJECT
 from tests.processes import gone, until
 from tests.worker.user_command.conftest import started
 
+# What a short shell script may say of its steps: more would be longer than it takes.
+MICROSECONDS = ("--metric", r"t=(\d)", "--unit", "us")
 IMPATIENT = "from runner.worker import __main__, child; child.GRACE_S = 0.1; __main__.main()"
 
 
@@ -78,8 +80,8 @@ def test_a_line_came_when_its_text_came(pieces, lines, capfd, monkeypatch):
 
 
 def test_lines_are_taken_from_both_streams_and_passed_on(run):
-    result = run("echo t=1; echo t=2 >&2; printf t=3", "--metric", r"t=(\d)")
-    assert sorted(result.document["step_s"]) == [1, 2, 3]
+    result = run("echo t=1; echo t=2 >&2; printf t=3", *MICROSECONDS)
+    assert sorted(result.document["step_s"]) == [1e-6, 2e-6, 3e-6]
     assert {"t=1", "t=2"} <= set(result.stderr.replace("t=3", "").splitlines())
 
 
@@ -109,18 +111,18 @@ def test_what_the_command_prints_is_not_taken_for_the_document(run):
 
 
 def test_output_without_line_ends_is_read_on(run):
-    document = run("head -c 2000000 /dev/zero | tr '\\0' x; echo; echo t=1; echo t=2", "--metric", r"t=(\d)").document
-    assert document["step_s"] == [1, 2]
+    document = run("head -c 2000000 /dev/zero | tr '\\0' x; echo; echo t=1; echo t=2", *MICROSECONDS).document
+    assert document["step_s"] == [1e-6, 2e-6]
 
 
 def test_output_of_what_it_left_behind_is_not_waited_for(tmp_path):
     """Which may never end."""
-    process = started("--metric", r"t=(\d)", folder=tmp_path, argv=["sh", "-c", "echo t=1; echo t=2; yes & sleep 0.1"])
+    process = started(*MICROSECONDS, folder=tmp_path, argv=["sh", "-c", "echo t=1; echo t=2; yes & sleep 0.1"])
     try:
         stdout, _ = process.communicate(timeout=240)
     finally:
         process.kill()
-    assert json.loads(stdout)["step_s"] == [1, 2]
+    assert json.loads(stdout)["step_s"] == [1e-6, 2e-6]
 
 
 PRINTS = """
@@ -210,8 +212,8 @@ STEPS = "for step in 1 2 3 4; do echo step $step loss 0.$step t=$step; done"
     ("words", "losses"),
     [
         ((), [0.1, 0.2, 0.3, 0.4]),
-        (("--metric", r"t=(\d)"), [0.1, 0.2, 0.3, 0.4]),
-        (("--metric", r"t=(\d)", "--warmup-lines", "3"), [0.4]),
+        (MICROSECONDS, [0.1, 0.2, 0.3, 0.4]),
+        ((*MICROSECONDS, "--warmup-lines", "3"), [0.4]),
     ],
 )
 def test_losses_are_read_beside_the_steps(run, words, losses):
@@ -231,8 +233,7 @@ def test_losses_of_a_log_in_json_and_lines_of_the_clock(run):
 
 
 def test_losses_that_can_not_be_read(refused):
-    metric = ("--metric", r"t=(\d)")
-    assert refused(f"{STEPS}; echo loss 1", *metric, "--loss-metric", r"loss (\S+)") == (
+    assert refused(f"{STEPS}; echo loss 1", *MICROSECONDS, "--loss-metric", r"loss (\S+)") == (
         "saw 5 losses and 4 steps: both patterns must match the same steps"
     )
     assert "the loss metric 'cost (.+)' matches none of the 4 lines" in refused(STEPS, "--loss-metric", "cost (.+)")
@@ -296,14 +297,14 @@ def test_digests(run, tmp_path):
     (tmp_path / "train.sh").write_text("echo t=1; echo t=2; echo again >> log")
     (tmp_path / "log").write_text("")
     argv = ["sh", "train.sh", "--log", "log"]
-    first, second = (run("", "--metric", r"t=(\d)", argv=argv).document["digests"] for _ in range(2))
+    first, second = (run("", *MICROSECONDS, argv=argv).document["digests"] for _ in range(2))
     assert first == second
     assert first.keys() == {"command", "file train.sh"}
     (tmp_path / "train.sh").write_text("echo t=1; echo t=2")
-    changed = run("", "--metric", r"t=(\d)", argv=argv).document["digests"]
+    changed = run("", *MICROSECONDS, argv=argv).document["digests"]
     assert changed["file train.sh"] != first["file train.sh"]
     assert changed["command"] == first["command"]
-    assert run("", "--metric", r"t=(\d)", "--loss-metric", r"t=(\d)", argv=argv).document["digests"] == changed
+    assert run("", *MICROSECONDS, "--loss-metric", r"t=(\d)", argv=argv).document["digests"] == changed
     assert run("", "--metric", r"t=(\d)", "--unit", "ms", argv=argv).document["digests"]["command"] != first["command"]
 
 

@@ -7,7 +7,8 @@ import math
 import pytest
 
 from runner.worker.user_command.losses import Losses, parse_losses
-from runner.worker.user_command.metric import MetricError, NotMeasured, Readings, parse
+from runner.worker.user_command.metric import MetricError, NotMeasured, parse
+from runner.worker.user_command.readings import Readings
 
 LOSS = r"loss (\S+)"
 

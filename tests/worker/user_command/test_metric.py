@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from runner.worker.user_command.metric import MetricError, NotMeasured, Readings, parse
+from runner.worker.user_command.metric import MetricError, NotMeasured, parse
+from runner.worker.user_command.readings import Readings
 
 
 def readings(metric, *lines, unit="s", every_s=0.5, left_out=0):
@@ -78,20 +81,22 @@ def test_a_bar_that_goes_to_and_fro_at_one_step_in_a_second_is_timed_by_all_of_i
     assert len(warmup) == 1
 
 
+OTHER_BAR = "Files: 50%|##  | 4/8 [00:21<00:21,  {}]"
+
+
 @pytest.mark.parametrize(
-    ("metric", "shown", "said"),
+    ("metric", "own", "others", "said"),
     [
-        (RATE, ["12.5it/s", "12.5it/s", "300.12s/it"], "1 of 3 lines have the seconds of a step where .* has a rate, "
-         "as bars do below one step in a second"),
-        (TIME, ["3.0s/it", "1.6it/s", "1.6it/s"], "2 of 3 lines have a rate where .* has the seconds of a step, as "
-         "bars do above one step in a second"),
-        (RATE, ["5it/s", "1e-05s/it"], "1 of 2 lines"),
+        (RATE, ["12.5it/s", "12.5it/s"], ["300.12s/it"], "1 of 3 lines have another unit (s/it)"),
+        (TIME, ["3.0s/it"], ["1.6it/s", "1.6it/s"], "2 of 3 lines have another unit (it/s)"),
+        (RATE, ["5it/s"], ["1e-05s/it"], "1 of 2 lines have another unit (s/it)"),
     ],
-)  # fmt: skip
-def test_bars_of_quite_another_length_are_not_taken_for_one(metric, shown, said):
-    with pytest.raises(NotMeasured, match=said) as error:
-        readings(metric[0], *map(BAR.format, shown), unit=metric[1]).split(0)
-    assert str(error.value).endswith("bar that is meant, or let it print a time for each step and match that")
+)
+def test_bars_of_quite_another_length_are_not_taken_for_one(metric, own, others, said):
+    with pytest.raises(NotMeasured, match=re.escape(said)) as error:
+        readings(metric[0], *map(BAR.format, own), *map(OTHER_BAR.format, others), unit=metric[1]).split(0)
+    assert "than the metric" in str(error.value)
+    assert str(error.value).endswith("line that is meant, or let it print a time for each step and match that")
 
 
 @pytest.mark.parametrize(
@@ -111,12 +116,11 @@ def test_a_part_of_a_number_is_no_reading(metric, line, part):
         readings(metric, line)
 
 
-def test_slow_steps_that_are_left_out_as_warm_up_may_turn_the_rate_round():
+def test_slow_steps_at_the_beginning_are_steps_too():
     metric, unit = RATE
     shown = [BAR.format(text) for text in ("5.02s/it", "1.50s/it", *["2.0it/s"] * 5)]
-    with pytest.raises(NotMeasured, match="2 of 7 lines"):
-        readings(metric, *shown, unit=unit).split(0)
-    assert readings(metric, *shown, unit=unit, left_out=1).split(1) == ([0.5], [0.5] * 4)
+    assert readings(metric, *shown, unit=unit).split(0) == ([], [5.02, 1.5, *[0.5] * 5])
+    assert readings(metric, *shown, unit=unit, left_out=2).split(2) == ([5.02, 1.5], [0.5] * 5)
 
 
 def test_an_outer_bar_is_no_step():
@@ -165,7 +169,7 @@ def test_what_is_no_metric(metric, problem):
         (r"time (\S+)", "time inf", "'inf'"),
         (r"time (\S+)", "time 0.0", "'0.0'"),
         (r"time (\S+)", "time -3", "'-3'"),
-        (r"time (\S+)", "time 8.3ms", "'8.3ms'"),
+        (r"time (\S+)", "time 8.3m", "'8.3m'"),
         ("$.t", '{"t": true}', "true"),
         ("$.t", '{"t": {"ms": 3}}', '{"ms": 3}'),
         ("$.t", '{"t": NaN}', "NaN"),
@@ -274,7 +278,7 @@ def test_a_decimal_comma_is_named(metric, line, given):
 
 def test_lines_with_no_time_where_others_have_one_are_counted():
     lines = ["epoch 1", "step 1 time 0.5", "step 2 time nan", "step 3 time -1.5", "step 4 time 0.4", "loss 0.3"]
-    assert readings(r"time ([0-9.]+)", *lines).passed_over == (2, "step 2 time nan")
+    assert readings(r"time ([0-9.]+)", *lines).unmatched_lines == (2, "step 2 time nan")
 
 
 @pytest.mark.parametrize(
@@ -285,8 +289,8 @@ def test_lines_with_no_time_where_others_have_one_are_counted():
         (r"step", ["step 1 nan", "nan"]),
     ],
 )
-def test_lines_that_have_a_time_or_are_none_of_these_are_not_passed_over(metric, lines):
-    assert readings(metric, *lines).passed_over is None
+def test_lines_that_have_a_time_or_are_none_of_these_are_not_counted(metric, lines):
+    assert readings(metric, *lines).unmatched_lines is None
 
 
 def test_where_no_line_has_a_time_those_with_none_are_counted():
@@ -294,6 +298,168 @@ def test_where_no_line_has_a_time_those_with_none_are_counted():
         readings(r"time ([0-9.]+)", "time nan", "time -1.5").split(0)
 
 
-def test_too_few_readings_beside_lines_that_are_passed_over():
+def test_too_few_readings_beside_unmatched_lines():
     with pytest.raises(NotMeasured, match="besides 1 line like 'time nan' that it does not match, and it takes 3"):
         readings(r"time ([0-9.]+)", "time 0.5", "time nan").split(2)
+
+
+# --- units that change from line to line ---
+
+SECONDS = [0.90, 1.10, 0.95, 1.05, 0.98, 1.30] * 4
+
+
+def dora(second):
+    return f"{second:.2f} sec/it" if second > 1 else f"{1000 * second:.1f} ms/it"
+
+
+def keras(second):
+    return f"{second:.2f}s/step" if second > 1 else f"{1000 * second:.0f}ms/step"
+
+
+def scaled(second):
+    return f"{1 / second:.4f}kit/s" if second < 1 else f"{1000 / second:.2f}it/s"
+
+
+def minutes(second):
+    whole = round(60 * second)
+    return f"{whole // 60}:{whole % 60:02d}" if whole >= 60 else f"{whole}s"
+
+
+def lines_of(text, *, before="step"):
+    return [f"Train | {number}/24 | {before} {text(second)} | Loss 0.5" for number, second in enumerate(SECONDS, 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "unit", "scale"),
+    [
+        (dora, r"([0-9.]+) ms/it", "ms", 1),
+        (dora, r"([0-9.]+) sec\/it", "s", 1),
+        (dora, r"(\S+)\s+ms/it", "ms", 1),
+        (dora, r"step ([0-9.]+) (?:ms|sec)", "s", 1),
+        (dora, r"step ([0-9.]+)", "ms", 1),
+        (dora, r"step ([0-9.]+)", "auto", 1),
+        (dora, r"step (.*) \|", "auto", 1),
+        (keras, r"([0-9.]+)ms/step", "ms", 1),
+        (keras, r"([0-9.]+)m?s/step", "auto", 1),
+        (keras, r"step (\S+)", "auto", 1),
+        (scaled, r"([0-9.]+)it/s", "per-second", 0.001),
+        (scaled, r"([0-9.]+)kit/s", "per-second", 0.001),
+        (scaled, r"([0-9.]+)k?it/s", "auto", 0.001),
+        (minutes, r"step (\d+)s", "s", 60),
+        (minutes, r"step (\S+)", "auto", 60),
+    ],
+)
+def test_a_unit_that_changes_with_the_speed_loses_no_step(text, metric, unit, scale):
+    """Only the fast steps would be read otherwise, or only the slow ones."""
+    (_, steps) = readings(metric, *lines_of(text), unit=unit, every_s=scale).split(0)
+    assert steps == [pytest.approx(second * scale, rel=0.01) for second in SECONDS]
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "unit", "missed"),
+    [
+        (dora, r"([0-9.]+) (?=ms)", "ms", "12 of 24 lines have sec/it"),
+        (keras, r"step ([0-9.]+)(?:ms)/step", "ms", "12 of 24 lines have s/step"),
+        (scaled, r"step ([0-9.]+)[i]t/s", "per-second", "12 of 24 lines have kit/s"),
+        (minutes, r"step (\d+)[s]", "s", "12 of 24 lines have 1:05"),
+    ],
+)
+def test_a_metric_that_reads_one_of_two_units_is_refused_with_one_that_reads_both(text, metric, unit, missed):
+    lines = lines_of(text)
+    with pytest.raises(NotMeasured) as error:
+        readings(metric, *lines, unit=unit).split(0)
+    said = str(error.value)
+    assert said.startswith(f"read only a part of the steps: {missed} where the metric '{metric}' reads another unit")
+    assert any(f"the first being '{line}'" in said for line in lines)
+    mend = re.search(r"--metric '(.*)' --unit auto$", said)[1]
+    scale = {scaled: 0.001, minutes: 60}.get(text, 1)
+    _, steps = readings(mend, *lines, unit="auto").split(0)
+    assert steps == [pytest.approx(second * scale, rel=0.01) for second in SECONDS]
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "lines"),
+    [
+        # a validation, a time of day, a total and a size are no steps
+        (r"([0-9.]+) ms", "ms", ["step 1 8.5 ms", "valid 1 took 35.2 s", "12:30:05 saved"]),
+        (r"step \d+ ([0-9.]+) ms", "ms", ["step 1 8.5 ms", "data 1 0.2 s", "12 files, 35.2 MB/s"]),
+        (r"time ([0-9.]+)", "s", ["step 1 time 0.0085 min 0.0080 max 0.0090", "valid took 3 ms"]),
+    ],
+)
+def test_other_lines_with_a_time_are_no_steps(metric, unit, lines):
+    found = readings(metric, *lines * 10, unit=unit)
+    assert found.split(0) == ([], [pytest.approx(0.0085)] * 10)
+
+
+def test_a_total_in_the_words_of_a_step_is_no_step():
+    """It contains the others, and the arrival of the lines shows that."""
+    found = readings(r"took ([0-9.]+) ms", *["took 500 ms"] * 20, "took 10.0 s", unit="ms", every_s=0.5)
+    assert found.split(0) == ([], [0.5] * 20)
+    assert found.unmatched_lines[0] == 1
+    slow = readings(r"took ([0-9.]+) ms", *["took 100 ms"] * 20, "took 1.2 s", unit="ms", every_s=1.3)
+    assert slow.split(0)[1][-1] == 1.2
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "line", "said"),
+    [
+        (r"time ([0-9.]+)", "s", "time 8.3 ms", "found ms behind the numbers .* give --unit ms"),
+        (r"time ([0-9.]+)", "s", "bar time 8.3it/s", "found it/s behind the numbers .* give --unit per-second"),
+        (r"time ([0-9.]+)", "per-second", "time 8.3 s", "found s behind the numbers .* give --unit s"),
+        (r"time ([0-9.]+)", "ms", "time 8.3 ns", "found ns behind the numbers .* give --unit auto"),
+        (r"time ([0-9.]+)", "auto", "time 8.3", "found no unit behind '8.3' in 'time 8.3'; with --unit auto"),
+    ],
+)
+def test_a_unit_that_the_lines_contradict_is_refused(metric, unit, line, said):
+    with pytest.raises(NotMeasured, match=said):
+        readings(metric, line, line, unit=unit).split(0)
+
+
+def test_rates_of_different_things_are_not_mixed():
+    with pytest.raises(NotMeasured, match=r"numbers of different things .*: per images, per it; match one of them"):
+        readings(r"([0-9.]+)", "12 it/s", "800 images/s", unit="auto").split(0)
+
+
+def test_numbers_with_a_unit_in_json():
+    found = readings("$.speed", '{"speed": "950 ms/it"}', '{"speed": "1.05 s/it"}', unit="auto")
+    assert found.split(0)[1] == [pytest.approx(0.95), pytest.approx(1.05)]
+
+
+def test_thousands_and_exponents_beside_a_unit_that_changes():
+    lines = ["took 1,234.5 ms", "took 9.5e-1 s", "took 1.1 s"]
+    assert readings(r"took (\S+) s", *lines).split(0)[1] == [pytest.approx(time) for time in (1.2345, 0.95, 1.1)]
+
+
+def test_steps_without_a_number_are_refused_if_they_are_many():
+    few = readings(r"time ([0-9.]+)", *["time 0.5"] * 9, "time nan")
+    assert few.split(0) == ([], [0.5] * 9)
+    assert few.unmatched_lines == (1, "time nan")
+    with pytest.raises(NotMeasured, match=r"only a part of the steps: .* has 6 readings, and there are 6 lines like"):
+        readings(r"time ([0-9.]+)", *["time 0.5", "time inf"] * 6).split(0)
+
+
+def test_a_number_with_its_unit_is_read_with_unit_auto():
+    with pytest.raises(
+        NotMeasured, match=r"'8.3ms' in 'time 8.3ms' has a unit; leave it out of the group, or give --unit auto"
+    ):
+        readings(r"time (\S+)", "time 8.3ms", unit="ms")
+    assert readings(r"time (\S+)", "time 8.3ms", unit="auto").split(0) == ([], [pytest.approx(0.0083)])
+
+
+@pytest.mark.parametrize(
+    ("metric", "lines", "steps"),
+    [
+        (r"step took ([0-9.]+) ms", ["step took 1.2 s"] * 3, 3),
+        (r"([0-9.]+) ms/it", ["1.2 s/it"] * 3, 3),
+        (r"([0-9.]+) ms", ["loaded in 1.2 s"] * 3, 0),
+        (r"took ([0-9.]+) ms", ["loading took 1.2 s", "saving took 3 s"], 0),
+    ],
+)
+def test_lines_that_all_have_another_unit_are_steps_if_the_metric_says_more_than_a_unit(metric, lines, steps):
+    """One environment may have all of its steps on the other side of a second."""
+    found = readings(metric, *lines, unit="ms")
+    if steps:
+        assert found.split(0) == ([], [1.2] * steps)
+    else:
+        with pytest.raises(NotMeasured, match="matches none of the"):
+            found.split(0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runner.analysis.printed_lines import Printed, of_others
 from runner.analysis.summary import summarise
+from runner.analysis.unrelated_complaints import Printed, unrelated_complaints
 from runner.profiles.environment import Environment
 from tests import records
 
@@ -20,23 +20,23 @@ def printed(*stderr, **variables):
 
 
 def test_one_finding_for_all_arms_and_samples():
-    (found,) = of_others([printed(f"a\n{SITE}\nb", SITE), printed(SITE)])
+    (found,) = unrelated_complaints([printed(f"a\n{SITE}\nb", SITE), printed(SITE)])
     assert (found.code, found.severity) == ("unrelated-complaint", "note")
     assert found.seen == f'a library printed "{SITE}"'
-    (found,) = of_others([printed(f"{SITE}\n{PLACES}")])
+    (found,) = unrelated_complaints([printed(f"{SITE}\n{PLACES}")])
     assert found.seen == f'a library printed "{SITE}", and 1 more'
 
 
 @pytest.mark.parametrize("stderr", ["", "chatter", PLACES])
 def test_what_concerns_one_of_the_profiles_is_no_note(stderr):
     """It is a failure of that one, and the others printed it too."""
-    assert of_others([printed(stderr), printed(stderr, OMP_PLACES="x")]) == []
+    assert unrelated_complaints([printed(stderr), printed(stderr, OMP_PLACES="x")]) == []
 
 
 def test_ranks_have_their_evidence_each():
     rank = {"rank": 0, "evidence": {"openmp": {"runtime": "gnu"}, "variables": {}}}
     sample = {"ranks": [rank], "evidence": {}, "stderr": SITE}
-    assert len(of_others([Printed(printed().environment, [sample])])) == 1
+    assert len(unrelated_complaints([Printed(printed().environment, [sample])])) == 1
 
 
 def test_a_run_with_such_a_complaint_is_in_effect():

@@ -1,4 +1,4 @@
-"""What commands printed that a reader should know of: lines that a metric does not match, and libraries' complaints."""
+"""Findings about complaints that libraries printed and that are about no setting of a profile."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runner.bench.events import SampleEvent
+from runner.checks import sample_effect
 from runner.checks.complaints import complaints
 from runner.checks.doctor.finding import Finding
-from runner.checks.sample_effect import unrelated_complaints
 from runner.profiles.environment import Environment
-from runner.worker.user_command.metric import said_of
 
 
 class Printed(NamedTuple):
@@ -20,12 +19,12 @@ class Printed(NamedTuple):
     samples: Sequence[SampleEvent]
 
 
-def of_others(arms: Sequence[Printed]) -> list[Finding]:
-    """A finding where libraries complained of something that no profile sets, as those of other commands do."""
+def unrelated_complaints(arms: Sequence[Printed]) -> list[Finding]:
+    """Return a finding if libraries complained of something that no profile sets, as those of other commands do."""
     each = [(one.environment, sample) for one in arms for sample in one.samples]
     printed = dict.fromkeys(line for _, sample in each for line in complaints(sample.get("stderr") or ""))
     for environment, sample in each:
-        related = {*complaints(sample.get("stderr") or "")} - {*unrelated_complaints(environment, sample)}
+        related = {*complaints(sample.get("stderr") or "")} - {*sample_effect.unrelated_complaints(environment, sample)}
         printed = {line: None for line in printed if line not in related}
     if not printed:
         return []
@@ -36,20 +35,5 @@ def of_others(arms: Sequence[Printed]) -> list[Finding]:
             "unrelated-complaint", "note", f'a library printed "{first}"{alike}',
             "it is about no setting of a profile, so the result stands",
             "correct what it names, if another command needs that",
-        )
-    ]  # fmt: skip
-
-
-def passed_over(own: Sequence[SampleEvent]) -> list[Finding]:
-    """A finding where an arm's samples have some; earlier records do not say."""
-    found = [event["passed_over"] for event in own if "passed_over" in event]
-    if not found:
-        return []
-    count, line = sum(lines for lines, _ in found), found[0][1]
-    return [
-        Finding(
-            "lines-passed-over", "warn", f"the metric passed over {said_of((count, line))}",
-            "steps that end in such a line are left out of all times",
-            "if they are steps, match them too; if not, match more of the others",
         )
     ]  # fmt: skip
