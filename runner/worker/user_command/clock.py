@@ -81,9 +81,10 @@ def _cover(
         if clock := _clock(found):
             raise NotMeasured(f"read {clock} in the place of a step's time: {numbers} change as the clock does; {_OWN}")
         if total > at_most:
+            mend = _mend(metric, found, total / max(elapsed, 1e-9))
             raise NotMeasured(
                 f"read impossible step times: {numbers} sum{'' if count > 1 else 's'} to {_said(total)} as "
-                f"{metric.unit}, and the command printed them within {_said(elapsed)}; {_mend(metric, found, total / elapsed)}"
+                f"{metric.unit}, and the command printed them within {_said(elapsed)}; {mend}"
             )
         _require_room(metric, found, readings.left_out, processes)
         _require_direction(metric, found, numbers)
@@ -256,12 +257,12 @@ def _mend(metric: Metric, readings: Sequence[Reading], times_too_long: float) ->
         fitting = [unit for unit in fitting if unit not in RATES]
     if fitting:
         return f"read as {' or '.join(fitting)} they fit the time between the lines: give --unit {fitting[0]}"
-    others = (
-        "s, ms or us if they are times" if metric.unit in RATES else "per-second if they are rates, ms or us if such"
-    )
+    others = "--unit per-second if they are rates, --unit ms or us if they are in these"
+    if metric.unit in RATES:
+        others = "--unit s, ms or us if they are times"
     if times_too_long > MOST_BY_RANKS:
-        return f"give --unit {others}, or {_OWN}"
+        return f"give {others}, or {_OWN}"
     return (
-        f"give --unit {others}, or {_OWN}; of several ranks match one's lines; raise --warmup-lines for averages with "
+        f"give {others}, or {_OWN}; of several ranks match one's lines; raise --warmup-lines for averages with "
         "a slow start in them"
     )
