@@ -27,7 +27,7 @@ from typing import Any
 
 from runner.worker.user_command.metric import Metric, NotMeasured
 from runner.worker.user_command.readings import Reading, Readings
-from runner.worker.user_command.units import PER_MINUTE, RATES, SECONDS
+from runner.worker.user_command.units import PER_MINUTE, PER_SECOND, RATES, SECONDS
 
 # Intervals that are shorter than this share of their mean are those of lines that came together; so many tell nothing.
 TOGETHER, MOST_TOGETHER = 0.1, 0.3
@@ -44,6 +44,8 @@ LITTLE, FEWEST_FOR_LITTLE = 0.05, 5
 COARSE = 0.1
 # The second half of the readings is looked at by itself if it has so many, and may be so many times the time between.
 FEWEST_LATE, MOST_LATE = 5, 2.0
+# Ranks that print each step, and averages with a slow start in them, may be so many times too long. More is a unit.
+MOST_BY_RANKS = 100.0
 STEPS = frozenset({"it", "its", "iter", "iters", "iteration", "iterations", "step", "steps", "batch", "batches"})
 
 
@@ -79,9 +81,10 @@ def _cover(
         if clock := _clock(found):
             raise NotMeasured(f"read {clock} in the place of a step's time: {numbers} change as the clock does; {_OWN}")
         if total > at_most:
+            mend = _mend(metric, found, total / max(elapsed, 1e-9))
             raise NotMeasured(
                 f"read impossible step times: {numbers} sum{'' if count > 1 else 's'} to {_said(total)} as "
-                f"{metric.unit}, and the command printed them within {_said(elapsed)}; {_mend(metric, found)}"
+                f"{metric.unit}, and the command printed them within {_said(elapsed)}; {mend}"
             )
         _require_room(metric, found, readings.left_out, processes)
         _require_direction(metric, found, numbers)
@@ -177,7 +180,7 @@ def _require_room(metric: Metric, readings: Sequence[Reading], warmup: int, proc
     raise NotMeasured(
         f"read impossible step times: the last {len(late) - 1} readings of the metric '{metric.text}' sum to "
         f"{_said(total)} as {metric.unit}, and the command printed them within {_said(between)}; "
-        f"{_mend(metric, readings)}"
+        f"{_mend(metric, readings, total / between)}"
     )
 
 
@@ -242,19 +245,24 @@ def _explaining(readings: Sequence[Reading], but: str) -> list[str]:
     return [unit for unit, total in sums.items() if LEAST_EXPLAINED * span <= total <= MOST_EXPLAINED * span]
 
 
-def _mend(metric: Metric, readings: Sequence[Reading]) -> str:
-    """Say what the numbers may be, and what to give for it."""
+def _mend(metric: Metric, readings: Sequence[Reading], times_too_long: float) -> str:
+    """Say what the numbers may be, and what to give for it. Readings are ``times_too_long`` times the elapsed time."""
     direction = _direction(readings)
-    if direction <= -LIKELY and metric.unit not in RATES:
+    if metric.unit not in RATES and metric.looks_like == PER_SECOND:
+        return "the metric names a rate: give --unit per-second"
+    if metric.unit not in RATES and direction <= -LIKELY:
         return "they fall where the time between the lines grows, as rates do: give --unit per-second"
     fitting = _explaining(readings, metric.unit)
     if direction >= LIKELY:
         fitting = [unit for unit in fitting if unit not in RATES]
     if fitting:
         return f"read as {' or '.join(fitting)} they fit the time between the lines: give --unit {fitting[0]}"
+    others = "--unit per-second if they are rates, --unit ms or us if they are in these"
     if metric.unit in RATES:
-        return f"give --unit s, ms or us if they are times, or {_OWN}; of several ranks match one's lines"
+        others = "--unit s, ms or us if they are times"
+    if times_too_long > MOST_BY_RANKS:
+        return f"give {others}, or {_OWN}"
     return (
-        f"give --unit per-second if they are rates, --unit ms or us if they are such times, or {_OWN}; of several "
-        "ranks match one's lines; raise --warmup-lines for averages with a slow start in them"
+        f"give {others}, or {_OWN}; of several ranks match one's lines; raise --warmup-lines for averages with "
+        "a slow start in them"
     )
