@@ -10,13 +10,13 @@ from typing import Any
 
 from runner.analysis.gpu_readings import nccl_of
 from runner.analysis.learning_curves import target_of, time_to, training_s
-from runner.analysis.noise import interference_in
 from runner.analysis.scaling import exchanged
 from runner.analysis.summary import summarise
 from runner.bench import blocks
 from runner.bench.events import SampleEvent
 from runner.bench.plan import Arm, Plan
 from runner.bench.record import Event
+from runner.checks.interference import interference_in
 from runner.checks.sample_effect import checks_of
 from runner.profiles.environment import Environment
 
