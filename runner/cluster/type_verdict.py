@@ -73,6 +73,8 @@ class _Runs:
                 self.wrong.setdefault(one.arm, f"not in effect on {node}")
             elif one.losses is not None and not one.losses.agree:
                 self.wrong.setdefault(one.arm, f"other losses than the baseline's on {node}")
+            elif one.load is not None:
+                self.wrong.setdefault(one.arm, f"measured {one.load.words} on {node}")
         if pair is not None and {*pair} <= of.keys():
             own, reference = (of[name] for name in pair)
             self.versus[node] = block_ratios(events, plan, own, reference=reference)
