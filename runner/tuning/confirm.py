@@ -52,6 +52,11 @@ class Decision:
         """Return the best, or None where nothing is recommended as it was measured beside a load."""
         return None if self.load else self.best
 
+    @property
+    def is_better(self) -> bool:
+        """Return whether a profile is recommended."""
+        return self.recommended not in (BASELINE, None)
+
 
 @dataclass(frozen=True)
 class Size:

@@ -7,7 +7,9 @@ import subprocess
 import sys
 import time
 
-from runner.bench.neighbours import Process, busiest, processes
+import pytest
+
+from runner.bench.neighbours import Neighbours, Process, busiest, processes
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -58,3 +60,19 @@ def test_a_program_that_spins_is_found_in_proc():
         assert found[0]["name"].startswith("python")
     finally:
         os.kill(pid, 9)
+
+
+@pytest.mark.parametrize(
+    ("hit", "said_after"),
+    [({0}, None), ({0, 1}, 1), ({1, 2}, None), ({0, 2, 3}, None), ({0, 2, 3, 4, 5}, 4), (set(), None)],
+    ids=["one", "the first two", "after a quiet one", "half", "nearly all, and two in a row", "none"],
+)
+def test_it_is_said_once_after_two_disturbed_blocks_in_a_row(hit, said_after):
+    lookout, events, said = Neighbours(), [], []
+    for block in range(6):
+        usage = {"worker_cpus": 2, "worker_cpus_busy_s": 2.0 if block in hit else 1.0, "user_s": 1.0, "system_s": 0.0}
+        events.append({"event": "sample", "block": block, "arm": "mine", "seconds": 1.0, "usage": usage})
+        if (seen := lookout.after_block(events, block)) is not None:
+            said.append(block)
+            assert seen.words.startswith("other programs use 1 of 2 CPUs beside this run")
+    assert said == [said_after] * (said_after is not None)

@@ -133,7 +133,7 @@ def _concluded(tuning: Session, reason: str, summary: Summary, decision: Decisio
     tuning.record.append("end", reason=reason, best=best, previous_sha256=previous, profile=str(path))
     # last, as it has the digest of the whole record
     # to read an old one again replaces nothing, and neither does what holds only beside a load
-    replaces = decision.recommended not in (confirm.BASELINE, None) and not written_before
+    replaces = decision.is_better and not written_before
     written = _write(tuning, summary, decision, shipped, found, replaces) if ended else None
     if as_json:
         versus = decision.versus and {**decision.versus.to_json(), "verdict": decision.versus.words}
@@ -152,7 +152,7 @@ def _concluded(tuning: Session, reason: str, summary: Summary, decision: Decisio
         conclusion.show_search(store, tuning.left_out, found, out, untried)
         if written:
             terminal.item(out, "written", conclusion.advice(decision, shipped, path, written), width=conclusion.LABEL)
-            if decision.recommended not in (confirm.BASELINE, None) and not written.stays:
+            if decision.is_better and not written.stays:
                 name = profile.TUNED if path == _default_path() else str(path)
                 usage = conclusion.usage(tuning.job.plan, name, profile.load(str(path)).ranks, tuning.job.kept)
                 terminal.item(out, "use it", usage, width=conclusion.LABEL)

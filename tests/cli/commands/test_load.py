@@ -94,12 +94,6 @@ def test_it_is_said_at_once_by_whom_the_blocks_are_disturbed(bench, beside, inst
     assert (event["block"], [one["name"] for one in event["programs"]]) == (1, ["spin one", "spin two"])
 
 
-def test_one_disturbed_block_is_not_worth_a_word(bench, simulation, instant, events):
-    simulation.worker("mine", seconds=times(0.5))
-    assert "other programs" not in bench("mine").stderr
-    assert events("load") == []
-
-
 def test_no_profile_of_many_is_the_best_beside_a_load(cli, beside, instant, simulation, write_profile, run_folder):
     names = ("one", "two", "three", "four")
     beside(*names)
