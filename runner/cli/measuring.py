@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from runner import engines
-from runner.analysis.summary import summarise
+from runner.analysis.summary import Summary, summarise
 from runner.bench import measure, record, room
 from runner.bench.context import recorded_context
 from runner.bench.measure import Job
@@ -45,6 +46,8 @@ class Invocation:
     json: bool = False
     resumed_by: str | None = "bench"  # the command that goes on with it; None: it is started again
     dry_run: bool = False
+    # What --json prints of a run that was cut short, of a command that says more than the run; None: what the run has.
+    cut_short: Callable[[Summary, Path], dict[str, Any]] | None = None
 
 
 def invocation(arguments: argparse.Namespace, resumed_by: str | None = "bench") -> Invocation:
@@ -157,7 +160,8 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
     if then is not None and not unfinished and status == MEASURED:
         return then(folder)
     if how.json:
-        print(json.dumps({**summary.to_json(), "record": str(folder)}))
+        own = how.cut_short(summary, folder) if how.cut_short and unfinished else summary.to_json()
+        print(json.dumps({**own, "record": str(folder)}))
     else:
         terminal.show(summary, str(short(folder)), terminal.console())
     if reason == measure.TOO_SHORT:

@@ -16,7 +16,7 @@ from rich.text import Text
 from runner import engines
 from runner.advice import expected
 from runner.advice.symptoms import Symptoms, of_process, of_sample
-from runner.analysis.summary import summarise
+from runner.analysis.summary import Summary, summarise
 from runner.bench import record, room
 from runner.bench.plan import REFERENCE_PROFILE, Arm, UserCommand
 from runner.bench.prepare import plan_of, prepare
@@ -193,13 +193,22 @@ def _prove(asked: Specification, advice: Advice, steps: int, arguments: argparse
     assert step_s is not None, "steps were watched"
     asked = _proving(asked, best.profile, steps)
     least_s = (steps + WARMUP_STEPS) * step_s
-    room.require(plan_of(asked, ""), [least_s])
-    how = Invocation(arguments.output, arguments.json)
+    try:
+        room.require(plan_of(asked, ""), [least_s])
+    except TooShort:
+        if arguments.json:
+            print(json.dumps(advice.to_json()))
+        raise
+
+    def proved(summary: Summary, folder: Path) -> dict[str, Any]:
+        return {**advice.to_json(), "proof": summary.to_json(), "record": str(folder)}
+
+    how = Invocation(arguments.output, arguments.json, cut_short=proved)
 
     def then(folder: Path) -> int:
         summary = summarise(record.read(folder))
         if arguments.json:
-            print(json.dumps({**advice.to_json(), "proof": summary.to_json(), "record": str(folder)}))
+            print(json.dumps(proved(summary, folder)))
             return MEASURED
         out = terminal.console()
         out.print()

@@ -191,6 +191,18 @@ def test_a_proof_that_takes_somewhat_longer_goes_on_until_it_is_there(advise, fi
     assert "was measured, and 1.42 " in words(result.stdout)
 
 
+def test_scripts_get_the_advice_though_the_proof_is_far_too_short(advise, fits, instant, run_folder):
+    fits(fits={"jemalloc": [Fit({"kernel": 1.0}, 0.05, 0.1)]})
+    at_once = advise("--prove", "5s", "--json")
+    assert (at_once.returncode, json.loads(at_once.stdout)["try_first"]) == (2, "jemalloc")
+    instant.takes_s = 30.0
+    later = advise("--prove", "80s", "--json", "--output", run_folder)
+    document = json.loads(later.stdout)
+    assert (later.returncode, document["try_first"], document["record"]) == (2, "jemalloc", str(run_folder))
+    assert document["proof"]["unfinished"]["fewest"] == 6
+    assert "--prove 80s is too short: a verdict needs 6 blocks, about 7.5 minutes on this machine" in later.stderr
+
+
 def test_one_that_runs_already_is_watched_from_outside(cli, simulation, instant, watched, monkeypatch):
     usage = {"user_s": 14.0, "system_s": 6.0, "minor_faults": 200_000}
     seen = {"seconds": 10.0, "usage": usage, "waited_s": 0.1}
