@@ -338,6 +338,11 @@ Losses: MKL's other code, which the profiles that end in `-mkl` have it take, ro
 some trainings that grows until losses differ; [the map](gallery.md) says in which. Compare yours before you use one of
 them (`--loss-metric` of `envkit bench`).
 
+A proof takes at least six blocks of two processes. Where the time after `--prove` has no room for these, that is said
+after the first block, or sooner, and the proof goes on for up to three times as long. A proof that would take longer
+ends at once with the time to give, and with what was learnt until then. Beside other programs that keep the CPUs busy
+nothing is proved, and the last line says so.
+
 Each cause is told with what was seen of it. A range is where 7 of 10 trainings came out: a promise of nothing, and
 `--prove` is there to measure. What is known comes from the gallery's trainings on one machine;
 on another kind of machine take the order and prove it. `envkit doctor` and reports name the same causes, and

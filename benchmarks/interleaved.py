@@ -23,6 +23,7 @@ from runner.bench import dataset
 from runner.bench.measure import PADDING
 from runner.bench.plan import MARGIN, MOST_PADDING
 from runner.checks.effect import check
+from runner.checks.interference import interference_in
 from runner.cli.arguments import count
 from runner.common.errors import InputError
 from runner.common.machine_lock import machine_lock
@@ -192,7 +193,7 @@ def _sample(bench: Bench, results: Results, entry: Entry, block: int) -> None:
         images_per_step=document.get("images_per_step"),
         losses=document["losses"],
         first_step_s=document["warmup_step_s"][0] if document["warmup_step_s"] else None,
-        interference=noise.interference_in(document),
+        interference=interference_in(document),
         system_share=round(usage["system_s"] / ((usage["system_s"] + usage["user_s"]) or 1), 4),
         faults_per_step=usage["minor_faults"] / document.get("usage_steps", len(document["step_s"])),
         seen={name: (document["evidence"].get(probe) or {}).get(key) for name, (probe, key) in SEEN.items()},

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from runner import __version__
+from runner.analysis.load import NEARLY_ALL
 from runner.analysis.summary import finite, summarise
 from runner.bench import measure, record, record_schema
 from runner.bench.blocks import first_event, skipped_steps
@@ -65,6 +66,16 @@ class Baseline:
     @property
     def blocks(self) -> int:
         return len(self.reference_kernel_s)
+
+    @property
+    def disturbed(self) -> int:
+        """Return how many blocks were disturbed from outside."""
+        return int(self.document.get("blocks_with_interference", 0))
+
+    @property
+    def is_under_load(self) -> bool:
+        """Return whether nearly all blocks were disturbed, so that the times hold only beside that load."""
+        return self.disturbed >= NEARLY_ALL * self.blocks
 
     @property
     def skipped_steps(self) -> int:

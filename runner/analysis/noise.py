@@ -1,32 +1,18 @@
-"""Interference: which samples were disturbed from outside, by a rule that looks at no timing of theirs.
+"""Interference: which blocks were disturbed from outside, and by what (``runner.checks.interference`` has the rule).
 
-Only that counts which a profile can hardly cause itself: CPU time that others used, CPU time that the hypervisor
-withheld, swapping, and throttling of hot cores. Involuntary switches, page faults, pressure, a quota's throttling and
-the CPUs' frequency are in each sample as well, but threads that spin or wide vector instructions cause them too: a
-profile must not get rid of its slow samples by what it does itself. So they count for nothing. A virtual machine's
-neighbours on the same cores show in no counter, but in the times of the reference kernel, which no profile touches.
-
-The limits were set from such counters alone. In the 26 samples, of 4 to 6 s, of one run on a virtual machine with 2
-CPUs and no other work known of, "others" (the kernel's own threads, interrupts and errors of the count) used -0.023 to
-0.034 CPUs, and 0 to 0.004 CPUs were stolen.
+A virtual machine's neighbours on the same cores show in no counter, but in the times of the reference kernel, which no
+profile touches.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from runner.bench.plan import Arm
 from runner.bench.record import Event
+from runner.checks.interference import interference_in
 
-# CPU time of others, on the CPUs that the worker may run on: as a share of these, and at least in CPUs. An OpenMP team
-# waits for its slowest thread, so that 0.05 of one CPU can cost 5%; on many CPUs the kernel's own threads take as much.
-OTHERS_SHARE, OTHERS_CPUS = 0.025, 0.05
-# The same of stolen time, which has no such background: five times what was seen on a machine at rest.
-STEAL_SHARE, STEAL_CPUS = 0.01, 0.02
-# A page that was swapped out takes from 0.1 ms on to come back: so much takes 25 ms or more of a sample's seconds.
-SWAPPED_BYTES = 2**20
 # The reference kernel's times are called uneven from here on, and with at least so many. On a shared host, of whose
 # neighbours nothing showed in any counter, it took 1.29 to 1.58 times as long in its slowest of 4 to 17 blocks as in
 # its fastest.
@@ -38,44 +24,6 @@ KINDS = {
     "swapped": "it swapped",
     "too hot": "its cores were too hot",
 }
-# A CPU's counters go up in ticks (proc_stat(5)): at either end of the timed steps they may be wrong by one.
-TICK_S = 0.01
-
-
-def interference_in(sample: Mapping[str, Any]) -> list[str]:
-    """Why a sample counts as disturbed, in short texts; nothing for one that is not.
-
-    What a sample does not tell (of a kernel that does not count it, or recorded before it was looked at) is none.
-    """
-    usage, seconds = sample["usage"], sample["seconds"]
-    cpus = usage.get("worker_cpus")
-    found = []
-    if cpus:
-        uncertain = 2 * TICK_S * cpus / seconds
-        others = _others_cpus(usage, seconds)
-        if others is not None and others > max(OTHERS_SHARE * cpus, OTHERS_CPUS) + uncertain:
-            found.append(f"others used {others:.2f} CPUs")
-        steal = usage.get("worker_cpus_steal_s")
-        if steal is not None and steal / seconds > max(STEAL_SHARE * cpus, STEAL_CPUS) + uncertain:
-            found.append(f"{steal / seconds:.2f} CPUs stolen")
-    swapped = usage.get("machine_swapped_bytes")
-    if swapped is not None and swapped > SWAPPED_BYTES:
-        found.append(f"{swapped / 2**20:.0f} MiB swapped")
-    throttled = usage.get("throttle_events")
-    if throttled:
-        found.append(f"cores too hot {throttled} times")
-    return found
-
-
-def _others_cpus(usage: dict[str, Any], seconds: float) -> float | None:
-    """What other programs used on average of the CPUs that the worker may run on.
-
-    What an engine runs for the worker (``engine_s``, of a user's own command in Apptainer, whose image squashfuse
-    reads for it) is no other program. A little of it is of before and after: up to so much of others is overlooked.
-    """
-    busy = usage.get("worker_cpus_busy_s")
-    own = usage["user_s"] + usage["system_s"] + (usage.get("engine_s") or 0.0)
-    return None if busy is None else max(0.0, (busy - own) / seconds)
 
 
 def interference_by_block(events: Sequence[Event]) -> dict[int, list[str]]:

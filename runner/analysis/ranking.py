@@ -9,6 +9,8 @@ from runner.stats.verdict import Verdict
 
 # What a verdict is for the user, where it is not plain.
 WEIGHTS = {Verdict.FASTER: "good", Verdict.SLOWER: "bad"}
+# What a table adds to a verdict that holds only beside a load.
+UNDER_LOAD = ", under load"
 # Up to so many are told one by one, in the order in which they were named.
 FEW = 3
 
@@ -80,12 +82,18 @@ def found_cells(comparison: Comparison) -> list[str]:
         verdict = f"no difference > {found.margin * 100:g}%"
     else:
         verdict = found.words
+    verdict += UNDER_LOAD * (comparison.load is not None)
     return [f"{found.ratio:.3f}", f"{found.low:.3f} to {found.high:.3f}", verdict]
 
 
 def weight(summary: Summary, name: str) -> str:
     """``good``, ``bad`` or ``plain``, for the row of the arm ``name``."""
-    return next((WEIGHTS.get(one.verdict, "plain") for one in summary.comparisons if one.arm == name), "plain")
+    return next((weight_of(one) for one in summary.comparisons if one.arm == name), "plain")
+
+
+def weight_of(comparison: Comparison) -> str:
+    """The same of a comparison: what holds only beside a load is neither good nor bad."""
+    return WEIGHTS.get(comparison.verdict, "plain") if comparison.load is None else "plain"
 
 
 def findings(summary: Summary) -> list[dict[str, str]]:

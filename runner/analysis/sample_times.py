@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runner.analysis.noise import interference_in
 from runner.bench.blocks import skipped_steps
 from runner.bench.plan import Plan
 from runner.bench.record import Event
+from runner.checks.interference import interference_in
 
 
 @dataclass(frozen=True)

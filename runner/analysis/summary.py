@@ -11,9 +11,11 @@ from typing import Any
 from runner.advice.symptoms import of_sample
 from runner.analysis.ablation import Worth, taken_apart
 from runner.analysis.at_once import AtOnce, at_once
+from runner.analysis.course import Course, course
 from runner.analysis.gpu_readings import GpuReadings, readings
 from runner.analysis.image_differences import Difference, of_run
 from runner.analysis.learning_curves import LearningCurve, learning_curves, reached
+from runner.analysis.load import Load, load
 from runner.analysis.losses import Losses, between
 from runner.analysis.metric_readings import metric_readings
 from runner.analysis.noise import interference_by_block, interference_with, reference_kernel_range
@@ -94,6 +96,7 @@ class Comparison:
     single_ratio: float | None = None  # of one run each, in the place of a speedup
     losses: Losses | None = None
     without_interference: Speedup | None = None  # without blocks in which either was disturbed, where others are enough
+    load: Load | None = None  # beside which alone it holds, where nearly all blocks were disturbed
     bootstrap: Bootstrap | None = None
     deviation: float | None = None  # the standard deviation of a block's log ratio
     drift: Drift | None = None  # how that ratio changed in the run
@@ -151,6 +154,7 @@ class Summary:
     ablation: list[Worth] = field(default_factory=list)  # the settings of a profile that is taken apart
     instances: list[AtOnce] = field(default_factory=list)
     learning: list[LearningCurve] = field(default_factory=list)  # of full trainings
+    course: Course = field(default_factory=Course)
 
     @property
     def synthetic(self) -> bool:
@@ -197,6 +201,7 @@ class Summary:
             "failures": [{key: event[key] for key in ("block", "arm", "problem")} for event in self.failures],
             "not_measured": self.not_measured,
             "ended": self.ended,
+            **self.course.to_json(),
             "plan": self.plan.to_json(),
             "engines": self.engines,
             "image_differences": {arm: [asdict(one) for one in found] for arm, found in self.image_differences.items()},
@@ -266,6 +271,7 @@ def summarise(events: Sequence[Event]) -> Summary:
             events, plan, [one.arm for one in measured.values() if one.in_effect], ended in ENDED, ended == PRECISE
         ),
         learning=learning_curves(events, plan),
+        course=course(events, plan, ended, interference),
     )
 
 
@@ -342,14 +348,14 @@ def _comparison(
     hit = interference_with((reference, arm), interference)
     quiet = block_ratios(events, plan, arm, without=set(hit))
     blocks = set(complete_blocks(events, plan, arm))
+    rest = at_end(planned, quiet, plan.stopping.margin, stopped_early=False) if blocks & hit.keys() else None
     return Comparison(
         arm.name,
         verdict=found.verdict if found else Verdict.TOO_FEW_SAMPLES,
         speedup=found,
         losses=losses,
-        without_interference=(
-            at_end(planned, quiet, plan.stopping.margin, stopped_early=False) if blocks & hit.keys() else None
-        ),
+        without_interference=rest,
+        load=load(events, (reference, arm), hit) if found and not rest else None,
         bootstrap=bootstrap(*(comparable_steps(events, plan, one, blocks) for one in (reference, arm))),
         deviation=basic.stdev(ratios) if len(ratios) > 1 else None,
         drift=drift([math.exp(ratio) for ratio in ratios]),

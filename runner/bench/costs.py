@@ -24,6 +24,20 @@ def block_s(events: Sequence[Event], blocks: int, latest: int = LATEST) -> float
     return median(took.values())
 
 
+def wants_reading(events: Sequence[Event], plan: Plan, block: int) -> bool:
+    """Return whether it is time to read the reference kernel again, before ``block``."""
+    kernel = [at for at, one in enumerate(events) if one["event"] == "reference-kernel"]
+    failed = any(event["event"] == "reference-kernel-failure" for event in events)
+    if plan.epochs or failed or any(events[at]["block"] == block for at in kernel):
+        return False
+    if not kernel or plan.stopping.blocks:
+        return True
+    since = events[kernel[-1] :]
+    resumed = any(event["event"] == "resume" for event in since)  # which may be hours later
+    spent_s = sum(event.get("worker_seconds", 0) for event in since)
+    return resumed or spent_s > plan.stopping.budget_s / READINGS
+
+
 def reading_s(events: Sequence[Event]) -> float:
     """The longest that a reading of the reference kernel took so far."""
     return max((float(one["worker_seconds"]) for one in events if one["event"] == "reference-kernel"), default=0.0)

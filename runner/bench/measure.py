@@ -1,24 +1,25 @@
 """The measuring loop: blocks of fresh workers in random order, until the answer is precise enough or time is up.
 
 First each arm is started once to see its pace, from which the lengths of samples follow (``runner.bench.pace``). The
-number of blocks follows from the first four, whose samples have these lengths already, and from the budget.
+number of blocks follows from how long the first four took, whose samples have these lengths already, and the budget.
+Where that has no room for a verdict, ``runner.bench.room`` says whether the run goes on or ends at once.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 import shlex
 from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from runner.bench import pace, quality
+from runner.bench import pace, quality, room
 from runner.bench.blocks import block_ratios, recorded_design, recorded_lengths, samples, skipped_steps
-from runner.bench.costs import DESIGN_BLOCKS, LATEST, READINGS, block_s, reading_s, readings_s
+from runner.bench.costs import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
 from runner.bench.interim import standing
+from runner.bench.neighbours import LOAD, Neighbours
 from runner.bench.parse_sample import (
     KERNEL_KEYS,
     diverged,
@@ -32,8 +33,8 @@ from runner.bench.parse_sample import (
 )
 from runner.bench.plan import Arm, Plan
 from runner.bench.record import Event, Record
+from runner.checks.effect import Check
 from runner.checks.sample_effect import check_sample
-from runner.common.errors import InputError
 from runner.common.progress import Progress
 from runner.engines import turns
 from runner.engines.base import Engine, Outcome, Task
@@ -49,10 +50,6 @@ ENDED = (PRECISE, BUDGET, PLANNED, COMPLETE)
 FAILED, NOT_IN_EFFECT, INTERRUPTED = "a worker failed", "not in effect", "interrupted"
 TOO_SHORT = "the budget is too short"
 KERNEL_TIMEOUT_S = 60.0
-# By so much a run may go beyond its budget to complete the blocks that were planned.
-OVERSHOOT = 0.15
-# What is known of a block's time before the first: files were not in memory yet, and workers start one after the other.
-UNSURE = 0.5
 PADDING = "ENVKIT_PADDING"
 # Data that is in no folder: workers make it.
 NO_FOLDER = (SYNTHETIC, GENERATED)
@@ -91,10 +88,6 @@ class Job:
         return shlex.join(self.engines[arm.target].command(self.task(arm, self.plan.worker_arguments(arm))))
 
 
-class TooShort(InputError):
-    """The budget that was given has no room for an answer."""
-
-
 @dataclass
 class _Failure(Exception):
     """A worker failed: what is to be recorded of it."""
@@ -113,6 +106,7 @@ class _Run:
         self._record = record
         self._progress = progress
         self._alone = False  # whether workers can't be started together, as was seen
+        self._neighbours = Neighbours()
 
     @property
     def spent_s(self) -> float:
@@ -133,6 +127,12 @@ class _Run:
     def design(self) -> Design | None:
         return recorded_design(self.events, self.plan)
 
+    @property
+    def planned(self) -> int:
+        """How many blocks there will be; 0 before that is fixed."""
+        longer = self.plan.fewest_blocks if self.has(room.LONGER) else 0
+        return self.design.planned if self.design else self.plan.stopping.blocks or longer
+
     def say(self, text: str) -> None:
         self._progress.say(text)
 
@@ -145,12 +145,12 @@ class _Run:
         )
 
     def first(self, arm: Arm) -> None:
-        """Start ``arm`` once, unmeasured, and record its pace; all its files are in the page cache from then on."""
+        """Start ``arm`` once, unmeasured, and record its pace; all its files are in the page cache from then on.
+
+        What it shows of its settings is recorded too: a run that ends before its first block tells these.
+        """
         self._progress.start("warming up", arm.name, self.left_s())
-        known = self.plan.workload_spec(arm)
-        how_long = (pace.FIRST_STEPS, pace.FIRST_S)
-        if known.steps and known.warmup_steps:  # no more than a sample has
-            how_long = (min(pace.FIRST_STEPS, known.warmup_steps + known.steps), 0.0)
+        how_long = (pace.first_steps(self.plan, arm), pace.first_s(self.plan, arm))
         task = self.job.task(arm, self.plan.first_arguments(arm, *how_long))
         outcome = self.job.engines[arm.target].run(task)
         document, problem = parse_document(outcome, {"step_s"})
@@ -159,19 +159,13 @@ class _Run:
         if document is None or problem is not None:
             raise _Failure(arm.name, f"{problem} (warming up)", outcome)
         told = {name: document[name] for name in ("step_s", "peak_memory_bytes")}
+        if "evidence" in document:
+            checks = self._checked(arm, {**document, "stderr": outcome.stderr_tail})
+            told["checks"] = [*map(asdict, checks)]
         self.append("warm-up", arm=arm.name, worker_seconds=round(outcome.seconds, 3), **told)
 
-    def wants_reference_kernel(self, block: int) -> bool:
-        """Whether it is time for the reference kernel again."""
-        if self.plan.epochs or self.has("reference-kernel-failure") or self.has("reference-kernel", block=block):
-            return False
-        last = max((at for at, one in enumerate(self.events) if one["event"] == "reference-kernel"), default=None)
-        if last is None or self.plan.stopping.blocks:
-            return True
-        since = self.events[last:]
-        resumed = any(event["event"] == "resume" for event in since)  # which may be hours later
-        spent_s = sum(event.get("worker_seconds", 0) for event in since)
-        return resumed or spent_s > self.plan.stopping.budget_s / READINGS
+    def _checked(self, arm: Arm, document: dict[str, Any]) -> list[Check]:
+        return check_sample(self.job.environments[arm.name], document, self.job.kept)
 
     def reference_kernel(self, block: int) -> None:
         """Time the fixed piece of work that other days' runs are held against, outside of any profile."""
@@ -204,9 +198,11 @@ class _Run:
         """Say how things stand after a block."""
         if self.plan.one_run_each:
             return
-        planned = self.design.planned if self.design else self.plan.stopping.blocks
-        of = f" of {planned}" if planned else ""
+        of = f" of {self.planned}" if self.planned else ""
         self._progress.block(f"block {block + 1}{of}", standing(self.events, self.plan), self.goes_on_s(block + 1))
+        if (seen := self._neighbours.after_block(self.events, block)) is not None:
+            self.append(LOAD, block=block, programs=seen.programs)
+            self.say(seen.words)
 
     def _outcomes(self, block: int, arms: Sequence[Arm]) -> Generator[Outcome, None, None]:
         """How the worker of each ended, one after the other, which are started at once where there are several."""
@@ -247,9 +243,8 @@ class _Run:
             few = f"found only {len(document['step_s'])} step times, and the first {skipped} are left out as warm-up"
             raise _Failure(arm.name, few, outcome)
         where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
-        document["stderr"] = outcome.stderr_tail
-        document = quality.worked_out(document)
-        checks = check_sample(self.job.environments[arm.name], document, self.job.kept)
+        document = quality.worked_out({**document, "stderr": outcome.stderr_tail})
+        checks = self._checked(arm, document)
         self.append(
             "sample", **where, padding_bytes=self.plan.padding(block, arm), **document, checks=[*map(asdict, checks)]
         )
@@ -268,10 +263,9 @@ class _Run:
 
     def goes_on_s(self, blocks: int) -> float:
         """About how long the run goes on after ``blocks`` blocks: beyond the budget where the plan does."""
-        planned = self.design.planned if self.design else self.plan.stopping.blocks
-        if not planned or not blocks:
+        if not self.planned or not blocks:
             return self.left_s()
-        return (planned - blocks) * block_s(self.events, blocks) + readings_s(self.events, self.plan, blocks)
+        return (self.planned - blocks) * block_s(self.events, blocks) + readings_s(self.events, self.plan, blocks)
 
 
 def measure(job: Job, record: Record, events: list[Event], progress: Progress) -> str:
@@ -292,10 +286,10 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
             if reason is not None:
                 return reason
         try:
-            if not prepared:
-                _prepare(run)
-                prepared = True
-            if run.wants_reference_kernel(block):
+            if not prepared and not _prepare(run):
+                return TOO_SHORT
+            prepared = True
+            if wants_reading(run.events, run.plan, block):
                 run.reference_kernel(block)
             if not run.block(block, missing):
                 return NOT_IN_EFFECT
@@ -305,26 +299,34 @@ def measure(job: Job, record: Record, events: list[Event], progress: Progress) -
     raise AssertionError("blocks are endless")
 
 
-def _prepare(run: _Run) -> None:
-    """Start each arm once, and fix how long samples are, or go on with what was fixed. Raises TooShort."""
+def _prepare(run: _Run) -> bool:
+    """Start each arm once, and fix how long samples are, or go on with what was fixed.
+
+    Returns whether to go on: False where the budget is much too short.
+    """
     unknown = recorded_lengths(run.events) is None and not run.has("design")  # earlier versions fixed them otherwise
-    for done, arm in enumerate(run.plan.arms, start=1):
+    for arm in run.plan.arms:
         run.first(arm)
-        if unknown and not run.plan.stopping.open_ended and run.spent_s > (1 + OVERSHOOT) * run.plan.stopping.budget_s:
-            one_s = run.spent_s / done
-            _require_room(run, 0, one_s * len(run.plan.arms), before_s=one_s * (len(run.plan.arms) - done))
+        if (
+            unknown
+            and run.spent_s > (1 + room.OVERSHOOT) * run.plan.stopping.budget_s
+            and not _has_room(run, room.UNSURE)
+        ):
+            return False
     if unknown:
         warm_ups = [event for event in run.events if event["event"] == "warm-up" and "step_s" in event]
         first = {event["arm"]: pace.seen(event) for event in warm_ups}
         found = pace.lengths(run.plan, first, run.usable_cpus, pace.free_bytes())
         run.job = replace(run.job, plan=pace.sized(run.plan, found))
         run.append("lengths", **found, commands={arm.name: run.job.typed(arm) for arm in run.plan.arms})
+        if not _has_room(run, room.UNSURE):
+            return False
         first_s = pace.block_s(run.plan, first)
-        _require_room(run, 0, first_s, UNSURE)
         fit = int(run.left_s() / first_s)
         if run.plan.user_command and not run.plan.stopping.blocks and fit >= run.plan.fewest_blocks:
             run.say(f"one run of each took {first_s:.0f} s in all: about {fit} blocks fit into the budget")
     run.job = replace(run.job, plan=pace.sized(run.job.plan, recorded_lengths(run.events)))
+    return True
 
 
 def precise_enough(events: Sequence[Event], plan: Plan, fixed: Design) -> bool:
@@ -341,10 +343,10 @@ def _reason_to_end(run: _Run, blocks: int) -> str | None:
     if plan.one_run_each:
         return COMPLETE
     if not run.has("design"):
+        if not _has_room(run):
+            return TOO_SHORT
         if blocks >= (LATEST if plan.stopping.blocks else DESIGN_BLOCKS):
             _fix_design(run, blocks)
-        else:
-            _require_room(run, blocks, block_s(run.events, blocks), UNSURE)
     fixed = run.design
     if fixed is not None and blocks in fixed.looks[:-1] and precise_enough(run.events, plan, fixed):
         return PRECISE
@@ -357,9 +359,10 @@ def _over_budget(run: _Run, blocks: int) -> str | None:
     """Why to end before all planned blocks are there: the machine has become so much slower. It has an interval."""
     plan = run.plan
     if plan.contrasts and blocks < plan.fewest_blocks:
-        return None  # a budget that had no room for so many was refused, or nobody gave it
-    next_s = block_s(run.events, blocks, 1) + (reading_s(run.events) if run.wants_reference_kernel(blocks) else 0.0)
-    return BUDGET if run.spent_s + next_s > (1 + OVERSHOOT) * plan.stopping.budget_s else None
+        return None  # a budget that had far too little room was refused
+    reads = wants_reading(run.events, plan, blocks)
+    next_s = block_s(run.events, blocks, 1) + (reading_s(run.events) if reads else 0.0)
+    return BUDGET if run.spent_s + next_s > (1 + room.OVERSHOOT) * plan.stopping.budget_s else None
 
 
 def _fix_design(run: _Run, blocks: int) -> None:
@@ -369,28 +372,22 @@ def _fix_design(run: _Run, blocks: int) -> None:
         fixed = Design(plan.stopping.blocks, (plan.stopping.blocks,), plan.sharing)
     else:
         one_s = block_s(run.events, blocks, DESIGN_BLOCKS)
-        _require_room(run, blocks, one_s)
         planned = blocks + int(max(0.0, run.left_s() - readings_s(run.events, plan, blocks)) / one_s)
         fixed = design(max(planned, plan.fewest_blocks), plan.sharing)
     run.append("design", planned_blocks=fixed.planned, looks=fixed.looks)
 
 
-def _require_room(run: _Run, blocks: int, block_s: float, share: float = 1.0, before_s: float = 0.0) -> None:
-    """Say so where the budget has no room for an interval, of which ``blocks`` blocks are there.
+def _has_room(run: _Run, share: float = 1.0) -> bool:
+    """Return whether to go on, and say so once where that takes longer than the budget.
 
-    It has room where blocks that take ``share`` of ``block_s`` fit, and ``before_s`` seconds before the next. Raises
-    TooShort where it was given.
+    The answer follows from how long workers took, and from no ratio: blocks take ``share`` of what was seen. A run is
+    refused before its second block or not at all, and never where it was resumed: its user knows what it takes.
     """
-    plan, fewest = run.plan, run.plan.fewest_blocks
-    least_s = run.spent_s + before_s + (fewest - blocks) * share * block_s
-    stopping = plan.stopping
-    if stopping.blocks or plan.one_run_each or not plan.contrasts or least_s <= (1 + OVERSHOOT) * stopping.budget_s:
-        return
-    takes_s = run.spent_s + before_s + (fewest - blocks) * block_s
-    minutes = math.ceil(takes_s / 30) / 2
-    about = f"{minutes:g} minute{'' if minutes == 1 else 's'}"
-    needs = f"an interval takes {fewest} blocks, and so about {about} on this machine"
-    if not plan.stopping.open_ended:
-        raise TooShort(f"--budget {plan.stopping.budget_s:g}s is too short: {needs}; give --budget {minutes:g}m")
-    if blocks == 0:  # later the number of blocks is on the screen
-        run.say(f"{needs}; the run goes on until then")
+    found = room.need(run.events, run.plan)
+    if found is None or not room.is_short(found, run.plan, share) or run.has(room.LONGER):
+        return True
+    if found.blocks <= 1 and not run.has("resume") and room.is_refused(found, run.plan):
+        return not room.is_refused(found, run.plan, share)  # where it is not sure yet the first block tells
+    run.append(room.LONGER, budget_s=run.plan.stopping.budget_s, takes_s=round(found.total_s(), 3), blocks=found.fewest)
+    run.say(room.going_on(found))
+    return True

@@ -54,6 +54,25 @@ def seen(warm_up: Event) -> Seen:
     return Seen(statistics.median(curve[slow:]), warm_up["worker_seconds"], other, len(curve), slow, reached, memory)
 
 
+def first_steps(plan: Plan, arm: Arm) -> int:
+    """Return how many steps the first worker of ``arm`` takes at least: no more than a sample has."""
+    known = plan.workload_spec(arm)
+    return min(FIRST_STEPS, known.warmup_steps + known.steps) if _is_given(plan, arm) else FIRST_STEPS
+
+
+def first_s(plan: Plan, arm: Arm) -> float:
+    """Return for how many seconds the first worker of ``arm`` trains at least.
+
+    That is 0 where the user gave the length of samples, for a command of theirs, and on several ranks, which count.
+    """
+    return 0.0 if _is_given(plan, arm) or plan.user_command or plan.ranks_of(arm) > 1 else FIRST_S
+
+
+def _is_given(plan: Plan, arm: Arm) -> bool:
+    known = plan.workload_spec(arm)
+    return bool(known.steps and known.warmup_steps)
+
+
 def _leading(curve: Sequence[float]) -> tuple[int, bool]:
     """How many leading steps are slow, in a curve that is too short for ``steady``; and whether that ends."""
     half = len(curve) // 2

@@ -10,16 +10,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from runner import engines
-from runner.analysis.summary import summarise
-from runner.bench import measure, record
+from runner.analysis.summary import Summary, summarise
+from runner.bench import measure, record, room
 from runner.bench.context import recorded_context
 from runner.bench.measure import Job
 from runner.bench.plan import Plan
 from runner.bench.prepare import begin, prepare
 from runner.bench.record import Event, Record
 from runner.bench.requirements import require_nodes
+from runner.bench.room import TooShort
 from runner.bench.specification import Specification
 from runner.cli.arguments import refuse_others
 from runner.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
@@ -44,6 +46,8 @@ class Invocation:
     json: bool = False
     resumed_by: str | None = "bench"  # the command that goes on with it; None: it is started again
     dry_run: bool = False
+    # What --json prints of a run that was cut short, of a command that says more than the run; None: what the run has.
+    cut_short: Callable[[Summary, Path], dict[str, Any]] | None = None
 
 
 def invocation(arguments: argparse.Namespace, resumed_by: str | None = "bench") -> Invocation:
@@ -73,6 +77,7 @@ def run_locked(
     the run, by the files in which they are kept.
     """
     prepared = prepare(asked, {str(path): one for path, one in (made or {}).items()})
+    room.require(prepared.job.plan)
     with _needing_room(how), Record.create(how.output or new_folder(asked.title)) as opened:
         for path, one in (made or {}).items():
             profile_file.write(one, one.reason, one.source, path)
@@ -148,18 +153,22 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
             reason = measure.measure(job, opened, events, progress)
     except KeyboardInterrupt:
         reason = measure.INTERRUPTED
-    except measure.TooShort:
-        opened.append("end", reason=measure.TOO_SHORT)
-        raise
     events.append(opened.append("end", reason=reason))
     summary = summarise(events)
     status = FAILED if reason == measure.FAILED or summary.not_in_effect or summary.not_reached else MEASURED
-    if then is not None and reason != measure.INTERRUPTED and status == MEASURED:
+    unfinished = reason in (measure.INTERRUPTED, measure.TOO_SHORT)
+    if then is not None and not unfinished and status == MEASURED:
         return then(folder)
     if how.json:
-        print(json.dumps({**summary.to_json(), "record": str(folder)}))
+        own = how.cut_short(summary, folder) if how.cut_short and unfinished else summary.to_json()
+        print(json.dumps({**own, "record": str(folder)}))
     else:
         terminal.show(summary, str(short(folder)), terminal.console())
+    if reason == measure.TOO_SHORT:
+        found = room.need(events, job.plan)
+        assert found is not None, "a worker ended"
+        again = "" if how.resumed_by is None else f", or go on with: {_go_on_with(how, folder)}"
+        raise TooShort(f"{room.refusal(found, job.plan)}{again}")
     if reason == measure.INTERRUPTED:
         # a run that nothing goes on with is so short that it is begun anew
         again = "start it again" if how.resumed_by is None else f"go on with: {_go_on_with(how, folder)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runner.bench import room
 from runner.bench.measure import Job
 from runner.bench.parse_sample import parse_sample
 from runner.bench.plan import Arm
@@ -13,30 +14,37 @@ from runner.report import wording
 def problems(job: Job, quiet: bool) -> dict[str, str]:
     """Why arms can't be measured, by their names; each one's worker trains for one step, a user's command to its end.
 
-    Where the reference can't, none of the others is to blame: the run will end with that.
+    Where the reference can't, none of the others is to blame: the run will end with that. Raises TooShort as soon as
+    it is known that the budget has far too little room for those that are left.
     """
+    room.require(job.plan)
     found: dict[str, str] = {}
+    took_s: list[float] = []
     with Progress(0.0, quiet=quiet) as progress:
         for arm in job.plan.arms:
             progress.start("trying once", arm.name, 0.0)
-            reason = _problem(job, arm)
-            if reason is None:
-                continue
-            if arm == job.plan.reference:
+            reason, seconds = _problem(job, arm)
+            took_s.append(seconds)
+            if reason is not None and arm == job.plan.reference:
                 return {}
-            found[arm.name] = reason
+            if reason is not None:
+                found[arm.name] = reason
+            if len(took_s) > 1:
+                room.require(job.plan, took_s, len(job.plan.arms) - len(found))
     return found
 
 
-def _problem(job: Job, arm: Arm) -> str | None:
-    """Why an arm can't be measured, by its shortest worker."""
+def _problem(job: Job, arm: Arm) -> tuple[str | None, float]:
+    """Why an arm can't be measured, by its shortest worker, and how long that took (seconds)."""
     outcome = job.engines[arm.engine].run(job.task(arm, job.plan.first_arguments(arm)))
     document, problem = parse_sample(outcome, (), job.plan.options)
     if document is None:
         printed = outcome.stderr_tail.strip().splitlines()[-1:]
-        return ": ".join([f"its worker {problem}", *(line for line in printed if line not in str(problem))])
+        wrong = ": ".join([f"its worker {problem}", *(line for line in printed if line not in str(problem))])
+        return wrong, outcome.seconds
     checks = check_sample(job.environments[arm.name], {**document, "stderr": outcome.stderr_tail}, job.kept)
     missed = next((one for one in checks if not one.holds), None)
     if missed is None:
-        return None
-    return f"it is not in effect: {missed.key}: expected {wording.shown(missed.expected)}, {wording.seen(missed.seen)}"
+        return None, outcome.seconds
+    expected = f"expected {wording.shown(missed.expected)}, {wording.seen(missed.seen)}"
+    return f"it is not in effect: {missed.key}: {expected}", outcome.seconds

@@ -92,7 +92,7 @@ def _show(
             print(json.dumps({"submission": document}))
         print("envkit: no node has confirmed anything, and no profile was written", file=sys.stderr)
         return FAILED
-    path, best = Path(settings.tuning.profile), found.decision.best
+    path, best = Path(settings.tuning.profile), found.decision.recommended
     records = node_tuning.records(folder)
     store = merged(records)
     tried = {entry.shipped for entry in store.entries.values()}
@@ -113,7 +113,7 @@ def _show(
     terminal.item(
         out, "written", conclusion.advice(found.decision, found.shipped, path, written), width=conclusion.LABEL
     )
-    if best != confirm.BASELINE and not written.stays:
+    if found.decision.is_better and not written.stays:
         default = path.parent == profile.local_folder()
         name = path.stem if settings.hosts else profile.TUNED  # which only a job's partition stands behind
         usage = conclusion.usage(found.verdict.summary.plan, name if default else str(path))
@@ -149,7 +149,7 @@ def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _
 def _comparison(verdict: TypeVerdict, arm: str) -> Comparison | None:
     """Of an arm on the type of nodes, as it is of one machine."""
     found = verdict.found.get(arm)
-    return None if found is None else Comparison(arm, found.speedup.verdict, found.speedup)
+    return None if found is None else Comparison(arm, found.speedup.verdict, found.speedup, load=verdict.load)
 
 
 def _write(found: _Found, untried: Sequence[str], folder: Path, path: Path) -> Written:
@@ -165,8 +165,8 @@ def _write(found: _Found, untried: Sequence[str], folder: Path, path: Path) -> W
     why = conclusion.reason(found.decision, first["time"], machine, found.shipped, untried)
     places = [folder / name / part for name in verdict.nodes for part in ("", record.CONFIRMATION)]
     evidence = {
-        "profile": path.stem, "best": found.decision.best, "best_shipped": found.shipped, **verdict.to_json(),
+        "profile": path.stem, "best": found.decision.recommended, "best_shipped": found.shipped, **verdict.to_json(),
         "records": {str(place / record.FILE_NAME): digest(place) for place in places},
     }  # fmt: skip
     content = profile_file.content(made, why, f"the records in {folder.resolve()}", path)
-    return destination.write(path, content, evidence, replaces=found.decision.best != confirm.BASELINE)
+    return destination.write(path, content, evidence, replaces=found.decision.is_better)

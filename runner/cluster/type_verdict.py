@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from runner.analysis.load import Load, load
 from runner.analysis.summary import Summary, summarise
 from runner.bench import record
 from runner.bench.blocks import block_ratios
@@ -42,6 +43,11 @@ class TypeVerdict:
     summary: Summary
     pair: tuple[str, str] | None = None  # the arms of versus, of which the first is compared with the second
     versus: AcrossNodes | None = None
+    load: Load | None = None  # beside which all of these nodes were measured; else one that was is left out
+
+    def not_recommended(self, arm: str) -> str | None:
+        """Return why an arm is not recommended, whatever its speed."""
+        return self.wrong.get(arm) or (f"measured {self.load.words}" if self.load else None)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -50,6 +56,7 @@ class TypeVerdict:
             "left_out": dict(self.left_out),
             "found": {arm: one.to_json() for arm, one in self.found.items()},
             "wrong": dict(self.wrong),
+            "load": self.load and self.load.to_json(),
             "versus": self.versus.to_json() if self.versus else None,
         }
 
@@ -97,6 +104,10 @@ def find(places: Mapping[str, Path], margin: float, pair: tuple[str, str] | None
             left_out[one.name] = f"is slow: it takes {ratio - 1:.1%} more time than the middle node"
     nodes = [one.name for one in chosen if one.name not in left_out]
     runs = _Runs()
+    loads = {name: beside for name in nodes if (beside := _load(places[name]))}
+    if sound := [name for name in nodes if name not in loads]:
+        left_out |= {name: f"was measured {one.words}: measure it again" for name, one in loads.items()}
+        nodes, loads = sound, {}
     for name in nodes:
         events = record.read(places[name])
         with record.reading(places[name]):
@@ -114,7 +125,18 @@ def find(places: Mapping[str, Path], margin: float, pair: tuple[str, str] | None
         summary=runs.first,
         pair=pair,
         versus=across_nodes([*runs.versus.values()], rate, margin) if runs.versus else None,
+        load=next(iter(loads.values()), None),
     )
+
+
+def _load(place: Path) -> Load | None:
+    """Return what disturbed nearly all blocks of a node's run; None where others are enough."""
+    events = record.read(place)
+    with record.reading(place):
+        summary = summarise(events)
+        if any(one.without_interference for one in summary.comparisons):
+            return None
+        return load(events, summary.plan.arms, summary.interference)
 
 
 def _node(name: str, place: Path) -> Node | LeftOut:

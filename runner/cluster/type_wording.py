@@ -46,7 +46,7 @@ def differ(found: AcrossNodes) -> str:
 def rows(verdict: TypeVerdict) -> list[Row]:
     """Every arm's, then what the nodes are and which were left out."""
     reference = verdict.summary.plan.reference.name
-    found = [row(arm, one, reference, verdict.wrong.get(arm)) for arm, one in verdict.found.items()]
+    found = [row(arm, one, reference, verdict.not_recommended(arm)) for arm, one in verdict.found.items()]
     if verdict.versus is not None and verdict.pair is not None:
         own, other = verdict.pair
         found.append(row(own, verdict.versus, other))
@@ -64,7 +64,7 @@ def table(verdict: TypeVerdict) -> Table:
     ordered = sorted(verdict.found.items(), key=lambda one: -one[1].speedup.ratio)
     lines, weights = [], []
     for arm, one in ordered:
-        wrong = verdict.wrong.get(arm)
+        wrong = verdict.not_recommended(arm)
         said = wrong or (one.speedup.words.upper() if one.speedup.verdict in WEIGHTS else one.speedup.words)
         interval = f"{one.speedup.low:.3f} to {one.speedup.high:.3f}"
         another = f"{one.another_low:.3f} to {one.another_high:.3f}"

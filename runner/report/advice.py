@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from runner.analysis import ranking
-from runner.analysis.noise import commonest, interference_with
+from runner.analysis.load import CODES, Load
+from runner.analysis.noise import KINDS
 from runner.analysis.summary import Comparison, Summary
 from runner.bench.calibration import is_calibration
 from runner.bench.plan import Arm, Plan
@@ -25,9 +26,6 @@ from runner.stats.power import blocks_needed
 from runner.stats.verdict import Verdict
 from runner.worker.gpus import CHOOSING
 from runner.worker.modes import CUDA
-
-# With as large a share of blocks disturbed from outside, a result says more about the disturbance than about a profile.
-NEARLY_ALL = 0.8
 
 
 def rows(summary: Summary) -> list[Row]:
@@ -62,7 +60,7 @@ def _per_profile(summary: Summary) -> list[str]:
         elif learns_otherwise(summary, one):
             text = _find_out(arm)
         else:
-            text = too_much_interference(summary, one, arm) or _at_once(summary, arm) or _next(summary, one, arm)
+            text = too_much_interference(one) or _at_once(summary, arm) or _next(summary, one, arm)
         if text:
             texts.append(text)
             best_told = best_told or not wrong
@@ -75,9 +73,7 @@ def _of_a_search(summary: Summary) -> str | None:
     The search compared these two; a report compares both with the baseline alone.
     """
     if not summary.plan.more_comparisons or not all(
-        is_worth_it(one)
-        and not learns_otherwise(summary, one)
-        and not too_much_interference(summary, one, summary.plan.arm(one.arm))
+        is_worth_it(one) and not learns_otherwise(summary, one) and not too_much_interference(one)
         for one in summary.comparisons
     ):
         return None
@@ -92,9 +88,9 @@ def _of_settings(summary: Summary) -> list[str]:
     whole = summary.comparisons[0]
     texts = [_find_out(plan.arm(one.arm)) for one in summary.comparisons if learns_otherwise(summary, one)]
     wrong = {one.arm for one in summary.comparisons if learns_otherwise(summary, one)}
-    quieter = too_much_interference(summary, whole, plan.whole)
-    if whole.arm in wrong or quieter or not is_worth_it(whole):
-        last = None if whole.arm in wrong else quieter or _next(summary, whole, plan.whole)
+    calmer = too_much_interference(whole)
+    if whole.arm in wrong or calmer or not is_worth_it(whole):
+        last = None if whole.arm in wrong else calmer or _next(summary, whole, plan.whole)
         return [*texts, *([last] if last else [])]
     costly = [one.setting for one in summary.ablation if costs_in_profile(one)]
     matter = [one for one in summary.ablation if one.contribution not in NO_DIFFERENCE]
@@ -109,7 +105,9 @@ def _of_settings(summary: Summary) -> list[str]:
 
 
 def is_worth_it(one: Comparison) -> bool:
-    return one.verdict == Verdict.FASTER and one.speedup is not None and not one.speedup.within_margin
+    """Whether to recommend it for its speed: it is faster by more than the margin, and not beside a load alone."""
+    large = one.speedup is not None and not one.speedup.within_margin
+    return one.verdict == Verdict.FASTER and large and one.load is None
 
 
 def _of_image(summary: Summary, one: Comparison) -> str | None:
@@ -120,8 +118,8 @@ def _of_image(summary: Summary, one: Comparison) -> str | None:
         return f"find out why: envkit doctor {there}, and the same in {reference.image}"
     if learns_otherwise(summary, one):
         return f"find out why the losses in {arm.name} differ, before you use it"
-    if quieter := too_much_interference(summary, one, arm):
-        return quieter
+    if calmer := too_much_interference(one):
+        return calmer
     if is_worth_it(one):
         return f"use {arm.name}: {_exec(summary, arm)}"
     if one.verdict == Verdict.SLOWER and one.speedup is not None and not one.speedup.within_margin:
@@ -153,6 +151,8 @@ def _on_several_workloads(summary: Summary) -> list[str]:
         elif learns_otherwise(summary, one):
             wrong.add(arm.profile)
             texts.append(_find_out(arm))
+    loaded = [one.load for one in summary.comparisons if one.load]
+    texts += [quieter(loaded[0])] if loaded else []
     winners = [name for names in multi_workload.winners(summary).values() for name in names]
     everywhere = multi_workload.everywhere(summary)
     best, fast = ([name for name in names if name not in wrong] for names in (everywhere, winners))
@@ -269,13 +269,16 @@ def _find_out(arm: Arm) -> str:
     return f"find out why the losses of {arm.name} differ, before you use it"
 
 
-def too_much_interference(summary: Summary, comparison: Comparison, arm: Arm) -> str | None:
+def too_much_interference(comparison: Comparison) -> str | None:
     """What to do where nearly all of its blocks were disturbed from outside, and too few others are left."""
-    hit = interference_with((summary.plan.reference_of(arm), arm), summary.interference)
-    total = len({sample.block for sample in summary.samples})
-    if not comparison.speedup or comparison.without_interference or not hit or len(hit) < NEARLY_ALL * total:
-        return None
-    return f"measure again on a quieter machine: {len(hit)} of {total} blocks were disturbed, {commonest(hit)}"
+    return None if comparison.load is None else quieter(comparison.load)
+
+
+def quieter(found: Load) -> str:
+    """Say what disturbed nearly all blocks, and that this is to be measured again without it."""
+    why = dict(zip(CODES, KINDS.values(), strict=True))[found.kind]
+    programs = f" ({', '.join(found.programs)})" if found.programs else ""
+    return f"measure again on a quieter machine: {found.blocks} of {found.of} blocks were disturbed, {why}{programs}"
 
 
 def _after_calibration(comparison: Comparison) -> str | None:

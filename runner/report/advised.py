@@ -128,6 +128,9 @@ def proof(best: Expected, summary: Summary) -> str:
     if found is None:
         return f"Not proved: {was_expected}, and nothing was found out."
     measured = f"{found.ratio:.2f} ({found.low:.2f} to {found.high:.2f}) was measured, and {was_expected}"
+    load = next(one.load for one in summary.comparisons if one.arm == best.profile)
+    if load is not None:
+        return f"Not proved: {load.words}, {measured}. Measure again without that load."
     if found.verdict != Verdict.FASTER:
         return f"Not proved: {measured}."
     if best.low <= found.ratio <= best.high:

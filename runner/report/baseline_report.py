@@ -34,12 +34,20 @@ def heading(old: Baseline, new: Baseline, out: Console) -> None:
     if old.skipped_steps != new.skipped_steps:
         then = f"then the first {old.skipped_steps} timed steps of each sample were left out, now {new.skipped_steps}"
         item(out, "note", f"{then}, so part of a change may be that of warming up", "bold yellow")
+    for label, one in (("then", old), ("now", new)):
+        if one.is_under_load:
+            item(out, "note", f"{label}: {under_load(one)}", "bold yellow")
     out.print()
 
 
+def under_load(one: Baseline) -> str:
+    """Return what a session is no good for whose blocks were nearly all disturbed."""
+    hit = f"{one.disturbed} of {one.blocks} blocks were disturbed from outside"
+    return f"{hit}, so that its times hold only under that load; measure again on a quieter machine"
+
+
 def _blocks(one: Baseline) -> str:
-    hit = one.document.get("blocks_with_interference", 0)
-    return f"{one.blocks} blocks{f', {hit} of them disturbed from outside' if hit else ''}"
+    return f"{one.blocks} blocks{f', {one.disturbed} of them disturbed from outside' if one.disturbed else ''}"
 
 
 def when(one: Baseline) -> str:
@@ -47,8 +55,12 @@ def when(one: Baseline) -> str:
     return f"{one.document['measured'][:16].replace('T', ' ')} UTC"
 
 
-def speeds(found: Changes, reference: str, threshold: float, out: Console) -> None:
-    """The change of each arm's speed, what it means, and what it does not tell."""
+def speeds(found: Changes, reference: str, threshold: float, out: Console, saved: bool) -> None:
+    """The change of each arm's speed, what it means, and what it does not tell.
+
+    ``saved``: whether the later session is fit to be saved as a new baseline.
+    """
+    saving = "; save a new baseline to hold that" if saved else ""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("profile", overflow="fold")
     decisive = "normalised" if found.machine else f"to {reference}"
@@ -63,7 +75,7 @@ def speeds(found: Changes, reference: str, threshold: float, out: Console) -> No
     out.print()
     for change in found.arms:
         style = STYLES.get(change.verdict, "bold")
-        item(out, "verdict", f"{change.arm}: {_verdict(change, threshold)}", style)
+        item(out, "verdict", f"{change.arm}: {_verdict(change, threshold, saving)}", style)
     if found.machine is not None:
         for change in found.arms:
             if change.relative is not None:
@@ -89,7 +101,8 @@ def environments(different: Sequence[Difference], out: Console) -> None:
     out.print(table)
 
 
-def _verdict(change: Change, threshold: float) -> str:
+def _verdict(change: Change, threshold: float, saving: str) -> str:
+    """Return what became of an arm; ``saving`` follows where it became faster."""
     factor = change.decisive
     if factor is None:
         return str(change.verdict)
@@ -97,7 +110,7 @@ def _verdict(change: Change, threshold: float) -> str:
     relative = " relative to the reference kernel" if change.normalised else ""
     texts = {
         BaselineVerdict.REGRESSION: f"REGRESSION: it has lost {1 - factor.high:.1%} of {what} at least",
-        BaselineVerdict.FASTER: f"faster by {factor.low - 1:.1%} at least{relative}; save a new baseline to hold that",
+        BaselineVerdict.FASTER: f"faster by {factor.low - 1:.1%} at least{relative}{saving}",
         BaselineVerdict.NO_REGRESSION: f"no regression: a loss of more than {_share(threshold)}{relative} is ruled out",
         BaselineVerdict.NOT_CERTAIN: (
             f"not certain: it may have lost up to {1 - factor.low:.1%} of {what}; measure more blocks"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from runner.analysis import ranking
+from runner.analysis.load import Load
 from runner.analysis.summary import Comparison, Summary
 from runner.bench.calibration import is_calibration
 from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan
@@ -32,9 +33,9 @@ NOTHING_MEASURED = "no result: no sample was measured"
 def headline(summary: Summary) -> Row:
     """The verdict in a sentence or two, without a label."""
     if grid.is_grid(summary.plan):
-        return Row("", _of_grid(summary))
+        return Row("", f"{_only(summary.course.load)}{_of_grid(summary)}")
     if not summary.comparisons:
-        return Row("", _of_reference(summary))
+        return Row("", f"{_only(summary.course.load)}{_of_reference(summary)}")
     if summary.plan.at_once:
         return _of_instances(summary)
     if len(summary.comparisons) > 1 and not summary.plan.ablated:
@@ -43,8 +44,9 @@ def headline(summary: Summary) -> Row:
     found = _said(summary, one)
     if found is None:
         return Row("", f"{_names(summary, one)[0]}: no result{why(summary, one)}", "bad")
-    weight = "bad" if wording.learns_otherwise(summary, one) else ranking.WEIGHTS.get(one.verdict, "plain")
-    return Row("", "; ".join([f"{found}{_doubts(summary, one)}", *ablation_wording.clauses(summary)]), weight)
+    weight = "bad" if wording.learns_otherwise(summary, one) else ranking.weight_of(one)
+    told = f"{_only(one.load)}{found}{_doubts(summary, one)}"
+    return Row("", "; ".join([told, *ablation_wording.clauses(summary)]), weight)
 
 
 def how_to_read(summary: Summary) -> list[Row]:
@@ -96,12 +98,15 @@ def _said(summary: Summary, one: Comparison) -> str | None:
     return f"{found.words}{to} between {who} and {other}: {most} {interval}"
 
 
+def _only(found: Load | None) -> str:
+    """What comes before a result that holds only beside a load."""
+    return "" if found is None else f"Only {found.words}: "
+
+
 def _doubts(summary: Summary, one: Comparison) -> str:
     """What speaks against a result, in the same line."""
     if wording.learns_otherwise(summary, one):
         return ", but its losses differ: it changes what is learnt"
-    if advice.too_much_interference(summary, one, summary.plan.arm(one.arm)):
-        return ", but nearly all blocks were disturbed from outside"
     unverified = any(measured.unverified for measured in summary.measured if measured.arm == one.arm)
     return ", though it could not be verified that it was in effect" if unverified else ""
 
@@ -133,7 +138,10 @@ def _of_many(summary: Summary) -> Row:
         return Row("", f"no result for any of {things}{reasons.pop() if len(reasons) == 1 else f': {counts}'}", "bad")
     if summary.plan.one_run_each:
         return Row("", f"best of {things}: {_said(summary, [*sound, *found][0])}")
-    worth = sorted((one for one in sound if one.verdict == Verdict.FASTER), key=lambda one: not advice.is_worth_it(one))
+    faster = [one for one in sound if one.verdict == Verdict.FASTER]
+    worth = sorted((one for one in faster if one.load is None), key=lambda one: not advice.is_worth_it(one))
+    if faster and not worth:
+        return Row("", f"{_only(faster[0].load)}none of {things} is recommended: {counts}")
     if worth:
         best = f"{_said(summary, worth[0])}{_doubts(summary, worth[0])}"
         return Row("", f"best of {things}: {best}; {counts}", "good")
@@ -147,8 +155,8 @@ def _of_instances(summary: Summary) -> Row:
     found = instances_wording.headline(summary, summary.plan.arm(best.arm))
     if found is None:
         return Row("", f"{best.arm}: no result{why(summary, best)}", "bad")
-    weight = "bad" if wording.learns_otherwise(summary, best) else ranking.WEIGHTS.get(best.verdict, "plain")
-    return Row("", f"{found}{_doubts(summary, best)}", weight)
+    weight = "bad" if wording.learns_otherwise(summary, best) else ranking.weight_of(best)
+    return Row("", f"{_only(best.load)}{found}{_doubts(summary, best)}", weight)
 
 
 def _kind(summary: Summary, one: Comparison) -> str:
@@ -158,7 +166,8 @@ def _kind(summary: Summary, one: Comparison) -> str:
         return "with other losses"
     if one.verdict == Verdict.EQUIVALENT:
         return f"equal within {one.speedup.margin * 100:g}%"
-    return "undecided" if one.verdict == Verdict.NOT_FOUND else str(one.verdict)
+    kind = "undecided" if one.verdict == Verdict.NOT_FOUND else str(one.verdict)
+    return f"{kind} under load" if one.load is not None and one.verdict in ranking.WEIGHTS else kind
 
 
 def _things(summary: Summary) -> str:

@@ -25,6 +25,7 @@ from runner.report import (
     reproduce,
     scaling_wording,
     tables,
+    unfinished,
     wording,
 )
 from runner.report import headline as first_line
@@ -227,8 +228,8 @@ def _scaling(run: Run) -> Section | None:
 def _certainty(run: Run) -> Section | None:
     """What limits the result."""
     summary = run.summary
-    rows = [*wording.certainty(summary), *wording.evidence(summary), *gpu_wording.rows(summary)]
-    rows += _learnt(summary)
+    rows = [*unfinished.rows(summary), *wording.certainty(summary), *wording.evidence(summary)]
+    rows += [*gpu_wording.rows(summary), *_learnt(summary)]
     nothing = Note("Nothing was compared often enough to say.") if run.page and not rows else None
     return _section("certainty", "How sure this is", Rows(rows), nothing)
 

@@ -42,11 +42,12 @@ def trained(summary: Summary) -> list[list[str]]:
 def winners(summary: Summary) -> dict[str, list[str]]:
     """For each workload the profiles that are known to be faster than its reference, the fastest first.
 
-    They are compared with the reference only, so nobody knows whether the first is faster than the second.
+    One that was measured beside a load is not known to be. They are compared with the reference only, so nobody knows
+    whether the first is faster than the second.
     """
     found: dict[str, list[str]] = {summary.plan.workload_of(arm): [] for arm in summary.plan.references}
     for arm, one in compared(summary):
-        if one.verdict == Verdict.FASTER:
+        if one.verdict == Verdict.FASTER and one.load is None:
             found[summary.plan.workload_of(arm)].append(arm.profile)
     return found
 

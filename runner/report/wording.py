@@ -39,8 +39,9 @@ def verdicts(summary: Summary) -> list[Row]:
         arm, found = comparison.arm, comparison.speedup
         if found is not None:
             interval = f"({CONFIDENCE} interval {found.low:.3f} to {found.high:.3f})"
-            weight = ranking.WEIGHTS.get(found.verdict, "plain")
-            rows.append(Row(arm, f"{found.ratio:.3f} {interval}: {found.words.upper()}", weight))
+            only = f" {comparison.load.words}" if comparison.load else ""
+            said = f"{found.ratio:.3f} {interval}: {found.words.upper()}{only}"
+            rows.append(Row(arm, said, ranking.weight_of(comparison)))
             reference = summary.plan.reference_of(summary.plan.arm(arm)).name
             rows += [] if summary.plan.arm(arm).instances else [Row("", _meaning(arm, found, reference))]
         elif comparison.single_ratio is not None:

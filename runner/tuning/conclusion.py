@@ -14,13 +14,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from runner.analysis.noise import interference_in
 from runner.analysis.summary import Summary
 from runner.bench.plan import MARGIN, Plan
 from runner.bench.record import Event
+from runner.checks.interference import interference_in
 from runner.common.plain_table import plain_table
 from runner.report import terminal, wording
-from runner.report.advice import from_folder, gpus, too_much_interference
+from runner.report.advice import from_folder, gpus, quieter
 from runner.stats.interval import ERROR_RATE, MIN_BLOCKS, Speedup, speedup
 from runner.stats.verdict import Verdict
 from runner.tuning.confirm import BASELINE, SHIPPED, TUNED, Decision
@@ -81,6 +81,7 @@ def reason(decision: Decision, begun: float, machine: str, shipped: str | None, 
     assert one is not None, "only what was measured can win"
     assert one.speedup is not None, "only what has an interval can win"
     gain = f"{_interval(one.speedup)} times as fast as the baseline, in {one.speedup.blocks} blocks of fresh samples"
+    gain += f", {decision.load.words}: measure it again before you use it" if decision.load else ""
     if decision.best == TUNED:
         other = f", and {_interval(decision.versus)} times as fast as {shipped}" if decision.versus else ""
         return f"Found by envkit tune on {when}: {gain}{other}{f', {_best_shipped(untried)}' if other else ''}."
@@ -184,10 +185,8 @@ def show_confirmation(
     out.print()
     terminal.table(summary, out)
     terminal.items(out, [*wording.certainty(summary), *wording.evidence(summary)])
-    won = {TUNED: decision.tuned, SHIPPED: decision.shipped}.get(decision.best)
-    arms = {arm.name: arm for arm in summary.plan.compared}
-    if won is not None and (quieter := too_much_interference(summary, won, arms[won.arm])):
-        terminal.item(out, "next", quieter)
+    if decision.load is not None:
+        terminal.item(out, "next", quieter(decision.load))
     terminal.failures(summary, out)
 
 
@@ -196,6 +195,8 @@ def advice(decision: Decision, shipped: str | None, path: Path, written: Written
     nothing = f"nothing is surely faster than the baseline{_refused(decision)}"
     if written.stays and decision.best == BASELINE:
         return f"{nothing}; the profile of an earlier tuning stays as it is: {path}"
+    if written.stays and decision.load is not None:
+        return f"nothing: what was found holds only {decision.load.words}; the profile that is there stays: {path}"
     if written.stays:
         return f"this tuning wrote its profile when it ended; another one that is there now stays as it is: {path}"
     if decision.best == BASELINE:
@@ -207,6 +208,8 @@ def advice(decision: Decision, shipped: str | None, path: Path, written: Written
         said = f"{found}; a copy of that was written"
     else:
         said = "the tuned profile was written"
+    if decision.load is not None:
+        said += f", which holds only {decision.load.words}: measure it again before you use it"
     earlier = f"; the earlier one is kept as {written.earlier.name} beside it" if written.earlier else ""
     return f"{said}: {path}{earlier}"
 

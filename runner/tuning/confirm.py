@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from runner.analysis.load import Load
 from runner.analysis.summary import Comparison, Summary
 from runner.bench.blocks import block_ratios, recorded_design
 from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan
@@ -39,6 +40,22 @@ class Decision:
     versus: Speedup | None  # tuned against shipped
     same_losses: bool = True  # whether the best has the baseline's, but for rounding
     refused: tuple[str, ...] = ()  # the arms that were faster and could not win for their losses
+
+    @property
+    def load(self) -> Load | None:
+        """Return the load beside which alone the best is known to be faster."""
+        won = {TUNED: self.tuned, SHIPPED: self.shipped}.get(self.best)
+        return won.load if won is not None else None
+
+    @property
+    def recommended(self) -> str | None:
+        """Return the best, or None where nothing is recommended as it was measured beside a load."""
+        return None if self.load else self.best
+
+    @property
+    def is_better(self) -> bool:
+        """Return whether a profile is recommended."""
+        return self.recommended not in (BASELINE, None)
 
 
 @dataclass(frozen=True)

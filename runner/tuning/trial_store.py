@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import fmean
 
-from runner.analysis.noise import interference_in
 from runner.bench.record import Event
+from runner.checks.interference import interference_in
 from runner.stats.interval import middle_of
 from runner.tuning.space import Choice
 

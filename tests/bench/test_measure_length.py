@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -41,25 +42,121 @@ def test_a_machine_that_is_ten_times_slower_gets_shorter_samples_and_an_answer(b
     assert spent(events()) <= 240 * 1.15
 
 
-@pytest.mark.parametrize("budget", ["10s", "0.01s"])
-def test_a_budget_without_room_for_an_interval_is_refused_at_once(bench, instant, samples, events, budget):
-    """The first starts take 2 s, and each block 3 s at first."""
-    result = bench("mine", "--budget", budget)
-    said = result.stderr.splitlines()[-1]
+def without_budget(bench_arguments, *options):
+    arguments = bench_arguments("mine")
+    at = arguments.index("--blocks")
+    return [*arguments[:at], *arguments[at + 2 :], *options]
+
+
+# --- a budget without room for a verdict ---
+
+
+GOING_ON = "envkit: one block takes 2.0 s: a verdict needs 6 blocks, about {} in all; going on until then, Ctrl-C ends"
+
+
+def test_a_run_that_takes_somewhat_longer_than_its_budget_says_so_at_once_and_goes_on(bench, instant, events):
+    """The first starts take 2 s, a block 2 s, and the reference kernel 1 s."""
+    result = bench("mine", "--budget", "10s")
+    said = result.stderr.splitlines()
+    (told,) = [line for line in said if line.startswith("envkit: ")]
+    assert told == GOING_ON.format("15 s") + " with what was measured"
+    assert result.returncode == 0
+    assert said.index(told) < said.index(next(line for line in said if line.startswith("block 2")))
+    assert "sure 6 blocks (planned blocks measured)." in " ".join(result.stdout.split())
+    assert "budget too short for a verdict, which takes about 15 s; 10 s were given" in " ".join(result.stdout.split())
+    assert events("longer")[0]["budget_s"] == 10.0
+
+
+@pytest.mark.parametrize("factor", [0.1, 1, 10])
+def test_how_many_blocks_there_are_does_not_depend_on_what_is_found(bench, simulation, instant, events, factor):
+    simulation.worker("mine", seconds=times(factor))
+    document = json.loads(bench("mine", "--budget", "10s", "--json").stdout)
+    assert document["comparisons"][0]["speedup"]["blocks"] == 6
+    assert document["longer_than_budget"] == {"budget_s": 10.0, "takes_s": pytest.approx(15.0, abs=0.1)}
+    assert document["ended"] == "planned blocks measured"
+
+
+def test_a_budget_that_is_far_too_short_ends_after_the_first_block_with_what_was_learnt(
+    bench, instant, simulation, samples, events, cli, run_folder
+):
+    simulation.worker("mine", seconds=times(0.5))
+    options = ("--warmup-steps", 4)  # with which a worker has no least time
+    result = bench("mine", "--budget", "4.5s", *options, text="expect: {openmp.runtime: gnu}\n")
     assert result.returncode == 2
-    assert said.startswith(f"envkit: --budget {budget} is too short: an interval takes 6 blocks, and so about 0.5 min")
-    assert said.endswith("give --budget 0.5m")
-    assert len(samples()) <= 4
+    (said,) = [line for line in result.stderr.splitlines() if line.startswith("envkit: ")]
+    assert said.startswith("envkit: --budget 4.5s is too short: a verdict needs 6 blocks, about 15 s on this ")
+    assert f"; give --budget 15s, or go on with: envkit bench --resume {run_folder}" in said
+    assert samples() == [(0, "mine"), (0, "baseline")]
     assert events()[-1]["reason"] == "the budget is too short"
+    shown = " ".join(result.stdout.split())
+    assert "sure no verdict yet: it needs 6 blocks, and there is 1; about 15 s more, with --resume" in shown
+    assert "effect mine: what it expects was observed in every sample (1 of 1)" in shown
+    assert "Losses are equal to the last bit over 3 steps." in shown
+    assert "mine 1 " in shown  # a row of the table, with a time of a step
+    document = json.loads(cli("report", run_folder, "--json").stdout)
+    assert document["unfinished"] == {"blocks": 1, "fewest": 6, "total_s": 15.0, "more_s": 12.0}
+    assert document["comparisons"][0]["speedup"] is None
+
+
+def test_what_ended_as_too_short_goes_on_to_a_verdict(bench, instant, cli, run_folder, samples):
+    assert bench("mine", "--budget", "4.5s", "--warmup-steps", 4).returncode == 2
+    resumed = cli("bench", "--resume", run_folder)
+    assert (resumed.returncode, len(samples())) == (0, 12)
+    assert "6 blocks (planned blocks measured)." in resumed.stdout
+
+
+def test_what_ended_before_its_first_block_tells_what_the_first_workers_showed(bench, instant, simulation, samples):
+    instant.takes_s = 20.0
+    simulation.worker("mine warming", seconds=times(0.5), evidence={"openmp": {"runtime": "intel"}})
+    options = ("--budget", "30s", "--warmup-steps", 4)
+    result = bench("mine", *options, text="expect: {openmp.runtime: gnu}\n")
+    assert (result.returncode, samples()) == (2, [])
+    shown = " ".join(result.stdout.split())
+    assert "and there are none; about " in shown
+    assert "first baseline 142.86 ms per step, mine 71.07 ms per step; in one process each" in shown
+    assert "effect mine was NOT IN EFFECT: openmp.runtime: expected gnu, seen intel" in shown
+
+
+def test_an_interrupted_run_says_what_a_verdict_takes(bench, instant, simulation, run_folder):
+    simulation.worker("mine", seconds=times(0.5), **{"does": "interrupt", "from": 2})
+    result = bench("mine", "--budget", "50s")
+    assert result.returncode == 130
+    shown = " ".join(result.stdout.split())
+    assert "no verdict yet: it needs 6 blocks, and there are 2; about 10 s more, with --resume" in shown
+
+
+@pytest.mark.parametrize("budget", ["0.01s", "2s", "3s"])
+def test_a_budget_that_no_machine_could_keep_is_refused_before_anything_starts(
+    cli, bench_arguments, refused, simulation, instant, run_folder, budget
+):
+    arguments = bench_arguments("mine", "--budget", budget)
+    at = arguments.index("--steps")
+    said = refused(*arguments[:at], *arguments[at + 2 :])
+    assert said == (
+        f"envkit: --budget {budget} is too short: a verdict needs 6 blocks, and each worker takes 0.5 s or more; "
+        "give --budget 11s or more"
+    )
+    assert not run_folder.exists()
+    assert [one["name"] for one in simulation.starts(all=True) if "train" in one["arguments"]] == []
+
+
+def test_in_a_job_of_slurms_a_run_takes_no_longer_than_the_job(bench, instant, samples):
+    instant.takes_s = 10.0
+    ends_soon = {"SLURM_JOB_END_TIME": str(int(time.time()) + 60)}
+    result = bench("mine", "--budget", "100s", **ends_soon)
+    assert result.returncode == 2
+    assert result.stderr.splitlines()[-1].startswith(
+        "envkit: --budget 100s is too short: a verdict needs 6 blocks, about 2.5 minutes on this machine; "
+        "give --budget 2.5m, in a job of Slurm's that is as long"
+    )
+    assert len(samples()) == 2
 
 
 def test_without_a_budget_the_run_goes_on_until_there_is_an_interval(cli, bench_arguments, instant, events):
     instant.takes_s = 60.0
-    arguments = bench_arguments("mine")
-    at = arguments.index("--blocks")
-    result = cli(*arguments[:at], *arguments[at + 2 :])
-    assert "an interval takes 6 blocks, and so about" in result.stderr
-    assert "the run goes on until then" in result.stderr
+    result = cli(*without_budget(bench_arguments))
+    assert "envkit: one block takes 119 s: a verdict needs 6 blocks, about 14 minutes in all" in result.stderr
+    assert "going on until then" in result.stderr
     assert "sure     6 blocks (planned blocks measured)." in result.stdout
     assert spent(events()) > BUDGET_S
 

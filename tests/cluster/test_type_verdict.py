@@ -103,3 +103,30 @@ def test_two_profiles_are_compared_with_each_other_in_the_blocks_of_each_node(cl
     ordered = type_wording.table(verdict).rows
     assert [row[0] for row in ordered] == ["mine", "other"]
     assert math.isclose(float(ordered[0][1]) / float(ordered[1][1]), 1.25, rel_tol=0.02)
+
+
+def beside_a_load(*nodes):
+    def change(node, events):
+        for event in events:
+            if event["event"] == "sample" and node in nodes:
+                own = event["usage"]["user_s"] + event["usage"]["system_s"]
+                event["usage"] |= {"worker_cpus": 2, "worker_cpus_busy_s": own + 1.5 * event["seconds"]}
+
+    return change
+
+
+def test_a_node_that_was_measured_beside_a_load_does_not_count_and_is_named(cluster):
+    verdict = type_verdict.find(cluster([0.5, 0.5, 0.5], beside_a_load("node2"), blocks=4), MARGIN)
+    assert verdict.nodes == ("node1", "node3")
+    left_out = "was measured beside other programs that used 1.5 of 2 CPUs: measure it again"
+    assert verdict.left_out["node2"] == left_out
+    assert verdict.load is None
+    assert "FASTER" in said(verdict)["mine"]
+
+
+def test_where_all_nodes_were_measured_beside_a_load_nothing_is_recommended(cluster):
+    verdict = type_verdict.find(cluster([0.5, 0.5], beside_a_load("node1", "node2"), blocks=4), MARGIN)
+    assert verdict.nodes == ("node1", "node2")
+    assert verdict.to_json()["load"]["kind"] == "other-programs"
+    told = "measured beside other programs that used 1.5 of 2 CPUs, so it is not recommended"
+    assert said(verdict)["mine"].endswith(told)

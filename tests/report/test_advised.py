@@ -7,6 +7,7 @@ import pytest
 from runner.advice.expected import Expected
 from runner.analysis.summary import summarise
 from runner.report.advised import proof
+from tests.report.planted import disturbed
 from tests.reports import events_of
 from tests.simulation import times
 
@@ -32,3 +33,10 @@ def test_what_is_not_surely_faster_is_not_proved():
     alike = {"mine": {"seconds": times(1.0)}, "baseline": {"seconds": times(1.0)}}
     text = proof(Expected("mine", 1.5, 1.4, 1.6), summarise(events_of(7, **alike)))
     assert text.startswith("Not proved: ")
+
+
+def test_what_was_measured_beside_a_load_is_not_proved():
+    events = disturbed(events_of(7, **MEASURED), *range(7))
+    text = proof(Expected("mine", 2.0, 1.8, 2.2), summarise(events))
+    assert text.startswith("Not proved: while the hypervisor withheld 2 of 4 CPUs, 2.00 (")
+    assert text.endswith(" was expected. Measure again without that load.")

@@ -118,8 +118,9 @@ def _try_and_measure(asked: Specification, whole: Profile, how: Invocation) -> i
     folder = how.output or measuring.new_folder(asked.title)
     files = {name: folder / FOLDER / f"{one.name}.yaml" for name, one in parts.profiles.items()}
     arms = (*asked.arms, *(Arm(name, str(path), asked.arms[0].engine) for name, path in files.items()))
-    parts.leave_out(_problems(replace(asked, arms=arms), parts, context, how))
-    found = ablated(ablation.settings(whole), parts)
+    settings = ablation.settings(whole)
+    parts.leave_out(_problems(replace(asked, arms=arms, ablated=tuple(ablated(settings, parts))), parts, context, how))
+    found = ablated(settings, parts)
     for names, reason in wording.together(parts.left_out).items():
         print(f"left out {names}: {reason}", file=sys.stderr)
     used = {name for one in found for name in (one.alone, one.beside, one.without)} | {whole.name}

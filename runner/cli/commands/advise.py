@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from rich.text import Text
 from runner import engines
 from runner.advice import expected
 from runner.advice.symptoms import Symptoms, of_process, of_sample
-from runner.analysis.summary import summarise
-from runner.bench import record
+from runner.analysis.summary import Summary, summarise
+from runner.bench import record, room
 from runner.bench.plan import REFERENCE_PROFILE, Arm, UserCommand
-from runner.bench.prepare import prepare
+from runner.bench.prepare import plan_of, prepare
+from runner.bench.room import TooShort
 from runner.bench.specification import Specification
 from runner.checks import steady_process
 from runner.checks.doctor import diagnose_process
@@ -26,7 +28,6 @@ from runner.checks.doctor.finding import Finding, Situation
 from runner.cli import engine_options, measuring, watching
 from runner.cli.arguments import duration, refuse, words
 from runner.cli.measuring import Invocation
-from runner.cli.measuring_options import against_baseline
 from runner.cli.user_command import shortened
 from runner.cli.workload_file import WARMUP_STEPS
 from runner.common.errors import MEASURED, InputError
@@ -78,13 +79,24 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.user_command:
         raise InputError("advise: name the training after --, for example: envkit advise -- python train.py")
     asked = _specification(arguments)
-    with machine_lock():
+    with machine_lock(), _naming_prove():
+        if arguments.prove is not None:
+            room.require(plan_of(_proving(asked, REFERENCE_PROFILE, FEWEST_STEPS), ""))
         engines.remove_leftovers()
         advice, steps = _of_command(asked, arguments)
         _show(advice, arguments)
         if arguments.prove is None or advice.best is None:
             return MEASURED
         return _prove(asked, advice, steps, arguments)
+
+
+@contextlib.contextmanager
+def _naming_prove() -> Iterator[None]:
+    """Name the option of this command in what is said of a budget that is too short."""
+    try:
+        yield
+    except TooShort as error:
+        raise TooShort(str(error).replace("--budget", "--prove")) from None
 
 
 def _specification(arguments: argparse.Namespace) -> Specification:
@@ -166,20 +178,37 @@ def _show(advice: Advice, arguments: argparse.Namespace) -> int:
     return MEASURED
 
 
+def _proving(asked: Specification, profile_name: str, steps: int) -> Specification:
+    """Return what measures a profile beside the baseline, by so many timed ``steps`` of the command."""
+    assert asked.user_command is not None, "it is watched"
+    timed = replace(asked.user_command, optimizer_steps=steps, warmup_lines=WARMUP_STEPS)
+    arms = (asked.arms[0], replace(asked.arms[0], name=profile_name, profile=profile_name))
+    return replace(asked, title=f"advise-{profile_name}", arms=arms, user_command=timed)
+
+
 def _prove(asked: Specification, advice: Advice, steps: int, arguments: argparse.Namespace) -> int:
     """Measure the first that is advised beside the baseline, and say whether it came as expected."""
-    best = advice.best
+    best, step_s = advice.best, advice.symptoms.step_s
     assert best is not None, "there is something to prove"
-    assert asked.user_command is not None, "it was watched"
-    timed = replace(asked.user_command, optimizer_steps=steps, warmup_lines=WARMUP_STEPS)
-    arms = against_baseline([best.profile], asked.arms[0].engine)
-    asked = replace(asked, title=f"advise-{best.profile}", arms=tuple(arms), user_command=timed)
-    how = Invocation(arguments.output, arguments.json)
+    assert step_s is not None, "steps were watched"
+    asked = _proving(asked, best.profile, steps)
+    least_s = (steps + WARMUP_STEPS) * step_s
+    try:
+        room.require(plan_of(asked, ""), [least_s])
+    except TooShort:
+        if arguments.json:
+            print(json.dumps(advice.to_json()))
+        raise
+
+    def proved(summary: Summary, folder: Path) -> dict[str, Any]:
+        return {**advice.to_json(), "proof": summary.to_json(), "record": str(folder)}
+
+    how = Invocation(arguments.output, arguments.json, cut_short=proved)
 
     def then(folder: Path) -> int:
         summary = summarise(record.read(folder))
         if arguments.json:
-            print(json.dumps({**advice.to_json(), "proof": summary.to_json(), "record": str(folder)}))
+            print(json.dumps(proved(summary, folder)))
             return MEASURED
         out = terminal.console()
         out.print()

@@ -107,6 +107,8 @@ def _save(arguments: argparse.Namespace) -> int:
     out.print(Text(f"run      {saved.source}"), soft_wrap=True)
     if saved.plan["data"] == SYNTHETIC:
         terminal.item(out, "note", "measured with synthetic data, and only comparable with the same")
+    if saved.is_under_load:
+        terminal.item(out, "note", baseline_report.under_load(saved), "bold yellow")
     out.print(Text(f"file     {path}  (commit it; later: envkit baseline check {saved.name})"), soft_wrap=True)
     return MEASURED
 
@@ -252,7 +254,7 @@ def _show(
     out = terminal.console()
     baseline_report.heading(old, new, out)
     if found is not None:
-        baseline_report.speeds(found, old.reference, arguments.threshold, out)
+        baseline_report.speeds(found, old.reference, arguments.threshold, out, saved=not new.is_under_load)
     else:
         terminal.item(out, "speed", f"not compared: {'; '.join(reasons)}", "bold")
         out.print()
@@ -266,6 +268,8 @@ def _described(one: Baseline) -> dict[str, Any]:
         "name": one.name,
         "measured": one.document["measured"],
         "blocks": one.blocks,
+        "blocks_with_interference": one.disturbed,
+        "is_under_load": one.is_under_load,
         "arms": one.arms,
         "skipped_steps": one.skipped_steps,
         "digest": one.document["digest"],

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.analysis import recorded_runs
+from runner.analysis.ranking import UNDER_LOAD
 from runner.analysis.recorded_runs import Beginning, Entry, Run, Unread
 from runner.analysis.summary import Comparison
 from runner.bench.plan import REFERENCE_PROFILE
@@ -113,7 +114,8 @@ def _entry(entry: Entry, names: int, out: Console) -> None:
     for shown in (run, *others):
         where = f", {shown.folder.name}" if entry.nodes > 1 else ""
         for one in shown.summary.comparisons:
-            verdict = Text(one.words, COLOURS.get(one.verdict, "")).append(where, "dim")
+            colour = COLOURS.get(one.verdict, "") if one.load is None else ""
+            verdict = Text(one.words + UNDER_LOAD * (one.load is not None), colour).append(where, "dim")
             lines.add_row(_label(shown, one.arm), _speedup(one), verdict)
         if not shown.summary.comparisons:
             lines.add_row(_label(shown, plan.reference.name), "-", f"nothing to compare with{where}")

@@ -129,16 +129,18 @@ def _concluded(tuning: Session, reason: str, summary: Summary, decision: Decisio
     ends = [event for event in tuning.events if event["event"] == "end" and event["reason"] in ENDED]
     here = [event for event in ends if event.get("profile", str(path)) == str(path)]
     written_before = any(event.get("previous_sha256") != previous for event in here)
-    best = decision.best if ended else None
+    best = decision.recommended if ended else None
     tuning.record.append("end", reason=reason, best=best, previous_sha256=previous, profile=str(path))
     # last, as it has the digest of the whole record
-    replaces = decision.best != confirm.BASELINE and not written_before  # to read an old one again replaces nothing
+    # to read an old one again replaces nothing, and neither does what holds only beside a load
+    replaces = decision.is_better and not written_before
     written = _write(tuning, summary, decision, shipped, found, replaces) if ended else None
     if as_json:
         versus = decision.versus and {**decision.versus.to_json(), "verdict": decision.versus.words}
         print(json.dumps({
             **conclusion.to_json(store, tuning.left_out, found),
             "best": best, "best_shipped": shipped, "shipped_not_tried": untried,
+            "load": decision.load and decision.load.to_json(),
             "versus_best_shipped": versus, "confirmation": summary.to_json(),
             "written": str(path) if written and not written.stays else None,
             "earlier": str(written.earlier) if written and written.earlier else None, "record": str(tuning.folder),
@@ -150,7 +152,7 @@ def _concluded(tuning: Session, reason: str, summary: Summary, decision: Decisio
         conclusion.show_search(store, tuning.left_out, found, out, untried)
         if written:
             terminal.item(out, "written", conclusion.advice(decision, shipped, path, written), width=conclusion.LABEL)
-            if decision.best != confirm.BASELINE and not written.stays:
+            if decision.is_better and not written.stays:
                 name = profile.TUNED if path == _default_path() else str(path)
                 usage = conclusion.usage(tuning.job.plan, name, profile.load(str(path)).ranks, tuning.job.kept)
                 terminal.item(out, "use it", usage, width=conclusion.LABEL)
@@ -191,7 +193,8 @@ def _write(
     measured = next(one for one in summary.measured if one.arm == name)
     evidence = {
         "profile": path.stem,
-        "best": decision.best,
+        "best": decision.recommended,
+        "load": decision.load and decision.load.to_json(),
         "best_shipped": shipped,
         "shipped_not_tried": tuning.search.untried,
         "machine": machine,

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from runner.analysis.engine_facts import cpu_name, engine_facts, gpu_names
-from runner.analysis.noise import commonest, interference_in
+from runner.analysis.noise import commonest
 from runner.bench import record
 from runner.bench.blocks import INITIAL_WEIGHTS, skipped_steps
 from runner.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
 from runner.bench.plan import Arm, Plan
 from runner.bench.record import FILE_NAME, Event
+from runner.checks.interference import interference_in
 from runner.checks.sample_effect import checks_of
 from runner.cluster.fleet.node import LeftOut, Node
 from runner.cluster.fleet.parsing import shortened, whole

@@ -10,13 +10,13 @@ from typing import Any
 
 from runner.analysis.gpu_readings import nccl_of
 from runner.analysis.learning_curves import target_of, time_to, training_s
-from runner.analysis.noise import interference_in
 from runner.analysis.scaling import exchanged
 from runner.analysis.summary import summarise
 from runner.bench import blocks
 from runner.bench.events import SampleEvent
 from runner.bench.plan import Arm, Plan
 from runner.bench.record import Event
+from runner.checks.interference import interference_in
 from runner.checks.sample_effect import checks_of
 from runner.profiles.environment import Environment
 
@@ -105,7 +105,8 @@ def _exchanged(event: SampleEvent, ranks: int) -> Row:
 def results(folder: Path, events: Sequence[Event]) -> list[Row]:
     """One row per arm that was measured. ``time`` is that of the last event.
 
-    The reference has no ``ratio``, and one process no ``communication_s``.
+    The reference has no ``ratio``, and one process no ``communication_s``. ``load`` is what disturbed nearly all blocks
+    (``runner.analysis.load``), so that the result holds only beside that; ``load_cpus`` is how many CPUs it took.
     """
     summary = summarise(events)
     compared = {one.arm: one for one in summary.comparisons}
@@ -114,6 +115,7 @@ def results(folder: Path, events: Sequence[Event]) -> list[Row]:
     for measured in summary.measured:
         arm, comparison = summary.plan.arm(measured.arm), compared.get(measured.arm)
         found, ranked = comparison and comparison.speedup, scaling.get(measured.arm)
+        load = comparison and comparison.load
         rows.append(
             {
                 **_about(folder, events[-1]["time"], events[0], summary.plan, arm, of_result=True),
@@ -121,6 +123,8 @@ def results(folder: Path, events: Sequence[Event]) -> list[Row]:
                 "step_s": measured.step_s,
                 "in_effect": measured.in_effect,
                 **{name: getattr(found, name, None) for name in ("ratio", "low", "high")},
+                "load": load.kind if load else None,
+                "load_cpus": load.cpus if load else None,
                 **{name: getattr(ranked, name, None) for name in ("communication_s", "communication_share")},
             }
         )

@@ -321,7 +321,7 @@ def test_there_are_eight_blocks_at_least(ablate, planted, arms, run_folder):
     engine.takes_s = 40.0  # three comparisons alone would have intervals from 7 on
     said = ablate("preload: [jemalloc]\nenv: {MALLOC_CONF: 'thp:always'}\n", "--budget", "60s")
     assert said.returncode == 2
-    assert "an interval takes 8 blocks" in said.stderr
+    assert "a verdict needs 8 blocks" in said.stderr
 
 
 def test_a_command_of_one_s_own(cli, write_profile, run_folder, tmp_path):

@@ -163,6 +163,46 @@ def test_it_is_proved_by_the_same_command(advise, simulation, run_folder):
     assert "NOT IN EFFECT" in result.stdout
 
 
+def test_a_proof_that_no_machine_could_give_is_refused_before_anything_is_watched(advise, simulation):
+    result = advise("--prove", "0.1s")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("envkit: --prove 0.1s is too short: a verdict needs 6 blocks, and each command ")
+    assert [one for one in simulation.starts(all=True) if one["arguments"][0] == "command"] == []
+
+
+def test_a_proof_that_is_far_too_short_is_refused_once_it_is_known_how_long_steps_take(advise, simulation, run_folder):
+    """Steps of 0.1 s, of which a sample times 30 after 3: a block takes 6.6 s or, where it is faster, half of it."""
+    result = advise("--prove", "5s", "--output", run_folder)
+    assert result.returncode == 2
+    assert "Try glibc-retain first" in words(result.stdout)
+    assert result.stderr.splitlines()[-1] == (
+        "envkit: --prove 5s is too short: a verdict needs 6 blocks, about 45 s on this machine; give --prove 45s"
+    )
+    assert not run_folder.exists()
+
+
+def test_a_proof_that_takes_somewhat_longer_goes_on_until_it_is_there(advise, fits, instant, run_folder):
+    fits(fits={"jemalloc": [Fit({"kernel": 1.0}, 0.05, 0.1)]})  # of which simulated workers see that it is in effect
+    instant.takes_s = 10.0
+    result = advise("--prove", "100s", "--output", run_folder)
+    assert "envkit: one block takes 20 s: a verdict needs 6 blocks, about 2.5 minutes in all" in result.stderr
+    assert result.returncode == 0
+    assert "6 blocks (planned blocks measured)." in words(result.stdout)
+    assert "was measured, and 1.42 " in words(result.stdout)
+
+
+def test_scripts_get_the_advice_though_the_proof_is_far_too_short(advise, fits, instant, run_folder):
+    fits(fits={"jemalloc": [Fit({"kernel": 1.0}, 0.05, 0.1)]})
+    at_once = advise("--prove", "5s", "--json")
+    assert (at_once.returncode, json.loads(at_once.stdout)["try_first"]) == (2, "jemalloc")
+    instant.takes_s = 30.0
+    later = advise("--prove", "80s", "--json", "--output", run_folder)
+    document = json.loads(later.stdout)
+    assert (later.returncode, document["try_first"], document["record"]) == (2, "jemalloc", str(run_folder))
+    assert document["proof"]["unfinished"]["fewest"] == 6
+    assert "--prove 80s is too short: a verdict needs 6 blocks, about 7.5 minutes on this machine" in later.stderr
+
+
 def test_one_that_runs_already_is_watched_from_outside(cli, simulation, instant, watched, monkeypatch):
     usage = {"user_s": 14.0, "system_s": 6.0, "minor_faults": 200_000}
     seen = {"seconds": 10.0, "usage": usage, "waited_s": 0.1}

@@ -55,7 +55,7 @@ def test_a_run_and_what_it_found(cli, tmp_path):
 
 
 def test_a_run_that_was_just_measured(bench, instant, cli, run_folder):
-    bench("mine", "--budget", "1s")
+    bench("mine", "--blocks", 1)
     (one,) = json.loads(cli("history", run_folder.parent, "--since", "1h", "--json").stdout)["runs"]
     assert (one["folder"], one["profiles"]) == (str(run_folder), ["mine"])
 

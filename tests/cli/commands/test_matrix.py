@@ -234,3 +234,37 @@ def test_a_profile_of_more_ranks_than_gpus_is_left_out(matrix, one, machine, run
         "wide": "--device cuda: 2 ranks take a GPU each, and 1 is usable (local); train on one process"
     }
     assert arms(run_folder) == ["baseline", "good"]
+
+
+# --- a budget that is too short ---
+
+
+def matrix_for(cli, simulation, run_folder, budget, *profiles):
+    fixed = ("--python", simulation.python, "--data", "synthetic", "--seed", 7, "--output", run_folder)
+    return cli("matrix", *profiles, *fixed, "--budget", budget)
+
+
+def test_a_budget_without_room_for_a_sample_of_each_is_refused_before_anything_starts(
+    cli, simulation, instant, one, run_folder
+):
+    named = [one(name) for name in ("one", "two", "three", "four")]
+    result = matrix_for(cli, simulation, run_folder, "10s", *named)
+    assert result.returncode == 2
+    assert result.stderr == (
+        "envkit: --budget 10s is too short: a verdict needs 8 blocks, and each worker takes 0.5 s or more; "
+        "give --budget 33s or more\n"
+    )
+    assert [start for start in simulation.starts(all=True) if start["arguments"][0] == "train"] == []
+    assert not run_folder.exists()
+
+
+def test_a_budget_that_is_far_too_short_is_refused_after_the_first_two_were_tried(
+    cli, simulation, instant, one, run_folder
+):
+    instant.takes_s = 10.0
+    named = [one(name) for name in ("one", "two", "three", "four")]
+    result = matrix_for(cli, simulation, run_folder, "40s", *named)
+    assert result.returncode == 2
+    assert result.stderr.splitlines()[-1].startswith("envkit: --budget 40s is too short: a verdict needs 8 blocks, ")
+    assert len([start for start in simulation.starts(all=True) if start["arguments"][0] == "train"]) == 2
+    assert not run_folder.exists()

@@ -300,14 +300,15 @@ def test_a_command_that_takes_longer_than_the_budget_is_refused_after_its_first_
     instant.takes_s = 30.0
     result = own(*OWN, "--budget", "20s", blocks=None)
     assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
-    assert result.stderr.startswith("envkit: --budget 20s is too short: an interval takes 6 blocks, and so about 7 min")
-    assert result.stderr.endswith("; give --budget 7m\n")
+    assert result.stderr.startswith("envkit: --budget 20s is too short: a verdict needs 6 blocks, about 7 minutes on ")
+    assert result.stderr.endswith("; give --budget 7m, or go on with: envkit bench --resume run\n")
+    assert "first baseline " in words(result.stdout)
     assert [event["arm"] for event in events("warm-up")] == ["baseline"]  # it was over the budget already
 
 
-def test_a_budget_with_room_for_none_but_the_first_runs_is_refused_with_one_that_is_enough(own, instant, simulation):
+def test_a_budget_with_room_for_one_block_alone_is_refused_after_it_with_one_that_is_enough(own, instant):
     instant.takes_s = 60.0
     result = own(*OWN, "--budget", "4m", blocks=None)
-    assert "an interval takes 6 blocks, and so about 14 minutes on this machine" in result.stderr
-    assert result.stderr.endswith("; give --budget 14m\n")
-    assert simulation.starts() == []
+    assert "a verdict needs 6 blocks, about 15 minutes on this machine" in result.stderr
+    assert result.stderr.endswith("; give --budget 15m, or go on with: envkit bench --resume run\n")
+    assert "no verdict yet: it needs 6 blocks, and there is 1; about 12 minutes more" in words(result.stdout)

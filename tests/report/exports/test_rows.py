@@ -90,6 +90,7 @@ def test_a_result_for_each_arm():
         "arm": "baseline", "profile": "baseline", "reference": "baseline", "workload": "cnn", "modes": "", "ranks": 1,
         "scaling": "", "instances": 1,
         "samples": 7, "step_s": pytest.approx(1 / 3), "in_effect": True, "ratio": None, "low": None, "high": None,
+        "load": None, "load_cpus": None,
         "communication_s": None, "communication_share": None,
     }  # fmt: skip
     assert mine["low"] <= mine["ratio"] <= mine["high"]

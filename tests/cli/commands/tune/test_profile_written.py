@@ -16,6 +16,7 @@ from runner.worker.modes import Options
 from tests.cli.commands.conftest import words
 from tests.cli.commands.tune.conftest import written
 from tests.plans import plan_of
+from tests.simulated_worker import answer
 
 
 def test_its_evidence_lies_beside_it(tuned, local, tmp_path):
@@ -51,6 +52,41 @@ def test_where_nothing_betters_the_baseline_the_profile_sets_nothing(tuned, engi
     assert "nothing that is surely faster than the baseline" in found.reason
     assert "nothing is surely faster than the baseline" in words(result.stdout)
     assert "use it" not in result.stdout
+
+
+def beside_a_load(variables):
+    """What a sample says beside other programs that used 1.5 of 2 CPUs."""
+    usage = answer("baseline", ["train", "--steps", "3"], {"workers": {}}, 0, {})["usage"]
+    return {"usage": {**usage, "worker_cpus": 2, "worker_cpus_busy_s": 100.0}}
+
+
+def test_what_was_confirmed_beside_a_load_says_so_and_is_not_recommended(tuned, engine, local):
+    engine.other = beside_a_load
+    result = tuned()
+    said = words(result.stdout)
+    assert result.returncode == 0
+    assert "FASTER beside other programs that used" in said
+    assert "envkit exec" not in said
+    assert "which holds only beside other programs that used" in said
+    assert "measure it again before you use it" in written(local).reason
+    evidence = json.loads((local / f"{profile.tuned_name()}.evidence.json").read_text())
+    assert (evidence["best"], evidence["load"]["kind"]) == (None, "other-programs")
+
+
+def test_scripts_are_told_of_no_best_beside_a_load(tuned, engine):
+    engine.other = beside_a_load
+    document = json.loads(tuned("--json").stdout)
+    assert (document["best"], document["load"]["kind"]) == (None, "other-programs")
+
+
+def test_what_was_confirmed_beside_a_load_replaces_no_earlier_profile(tuned, engine, local, tmp_path):
+    tuned()
+    before = written(local)
+    (tmp_path / "tuning").rename(tmp_path / "before")
+    engine.other = beside_a_load
+    result = tuned("--seed", 5)
+    assert written(local) == before
+    assert "what was found holds only beside other programs" in words(result.stdout)
 
 
 def test_an_earlier_tuned_profile_is_kept_as_a_copy(tuned, engine, local, tmp_path):
