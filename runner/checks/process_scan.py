@@ -12,12 +12,13 @@ from pathlib import Path
 
 from runner.worker.initial_environment import started_with
 from runner.worker.performance_variables import PRELOAD, adds_to
+from runner.worker.user_command import lost_hook
 
 TYPE_CHECKING = False  # see environment_cache.py
 if TYPE_CHECKING:
     from typing import Any
 
-MOMENTS_S = (0.05, 1.0, 10.0)  # after the start; then once in every INTERVAL_S
+MOMENTS_S = (0.05, 1.0, 3.0, 10.0)  # after the start; then once in every INTERVAL_S
 INTERVAL_S = 60.0
 LONGEST_COMMAND = 60
 
@@ -32,10 +33,14 @@ def moments() -> Iterator[float]:
 
 
 class Seen:
-    """One process: its command line, the variables that it was started with, and the files that are mapped."""
+    """One process: its command line, the variables that it was started with, and the files that are mapped.
 
-    def __init__(self, argv: Sequence[str], block: bytes, mapped: frozenset[str]) -> None:
+    ``lost`` says why it runs without the evidence hook, where it uses torch and should have one.
+    """
+
+    def __init__(self, argv: Sequence[str], block: bytes, mapped: frozenset[str], lost: str | None = None) -> None:
         self.argv = list(argv)
+        self.lost = lost
         self._block = block
         self._mapped = mapped
 
@@ -55,23 +60,27 @@ class Seen:
         ]
 
 
-def look(pid: int) -> Iterator[tuple[int, Seen]]:
-    """``pid`` and what descends from it: those that have begun to run their program."""
-    todo = [pid]
+def look(pid: int, command: Sequence[str], evidence: Path) -> Iterator[tuple[int, Seen]]:
+    """``pid``, which runs ``command``, and what descends from it: those that have begun to run their program.
+
+    The hook leaves what it has seen in the folder ``evidence``.
+    """
+    todo = [(pid, " ".join(command))]
     while todo:
-        process = todo.pop()
+        process, starter = todo.pop()
         folder = Path(f"/proc/{process}")
         try:
             block = (folder / "environ").read_bytes()
             argv = (folder / "cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
             lines = (folder / "maps").read_bytes().decode(errors="replace").splitlines()  # last: empty where it ended
             for task in (folder / "task").iterdir():
-                todo += map(int, (task / "children").read_text().split())
+                todo += [(int(child), " ".join(argv)) for child in (task / "children").read_text().split()]
         except OSError:
             continue  # it has ended, or is another user's
         mapped = frozenset(columns[5] for line in lines if len(columns := line.split(maxsplit=5)) == 6)
         if _has_begun(mapped):
-            yield process, Seen(argv, block, mapped)
+            is_lost = lost_hook.is_lost(process, mapped, evidence)
+            yield process, Seen(argv, block, mapped, lost_hook.why(process, argv, block, starter) if is_lost else None)
 
 
 def _has_begun(mapped: frozenset[str]) -> bool:
@@ -110,6 +119,11 @@ def verdict(environment: Mapping[str, Any], seen: Mapping[int, Seen]) -> tuple[b
     for pid, found in wrong.items():
         lines += [f"  {text} (process {pid}: {shorter(seen[pid].argv)})" for text in found]
     return None if good else False, lines
+
+
+def lost(seen: Mapping[int, Seen]) -> list[str]:
+    """Say of each process that uses torch without the evidence hook why that is so."""
+    return [f"  {one.lost}" for one in seen.values() if one.lost is not None]
 
 
 def processes(count: int) -> str:

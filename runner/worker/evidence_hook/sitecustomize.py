@@ -1,11 +1,12 @@
 """Collects evidence in a Python program that is not the kit's own, when that program ends.
 
 Python imports ``sitecustomize`` when it starts. With this folder first in PYTHONPATH and ENVKIT_EVIDENCE naming a
-folder, each Python process that has imported torch leaves ``PID.json`` there: its command line, its evidence, and how
-many seconds all of this took. One that is killed, or that leaves through ``os._exit``, leaves nothing, nor does a
-DataLoader's worker, which has one thread by design. With ENVKIT_STEPS set one leaves the times of its optimizer's steps
-besides (``optimizer_steps``), and its evidence may come before its end. Nothing but the standard library's cheapest
-modules is imported before that, and the program's own ``sitecustomize`` still runs. It must harm no Python 3.
+folder, each Python process leaves ``PID.started`` there at once, as do those that it forks. One that has imported torch
+leaves ``PID.json`` when it ends: its command line, its evidence, and how many seconds all of this took. One that is
+killed, or that leaves through ``os._exit``, leaves no more than the first, nor does a DataLoader's worker, which has
+one thread by design. With ENVKIT_STEPS set one leaves the times of its optimizer's steps besides
+(``optimizer_steps``), and its evidence may come before its end. Nothing but the standard library's cheapest modules is
+imported before that, and the program's own ``sitecustomize`` still runs. It must harm no Python 3.
 """
 
 import io
@@ -23,6 +24,16 @@ _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pat
 def _watch(folder: str) -> None:
     import atexit
 
+    def mark() -> None:
+        try:
+            with open(f"{folder}/{os.getpid()}.started", "w"):  # noqa: PTH123
+                pass
+        except OSError:
+            pass  # the command has ended, and was judged
+
+    mark()
+    if hasattr(os, "register_at_fork"):  # Python 3.6 has none
+        os.register_at_fork(after_in_child=mark)
     cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
     process = os.getpid()  # a forked child has this hook too, and is not the program
     try:
