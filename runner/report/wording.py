@@ -376,7 +376,7 @@ def evidence(summary: Summary) -> list[Row]:
             count = f"({len(one.checks) - len(one.unverified)} of {len(one.checks)})"
             rows.append(Row("effect", f"{one.arm}: what it expects was observed in every sample {count}"))
         rows += [Row("effect", f"{one.arm}: {check.key} is NOT VERIFIED: {check.seen}") for check in one.unverified]
-        if one.not_observed and (one.unverified or not one.in_effect):
+        if one.not_observed:
             rows.append(Row("", one.not_observed))
     return rows
 

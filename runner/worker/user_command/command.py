@@ -46,6 +46,7 @@ LONGEST_LINE = 2**16
 FIRST_LOOK_S, LOOK_FACTOR = 0.01, 2.0
 COMPLAINTS = 20
 NOT_OBSERVED = "the command left no evidence of its own, so only preloads and variables were seen, from outside"
+NOT_ALL = "a process of the command left no evidence"
 TO_BE_OBSERVED = (
     "let it end by itself, in a Python that has imported torch and whose PYTHONPATH the command only adds to"
 )
@@ -305,6 +306,8 @@ def _evidence(folder: Path, watched: _Watched, lost: str | None) -> tuple[dict[s
     documents = [json.loads(path.read_text()) for path in folder.glob("*.json")]
     if documents:
         main, *others = sorted(documents, key=lambda one: (one["pid"] != watched.pid, one["pid"]))  # numbers go up
+        if lost is not None:
+            main["evidence"]["not_observed"] = f"{NOT_ALL}: {lost}"
         return main, others
     variables = watched.seen or other_process.seen(os.environ, (), otherwise="not seen")
     malloc = {"allocator": variables.pop(other_process.ALLOCATOR, None)}

@@ -52,6 +52,16 @@ def test_why_a_command_left_no_evidence(tmp_path, name):
     assert f" train.py 2') runs without envkit's hook: {reason}; {mend.replace('RUN', 'sh run.sh')}" in said
 
 
+def test_a_process_without_the_hook_is_named_beside_what_others_left(tmp_path):
+    """As of a launcher, which imports torch and trains nothing."""
+    unhooked.write(tmp_path)
+    document = json.dumps({"pid": 70001, "argv": ["x"], "evidence": {"seconds": 0.0}})
+    script = f"echo '{document}' > $ENVKIT_EVIDENCE/70001.json; PYTHONPATH=. {PYTHON} train.py 2; true"
+    evidence = json.loads(worker_runs.of_command(tmp_path, argv=["sh", "-c", script]).stdout)["evidence"]
+    assert evidence["not_observed"].startswith("a process of the command left no evidence: process ")
+    assert "PYTHONPATH=. replaces the hook's folder" in evidence["not_observed"]
+
+
 def test_a_training_that_no_hook_can_time_ends_at_once(tmp_path):
     unhooked.write(tmp_path)
     begin = time.monotonic()
