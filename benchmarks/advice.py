@@ -331,7 +331,9 @@ USE = """    envkit advise -- python train.py                 # as you would sta
 
 The command is started as it is. Three steps of its optimizer are left out and the next ones watched for about ten
 seconds; a few more run under PyTorch's profiler. Then it is stopped: let it write nowhere where that would hurt. Steps
-are those of the `torch.optim` optimizer that steps first, so that no pattern for its log is needed. With `--pid` the
+are those of the `torch.optim` optimizer that steps first, so that no pattern for its log is needed. A script that
+replaces PYTHONPATH hides them: the command then ends within seconds, and names the process and the mend
+([own-script.md](own-script.md)). With `--pid` the
 training is left alone: only the kernel's counters are read, and less is known. It must be yours.
 
 Losses: MKL's other code, which the profiles that end in `-mkl` have it take, rounds otherwise in the last digit. In

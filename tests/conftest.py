@@ -57,7 +57,8 @@ REAL = ("tests/engines/", "tests/images/", "tests/training/", "tests/faults/", "
 # What else takes long: it starts many processes, simulates many runs, or draws.
 SLOW = (
     "tests/benchmarks/", "tests/cli/commands/exec/", "tests/cli/commands/test_ablate.py",
-    "tests/cli/commands/test_matrix.py", "tests/cli/commands/test_report.py", "tests/cli/commands/test_resume.py",
+    "tests/cli/commands/test_lost_hook.py", "tests/cli/commands/test_matrix.py", "tests/cli/commands/test_report.py",
+    "tests/cli/commands/test_resume.py",
     "tests/cli/commands/tune/",
     "tests/cluster/fleet/test_slow.py", "tests/cluster/hosts/test_hosts.py", "tests/cluster/hosts/test_on_each.py",
     "tests/cluster/hosts/test_together.py",
@@ -68,8 +69,10 @@ SLOW = (
     "tests/report/test_multi_workload.py", "tests/report/test_pictures.py", "tests/stats/test_drift.py",
     "tests/stats/test_outlying.py",
     "tests/tuning/test_importance.py", "tests/tuning/test_search.py", "tests/worker/evidence/test_gpu.py",
+    "tests/worker/evidence_hook/test_compiled_steps.py",
     "tests/worker/evidence/test_math_libraries.py", "tests/worker/measure/test_reference_kernel.py",
-    "tests/worker/user_command/test_command.py", "tests/worker/user_command/test_optimizer_steps_run.py",
+    "tests/worker/user_command/test_command.py", "tests/worker/user_command/test_lost_hook.py",
+    "tests/worker/user_command/test_optimizer_steps_run.py",
 )  # fmt: skip
 
 

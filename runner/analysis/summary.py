@@ -8,20 +8,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from runner.advice.symptoms import of_sample
 from runner.analysis.ablation import Worth, taken_apart
 from runner.analysis.at_once import AtOnce, at_once
 from runner.analysis.course import Course, course
+from runner.analysis.findings import findings
 from runner.analysis.gpu_readings import GpuReadings, readings
 from runner.analysis.image_differences import Difference, of_run
 from runner.analysis.learning_curves import LearningCurve, learning_curves, reached
 from runner.analysis.load import Load, load
 from runner.analysis.losses import Losses, between
-from runner.analysis.metric_readings import metric_readings
 from runner.analysis.noise import interference_by_block, interference_with, reference_kernel_range
 from runner.analysis.sample_times import Sample, sample_times
 from runner.analysis.scaling import Scaled, scaled
-from runner.analysis.unrelated_complaints import Printed, unrelated_complaints
 from runner.bench.blocks import (
     block_ratios,
     comparable_steps,
@@ -38,12 +36,9 @@ from runner.bench.events import SampleEvent
 from runner.bench.measure import ENDED, FAILED, PRECISE
 from runner.bench.plan import Arm, Plan
 from runner.bench.record import Event
-from runner.checks.doctor import diagnose_process
-from runner.checks.doctor.finding import Situation
 from runner.checks.effect import Check
 from runner.checks.sample_effect import checks_of, set_by_the_command
 from runner.profiles.environment import Environment
-from runner.profiles.resolve import of_rank
 from runner.stats.bootstrap import Bootstrap, bootstrap
 from runner.stats.drift import Drift, drift
 from runner.stats.interval import Speedup
@@ -257,7 +252,7 @@ def summarise(events: Sequence[Event]) -> Summary:
         reference_drift=drift([basic.fmean(steps) for steps in timed_steps(events, plan.reference)]),
         seconds_per_block=_seconds_per_block(events),
         calibration=run["calibration"],
-        findings=[*run["findings"], *_findings(events, plan, run["engines"], environments)],
+        findings=[*run["findings"], *findings(events, plan, run["engines"], environments)],
         failures=[event for event in events if event["event"] == "failure"],
         removed_variables=run["removed_variables"],
         allowed_variables=kept,
@@ -296,29 +291,6 @@ def _seconds_per_block(events: Sequence[Event]) -> float:
     in_blocks = [event for event in events if event["event"] in ("sample", "reference-kernel")]
     blocks = len({event["block"] for event in in_blocks})
     return sum(event["worker_seconds"] for event in in_blocks) / blocks if blocks else 0.0
-
-
-def _findings(
-    events: Sequence[Event], plan: Plan, engines: dict[str, Any], environments: dict[str, Environment]
-) -> list[dict[str, str]]:
-    """What the evidence of each arm's first sample shows to be wrong."""
-    found, printed = [], []
-    for arm in plan.arms:
-        own = samples(events, arm)
-        if own:
-            printed.append(Printed(environments[arm.name], own))
-            inside = of_rank(engines[arm.target]["inspection"], plan.parts_of(arm))
-            middle = sorted(own, key=lambda sample: sample["usage"]["minor_faults"])[len(own) // 2]
-            symptoms = of_sample(middle)
-            # a profile is there to take reasons away, and a command's usage has its start and end in it
-            seen = arm in plan.references and plan.user_command is None and symptoms.is_long_enough
-            situation = Situation(
-                inside["facts"], inside["fingerprint"], environments[arm.name], own[0]["evidence"],
-                symptoms=symptoms if seen else None,
-            )  # fmt: skip
-            wrong = [*diagnose_process(situation), *metric_readings(own)]
-            found += [{**asdict(one), "seen": f"{arm.name}: {one.seen}"} for one in wrong]
-    return found + [asdict(one) for one in unrelated_complaints(printed)]
 
 
 def _comparison(

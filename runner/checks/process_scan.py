@@ -12,12 +12,13 @@ from pathlib import Path
 
 from runner.worker.initial_environment import Block, block_of
 from runner.worker.performance_variables import PRELOAD, adds_to
+from runner.worker.user_command import lost_hook
 
 TYPE_CHECKING = False  # see environment_cache.py
 if TYPE_CHECKING:
     from typing import Any
 
-MOMENTS_S = (0.05, 1.0, 10.0)  # after the start; then once in every INTERVAL_S
+MOMENTS_S = (0.05, 1.0, 3.0, 10.0)  # after the start; then once in every INTERVAL_S
 INTERVAL_S = 60.0
 LONGEST_COMMAND = 60
 
@@ -32,10 +33,14 @@ def moments() -> Iterator[float]:
 
 
 class Seen:
-    """One process: its command line, the variables that it was started with, and the files that are mapped."""
+    """One process: its command line, the variables that it was started with, and the files that are mapped.
 
-    def __init__(self, argv: Sequence[str], block: Block, mapped: frozenset[str]) -> None:
+    ``lost`` says why it runs without the evidence hook, where it uses torch and should have one.
+    """
+
+    def __init__(self, argv: Sequence[str], block: Block, mapped: frozenset[str], lost: str | None = None) -> None:
         self.argv = list(argv)
+        self.lost = lost
         self.block = block
         self._mapped = mapped
 
@@ -55,26 +60,29 @@ class Seen:
         ]
 
 
-def look(pid: int, earlier: Mapping[int, Seen]) -> Iterator[tuple[int, Seen]]:
-    """``pid`` and what descends from it: those that have begun to run their program.
+def look(pid: int, command: Sequence[str], evidence: Path, earlier: Mapping[int, Seen]) -> Iterator[tuple[int, Seen]]:
+    """``pid``, which runs ``command``, and what descends from it: those that have begun to run their program.
 
-    A process that was seen ``earlier`` may have written over the variables that it was started with.
+    The hook leaves what it has seen in the folder ``evidence``. A process that was seen ``earlier`` may have
+    written over the variables that it was started with.
     """
-    todo = [pid]
+    todo = [(pid, " ".join(command))]
     while todo:
-        process = todo.pop()
+        process, starter = todo.pop()
         folder = Path(f"/proc/{process}")
         try:
             block = block_of(process, earlier[process].block if process in earlier else None)
             argv = (folder / "cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
             lines = (folder / "maps").read_bytes().decode(errors="replace").splitlines()  # last: empty where it ended
             for task in (folder / "task").iterdir():
-                todo += map(int, (task / "children").read_text().split())
+                todo += [(int(child), " ".join(argv)) for child in (task / "children").read_text().split()]
         except OSError:
             continue  # it has ended, or is another user's
         mapped = frozenset(columns[5] for line in lines if len(columns := line.split(maxsplit=5)) == 6)
         if block is not None and _has_begun(mapped):
-            yield process, Seen(argv, block, mapped)
+            is_lost = lost_hook.is_lost(process, mapped, evidence)
+            why = lost_hook.why(process, argv, block.variables(), starter) if is_lost else None
+            yield process, Seen(argv, block, mapped, why)
 
 
 def _has_begun(mapped: frozenset[str]) -> bool:
@@ -113,6 +121,11 @@ def verdict(environment: Mapping[str, Any], seen: Mapping[int, Seen]) -> tuple[b
     for pid, found in wrong.items():
         lines += [f"  {text} (process {pid}: {shorter(seen[pid].argv)})" for text in found]
     return None if good else False, lines
+
+
+def lost(seen: Mapping[int, Seen]) -> list[str]:
+    """Say of each process that uses torch without the evidence hook why that is so."""
+    return [f"  {one.lost}" for one in seen.values() if one.lost is not None]
 
 
 def processes(count: int) -> str:

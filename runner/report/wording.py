@@ -29,7 +29,6 @@ NOTABLE_S = 0.1
 # Up to so many workloads of a run are named one by one.
 MOST_WORKLOADS = 4
 # When a command of a user's own leaves evidence.
-WITNESSED = "it must end by itself, in a Python that has imported torch and whose PYTHONPATH the command only adds to"
 
 
 def verdicts(summary: Summary) -> list[Row]:
@@ -374,12 +373,12 @@ def evidence(summary: Summary) -> list[Row]:
                 for check in one.checks
                 if not check.holds
             ]
-            if one.not_observed:
-                rows.append(Row("", f"{one.not_observed}: {WITNESSED}"))
         elif len(one.checks) > len(one.unverified) and not ranking.many(summary):
             count = f"({len(one.checks) - len(one.unverified)} of {len(one.checks)})"
             rows.append(Row("effect", f"{one.arm}: what it expects was observed in every sample {count}"))
         rows += [Row("effect", f"{one.arm}: {check.key} is NOT VERIFIED: {check.seen}") for check in one.unverified]
+        if one.not_observed:
+            rows.append(Row("", one.not_observed))
     return rows
 
 

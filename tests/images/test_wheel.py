@@ -52,7 +52,7 @@ def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new virtual environment with the wheel and what it needs, but with a torch that must not be imported."""
+    """A new virtual environment with the wheel and what it needs, beside modules that a training must not import."""
     folder = tmp_path_factory.mktemp("installed") / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=240)
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--quiet", "--no-deps"]
@@ -60,7 +60,8 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     packages = next(folder.glob("lib/python*/site-packages"))
     # .pth files in there, such as that of the checkout, have no effect
     (packages / "needed.pth").write_text(sysconfig.get_path("purelib"))
-    (packages / "torch.py").write_text('raise SystemExit("the torch beside envkit was imported")\n')
+    for name in ("torch", "resource"):
+        (packages / f"{name}.py").write_text(f'raise SystemExit("the {name} beside envkit was imported")\n')
     return folder
 
 

@@ -90,12 +90,15 @@ def run(arguments: argparse.Namespace) -> int:
         _say_ranks(arguments.profile, environment.get("ranks", 1), command)
         _say_overruled(arguments.keep_env, environment["variables"])
         seen: dict[int, process_scan.Seen] = {}
+
+        def look(pid: int) -> None:
+            if folder is not None:
+                seen.update(process_scan.look(pid, command, folder, seen))
+
         watched = start.watched and not arguments.no_check
+        moments = process_scan.moments() if watched else iter(())
         try:
-            ended = launch(
-                start.executable, start.argv, start.variables, lambda pid: seen.update(process_scan.look(pid, seen)),
-                process_scan.moments() if watched else iter(()),
-            )  # fmt: skip
+            ended = launch(start.executable, start.argv, start.variables, look, moments)
         except OSError as error:
             return _unusable(command[0], str(error.strerror), NOT_FOUND if error.errno == 2 else NOT_EXECUTABLE)
         status = ended if ended >= 0 else 128 - ended
@@ -161,14 +164,15 @@ def _judge(
         testified = [observed.to_json() for observed in judged_processes]
     else:
         in_effect, lines = process_scan.verdict(environment, seen)
-    for line in lines:
+    for line in [*lines, *process_scan.lost(seen)]:
         _say(line)
     if arguments.evidence is not None:
         _write(arguments.evidence, {
             "environment": environment, "command": start.argv, "status": status, "in_effect": in_effect,
             "passed_on": sorted(passed_on), "processes": testified,  # by name: values may be secrets
             "seen_from_outside": [
-                {"pid": pid, "argv": one.argv, "wrong": one.wrong(environment)} for pid, one in seen.items()
+                {"pid": pid, "argv": one.argv, "wrong": one.wrong(environment), "lost": one.lost}
+                for pid, one in seen.items()
             ],
         })  # fmt: skip
     return FAILED if status == 0 and in_effect is False else status

@@ -11,6 +11,11 @@ In the folder of evidence each process that took steps leaves ``PID.steps``. ``P
 torch, ``PID.stepped`` that it took a step, ``PID.begin`` and ``PID.end`` that the steps that count begin, and have
 ended. While they are counted a step costs two system calls (getpid, getrusage) and a few microseconds. All of this must
 be harmless to any Python 3.
+
+torch.compile traces what torch calls after a step, where the step itself is compiled: a clock that is read there breaks
+the graph, and a number that changes compiles it anew at each step. So all that torch calls is one assignment
+(``_Last``), which becomes a part of the compiled code and adds no guard of a value; the rest runs when the assignment
+is made, outside of any graph (``_Sentinel``).
 """
 
 import os
@@ -68,6 +73,42 @@ class Finder:
         loader.exec_module = exec_module
 
 
+class _Last:
+    """Hold the ``optimizer`` that has just stepped, or a sentinel.
+
+    It has slots: torch.compile keeps an instance's ``__dict__`` with all that is in it, and a sentinel would live on.
+    """
+
+    __slots__ = ("optimizer",)
+
+    def __init__(self) -> None:
+        self.optimizer: Any = None
+
+
+class _Sentinel:
+    """Call ``dropped`` when the last reference to this object goes, which CPython does at once.
+
+    An exception can't leave ``dropped``: Python prints it, and the program goes on.
+    """
+
+    __slots__ = ("_dropped",)
+
+    def __init__(self, dropped: "Callable[[], None]") -> None:
+        self._dropped = dropped
+
+    def __del__(self) -> None:
+        self._dropped()
+
+
+def _after_step(last: "_Last") -> "Callable[[Any, Any, Any], None]":
+    """Return what torch is to call after each step; it may be traced, so it reads nothing, and no global name."""
+
+    def after_step(optimizer: "Any", args: "Any", kwargs: "Any") -> None:
+        last.optimizer = optimizer
+
+    return after_step
+
+
 class Steps:
     """The steps of this process; a forked child has a copy, which counts nothing.
 
@@ -94,6 +135,8 @@ class Steps:
         self._profile = Profile()
         self._has_left = False
         self._next: Callable[[float], None] = self._count  # what a step is for
+        self._last = _Last()
+        self._is_over = False
 
     def register(self, module: "Any") -> None:
         """Be called after each step; ``module`` is torch's."""
@@ -103,20 +146,32 @@ class Steps:
         self._clock, self._usage = time.perf_counter, lambda: getrusage(RUSAGE_SELF)
         self._mark("torch")
         if hasattr(module, "register_optimizer_step_post_hook"):
-            module.register_optimizer_step_post_hook(self._stepped)
+            self._last.optimizer = _Sentinel(self._dropped)
+            module.register_optimizer_step_post_hook(_after_step(self._last))
         else:
             self._leave({"pid": os.getpid(), "rank": _number("RANK"), "complete": True, "problem": TOO_OLD})
 
     def at_exit(self) -> None:
         """Leave what there is, where the program ends by itself."""
+        self._is_over = True
         if self._taken and os.getpid() == self._process and not self._has_left:
             self._profile.end()
             self._leave(self._document(self._next == self._end_program))
 
-    def _stepped(self, optimizer: "Any", args: "Any", kwargs: "Any") -> None:
-        now = self._clock()
-        if os.getpid() != self._process:
+    def _dropped(self) -> None:
+        """Count the step of the optimizer that took the sentinel's place, and put another one there."""
+        if self._is_over or os.getpid() != self._process:
             return
+        now = self._clock()
+        optimizer = self._last.optimizer
+        compiling = _compile_nothing()
+        try:
+            self._stepped(optimizer, now)
+        finally:
+            self._last.optimizer = _Sentinel(self._dropped)
+            compiling()
+
+    def _stepped(self, optimizer: "Any", now: float) -> None:
         if self._optimizer is None or self._optimizer() is None:
             import weakref  # not to keep its state for longer than the program does
 
@@ -169,7 +224,7 @@ class Steps:
         if not self._has_left:
             self._has_left = True
             self._leave(self._document(True))
-        raise SystemExit(0)  # once more where the program has caught it
+        sys.setprofile(_exit)  # once more where the program has caught it
 
     def _look_closer(self, now: float) -> None:
         if self._profile.step():
@@ -274,6 +329,32 @@ class Profile:
 
     def _fail(self, error: Exception) -> None:
         self.missing = f"{type(error).__name__}: {error}"
+
+
+def _compile_nothing() -> "Callable[[], object]":
+    """Keep torch.compile from looking at what this thread calls from here on; return what undoes that.
+
+    A step may be compiled, and what is called meanwhile with it.
+    """
+    try:
+        from torch._C._dynamo.eval_frame import set_eval_frame
+    except ImportError:
+        return lambda: None
+    earlier = set_eval_frame(None)
+    return lambda: set_eval_frame(earlier)
+
+
+def _exit(frame: "Any", event: str, argument: object) -> None:
+    """Raise SystemExit in the first call or return that is the program's own, as a profiling function.
+
+    Nothing can be raised where a sentinel is dropped. Python takes a profiling function away that has raised.
+    """
+    if frame.f_globals is not _GLOBALS:
+        sys.setprofile(None)
+        raise SystemExit(0)
+
+
+_GLOBALS = globals()
 
 
 def _number(name: str, otherwise: int = 0) -> int:

@@ -1,11 +1,12 @@
 """Collects evidence in a Python program that is not the kit's own, when that program ends.
 
 Python imports ``sitecustomize`` when it starts. With this folder first in PYTHONPATH and ENVKIT_EVIDENCE naming a
-folder, each Python process that has imported torch leaves ``PID.json`` there: its command line, its evidence, and how
-many seconds all of this took. One that is killed, or that leaves through ``os._exit``, leaves nothing, nor does a
-DataLoader's worker, which has one thread by design. With ENVKIT_STEPS set one leaves the times of its optimizer's steps
-besides (``optimizer_steps``), and its evidence may come before its end. Nothing but the standard library's cheapest
-modules is imported before that, and the program's own ``sitecustomize`` still runs. It must harm no Python 3.
+folder, each Python process leaves ``PID.started`` there at once, as do those that it forks. One that has imported torch
+leaves ``PID.json`` when it ends: its command line, its evidence, and how many seconds all of this took. One that is
+killed, or that leaves through ``os._exit``, leaves no more than the first, nor does a DataLoader's worker, which has
+one thread by design. With ENVKIT_STEPS set one leaves the times of its optimizer's steps besides
+(``optimizer_steps``), and its evidence may come before its end. Nothing but the standard library's cheapest modules is
+imported before that, and the program's own ``sitecustomize`` still runs. It must harm no Python 3.
 """
 
 import io
@@ -15,6 +16,7 @@ import sys
 TYPE_CHECKING = False  # as typing has it, which would be imported at each start
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
     from types import ModuleType
     from typing import Any
 
@@ -24,6 +26,16 @@ _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pat
 def _watch(folder: str) -> None:
     import atexit
 
+    def mark() -> None:
+        try:
+            with open(f"{folder}/{os.getpid()}.started", "w"):  # noqa: PTH123
+                pass
+        except OSError:
+            pass  # the command has ended, and was judged
+
+    mark()
+    if hasattr(os, "register_at_fork"):  # Python 3.6 has none
+        os.register_at_fork(after_in_child=mark)
     cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
     process = os.getpid()  # a forked child has this hook too, and is not the program
     try:
@@ -84,12 +96,11 @@ def _testify(folder: str, cpus: "set[int]", block: "bytes | None", at_torch: "_A
     from pathlib import Path
 
     begin = time.perf_counter()
-    kit = str(Path(_HERE).parents[2])
     own = _take_out_runner()  # the program may have a package of that name, and go on
-    sys.path.insert(0, kit)
     try:
         if _loads_data() or not Path(folder).is_dir():  # where that is gone, the command has ended and was judged
             return
+        _import_runner(Path(_HERE).parents[1])
         from runner.worker import initial_environment
         from runner.worker.evidence import collect, openmp
 
@@ -104,10 +115,19 @@ def _testify(folder: str, cpus: "set[int]", block: "bytes | None", at_torch: "_A
         if Path(folder).is_dir():
             print(f"envkit: no evidence: {type(error).__name__}: {error}", file=sys.stderr)
     finally:
-        if kit in sys.path:
-            sys.path.remove(kit)
         _take_out_runner()
         sys.modules.update(own)
+
+
+def _import_runner(folder: "Path") -> None:
+    """Import the package ``runner`` from ``folder``, but no package beside it, which pip may have installed."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location("runner", folder / "__init__.py", submodule_search_locations=[str(folder)])
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules["runner"] = module = module_from_spec(spec)
+    spec.loader.exec_module(module)
 
 
 def _take_out_runner() -> "dict[str, ModuleType]":

@@ -30,6 +30,7 @@ from runner.worker.complaints import COMPLAINT
 from runner.worker.measure import processor
 from runner.worker.measure.train import counters, increase
 from runner.worker.user_command import clock, files, other_process
+from runner.worker.user_command.lookout import Lookout
 from runner.worker.user_command.losses import Losses, parse_losses
 from runner.worker.user_command.metric import NotMeasured, parse, shown
 from runner.worker.user_command.optimizer_steps import POLL_S, Asked, Watch, chosen, observed
@@ -46,6 +47,10 @@ LONGEST_LINE = 2**16
 FIRST_LOOK_S, LOOK_FACTOR = 0.01, 2.0
 COMPLAINTS = 20
 NOT_OBSERVED = "the command left no evidence of its own, so only preloads and variables were seen, from outside"
+NOT_ALL = "a process of the command left no evidence"
+TO_BE_OBSERVED = (
+    "let it end by itself, in a Python that has imported torch and whose PYTHONPATH the command only adds to"
+)
 
 
 class Failed(Exception):
@@ -136,9 +141,10 @@ def command(
     with tempfile.TemporaryDirectory(prefix="envkit-evidence-") as evidence_folder:
         before = counters(cpus)
         watch = Watch(asked, Path(evidence_folder)) if asked is not None and asked.seconds else None
-        watched, status = _run(argv, folder, evidence_folder, readings, losses, asked, watch)
+        lookout = Lookout(Path(evidence_folder), argv, asked is not None)
+        watched, status = _run(argv, folder, evidence_folder, readings, losses, asked, watch, lookout)
         usage = increase(before, counters(cpus))
-        main, others = _evidence(Path(evidence_folder), watched)
+        main, others = _evidence(Path(evidence_folder), watched, lookout.reason)
         # last, so that they are in the part of the output that is kept
         print(*watched.complaints, sep="\n", end="\n" if watched.complaints else "", file=sys.stderr)
         if status != 0:
@@ -146,7 +152,8 @@ def command(
         # what a program takes to say what it ran with is no training
         testimony_s = main.get("seconds", main["evidence"]["seconds"])
         seconds = max(watched.ended_s - watched.begun_s - testimony_s, 1e-6)
-        seen = chosen(asked, Path(evidence_folder), main, watch, seconds) if asked is not None else None
+        lost = lookout.reason
+        seen = chosen(asked, Path(evidence_folder), main, watch, seconds, lost) if asked is not None else None
     warmup, steps, values = _taken(seen, readings, losses, warmup_lines, seconds)
     remarks = clock.check(readings, watched.begun_s, len(others) + 1) if readings is not None else {}
     return {
@@ -194,6 +201,7 @@ def _run(
     losses: Losses | None,
     asked: Asked | None,
     watch: Watch | None,
+    lookout: Lookout,
 ) -> tuple[_Watched, int]:
     """Start the command, read what it prints until it ends, and leave none of its processes behind."""
     earlier = os.environ.get("PYTHONPATH")
@@ -209,7 +217,7 @@ def _run(
     try:
         with Child(argv, folder, environment) as child:
             watched.pid = child.pid
-            _watch(child, watched, watch)
+            _watch(child, watched, lookout, watch)
             return watched, 0 if watch is not None and watch.is_over else child.status
     except OSError as error:
         raise Failed(_not_started(argv[0], folder, error)) from None
@@ -222,8 +230,11 @@ def _say(text: bytes | bytearray) -> None:
         os.write(2, text)
 
 
-def _watch(child: Child, watched: _Watched, watch: Watch | None = None) -> None:
-    """Read both streams as they come, and look at the program from outside now and then, until it has ended."""
+def _watch(child: Child, watched: _Watched, lookout: Lookout, watch: Watch | None = None) -> None:
+    """Read both streams as they come, and look at the program from outside now and then, until it has ended.
+
+    Raises NotMeasured where steps are timed and nothing can time them.
+    """
     streams = {descriptor: _Stream() for descriptor in child.pipes}
     next_look_s = watched.begun_s
     interval_s = FIRST_LOOK_S
@@ -232,12 +243,14 @@ def _watch(child: Child, watched: _Watched, watch: Watch | None = None) -> None:
             selector.register(descriptor, selectors.EVENT_READ)
         while not child.has_ended() and not (watch is not None and watch.look()):
             now = time.perf_counter()
+            lookout.wait()
             if now >= next_look_s:
                 watched.seen = other_process.look(child.pid, watched.seen)
+                lookout.look()
                 next_look_s = now + interval_s
                 interval_s *= LOOK_FACTOR
             wait_s = max(0.0, next_look_s - time.perf_counter())
-            if watch is not None:
+            if watch is not None or lookout.is_waiting:
                 wait_s = min(wait_s, POLL_S)
             ready = [key.fd for key, _ in selector.select(min(wait_s, SILENT_S) if watched.held_back else wait_s)]
             if not ready and watched.held_back:
@@ -287,7 +300,7 @@ def _cpu_s() -> float:
     return sum(one.ru_utime + one.ru_stime for one in spent)
 
 
-def _evidence(folder: Path, watched: _Watched) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _evidence(folder: Path, watched: _Watched, lost: str | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The document of the main process, and those of all others, as ``evidence_hook`` leaves them.
 
     The main process is the command itself, or else the first of its processes that trained. Where none left a document
@@ -296,11 +309,14 @@ def _evidence(folder: Path, watched: _Watched) -> tuple[dict[str, Any], list[dic
     documents = [json.loads(path.read_text()) for path in folder.glob("*.json")]
     if documents:
         main, *others = sorted(documents, key=lambda one: (one["pid"] != watched.pid, one["pid"]))  # numbers go up
+        if lost is not None:
+            main["evidence"]["not_observed"] = f"{NOT_ALL}: {lost}"
         return main, others
     seen = watched.seen.variables if watched.seen else other_process.seen(os.environ, (), otherwise="not seen")
     variables = dict(seen)
     malloc = {"allocator": variables.pop(other_process.ALLOCATOR, None)}
-    return {"evidence": {"variables": variables, "malloc": malloc, "not_observed": NOT_OBSERVED, "seconds": 0.0}}, []
+    not_observed = f"{NOT_OBSERVED}: {lost or TO_BE_OBSERVED}"
+    return {"evidence": {"variables": variables, "malloc": malloc, "not_observed": not_observed, "seconds": 0.0}}, []
 
 
 def _ended(status: int) -> str:

@@ -53,6 +53,11 @@ class Asked:
         return f"steps:{self.warmup}:{self.steps}" if self.steps else f"seconds:{self.warmup}:{self.seconds}"
 
 
+def cannot_time(lost: str) -> str:
+    """That no step can be timed, as a clause that follows "the worker"; ``lost`` says why."""
+    return f"can't see the optimizer's steps: {lost}"
+
+
 class Watch:
     """Says when a command that this process has started has been watched for long enough."""
 
@@ -96,14 +101,17 @@ def documents(folder: Path) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: (not one["complete"], one["rank"], one["pid"]))
 
 
-def chosen(asked: Asked, folder: Path, main: Mapping[str, Any], watch: Watch | None, seconds: float) -> dict[str, Any]:
+def chosen(
+    asked: Asked, folder: Path, main: Mapping[str, Any], watch: Watch | None, seconds: float, lost: str | None = None
+) -> dict[str, Any]:
     """The document of the process whose evidence is the ``main`` one or, where it has none, the first of the others.
 
-    The command took ``seconds``. Raises NotMeasured where no process took as many steps as it takes.
+    The command took ``seconds``, and ``lost`` says why a process of it has no hook, if one has none. Raises NotMeasured
+    where no process took as many steps as it takes.
     """
     found = documents(folder)
     if not found:
-        raise NotMeasured(_nothing(folder, watch, seconds))
+        raise NotMeasured(_nothing(folder, watch, seconds, lost))
     steps = next((one for one in found if one["pid"] == main.get("pid") and one["complete"]), found[0])
     if "problem" in steps:
         raise NotMeasured(steps["problem"])
@@ -127,8 +135,10 @@ def observed(steps: Mapping[str, Any], watch: Watch) -> dict[str, Any]:
     return {**rest, "helpers": watch.helpers(steps["pid"])}
 
 
-def _nothing(folder: Path, watch: Watch | None, seconds: float) -> str:
+def _nothing(folder: Path, watch: Watch | None, seconds: float, lost: str | None) -> str:
     """Why no process has left steps."""
+    if lost is not None and not any(folder.glob("*.stepped")):
+        return cannot_time(lost)
     if not any(any(folder.glob(name)) for name in ("*.torch", "*.json")):
         return NO_TORCH
     if watch is None or not watch.is_over:

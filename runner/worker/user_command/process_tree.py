@@ -44,6 +44,14 @@ def look(root: int) -> Look:
     return Look(at_s, {pid: one for pid, one in found.items() if pid in tree})
 
 
+def parent(pid: int) -> int | None:
+    """The number of the process that has started it; None where it has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, IndexError):
+        return None
+
+
 def increase(before: Look, after: Look, without: Collection[int]) -> dict[str, Any]:
     """What the processes that run at the second look, ``without`` some, have used since the first, in ``seconds``."""
     others = {

@@ -39,7 +39,7 @@ os.execve(sys.executable, [sys.executable, "-c", "print('next', flush=True); inp
 """
 
 
-def test_a_program_that_gives_itself_a_title_while_it_is_watched():
+def test_a_program_that_gives_itself_a_title_while_it_is_watched(tmp_path):
     """The first look counts, until the process runs another program. The same for all looks from outside."""
     process = subprocess.Popen(
         [sys.executable, "-S", "-c", TITLED],
@@ -55,7 +55,7 @@ def test_a_program_that_gives_itself_a_title_while_it_is_watched():
         for expected, wrong in (("1", []), ("1", []), ("2", ["OMP_A is 2, not 1"])):
             inside = other_process.look(process.pid, inside)
             assert inside.variables["sensitive"] == {"OMP_A": expected}
-            seen = dict(process_scan.look(process.pid, seen or {}))
+            seen = dict(process_scan.look(process.pid, [], tmp_path, seen or {}))
             assert seen[process.pid].wrong(environment) == wrong
             print(file=process.stdin, flush=True)
             process.stdout.readline()

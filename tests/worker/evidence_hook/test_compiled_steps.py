@@ -1,0 +1,116 @@
+"""The hook that times an optimizer's steps, where torch.compile has compiled them: with the real torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from tests.conftest import PROJECT
+
+HOOK = PROJECT / "runner/worker/evidence_hook"
+# The counters are those of torch: how many graphs it compiled, and why it broke them.
+TRAIN = """
+import atexit, json, sys
+import torch
+from torch._dynamo.utils import counters
+
+kind, steps = sys.argv[1], int(sys.argv[2])
+torch.manual_seed(1)
+model = torch.nn.Linear(8, 4)
+x, y = torch.randn(16, 8), torch.randint(4, (16,))
+
+class Plain(torch.optim.Optimizer):
+    def __init__(self, parameters):
+        super().__init__(parameters, {"lr": 0.1})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for one in group["params"]:
+                if one.grad is not None:
+                    one.add_(one.grad, alpha=-group["lr"])
+
+optimizer = Plain(model.parameters()) if kind in ("full", "frozen") else torch.optim.Adam(model.parameters())
+
+def backward():
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(x), y).backward()
+
+@torch.compile(backend="eager", fullgraph=kind in ("full", "frozen"))
+def update():
+    optimizer.step()
+
+@torch.compile(backend="eager")
+def whole():
+    backward()
+    optimizer.step()
+
+@torch.compile(backend="eager")
+def epoch():
+    for step in range(1, steps + 1):
+        backward()
+        optimizer.step()
+        print("step", step)
+
+atexit.register(lambda: print(json.dumps([counters["stats"], counters["graph_break"]])))
+if kind == "epoch":
+    epoch()
+else:
+    for step in range(1, steps + 1):
+        if kind == "frozen" and step == 3:
+            torch.compiler.set_stance("fail_on_recompile")
+        if kind == "whole":
+            whole()
+        else:
+            backward()
+            update()
+        print("step", step)
+print("end")
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run the script, under the hook where it is told ``how`` to time: what it printed, counted and left."""
+    (tmp_path / "train.py").write_text(TRAIN)
+    folder = tmp_path / "evidence"
+    folder.mkdir()
+
+    def program(kind, steps, how=None):
+        told = {"ENVKIT_STEPS": how, "ENVKIT_EVIDENCE": str(folder), "PYTHONPATH": str(HOOK)} if how else {}
+        process = subprocess.run(
+            [sys.executable, "train.py", kind, str(steps)], cwd=tmp_path, stdin=subprocess.DEVNULL,
+            env=os.environ | told | {"TORCH_LOGS": "recompiles", "OMP_NUM_THREADS": "1"},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert process.returncode == 0, process.stderr
+        *printed, counted = process.stdout.splitlines()
+        left = [json.loads(path.read_text()) for path in folder.glob("*.steps")]
+        return SimpleNamespace(printed=printed, counted=json.loads(counted), stderr=process.stderr, left=left)
+
+    return program
+
+
+@pytest.mark.parametrize("kind", ["update", "full", "whole", "epoch", "frozen"])
+def test_a_compiled_step_is_compiled_as_without_the_hook(run, kind):
+    """``full`` allows no break of its graph, and ``frozen`` no compilation either after its second step."""
+    alone = run(kind, 8)
+    assert alone.printed[-1] == "end"
+    under = run(kind, 40, "steps:3:5")
+    assert under.counted == alone.counted
+    assert "Recompiling" not in under.stderr
+    assert under.printed == [f"step {step}" for step in range(1, 9)]
+    (steps,) = under.left
+    assert [steps["complete"], len(steps["warmup_step_s"]), len(steps["step_s"])] == [True, 2, 5]
+
+
+def test_one_that_is_watched_is_profiled_and_goes_on(run):
+    under = run("full", 30, "seconds:3:0")
+    assert under.printed[-1] == "end"
+    (steps,) = under.left
+    assert (steps["complete"], len(steps["step_s"]), steps["operators"]["steps"]) == (True, 4, 3)
