@@ -9,6 +9,7 @@ import pytest
 from runner.common.errors import InputError
 from runner.profiles import catalogue, profile
 from runner.profiles.expressions import FACTS
+from runner.profiles.needs import TEXT_FACTS
 from runner.profiles.profile import PROFILE_FOLDER
 from runner.worker.image.libraries import FILE_NAMES
 from tests.refusals import assert_refused
@@ -243,7 +244,7 @@ def test_a_profile_of_one_s_own_needs_no_source_and_may_have_a_long_reason(tmp_p
 def test_the_schema_has_the_libraries_and_facts_that_the_code_has():
     known = json.loads(profile.SCHEMA.read_text())["$defs"]
     assert known["preload"]["items"]["enum"] == list(FILE_NAMES)
-    assert tuple(known["needs"]["properties"]) == FACTS
+    assert tuple(known["needs"]["properties"]) == (*FACTS, *TEXT_FACTS)
 
 
 def test_a_longer_circle_is_shown_whole(write_profile, load):
