@@ -88,6 +88,37 @@ def test_extending_merges_key_by_key_and_null_takes_away(write_profile, load):
     assert loaded.numerics == "may-differ"
 
 
+@pytest.mark.parametrize(
+    "kind",
+    ["AuthenticAMD", ["AuthenticAMD", "HygonGenuine"], {"not": "GenuineIntel"},
+     {"not": ["GenuineIntel", "CentaurHauls"], "because": "of a reason"}],
+)  # fmt: skip
+def test_a_kind_of_processor_is_inherited_and_can_be_taken_away(write_profile, load, kind):
+    write_profile("parent", f"needs: {json.dumps({'cpu_vendor': kind, 'gpus': 1})}\n")
+    assert load("extends: parent\n").needs == {"cpu_vendor": kind, "gpus": 1}
+    assert load("extends: parent\nneeds: {cpu_vendor: ~}\n").needs == {"gpus": 1}
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "fix"),
+    [
+        ("Intel", "'needs.cpu_vendor' can't be 'Intel'", "there are: GenuineIntel, AuthenticAMD, "),
+        ("AuthenticAMDs", "'needs.cpu_vendor' can't be", "(did you mean 'AuthenticAMD'?)"),
+        ("[AuthenticAMD, intel]", "'needs.cpu_vendor.1' can't be 'intel'", "there are: GenuineIntel, "),
+        ("[]", "'needs.cpu_vendor' is empty", "as AuthenticAMD"),
+        ("2", "'needs.cpu_vendor' must be a text, a list or a mapping, not 2", "as {not: GenuineIntel}"),
+        ("{because: of it}", "'needs.cpu_vendor.not' is missing", "add a maker, as {not: GenuineIntel}"),
+        ("{not: AMD}", "'needs.cpu_vendor.not' can't be 'AMD'", "there are: GenuineIntel, "),
+        ("{not: 2}", "'needs.cpu_vendor.not' must be a text or a list", "as AuthenticAMD"),
+        ("{nut: GenuineIntel}", "unknown key 'needs.cpu_vendor.nut' (did you mean 'not'?)", "there are: not, because"),
+        ('{not: GenuineIntel, because: "a\\nb"}', "'needs.cpu_vendor.because' can't be", "write it on one line"),
+    ],
+)
+def test_what_is_no_kind_of_processor(write_profile, given, key, fix):
+    path = write_profile("mine", f"needs:\n  cpu_vendor: {given}\n")
+    assert_refused(lambda file: profile.load(str(file)), path, 7, key, fix)
+
+
 def test_extending_replaces_lists_whole(write_profile, load):
     write_profile("parent", "preload: [jemalloc]\nprefix: [nice]\n")
     loaded = load("extends: parent\npreload: [intel-openmp]\nprefix: []\n")
