@@ -384,8 +384,9 @@ def test_paths_inside_an_image_are_marked_where_they_may_mislead(cli, in_docker)
     assert note.startswith("envkit: note: the preloaded libraries' paths are those inside the image (docker ")
 
 
-def test_a_library_of_the_kits_own_is_mounted_as_it_says(cli, image, in_docker):
-    result = cli("env", "mkl-native", "--format", "docker", *in_docker)
+def test_a_library_of_the_kits_own_is_mounted_as_it_says(cli, image, in_docker, write_profile):
+    profile = write_profile("mine", "preload: [mkl-dispatch]\n")  # whoever made the processor
+    result = cli("env", profile, "--format", "docker", *in_docker)
     assert result.returncode == 0, result
     (mount,) = re.findall(r"is not in the image: mount it, read-only \((.*)\)", result.stderr)
     options = " ".join(line for line in result.stdout.splitlines() if not line.startswith("#"))
