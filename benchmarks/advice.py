@@ -338,8 +338,8 @@ Losses: MKL's other code, which the profiles that end in `-mkl` have it take, ro
 some trainings that grows until losses differ; [the map](gallery.md) says in which. Compare yours before you use one of
 them (`--loss-metric` of `envkit bench`).
 
-These profiles do not apply to Intel processors, where MKL takes its fastest code by itself. `advise` leaves them out there
-and names the profiles that they extend in their place. A profile that the gallery has not measured has no number.
+These profiles do not apply to Intel processors, where MKL takes its fastest code by itself. `advise` leaves them out
+there and names the profiles that they extend in their place. One that the gallery has not measured has no number.
 
 Each cause is told with what was seen of it. A range is where 7 of 10 trainings came out: a promise of nothing, and
 `--prove` is there to measure. What is known comes from the gallery's trainings on one machine;
