@@ -340,6 +340,9 @@ Losses: MKL's other code, which the profiles that end in `-mkl` have it take, ro
 some trainings that grows until losses differ; [the map](gallery.md) says in which. Compare yours before you use one of
 them (`--loss-metric` of `envkit bench`).
 
+These profiles do not apply to Intel processors, where MKL takes its fastest code by itself. `advise` leaves them out
+there and names the profiles that they extend in their place. One that the gallery has not measured has no number.
+
 A proof takes at least six blocks of two processes. Where the time after `--prove` has no room for these, that is said
 after the first block, or sooner, and the proof goes on for up to three times as long. A proof that would take longer
 ends at once with the time to give, and with what was learnt until then. Beside other programs that keep the CPUs busy

@@ -31,6 +31,7 @@ from runner.common.errors import InputError
 from runner.engines.base import PROJECT
 from runner.profiles import profile
 from runner.profiles.environment import Environment
+from runner.profiles.needs import TEXT_FACTS
 from runner.profiles.profile import Profile
 from runner.tuning import space_file
 from runner.tuning.expected_order import by_gain
@@ -116,9 +117,9 @@ def _resolved(made: Profile) -> Environment:
 
 
 def _shipped(space: Space) -> list[Candidate]:
-    """Those that need nothing of a machine and leave results alone, in the order of the space."""
+    """Those that need no more of a machine than its kind, and leave results alone, in the order of the space."""
     found = [profile.load(name) for name in profile.names(profile.PROFILE_FOLDER) if name != REFERENCE_PROFILE]
-    usable = [one for one in found if not one.needs and one.numerics == "same"]
+    usable = [one for one in found if set(one.needs) <= {*TEXT_FACTS} and one.numerics == "same"]
     return in_order([Candidate(one, _resolved(one)) for one in usable], space.first)
 
 

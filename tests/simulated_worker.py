@@ -34,7 +34,7 @@ def inspection(commands: list[str], replaced: dict) -> dict:
     return {
         "facts": {
             "usable_cpus": 4, "physical_cores": 2, "numa_nodes": 1, "affinity_cpus": 4, "online_cpus": 4,
-            "cpu_quota": None, "smt": True,
+            "cpu_quota": None, "smt": True, "cpu_vendor": "AuthenticAMD",
         },
         "memory_limit": None,
         "groups_seen": True,

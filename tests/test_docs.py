@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli import COMMANDS
+from runner.profiles import needs, profile
 
 PROJECT = Path(__file__).resolve().parent.parent
 GUIDES = sorted(PROJECT.glob("docs/*.md"))
@@ -85,6 +86,16 @@ def test_the_readme_begins_with_the_first_command_and_stays_short():
     assert len(text.splitlines()) <= 150
     assert "make bench PROFILE=intel-omp" in text
     assert "make test" in text
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/commands.md"])
+def test_commands_to_type_name_profiles_that_apply_to_every_kind_of_processor(page):
+    """What begins with a prompt was run on one machine, and its output is beside it."""
+    typed = [line for line in INDENTED.findall((PROJECT / page).read_text()) if line.startswith("    envkit ")]
+    named = {word for line in typed for word in line.partition("  #")[0].split()} & {*profile.names()}
+    assert len(typed) > 3
+    assert named
+    assert [name for name in sorted(named) if needs.of_kind(profile.load(name).needs)] == []
 
 
 def test_every_guide_is_in_the_readme_s_index():

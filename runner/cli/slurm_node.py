@@ -31,6 +31,7 @@ from runner.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, Input
 from runner.common.machine_lock import machine_lock
 from runner.engines import apptainer
 from runner.engines.hosts.step import HOSTS
+from runner.profiles import needs, profile
 from runner.worker.host import cpu_facts
 
 # Says that the time limit is near (--signal of the batch script). Slurm sends a signal to all processes of a step: this
@@ -100,6 +101,7 @@ def _check(settings: Settings, folder: Path, node: str, job: str) -> int:
         cores = int(cpu_facts()["physical_cores"])
         if crowded := batch_split.crowded(settings.specification.nproc, cores, "this node"):
             raise InputError(crowded)  # the runner looks at its own node only
+        _require_kind(settings)
         _require_same_nodes(folder, _nodes())
         if settings.hosts:
             with machine_lock():  # the runner has that of the first host, and workers have those of the others
@@ -179,6 +181,16 @@ def _require(settings: Settings, folder: Path, node: str, job: str) -> None:
                 f"{image}: is another image here ({digest[:19]}…) than where it was submitted "
                 f"({settings.digest[:19]}…); copy that one here, or put it on a file system that all nodes share"
             )
+
+
+def _require_kind(settings: Settings) -> None:
+    """Raise InputError where a profile is not for this kind of node: the runner looks at its own node only."""
+    facts = needs.known(cpu_facts())
+    named = {arm.profile for arm in settings.specification.arms} - {profile.TUNED}  # which is another on every node
+    for one in map(profile.load, sorted(named)):
+        found = needs.unmet(needs.of_kind(one.needs), facts)
+        if found is not None:
+            raise InputError(f"profile '{one.name}' {found[1]}: it does not apply to this node; name other nodes")
 
 
 def _require_same_nodes(folder: Path, here: str) -> None:

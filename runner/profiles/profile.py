@@ -46,7 +46,7 @@ class Profile:
     path: Path
     helps: str | None = None
     hurts: str | None = None
-    needs: dict[str, str | int] = field(default_factory=dict)  # the least of host facts, for it to apply to a machine
+    needs: dict[str, Any] = field(default_factory=dict)  # of host facts, for it to apply to a machine: see needs.py
     ranks: int = 1  # so many processes train together, each on its part of the CPUs, for which facts stand then
     cpu: str | None = None  # the model of the processor that it holds for, where it was tuned on such ones
 

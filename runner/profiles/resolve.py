@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.common.errors import InputError
+from runner.profiles import needs
 from runner.profiles.environment import Environment
 from runner.profiles.expressions import FACTS, MACHINE_NODES, ExpressionError, expand
 from runner.profiles.preload_links import ENDS_A_NAME
@@ -32,8 +33,6 @@ BINDING, NUMACTL = "taskset", "numactl"
 NUMACTL_BINDS = ("--cpunodebind", "--cpubind", "--physcpubind", "--membind", "-N", "-c", "-C", "-m")
 # What inspections have of the caller's variables that the user keeps: a profile that preloads is to add to LD_PRELOAD.
 KEPT = "kept"
-# What there is to know of a fact's number.
-COUNTED = {"gpus": " (those that training on --device cuda could use)"}
 
 
 def of_rank(inspection: Mapping[str, Any], parts: int) -> Mapping[str, Any]:
@@ -64,9 +63,11 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
     """
     if profile.ranks > 1:
         inspection = _of_its_rank(profile, inspection)
-    facts, whole = numbers(inspection["facts"]), inspection.get("whole")
-    nodes = int(inspection["facts"].get(MACHINE_NODES, facts["numa_nodes"]))
-    machine = {**facts, "numa_nodes": nodes, "gpus": numbers(whole or facts)["gpus"]}
+    machine, whole = needs.known(inspection["facts"]), inspection.get("whole")
+    facts = {name: machine[name] for name in FACTS}
+    machine["numa_nodes"] = int(inspection["facts"].get(MACHINE_NODES, facts["numa_nodes"]))
+    if whole:
+        machine["gpus"] = needs.known(whole)["gpus"]
     _require(profile, machine, inspection)
     _require_cpu(profile, inspection)
     if whole and binds(profile.prefix):
@@ -104,7 +105,7 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
         expect = {"openmp.max_threads": facts["physical_cores"], **expect}
     if preload:
         variables = preloading({**variables, PRELOAD: ":".join(preload.values())}, inspection.get(KEPT, {}))
-    gpus = int(expand(str(profile.needs.get("gpus", 0)), machine))
+    gpus = int(expand(str(profile.needs.get("gpus", 0)), {name: machine[name] for name in FACTS}))
     given = (variables, preload, prefix, expect, profile.numerics, profile.ranks, gpus)
     return Environment(profile.name, profile.title, *given)
 
@@ -131,29 +132,6 @@ def _of_its_rank(profile: Profile, inspection: Mapping[str, Any]) -> Mapping[str
     return of_rank(inspection, profile.ranks)
 
 
-def numbers(facts: Mapping[str, Any]) -> dict[str, int]:
-    """The facts that profiles may refer to. GPUs are counted only where they were looked for."""
-    return {name: int(facts.get(name, 0) if name == "gpus" else facts[name]) for name in FACTS}
-
-
-def unmet(profile: Profile, facts: Mapping[str, int]) -> str | None:
-    """The first host fact that is less than what the profile needs, in words; None where it has what it needs.
-
-    Raises ExpressionError for a need that has no value here.
-    """
-    found = _first_unmet(profile, facts)
-    return found and found[1]
-
-
-def _first_unmet(profile: Profile, facts: Mapping[str, int]) -> tuple[str, str] | None:
-    """The fact's name, and what there is to say of it."""
-    for fact, wanted in profile.needs.items():
-        least = int(expand(str(wanted), facts))
-        if facts[fact] < least:
-            return fact, f"needs {fact} to be {least} or more, and here it is {facts[fact]}{COUNTED.get(fact, '')}"
-    return None
-
-
 def _require_cpu(profile: Profile, inspection: Mapping[str, Any]) -> None:
     """Raise InputError for a profile that was tuned for another processor."""
     if profile.cpu is not None and (here := inspection["fingerprint"]["cpu_model"]) != profile.cpu:
@@ -163,9 +141,9 @@ def _require_cpu(profile: Profile, inspection: Mapping[str, Any]) -> None:
         )
 
 
-def _require(profile: Profile, facts: Mapping[str, int], inspection: Mapping[str, Any]) -> None:
+def _require(profile: Profile, facts: Mapping[str, Any], inspection: Mapping[str, Any]) -> None:
     try:
-        found = _first_unmet(profile, facts)
+        found = needs.unmet(profile.needs, facts)
     except ExpressionError as error:
         raise InputError(f"{profile.path}: {error}") from None
     if found is None:

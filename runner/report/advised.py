@@ -32,10 +32,14 @@ NOTHING = "No profile is expected to make this faster."
 
 @dataclass(frozen=True)
 class Advice:
-    """What was seen of a training on this machine, and what is expected of profiles, the most first."""
+    """What was seen of a training on this machine, and what is expected of profiles, the most first.
+
+    ``unmeasured`` are profiles that take away a reason that holds, and of which no other training was measured.
+    """
 
     symptoms: Symptoms
     expected: Sequence[Expected]
+    unmeasured: Sequence[str]
     left_out: Mapping[str, str]  # why, by the profile's name
     findings: Sequence[Finding]  # what else is wrong
     usable_cpus: int
@@ -59,6 +63,7 @@ class Advice:
             "symptoms": self.symptoms.to_json(),
             "reasons": [{"code": one.code, "seen": one.seen(self.symptoms), "why": one.why} for one in self.reasons],
             "expected": [asdict(one) for one in self.expected],
+            "unmeasured": list(self.unmeasured),
             "left_out": dict(self.left_out),
             "findings": [asdict(one) for one in self.findings],
         }
@@ -96,6 +101,9 @@ def table(advice: Advice) -> Table:
     """Each profile with what is expected of it, and what it would take away; those not worth trying last."""
     found = [[one.profile, f"{one.gain:.2f}", _range(one), _because(one, advice.symptoms)] for one in advice.expected]
     weights = ["plain" if one.is_worth_trying else "soft" for one in advice.expected]
+    worth = [*weights, "soft"].index("soft")
+    found[worth:worth] = [[name, "-", "not measured yet", _held(name, advice.symptoms)] for name in advice.unmeasured]
+    weights[worth:worth] = ["plain"] * len(advice.unmeasured)
     return Table(("profile", "expected", "7 of 10 lie within", "because"), found, (1,), weights)
 
 
@@ -105,6 +113,9 @@ def closing(advice: Advice) -> list[Row]:
     told = f"from {len(fitted.trainings)} trainings that were measured on {fitted.machine}"
     other = "" if fitted.machine == advice.machine else "; on another machine, as this, only the order is of use"
     found = [Row("ranges", f"{told}{other}")]
+    if advice.unmeasured:
+        names = ", ".join(advice.unmeasured)
+        found.append(Row("unmeasured", f"{names}: these trainings were not run under it; envkit matrix measures it"))
     found += [Row("left out", f"{names}: {why}") for names, why in wording.together(advice.left_out).items()]
     if advice.best is not None and advice.proving is not None:
         found.append(Row("next", f"prove it: {advice.proving}", whole=True))
@@ -113,7 +124,8 @@ def closing(advice: Advice) -> list[Row]:
 
 def parts(advice: Advice) -> list[Part]:
     """All of it, below the headline."""
-    return [Rows(rows(advice), bold=True), *([table(advice)] if advice.expected else []), Rows(closing(advice))]
+    found = table(advice)
+    return [Rows(rows(advice), bold=True), *([found] if found.rows else []), Rows(closing(advice))]
 
 
 def machine(inspection: Mapping[str, Any]) -> str:
@@ -167,6 +179,10 @@ def _range(one: Expected) -> str:
 
 def _because(one: Expected, symptoms: Symptoms) -> str:
     if one.is_worth_trying:
-        held = reasons.why_to_try(one.profile, symptoms)
-        return ", ".join(reason.code for reason in held) or "trainings like this gained by it"
+        return _held(one.profile, symptoms) or "trainings like this gained by it"
     return reasons.why_not(one.profile, symptoms) or "trainings like this did not gain by it"
+
+
+def _held(profile: str, symptoms: Symptoms) -> str:
+    """Name those of a profile's reasons that hold."""
+    return ", ".join(reason.code for reason in reasons.why_to_try(profile, symptoms))

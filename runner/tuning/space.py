@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runner.profiles import catalogue
+from runner.profiles import catalogue, needs
 from runner.profiles.profile import Numerics, Profile
 
 Choice = dict[str, str]
@@ -27,7 +27,7 @@ class Fragment:
     prefix: tuple[str, ...] = ()
     expect: Mapping[str, str | int | bool] = field(default_factory=dict)
     numerics: Numerics = "same"
-    needs: Mapping[str, int] = field(default_factory=dict)  # of host facts, the least with which it means anything
+    needs: Mapping[str, Any] = field(default_factory=dict)  # of host facts, with which it means anything
     ranks: int = 0  # above 0: how many processes train together
 
 
@@ -93,7 +93,10 @@ def allowed(space: Space, choice: Choice) -> bool:
 
 
 def profile(space: Space, choice: Choice, name: str) -> Profile | None:
-    """What a choice sets, as a profile; None where two levels give one variable different values."""
+    """What a choice sets, as a profile; None where two levels give one variable different values.
+
+    So it is where no machine has what two levels need.
+    """
     chosen = [parameter.levels[choice[parameter.name]] for parameter in space.parameters if parameter.name in choice]
     env: dict[str, str] = {}
     settings: dict[str, dict[str, str]] = {}
@@ -105,7 +108,8 @@ def profile(space: Space, choice: Choice, name: str) -> Profile | None:
             if not _merge(settings.setdefault(variable, {}), keys):
                 return None
     ranks = {fragment.ranks for fragment in chosen if fragment.ranks}
-    if env.keys() & settings.keys() or len(ranks) > 1:
+    needed = needs.together(fragment.needs for fragment in chosen)
+    if env.keys() & settings.keys() or len(ranks) > 1 or needed is None:
         return None
     return Profile(
         name=name,
@@ -119,7 +123,7 @@ def profile(space: Space, choice: Choice, name: str) -> Profile | None:
         expect=expect,
         numerics="may-differ" if any(fragment.numerics == "may-differ" for fragment in chosen) else "same",
         path=space.path,
-        needs={fact: max(one.needs.get(fact, 0) for one in chosen) for one in chosen for fact in one.needs},
+        needs=needed,
         ranks=max(ranks, default=1),
     )
 

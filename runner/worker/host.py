@@ -39,12 +39,13 @@ def expand_cpu_list(text: str) -> set[int]:
 
 
 def cpu_facts(root: Path = Path("/")) -> dict[str, Any]:
-    """Counts that profiles may refer to, and what they were worked out from.
+    """Counts that profiles may refer to, what they were worked out from, and the kind of processor.
 
     ``usable_cpus`` is the least of the affinity mask, the CPU quota (rounded down, at least 1, because a spinning
     thread too many is throttled) and the online CPUs. ``physical_cores`` counts distinct cores among the CPUs of the
     mask and is never more than ``usable_cpus``. ``numa_nodes`` are those that have CPUs of the mask; ``memory_nodes``
-    counts all of the machine where there are others, as a GPU's or an expander's memory can be one.
+    counts all of the machine where there are others, as a GPU's or an expander's memory can be one. ``cpu_vendor`` is
+    what CPUID calls the maker, as GenuineIntel; None on processors other than x86, whose kernels name none.
     """
     mask = os.sched_getaffinity(0)
     online_list = _read(root / "sys/devices/system/cpu/online")
@@ -64,6 +65,7 @@ def cpu_facts(root: Path = Path("/")) -> dict[str, Any]:
         "online_cpus": len(online),
         "cpu_quota": quota,
         "smt": _read(root / "sys/devices/system/cpu/smt/active") == "1",
+        "cpu_vendor": _cpuinfo(root).get("vendor_id"),
     }
 
 

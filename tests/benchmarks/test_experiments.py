@@ -23,7 +23,9 @@ PLANNED, LEFT_OUT = experiments.read()
 
 @pytest.fixture(scope="module")
 def inspection():
-    return inspect(LocalEngine(EngineOptions()), dict(os.environ), ["nice", "chrt"])
+    """Of this machine, with a processor for which all experiments are."""
+    seen = inspect(LocalEngine(EngineOptions()), dict(os.environ), ["nice", "chrt"])
+    return {**seen, "facts": {**seen["facts"], "cpu_vendor": "AuthenticAMD"}}
 
 
 @pytest.mark.parametrize("one", PLANNED, ids=lambda one: one.name)
@@ -36,6 +38,15 @@ def test_each_has_a_profile_that_changes_its_reference(one, inspection):
     except InputError as error:
         if "not installed" not in str(error):
             raise
+
+
+def test_those_that_have_mkl_take_other_code_do_not_apply_to_intels_processors(inspection):
+    there = {**inspection, "facts": {**inspection["facts"], "cpu_vendor": "GenuineIntel"}}
+    of_mkl = [one for one in map(experiments.load, (one.name for one in PLANNED)) if "mkl-dispatch" in one.preload]
+    assert {one.name for one in of_mkl} >= {"x-everything", "x-mkl-avx2", "x-mkl-native", "x-mkl-native-alone"}
+    for one in of_mkl:
+        with pytest.raises(InputError, match="needs a cpu_vendor other than GenuineIntel"):
+            resolve(one, there)
 
 
 def test_each_profile_has_a_prediction():

@@ -369,3 +369,17 @@ def test_without_a_network_leaving_out_the_loopback_leaves_nothing():
     (finding,) = diagnose(Situation(FACTS, FINGERPRINT, environment(variables), accelerator=seen))
     assert finding.seen == "NCCL_SOCKET_IFNAME=^docker,lo: the machine has only lo"
     assert finding.fix == "leave fewer out, or name one of these, or its beginning"
+
+
+@pytest.mark.parametrize("vendor", ["GenuineIntel", "AuthenticAMD"])
+def test_a_slow_training_is_told_of_no_profile_that_does_not_apply(vendor):
+    """Of what keeps memory, a profile with MKL's other code is expected to gain the most where that is of use."""
+    seen = slowed(faults_per_s=90_000.0, system_share=0.3, operators={"matrix": 0.4}, generic_matrix_code=True)
+    found = {one.code: one.fix for one in diagnose(situation(facts={"cpu_vendor": vendor}, **seen))}
+    mended = {code: fix.partition(":")[0] for code, fix in found.items()}
+    if vendor == "AuthenticAMD":
+        assert mended["page-faults"].endswith("-mkl")
+        assert mended["generic-matrix-code"].endswith(("-mkl", "mkl-native"))
+    else:
+        assert mended["page-faults"] == "envkit bench glibc-retain"
+        assert mended["generic-matrix-code"] == "no shipped profile that mends it applies to this machine"

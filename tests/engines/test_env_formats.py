@@ -21,6 +21,7 @@ from jupyter_client.kernelspec import KernelSpecManager
 from runner.engines.base import PROJECT
 from runner.profiles.formats import FORMATS
 from tests.conftest import command_line
+from tests.engines import conftest as engines_conftest
 from tests.engines.conftest import run
 from tests.profiles.formats.resolving import environment_of
 from tests.profiles.formats.test_kubernetes import variables_of
@@ -40,22 +41,27 @@ TESTED = {
     "python",
 }  # fmt: skip
 BASE = "debian:bookworm-slim"
+BASE_ARCHIVE = PROJECT / "build/debian-bookworm-slim.docker.tar"
 # Fast, as nothing is kept.
 SQUASH = "-comp zstd -Xcompression-level 1"
 WAIT_S = 240
 
 
 @pytest.fixture
-def sif_base() -> tuple[str, str]:
-    """Whence Apptainer takes the base image, and its name there: out of Docker where that is, or of the registry."""
-    archive = PROJECT / "build/debian-bookworm-slim.docker.tar"
+def sif_base(requires) -> tuple[str, str]:
+    """Whence Apptainer takes the base image, and its name there: out of Docker where that is, or of the registry.
+
+    Skips where Apptainer can't be used, or Docker is there and does not answer.
+    """
+    requires("apptainer")
+    archive = BASE_ARCHIVE
     if not archive.exists():
+        if shutil.which("docker") is None:
+            return "docker", BASE
+        requires("docker")
         archive.parent.mkdir(exist_ok=True)
         partial = archive.with_suffix(f".{os.getpid()}.partial")  # another process of the tests may make it as well
-        try:
-            run("docker", "save", "--output", partial, BASE)
-        except FileNotFoundError:
-            return "docker", BASE
+        run("docker", "save", "--output", partial, BASE)
         partial.chmod(0o644)  # Apptainer may work as another user
         partial.replace(archive)
     return "docker-archive", str(archive)
@@ -243,6 +249,28 @@ def test_a_sif_is_built_from_the_definition(hostile, shown, printed, built_image
     assert variables["LD_PRELOAD"] in mapped.stdout
 
 
+@pytest.mark.parametrize(
+    ("apptainer", "docker", "said"),
+    [(1, 0, "apptainer does not answer: planted"), (0, 1, "docker does not answer: planted"), (0, None, None)],
+)
+def test_where_an_engine_does_not_answer_no_sif_is_built(request, monkeypatch, tmp_path, apptainer, docker, said):
+    """As where Docker's client is installed and no daemon runs."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, status in (("apptainer", apptainer), ("docker", docker)):
+        if status is not None:
+            (folder / name).write_text(f"#!/bin/sh\necho planted >&2\nexit {status}\n")
+            (folder / name).chmod(0o755)
+    monkeypatch.setattr(engines_conftest, "_missing", engines_conftest._missing.__wrapped__)  # which remembers
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setitem(globals(), "BASE_ARCHIVE", tmp_path / "none.tar")
+    if said is None:
+        assert request.getfixturevalue("sif_base") == ("docker", BASE)
+        return
+    with pytest.raises(pytest.skip.Exception, match=said):
+        request.getfixturevalue("sif_base")
+
+
 def test_a_batch_script_runs_under_slurm_or_bash(hostile, shown, printed, tmp_path):
     profile = hostile(PARAGRAPH, PREFIX)
     script, output = tmp_path / "job.sh", tmp_path / "output"
@@ -356,8 +384,9 @@ def test_paths_inside_an_image_are_marked_where_they_may_mislead(cli, in_docker)
     assert note.startswith("envkit: note: the preloaded libraries' paths are those inside the image (docker ")
 
 
-def test_a_library_of_the_kits_own_is_mounted_as_it_says(cli, image, in_docker):
-    result = cli("env", "mkl-native", "--format", "docker", *in_docker)
+def test_a_library_of_the_kits_own_is_mounted_as_it_says(cli, image, in_docker, write_profile):
+    profile = write_profile("mine", "preload: [mkl-dispatch]\n")  # whoever made the processor
+    result = cli("env", profile, "--format", "docker", *in_docker)
     assert result.returncode == 0, result
     (mount,) = re.findall(r"is not in the image: mount it, read-only \((.*)\)", result.stderr)
     options = " ".join(line for line in result.stdout.splitlines() if not line.startswith("#"))

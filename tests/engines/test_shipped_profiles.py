@@ -30,15 +30,30 @@ def evidence(cli, tmp_path, data_folder):
     return next(event["evidence"] for event in record.read(run) if event["event"] == "sample")
 
 
-def test_what_a_profile_expects_is_not_so_without_it(evidence, inspection):
-    """Else it would count as in effect whatever happens to its settings."""
-    looked_at = []
+def told_apart(inspection, evidence):
+    """Return the profiles that apply by an ``inspection``, each with whether ``evidence`` lacks what it expects."""
+    found = {}
     for name in profile.names():
         try:
             expect = resolve(profile.load(name), inspection).expect
         except InputError:  # it does not apply here, or lacks a library
             continue
         if expect and name not in THREADS_ALONE:
-            looked_at.append(name)
-            assert not all(Check(key, value, look_up(evidence, key)).holds for key, value in expect.items()), name
-    assert len(looked_at) > 3
+            found[name] = not all(Check(key, value, look_up(evidence, key)).holds for key, value in expect.items())
+    return found
+
+
+def test_what_a_profile_expects_is_not_so_without_it(evidence, inspection):
+    """Else it would count as in effect whatever happens to its settings."""
+    found = told_apart(inspection, evidence)
+    assert len(found) > 3
+    assert all(found.values()), found
+
+
+@pytest.mark.parametrize(("vendor", "dispatch"), [("GenuineIntel", "native"), ("AuthenticAMD", "generic")])
+def test_so_it_is_on_another_maker_s_processor(evidence, inspection, vendor, dispatch):
+    """MKL asks who made the processor: what this one's takes by itself, that one's takes where it is told to."""
+    there = {**inspection, "facts": {**inspection["facts"], "cpu_vendor": vendor}}
+    found = told_apart(there, {**evidence, "mkl": {**evidence["mkl"], "dispatch": dispatch}})
+    assert all(found.values()), found
+    assert ("mkl-native" in found) == (vendor == "AuthenticAMD" and "mkl-dispatch" in inspection["libraries"])

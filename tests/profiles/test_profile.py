@@ -9,6 +9,7 @@ import pytest
 from runner.common.errors import InputError
 from runner.profiles import catalogue, profile
 from runner.profiles.expressions import FACTS
+from runner.profiles.needs import TEXT_FACTS
 from runner.profiles.profile import PROFILE_FOLDER
 from runner.worker.image.libraries import FILE_NAMES
 from tests.refusals import assert_refused
@@ -85,6 +86,37 @@ def test_extending_merges_key_by_key_and_null_takes_away(write_profile, load):
     assert loaded.prefix == ("nice",)
     assert loaded.expect == {"malloc.allocator": "jemalloc", "openmp.runtime": "gnu"}
     assert loaded.numerics == "may-differ"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["AuthenticAMD", ["AuthenticAMD", "HygonGenuine"], {"not": "GenuineIntel"},
+     {"not": ["GenuineIntel", "CentaurHauls"], "because": "of a reason"}],
+)  # fmt: skip
+def test_a_kind_of_processor_is_inherited_and_can_be_taken_away(write_profile, load, kind):
+    write_profile("parent", f"needs: {json.dumps({'cpu_vendor': kind, 'gpus': 1})}\n")
+    assert load("extends: parent\n").needs == {"cpu_vendor": kind, "gpus": 1}
+    assert load("extends: parent\nneeds: {cpu_vendor: ~}\n").needs == {"gpus": 1}
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "fix"),
+    [
+        ("Intel", "'needs.cpu_vendor' can't be 'Intel'", "there are: GenuineIntel, AuthenticAMD, "),
+        ("AuthenticAMDs", "'needs.cpu_vendor' can't be", "(did you mean 'AuthenticAMD'?)"),
+        ("[AuthenticAMD, intel]", "'needs.cpu_vendor.1' can't be 'intel'", "there are: GenuineIntel, "),
+        ("[]", "'needs.cpu_vendor' is empty", "as AuthenticAMD"),
+        ("2", "'needs.cpu_vendor' must be a text, a list or a mapping, not 2", "as {not: GenuineIntel}"),
+        ("{because: of it}", "'needs.cpu_vendor.not' is missing", "add a maker, as {not: GenuineIntel}"),
+        ("{not: AMD}", "'needs.cpu_vendor.not' can't be 'AMD'", "there are: GenuineIntel, "),
+        ("{not: 2}", "'needs.cpu_vendor.not' must be a text or a list", "as AuthenticAMD"),
+        ("{nut: GenuineIntel}", "unknown key 'needs.cpu_vendor.nut' (did you mean 'not'?)", "there are: not, because"),
+        ('{not: GenuineIntel, because: "a\\nb"}', "'needs.cpu_vendor.because' can't be", "write it on one line"),
+    ],
+)
+def test_what_is_no_kind_of_processor(write_profile, given, key, fix):
+    path = write_profile("mine", f"needs:\n  cpu_vendor: {given}\n")
+    assert_refused(lambda file: profile.load(str(file)), path, 7, key, fix)
 
 
 def test_extending_replaces_lists_whole(write_profile, load):
@@ -243,7 +275,7 @@ def test_a_profile_of_one_s_own_needs_no_source_and_may_have_a_long_reason(tmp_p
 def test_the_schema_has_the_libraries_and_facts_that_the_code_has():
     known = json.loads(profile.SCHEMA.read_text())["$defs"]
     assert known["preload"]["items"]["enum"] == list(FILE_NAMES)
-    assert tuple(known["needs"]["properties"]) == FACTS
+    assert tuple(known["needs"]["properties"]) == (*FACTS, *TEXT_FACTS)
 
 
 def test_a_longer_circle_is_shown_whole(write_profile, load):

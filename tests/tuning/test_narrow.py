@@ -107,3 +107,31 @@ def test_profiles_for_gpus_are_left_out_for_want_of_them_whatever_else_could_be_
     assert for_gpus <= reasons.keys()
     assert {reasons[what].partition(" to be ")[0] for what in for_gpus} == {"needs gpus"}
     assert not {one.profile.name for one in found} & {what.removeprefix("profile ") for what in for_gpus}
+
+
+@pytest.mark.parametrize("vendor", ["GenuineIntel", "AuthenticAMD"])
+def test_mkl_is_told_to_take_other_code_only_where_it_does_not_do_so_by_itself(vendor):
+    whole = seen(cpu_vendor=vendor)
+    whole["libraries"]["mkl-dispatch"] = {"path": "/sim/mkl.so", "sha256": "1" * 64}
+    narrowed, left_out = narrow(space_file.read(space_file.find("default")), whole, "same")
+    levels = {parameter.name: list(parameter.levels) for parameter in narrowed.parameters}
+    reasons = {one.what: one.why for one in left_out}
+    if vendor == "AuthenticAMD":
+        assert levels["mkl"] == ["unset", "native"]
+        assert "mkl=native" not in reasons
+    else:
+        assert levels["mkl"] == ["unset"]
+        assert reasons["mkl=native"] == (
+            "needs a cpu_vendor other than GenuineIntel, and here it is GenuineIntel; "
+            "MKL takes its fastest code there by itself"
+        )
+
+
+@pytest.mark.parametrize("path", sorted(space_file.FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+def test_each_level_that_has_mkl_take_other_code_needs_another_processor(path):
+    fragments = [one for parameter in space_file.read(path).parameters for one in parameter.levels.values()]
+    assert all(
+        one.needs.get("cpu_vendor", {}).get("not") == "GenuineIntel"
+        for one in fragments
+        if "mkl-dispatch" in one.preload
+    )

@@ -72,6 +72,17 @@ def test_what_levels_set_is_merged_into_one_profile(space):
     assert made.needs == {"numa_nodes": 2}
 
 
+def test_levels_need_a_kind_of_processor_together_or_make_no_profile(space):
+    text = """parameters:
+  a: {choices: {x: {env: {OMP_DYNAMIC: true}, needs: {cpu_vendor: {not: GenuineIntel}}}}}
+  b:
+    choices: {amd: {needs: {cpu_vendor: AuthenticAMD, gpus: 1}}, intel: {needs: {cpu_vendor: GenuineIntel}}}
+"""
+    found = space(text)
+    made = [profile(found, choice, "x") for choice in choices(found)]
+    assert [one and one.needs for one in made] == [{"cpu_vendor": ["AuthenticAMD"], "gpus": 1}, None]
+
+
 def test_levels_that_contradict_each_other_make_no_profile(space):
     found = space("parameters:\n  a: {variable: OMP_DYNAMIC, values: [true, false]}\n"
                   "  b: {variable: OMP_DYNAMIC, values: [true, false]}\n")  # fmt: skip
@@ -168,6 +179,8 @@ BAD = [
     (level("numerics: maybe"), 4, "choices.x.numerics'", "there are: same, may-differ"),
     (level("needs: {sockets: 2}"), 4, "x.needs.sockets'", "there are: physical_cores, "),
     (level("needs: {gpus: '2'}"), 4, "x.needs.gpus'", "must be a whole number"),
+    (level("needs: {cpu_vendor: amd}"), 4, "x.needs.cpu_vendor'", "there are: GenuineIntel, "),
+    (level("needs: {cpu_vendor: }"), 4, "x.needs.cpu_vendor'", "give makers that will do"),
     (level("ranks: 0"), 4, "x.ranks'", "how many processes train together"),
     # when a parameter counts
     (after_spin("when: [spin]"), 5, "'parameters.b.when'", "as {parameter: [level]}"),

@@ -103,8 +103,20 @@ def test_what_the_counts_were_worked_out_from(machine):
     facts = machine(SMT, mask={0, 1, 2}, quota=250_000, nodes=2)
     assert facts == {
         "usable_cpus": 2, "physical_cores": 2, "numa_nodes": 2, "affinity_cpus": 3, "online_cpus": 4, "cpu_quota": 2.5,
-        "smt": True,
+        "smt": True, "cpu_vendor": None,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "vendor"),
+    [
+        ("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n\nprocessor\t: 1\n", "GenuineIntel"),
+        ("processor\t: 0\nvendor_id\t: AuthenticAMD\n", "AuthenticAMD"),
+        ("processor\t: 0\nCPU implementer\t: 0x41\n", None),
+    ],
+)
+def test_who_made_the_processor(tmp_path, cpuinfo, vendor):
+    assert cpu_facts(write(tmp_path, {"proc/cpuinfo": cpuinfo}))["cpu_vendor"] == vendor
 
 
 def test_a_machine_that_tells_nothing(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ from runner.advice.expected import expected
 from runner.advice.reasons import REASONS, Reason
 from runner.advice.symptoms import Symptoms
 from runner.checks.doctor.finding import Finder, Finding, Situation
+from runner.profiles import needs, profile
 from runner.profiles.environment import capabilities
 from runner.worker.host import expand_cpu_list
 
@@ -153,16 +154,18 @@ def of_reasons(situation: Situation) -> list[Finding]:
     if symptoms is None:
         return []
     return [
-        Finding(reason.code, "note", reason.seen(symptoms), reason.why, _mend(reason, symptoms))
+        Finding(reason.code, "note", reason.seen(symptoms), reason.why, _mend(reason, symptoms, situation))
         for reason in REASONS
         if reason.holds(symptoms)
     ]
 
 
-def _mend(reason: Reason, symptoms: Symptoms) -> str:
-    first = next(iter(expected(symptoms, reason.mends)), None)
+def _mend(reason: Reason, symptoms: Symptoms, situation: Situation) -> str:
+    facts = needs.known(situation.facts)
+    mends = [name for name in reason.mends if needs.unmet(profile.load(name).needs, facts) is None]
+    first = next(iter(expected(symptoms, mends)), None)
     if first is None:
-        return f"envkit bench {reason.mends[0]}"
+        return f"envkit bench {mends[0]}" if mends else "no shipped profile that mends it applies to this machine"
     gain = f"{first.gain:.2f} times as fast is expected ({first.low:.2f} to {first.high:.2f})"
     if not first.is_worth_trying:
         return f"no profile is known to help here; the best of them is {first.profile}, with which {gain}"

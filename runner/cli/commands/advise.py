@@ -14,7 +14,7 @@ from typing import Any
 from rich.text import Text
 
 from runner import engines
-from runner.advice import expected
+from runner.advice import expected, reasons
 from runner.advice.symptoms import Symptoms, of_process, of_sample
 from runner.analysis.summary import Summary, summarise
 from runner.bench import record, room
@@ -119,18 +119,19 @@ def _of_command(asked: Specification, arguments: argparse.Namespace) -> tuple[Ad
     prepared = prepare(asked)
     inspection = prepared.context.seen[asked.arms[0].target]["inspection"]
     applying, left_out = _apply(inspection)
+    instead = _instead(left_out, inspection)
     argv = arguments.user_command
     sample = watching.watch(prepared.job, argv, quiet=arguments.json)
     symptoms = of_sample(sample)
     if sample["evidence"].get("gpu"):
-        applying, left_out = [], {**left_out, **dict.fromkeys(applying, ON_A_GPU)}
+        applying, instead, left_out = [], [], {**left_out, **dict.fromkeys(applying, ON_A_GPU)}
     assert symptoms.step_s is not None, "steps were watched"
     steps = max(FEWEST_STEPS, round(SAMPLE_S / symptoms.step_s))
     again = shlex.join(["envkit", "advise", "--prove", PROOF, *words(arguments, SAME), "--", *argv])
     proving = again if arguments.prove is None else None
     situation = Situation(inspection["facts"], inspection["fingerprint"], None, sample["evidence"])
     found = diagnose_process(situation)
-    return _advice(symptoms, applying, left_out, inspection, found, proving), steps
+    return _advice(symptoms, applying, left_out, inspection, instead, found, proving), steps
 
 
 def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, str]]:
@@ -145,16 +146,31 @@ def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, str]]:
     return applying, left_out
 
 
+def _instead(left_out: Iterable[str], inspection: Mapping[str, Any]) -> list[str]:
+    """Return what applies here of the profiles that those left out extend, where no fit tells what they gain."""
+    found = []
+    for name in dict.fromkeys(profile.load(one).extends for one in left_out):
+        if name is None or name in expected.fitted().fits:
+            continue
+        with contextlib.suppress(InputError):
+            require(profile.load(name), inspection)
+            found.append(name)
+    return found
+
+
 def _advice(
     symptoms: Symptoms,
     applying: Iterable[str],
     left_out: Mapping[str, str],
     inspection: Mapping[str, Any],
+    instead: Iterable[str],
     findings: Sequence[Finding] = (),
     proving: str | None = None,
 ) -> Advice:
     usable, machine = int(inspection["facts"]["usable_cpus"]), advised.machine(inspection)
-    return Advice(symptoms, expected.expected(symptoms, applying), left_out, findings, usable, machine, proving)
+    gains = expected.expected(symptoms, applying)
+    unmeasured = [name for name in instead if reasons.why_to_try(name, symptoms)]
+    return Advice(symptoms, gains, unmeasured, left_out, findings, usable, machine, proving)
 
 
 def _of_process(pid: int, arguments: argparse.Namespace) -> Advice:
@@ -163,7 +179,7 @@ def _of_process(pid: int, arguments: argparse.Namespace) -> Advice:
     engine, inherited = engine_options.engine(arguments)
     inspection = inspect(engine, inherited)
     applying, left_out = _apply(inspection)
-    return _advice(of_process(seen), applying, left_out, inspection)
+    return _advice(of_process(seen), applying, left_out, inspection, _instead(left_out, inspection))
 
 
 def _show(advice: Advice, arguments: argparse.Namespace) -> int:

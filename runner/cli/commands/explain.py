@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.text import Text
@@ -17,9 +17,10 @@ from runner.common.errors import MEASURED, InputError
 from runner.common.machine_lock import machine_lock
 from runner.engines.base import Engine, Task
 from runner.engines.inspect_image import inspect
-from runner.profiles import catalogue, profile
+from runner.profiles import catalogue, needs, profile
 from runner.profiles.catalogue import Variable
-from runner.report import terminal
+from runner.profiles.expressions import ExpressionError
+from runner.report import terminal, wording
 from runner.worker.fashion_mnist import SYNTHETIC
 from runner.worker.performance_variables import WHERE, is_performance_variable
 
@@ -45,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     inspection = inspect(engine, inherited)
     present = catalogue.readers(inspection)
     here, how = _here(variable, engine, inspection, inherited)
+    setting = _profiles(variable.name)
     document = {
         "name": variable.name,
         "does": variable.does,
@@ -62,7 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
         "shell": os.environ.get(variable.name),
         "verified_by": variable.verified_by,
         "not_observable": variable.not_observable,
-        "profiles": _profiles(variable.name),
+        "profiles": setting,
+        "does_not_apply": _not_here(setting, inspection),
         "source": variable.source,
     }
     if arguments.json:
@@ -113,6 +116,20 @@ def _profiles(name: str) -> dict[str, str]:
     return {one.name: one.env[name] for one in loaded if name in one.env}
 
 
+def _not_here(names: Iterable[str], inspection: Mapping[str, Any]) -> dict[str, str]:
+    """Say of profiles that do not apply here why, by facts that were looked at: in containers GPUs are not."""
+    facts, found = needs.known(inspection["facts"]), {}
+    for name in names:
+        wanted = {fact: one for fact, one in profile.load(name).needs.items() if fact in inspection["facts"]}
+        try:
+            lacks = needs.unmet(wanted, facts)
+        except ExpressionError as error:
+            lacks = "", str(error)
+        if lacks is not None:
+            found[name] = lacks[1]
+    return found
+
+
 def _show(variable: Variable, document: Mapping[str, Any]) -> None:
     out = terminal.console()
     in_image = ", ".join(document["in_image"]) or "none"
@@ -131,6 +148,7 @@ def _show(variable: Variable, document: Mapping[str, Any]) -> None:
         ("verified", f"{variable.verified_by}{'KEY' if variable.kind.keys else ''}" if variable.verified_by
          else f"not observable: {variable.not_observable}"),
         ("set by", ", ".join(f"{name} ({value})" for name, value in document["profiles"].items()) or "no profile"),
+        *(("not here", f"{names}: {why}") for names, why in wording.together(document["does_not_apply"]).items()),
         ("source", variable.source),
     ]  # fmt: skip
     out.print(Text(variable.name, "bold"))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from runner.common.errors import MEASURED
 from runner.common.plain_table import plain_table
-from runner.profiles import profile
+from runner.profiles import needs, profile
 from runner.profiles.expressions import ExpressionError
 from runner.profiles.profile import Profile
-from runner.profiles.resolve import numbers, unmet
 from runner.report import terminal
 from runner.worker import gpus
 from runner.worker.host import cpu_facts
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     loaded = [profile.load(name) for name in (*profile.names(), *profile.local_names())]
-    facts = numbers({**cpu_facts(), "gpus": gpus.look()["usable"]})
+    facts = needs.known({**cpu_facts(), "gpus": gpus.look()["usable"]})
     lacking = {one.name: _lacks(one, facts) for one in loaded}
     if arguments.json:
         keys = ("name", "title", "preload", "numerics")
@@ -41,9 +41,10 @@ def run(arguments: argparse.Namespace) -> int:
     return MEASURED
 
 
-def _lacks(one: Profile, facts: Mapping[str, int]) -> str | None:
+def _lacks(one: Profile, facts: Mapping[str, Any]) -> str | None:
     """Why a profile does not apply to this machine, for its own Python; None where it does."""
     try:
-        return unmet(one, facts)
+        found = needs.unmet(one.needs, facts)
     except ExpressionError as error:
         return str(error)
+    return found and found[1]

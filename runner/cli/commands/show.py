@@ -9,6 +9,7 @@ from rich.text import Text
 
 from runner.cli import resolving_options
 from runner.common.errors import MEASURED
+from runner.profiles import needs
 from runner.report import terminal
 
 
@@ -35,8 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     out.print(Text(f"numerics {chosen.numerics}"))
     if chosen.ranks > 1:
         out.print(Text(f"ranks    {chosen.ranks}, of each of which is what follows"))
-    for fact, least in chosen.needs.items():
-        out.print(Text(f"needs    {fact} of {least} or more"))
+    for fact, wanted in chosen.needs.items():
+        terminal.item(out, "needs", needs.described(fact, wanted))
     for title, pairs in (("sets", environment.variables), ("expects", environment.expect)):
         for index, (name, value) in enumerate(pairs.items()):
             out.print(Text(f"{title if index == 0 else '':<9}{name}={value}"), soft_wrap=True)

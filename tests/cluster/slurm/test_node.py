@@ -12,26 +12,31 @@ import pytest
 from runner.bench import record
 from runner.bench.blocks import samples
 from runner.bench.plan import UserCommand
+from runner.cli import slurm_node
 from runner.cluster.slurm import node_status
+from runner.cluster.slurm.collect import collect
 from runner.cluster.slurm.settings import FILE_NAME
 from runner.engines.base import EngineOptions
+from runner.worker.host import cpu_facts
 from tests.cluster.slurm.conftest import JOB, settings, specification
 from tests.processes import PATIENCE_S, until
 from tests.records import run_events, write
+from tests.simulated_worker import inspection
 from tests.simulation import times
 
 
 @pytest.fixture
 def submitted(folder, simulation, write_profile):
     """Write the settings of a submission of a profile with simulated workers."""
-    profile = str(write_profile("mine", "env:\n  SIMULATED: mine\n"))
     simulation.worker("mine", seconds=times(0.5))
 
-    def write(blocks=1, engine="local", digest=None, joint=False, **replaced):
+    def write(blocks=1, engine="local", digest=None, joint=False, sets="", matrix=False, **replaced):
+        profile = str(write_profile("mine", f"{sets}env:\n  SIMULATED: mine\n"))
         options = EngineOptions(python=str(simulation.python))
         usual = {"engine_options": options, "data": "synthetic", "seed": 7, "steps": 3}
         asked = specification(profile, engine, blocks=blocks, **{**usual, **replaced})
-        settings(specification=asked, digest=digest, joint=joint).write(folder)
+        measured = (profile, str(write_profile("other", "env:\n  SIMULATED: mine\n  OTHER: 1\n"))) if matrix else ()
+        settings(specification=asked, digest=digest, joint=joint, profiles=measured).write(folder)
 
     return write
 
@@ -238,6 +243,57 @@ def test_a_node_of_several_with_too_few_cores(submitted, check):
     assert (status, said.status) == (2, 2)
     assert said.problem.startswith("--nproc 10000: only ")
     assert " usable (this node), and each rank takes one of its own; " in said.problem
+
+
+@pytest.fixture
+def vendors(monkeypatch, simulation):
+    """Give the node a processor of this maker."""
+
+    def make(vendor):
+        monkeypatch.setattr(slurm_node, "cpu_facts", lambda: {**cpu_facts(), "cpu_vendor": vendor})
+        simulation.inspection(facts={**inspection([], {})["facts"], "cpu_vendor": vendor})
+
+    return make
+
+
+LACKING = "needs a cpu_vendor other than GenuineIntel, and here it is GenuineIntel"
+OF_ANOTHER_KIND = f"profile 'mine' {LACKING}: it does not apply"
+
+
+def test_a_node_of_several_for_which_a_profile_is_not(submitted, check, vendors):
+    """The runner looks at the first node alone."""
+    submitted(joint=True, sets="needs: {cpu_vendor: {not: GenuineIntel}, gpus: 1}\n")
+    vendors("AuthenticAMD")
+    assert check() == (0, None)
+    vendors("GenuineIntel")
+    status, said = check(job="18")
+    assert (status, said.status) == (2, 2)
+    assert said.problem == f"{OF_ANOTHER_KIND} to this node; name other nodes"
+
+
+def test_of_nodes_of_two_kinds_those_measure_for_which_the_profile_is(submitted, node, vendors, folder):
+    submitted(sets="needs: {cpu_vendor: {not: GenuineIntel}}\n")
+    vendors("AuthenticAMD")
+    assert node("node1")[0] == 0
+    vendors("GenuineIntel")
+    status, said = node("node2")
+    assert (status, said.status) == (2, 2)
+    assert said.problem == f"{OF_ANOTHER_KIND} to this machine; choose another"
+    assert not record.is_begun(folder / "node2")
+    seen = {one.name: (one.state, one.problem) for one in collect(folder, settings(), None)}
+    assert seen["node1"] == ("measured", None)
+    assert seen["node2"] == ("refused", said.problem)
+
+
+def test_a_matrix_of_nodes_of_two_kinds_leaves_the_profile_out_on_one(submitted, node, vendors, folder, write_profile):
+    submitted(sets="needs: {cpu_vendor: {not: GenuineIntel}}\n", blocks=6, matrix=True)
+    for name, vendor, measured in (("node1", "AuthenticAMD", 3), ("node2", "GenuineIntel", 2)):
+        vendors(vendor)
+        assert node(name)[0] == 0, name
+        arms = [arm["name"] for arm in record.first(folder / name)["plan"]["arms"]]
+        assert len(arms) == measured, arms
+    (event,) = [one for one in record.read(folder / "node2") if one["event"] == "left-out"]
+    assert event["profiles"] == {"mine": LACKING}
 
 
 def test_a_node_of_several_whose_clock_is_apart(submitted, check, folder):
