@@ -5,23 +5,24 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner import engines
 from runner.analysis.summary import summarise
-from runner.bench import measure, record
+from runner.bench import measure, record, resuming, seal
 from runner.bench.context import recorded_context
-from runner.bench.measure import Job
+from runner.bench.job import Job
 from runner.bench.plan import Plan
 from runner.bench.prepare import begin, prepare
 from runner.bench.record import Event, Record
 from runner.bench.requirements import require_nodes
 from runner.bench.specification import Specification
-from runner.cli.arguments import refuse_others
+from runner.cli.arguments import option
 from runner.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from runner.common.folders import quoted, short
 from runner.common.machine_lock import machine_lock
@@ -44,10 +45,20 @@ class Invocation:
     json: bool = False
     resumed_by: str | None = "bench"  # the command that goes on with it; None: it is started again
     dry_run: bool = False
+    resume: Path | None = None  # the folder of the record to go on with, of which this command is the intent
 
 
 def invocation(arguments: argparse.Namespace, resumed_by: str | None = "bench") -> Invocation:
-    return Invocation(arguments.output, arguments.json, resumed_by, arguments.dry_run)
+    """Raises InputError as ``require_folder``."""
+    require_folder(arguments)
+    return Invocation(arguments.output, arguments.json, resumed_by, arguments.dry_run, arguments.resume)
+
+
+def require_folder(arguments: argparse.Namespace) -> None:
+    """Raise InputError for a folder beside that of the record to go on with."""
+    output, resume = arguments.output, arguments.resume
+    if output is not None and resume is not None and output.absolute() != resume.absolute():
+        raise InputError(f"--output {output}: the run goes on in {resume} (--resume); leave one of them out")
 
 
 def run(asked: Specification, how: Invocation, then: Then | None = None) -> int:
@@ -72,16 +83,26 @@ def run_locked(
     ``left_out`` are the profiles that the command chose not to measure, and why; ``made`` are those that it made for
     the run, by the files in which they are kept.
     """
+    if how.resume is not None:
+        with _needing_room(how):
+            return _go_on_as_asked(asked, how.resume, how, then, made or {})
     prepared = prepare(asked, {str(path): one for path, one in (made or {}).items()})
     with _needing_room(how), Record.create(how.output or new_folder(asked.title)) as opened:
         for path, one in (made or {}).items():
-            profile_file.write(one, one.reason, one.source, path)
+            profile_file.write(one, one.reason, one.source, path, private=True)
         events = [begin(opened, prepared, results())]
         if left_out:
             events.append(opened.append("left-out", profiles={**left_out}))
         if then is None and not how.json:  # else it is no verdict that the command reports
             say_of_few_blocks(prepared.job.plan)
         return _measure(prepared.job, opened, events, how, then)
+
+
+def recorded_left_out(folder: Path) -> dict[str, str]:
+    """Which profiles a command left out when it began the run in ``folder``, and why."""
+    with record.reading(folder):
+        found = [event["profiles"] for event in record.read(folder) if event["event"] == "left-out"]
+        return {str(name): str(reason) for of_one in found for name, reason in of_one.items()}
 
 
 def say_of_few_blocks(plan: Plan) -> None:
@@ -97,18 +118,77 @@ def say_no_verdict(blocks: int, why: str) -> None:
     print(f"--blocks {blocks}: {why}; that settings take effect is seen all the same", file=sys.stderr)
 
 
+def goes_on_alone(arguments: argparse.Namespace, kind: str = "run", free: Collection[str] = ()) -> bool:
+    """Whether --resume alone was given, for a record of that ``kind`` which this user's seal allows to go on with.
+
+    ``free`` are options that may stand beside it. Else the command line says what to run, and the record must agree.
+    Raises InputError where there is no record.
+    """
+    if arguments.resume is None:
+        return False
+    first = record.first(arguments.resume, kind)
+    return not _others(arguments, free) and seal.is_good(first)
+
+
+def _others(arguments: argparse.Namespace, free: Collection[str] = ()) -> list[str]:
+    """What was given beside --resume that says what to run."""
+    beside = ("command", "resume", "json", "output", *free)
+    return [name for name, value in vars(arguments).items() if name not in beside and value not in (None, False, [])]
+
+
+def lacks_profile(arguments: argparse.Namespace, needs: str, kind: str = "run") -> InputError:
+    """What to say where a command has no PROFILE: what it ``needs``, or why --resume alone does not do."""
+    if arguments.resume is None:
+        return InputError(needs)
+    first = record.first(arguments.resume, kind)
+    if seal.is_good(first):
+        named = " and ".join(map(option, _others(arguments)[:1]))
+        why = f"{named} can be given with --resume only where the whole command is given again"
+        return InputError(f"{why}; add the PROFILE and its options, or give --resume alone")
+    return resuming.no_seal(arguments.resume, first, f"envkit {arguments.command} PROFILE OPTIONS")
+
+
 def resume(folder: Path, how: Invocation, then: Then | None = None) -> int:
-    """Go on with the run in ``folder``; returns the exit status."""
+    """Go on with the run in ``folder``, by what its record says; returns the exit status.
+
+    Raises InputError for a record without this user's seal.
+    """
     with machine_lock(), _needing_room(how):
         engines.remove_leftovers()
-        return _resume(folder, how, then)
+        first = record.first(folder)
+        if not seal.is_good(first):
+            raise resuming.no_seal(folder, first, f"envkit {how.resumed_by or 'bench'} PROFILE OPTIONS")
+        with record.reading(folder):
+            plan = Plan.from_json(first["plan"])
+            environments = {name: Environment.from_json(document) for name, document in first["environments"].items()}
+        require_nodes(plan.nodes, plan.reference.engine)
+        context = recorded_context(folder, first, plan)
+        job = Job(plan, environments, context.engines, context.inherited, context.kept)
+        return _go_on(folder, first, job, how, then)
 
 
-def resume_given(arguments: argparse.Namespace, how: Invocation, then: Then | None = None) -> int:
-    """Go on with the run that ``--resume`` names. Raises InputError for options beside it."""
-    why = "can't be given with --resume: the run keeps the settings it was started with"
-    refuse_others(arguments, ("command", "resume", "json"), why)
-    return resume(arguments.resume, how, then)
+def _go_on_as_asked(
+    asked: Specification, folder: Path, how: Invocation, then: Then | None, made: Mapping[Path, Profile]
+) -> int:
+    """Go on with the run in ``folder`` by what is ``asked`` for, and resolved here, as a new run would be."""
+    first = record.first(folder)
+    with record.reading(folder):
+        seed = resuming.seed_of(folder, first["plan"])
+    asked = replace(asked, seed=seed if asked.seed is None else asked.seed)
+    prepared = prepare(asked, {str(path): one for path, one in made.items()})
+    job = prepared.job
+    resuming.require_same_run(folder, first, job.plan, job.environments, prepared.context)
+    return _go_on(folder, first, job, how, then)
+
+
+def _go_on(folder: Path, first: Event, job: Job, how: Invocation, then: Then | None) -> int:
+    """Measure what the record in ``folder`` lacks; ``first`` is its first event, as it was checked."""
+    with Record.reopen(folder) as opened:
+        events = record.read(folder)  # again, now that nobody else can be writing
+        require_unchanged(folder, first, events)
+        resuming.require_numbers(folder, events)
+        events.append(opened.append("resume", command=sys.argv))
+        return _measure(job, opened, events, how, then)
 
 
 @contextlib.contextmanager
@@ -122,21 +202,10 @@ def _needing_room(how: Invocation) -> Iterator[None]:
         raise InputError(f"{error}; {fix}") from None
 
 
-def _resume(folder: Path, how: Invocation, then: Then | None) -> int:
-    first = record.read(folder)[0]
-    if first["schema"] < record.RESUMABLE:
-        began = "an earlier version began this run, by other rules"
-        raise InputError(f"--resume {folder}: {began}; start a new run")
-    with record.reading(folder):
-        plan = Plan.from_json(first["plan"])
-        environments = {name: Environment.from_json(document) for name, document in first["environments"].items()}
-    require_nodes(plan.nodes, plan.reference.engine)
-    context = recorded_context(folder, first, plan)
-    with Record.reopen(folder) as opened:
-        events = record.read(folder)  # again, now that nobody else can be writing
-        events.append(opened.append("resume", command=sys.argv))
-        job = Job(plan, environments, context.engines, context.inherited, context.kept)
-        return _measure(job, opened, events, how, then)
+def require_unchanged(folder: Path, first: Event, events: Sequence[Event]) -> None:
+    """Raise InputError where a record no longer begins with what was checked, now that nobody else can be writing."""
+    if events[0] != first:
+        raise InputError(f"--resume {folder}: the record was replaced just now; try again")
 
 
 def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, then: Then | None) -> int:
@@ -169,7 +238,17 @@ def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, the
 
 
 def _go_on_with(how: Invocation, folder: Path) -> str:
-    return f"envkit {how.resumed_by} --resume {quoted(folder)}"
+    return go_on_with(str(how.resumed_by), folder)
+
+
+def go_on_with(command: str, folder: Path, kind: str = "run") -> str:
+    """The command that goes on with a record: with no seal, as where there is no key, the whole one and --resume."""
+    alone = f"envkit {command} --resume {quoted(folder)}"
+    with contextlib.suppress(InputError):
+        if not seal.is_good(record.first(folder, kind)):
+            given = [] if any(word.partition("=")[0] == "--resume" for word in sys.argv) else ["--resume", str(folder)]
+            return shlex.join(["envkit", *sys.argv[1:], *given])
+    return alone
 
 
 def results() -> Path:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from runner.bench.measure import Job
+from runner.bench import private_values
+from runner.bench.job import Job
 from runner.bench.parse_sample import parse_sample
 from runner.bench.plan import Arm
 from runner.checks.sample_effect import check_sample
@@ -30,6 +31,11 @@ def problems(job: Job, quiet: bool) -> dict[str, str]:
 
 def _problem(job: Job, arm: Arm) -> str | None:
     """Why an arm can't be measured, by its shortest worker."""
+    found = _found(job, arm)
+    return found and str(private_values.hidden({"reason": found}, job.kept, job.inherited)["reason"])
+
+
+def _found(job: Job, arm: Arm) -> str | None:
     outcome = job.engines[arm.engine].run(job.task(arm, job.plan.first_arguments(arm)))
     document, problem = parse_sample(outcome, (), job.plan.options)
     if document is None:
