@@ -18,7 +18,7 @@ from runner.bench import measure, record, resuming, seal
 from runner.bench.context import recorded_context
 from runner.bench.job import Job
 from runner.bench.plan import Plan
-from runner.bench.prepare import begin, prepare
+from runner.bench.prepare import Prepared, begin, prepare
 from runner.bench.record import Event, Record
 from runner.bench.requirements import require_nodes
 from runner.bench.specification import Specification
@@ -35,6 +35,7 @@ from runner.tuning import profile_file
 RESULTS = Path("results")  # where one stands
 # Given the folder of a run that was completed, says what it means in the report's place; returns the exit status.
 Then = Callable[[Path], int]
+Require = Callable[[Prepared], None]
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,14 @@ def require_folder(arguments: argparse.Namespace) -> None:
         raise InputError(f"--output {output}: the run goes on in {resume} (--resume); leave one of them out")
 
 
-def run(asked: Specification, how: Invocation, then: Then | None = None) -> int:
-    """Measure; returns the exit status."""
+def run(asked: Specification, how: Invocation, then: Then | None = None, require: Require | None = None) -> int:
+    """Measure; returns the exit status. ``require`` raises InputError for what is not to be measured after all."""
     if how.dry_run:
         print(json.dumps(asked.anywhere().to_json(), indent=1))
         return MEASURED
     with machine_lock():
         engines.remove_leftovers()
-        return run_locked(asked, how, then)
+        return run_locked(asked, how, then, require=require)
 
 
 def run_locked(
@@ -77,6 +78,7 @@ def run_locked(
     then: Then | None = None,
     left_out: Mapping[str, str] | None = None,
     made: Mapping[Path, Profile] | None = None,
+    require: Require | None = None,
 ) -> int:
     """``run``, for a command that holds the machine already and has removed what was left behind.
 
@@ -87,6 +89,8 @@ def run_locked(
         with _needing_room(how):
             return _go_on_as_asked(asked, how.resume, how, then, made or {})
     prepared = prepare(asked, {str(path): one for path, one in (made or {}).items()})
+    if require is not None:
+        require(prepared)
     with _needing_room(how), Record.create(how.output or new_folder(asked.title)) as opened:
         for path, one in (made or {}).items():
             profile_file.write(one, one.reason, one.source, path, private=True)
@@ -127,11 +131,11 @@ def goes_on_alone(arguments: argparse.Namespace, kind: str = "run", free: Collec
     if arguments.resume is None:
         return False
     first = record.first(arguments.resume, kind)
-    return not _others(arguments, free) and seal.is_good(first)
+    return not beside_resume(arguments, free) and seal.is_good(first)
 
 
-def _others(arguments: argparse.Namespace, free: Collection[str] = ()) -> list[str]:
-    """What was given beside --resume that says what to run."""
+def beside_resume(arguments: argparse.Namespace, free: Collection[str] = ()) -> list[str]:
+    """What was given beside --resume that says what to run, by the names that argparse keeps it under."""
     beside = ("command", "resume", "json", "output", *free)
     return [name for name, value in vars(arguments).items() if name not in beside and value not in (None, False, [])]
 
@@ -142,7 +146,7 @@ def lacks_profile(arguments: argparse.Namespace, needs: str, kind: str = "run") 
         return InputError(needs)
     first = record.first(arguments.resume, kind)
     if seal.is_good(first):
-        named = " and ".join(map(option, _others(arguments)[:1]))
+        named = " and ".join(map(option, beside_resume(arguments)[:1]))
         why = f"{named} can be given with --resume only where the whole command is given again"
         return InputError(f"{why}; add the PROFILE and its options, or give --resume alone")
     return resuming.no_seal(arguments.resume, first, f"envkit {arguments.command} PROFILE OPTIONS")

@@ -231,6 +231,9 @@ def _as_given(
     Of the record they have nothing but the number by which its jobs are found, and the nodes of a fleet that named
     none: those that were in service then. Raises InputError.
     """
+    if not measuring.beside_resume(arguments):  # a submission's whole command has options, if only --nodes
+        words = "OPTIONS" if then.by == "tune" else "PROFILE OPTIONS"
+        raise resuming.no_seal(arguments.resume, first, f"envkit {arguments.command} {words}")
     if not arguments.profile and then.by in ("submit", "fleet"):
         raise measuring.lacks_profile(arguments, f"{arguments.command} needs a PROFILE", "submit")
     made = replace(make(arguments), id=then.id)

@@ -34,9 +34,6 @@ UNSET = """\
 unset SLURM_CPUS_PER_TASK SRUN_CPUS_PER_TASK SLURM_THREADS_PER_CORE
 """
 BY_SRUN = """
-# What a job prints is for its owner alone, whatever the umask that Slurm gave the file.
-chmod go= "$folder/slurm-$SLURM_JOB_ID.out" 2>/dev/null
-
 # One task on each of so many nodes, with all of its CPUs. A node that fails leaves the others alone.
 on_nodes() {
     srun --nodes="$1" --ntasks="$1" --ntasks-per-node=1 --cpu-bind=none --export=ALL \\
@@ -54,6 +51,9 @@ on_nodes_left() {
 on_first_node() {
     on_nodes 1 --nodelist="$SLURMD_NODENAME" --overlap bash -c "$@"
 }
+
+# What a job prints is for its owner alone, whatever the umask that Slurm gave the file.
+chmod go= "$folder/slurm-$SLURM_JOB_ID.out" 2>/dev/null
 """
 # The same by ssh; nobody waits for a host whose login or whose folder hangs.
 BY_SSH = """
