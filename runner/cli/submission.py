@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from runner import __version__
-from runner.bench import record, resuming
+from runner.bench import record
 from runner.bench.record import Event, Record
 from runner.cli import measuring, measuring_options, next_job, rank_options, submitted
 from runner.cli.arguments import count, duration, host_names, node_names
@@ -27,7 +27,7 @@ from runner.cluster.slurm import collect as collecting
 from runner.cluster.slurm import script, table
 from runner.cluster.slurm.collect import NodeResult, collect
 from runner.cluster.slurm.follow import Followed, NotStarted, follow
-from runner.cluster.slurm.settings import FILE_NAME, OF_THE_QUEUE, SPECIFICATION, Settings
+from runner.cluster.slurm.settings import FILE_NAME, SPECIFICATION, Settings
 from runner.cluster.slurm.view import View
 from runner.common import atomic
 from runner.common.errors import INTERRUPTED, MEASURED, InputError
@@ -193,7 +193,7 @@ def _resume(
     if arguments.command != settings.by:
         raise InputError(f"--resume {arguments.resume}: goes on with: envkit {settings.by} --resume {quoted(folder)}")
     if not measuring.goes_on_alone(arguments, "submit", free):
-        settings = _as_given(arguments, first, settings, make)
+        settings = submitted.again(arguments, first, settings, make)
     submitted.require_of_hosts(arguments, settings.hosts)
     options = tuple(submitted.sbatch_option(text) for text in arguments.sbatch or ())
     settings = replace(
@@ -221,27 +221,6 @@ def _resume(
         except Refused as error:
             raise InputError(f"sbatch refuses the job: {error}; what was measured is safe in {folder}") from None
         return _follow(settings, opened, job, arguments, show)
-
-
-def _as_given(
-    arguments: argparse.Namespace, first: Event, then: Settings, make: Callable[[argparse.Namespace], Settings]
-) -> Settings:
-    """The settings that the command line makes here, where they are those of the record, which ``first`` begins.
-
-    Of the record they have nothing but the number by which its jobs are found, and the nodes of a fleet that named
-    none: those that were in service then. Raises InputError.
-    """
-    if not measuring.beside_resume(arguments):  # a submission's whole command has options, if only --nodes
-        words = "OPTIONS" if then.by == "tune" else "PROFILE OPTIONS"
-        raise resuming.no_seal(arguments.resume, first, f"envkit {arguments.command} {words}")
-    if not arguments.profile and then.by in ("submit", "fleet"):
-        raise measuring.lacks_profile(arguments, f"{arguments.command} needs a PROFILE", "submit")
-    made = replace(make(arguments), id=then.id)
-    if made.fleet and not arguments.nodelist and not arguments.hosts:
-        made = replace(made, nodes=then.nodes, nodelist=then.nodelist)
-    then = replace(then, **{name: getattr(made, name) for name in OF_THE_QUEUE})
-    resuming.require_same(arguments.resume, first, resuming.differences(then.to_json(), made.to_json()))
-    return made
 
 
 def _in_service(settings: Settings, wanted: Sequence[str]) -> tuple[Sequence[str], Mapping[str, str]]:

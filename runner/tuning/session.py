@@ -238,7 +238,11 @@ class Session:
             steps, blocks, budget_s = resuming.lengths_of(began)
         resuming.require_numbers(self.confirmation, events)
         plan = replace(plan.with_steps(steps), stopping=replace(plan.stopping, blocks=blocks, budget_s=budget_s))
-        resuming.require_same(self.confirmation, events[0], resuming.differences(began, plan.to_json()))
+        now = plan.to_json()
+        for arm, then in zip(now["arms"], began["arms"], strict=False):
+            if arm["name"] == then["name"] == confirm.TUNED:  # it is called as its file, which may be another now
+                arm["profile"] = then["profile"]
+        resuming.require_same(self.confirmation, events[0], resuming.differences(began, now))
         return plan
 
 

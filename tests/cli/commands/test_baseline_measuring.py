@@ -201,7 +201,7 @@ def test_a_profile_that_sets_something_else_now_is_named(again, refused, write_p
 
 
 def test_a_variable_that_is_kept_now_is_named(again, refused, simulation):
-    assert "kept variables was [] and is now [\"MY_TOKEN\"]" in refused(*again, "--keep-env", "MY_TOKEN", MY_TOKEN="x")
+    assert 'kept variables was [] and is now ["MY_TOKEN"]' in refused(*again, "--keep-env", "MY_TOKEN", MY_TOKEN="x")
     assert simulation.starts() == []
 
 
