@@ -254,7 +254,9 @@ def test_the_margin_is_that_of_the_measurement_unless_one_is_given(cli, tmp_path
 def test_a_fleet_goes_on_as_a_fleet(refused, submission):
     said = refused("submit", "--resume", submission)
     assert said == f"envkit: --resume {submission}: goes on with: envkit fleet --resume {submission}"
-    assert refused("fleet", "--resume", submission, "--nproc", 3).startswith("envkit: --nproc can be given with --resume only")
+    assert refused("fleet", "--resume", submission, "--nproc", 3).startswith(
+        "envkit: --nproc can be given with --resume only"
+    )
 
 
 def test_a_page_may_be_in_the_folder_that_is_made(cli, slurm, run_folder):
