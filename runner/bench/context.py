@@ -20,10 +20,13 @@ from runner.engines import ENGINES, get_all
 from runner.engines.base import Engine, EngineOptions
 from runner.engines.inspect_image import inspect
 from runner.profiles.environment import clean
+from runner.worker.gpus import VISIBLE
 from runner.worker.performance_variables import WHERE
 
 # What an inspection has of the first word of a user's command.
 PROGRAM = "program"
+# What an inspection has of the caller's PYTHONPATH, which is in no record.
+OF_PYTHON_PATH = ("python_path", "package_folders")
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,18 @@ def _look(
         name: {"engine": engine.describe(), "inspection": inspect(engine, inherited, commands, contents, gpus)}
         for name, engine in used.items()
     }
+
+
+def recorded(seen: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return what a record has of what was ``seen``: all but the values of the caller's variables."""
+    found = {}
+    for name, one in seen.items():
+        inspection = {key: value for key, value in one["inspection"].items() if key not in OF_PYTHON_PATH}
+        accelerator = inspection.get("accelerator") or {}
+        if f"{VISIBLE}=" in (accelerator.get("problem") or ""):
+            inspection["accelerator"] = {**accelerator, "problem": f"{VISIBLE} leaves no GPU that is there"}
+        found[name] = {**one, "inspection": inspection}
+    return found
 
 
 def _note_program(command: UserCommand, seen: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from runner import __version__
 from runner.bench import calibration, record, requirements, seal
-from runner.bench.context import ExecutionContext, execution_context
+from runner.bench.context import ExecutionContext, execution_context, recorded
 from runner.bench.job import Job
 from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan, StoppingRule, WorkloadSpec
 from runner.bench.record import Event, Record
@@ -137,7 +137,7 @@ def begin(opened: Record, prepared: Prepared, results: Path) -> Event:
         cwd=str(Path.cwd()),
         specification=prepared.asked and prepared.asked.to_json(),
         plan=plan.to_json(),
-        engines=context.seen,
+        engines=recorded(context.seen),
         data_source=prepared.data_source,
         environments={name: environment.to_json() for name, environment in job.environments.items()},
         commands={arm.name: job.typed(arm) for arm in plan.arms},

@@ -34,7 +34,9 @@ def _hidden(value: Any, secrets: Mapping[str, str], callers: Mapping[str, str], 
             value = {**value, "sensitive": _set_otherwise(value["sensitive"], callers, kept)}
         elif str(value.get("key", "")).startswith("variable "):
             value = _check(value, kept)
-        return {text(key, secrets): _hidden(inner, secrets, callers, kept) for key, inner in value.items()}
+        # also where a library lists the settings that it has from its variables
+        shown = {key: CALLERS if key in kept and str(inner) == kept[key] else inner for key, inner in value.items()}
+        return {text(key, secrets): _hidden(inner, secrets, callers, kept) for key, inner in shown.items()}
     if isinstance(value, list | tuple):
         return [_hidden(inner, secrets, callers, kept) for inner in value]
     return value

@@ -122,15 +122,16 @@ def say_no_verdict(blocks: int, why: str) -> None:
     print(f"--blocks {blocks}: {why}; that settings take effect is seen all the same", file=sys.stderr)
 
 
-def goes_on_alone(arguments: argparse.Namespace, kind: str = "run", free: Collection[str] = ()) -> bool:
-    """Whether --resume alone was given, for a record of that ``kind`` which this user's seal allows to go on with.
+def goes_on_alone(arguments: argparse.Namespace) -> bool:
+    """Return whether --resume alone was given, for a run whose record carries this user's seal.
 
-    ``free`` are options that may stand beside it. Else the command line says what to run, and the record must agree.
-    Raises InputError where there is no record.
+    Else the command line says what to run, and the record must agree. Raises InputError where there is no record.
     """
-    if arguments.resume is None:
-        return False
-    first = record.first(arguments.resume, kind)
+    return arguments.resume is not None and is_alone(arguments, record.first(arguments.resume))
+
+
+def is_alone(arguments: argparse.Namespace, first: Event, free: Collection[str] = ()) -> bool:
+    """Return the same for a record that begins with ``first``; ``free`` are options that may stand beside --resume."""
     return not beside_resume(arguments, free) and seal.is_good(first)
 
 

@@ -192,7 +192,7 @@ def _resume(
         settings = Settings.from_json(first["settings"])
     if arguments.command != settings.by:
         raise InputError(f"--resume {arguments.resume}: goes on with: envkit {settings.by} --resume {quoted(folder)}")
-    if not measuring.goes_on_alone(arguments, "submit", free):
+    if not measuring.is_alone(arguments, first, free):
         settings = submitted.again(arguments, first, settings, make)
     submitted.require_of_hosts(arguments, settings.hosts)
     options = tuple(submitted.sbatch_option(text) for text in arguments.sbatch or ())

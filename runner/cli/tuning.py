@@ -11,7 +11,13 @@ from typing import Any
 
 from runner import __version__
 from runner.bench import batch_split, record, requirements, resuming, seal
-from runner.bench.context import ExecutionContext, execution_context, require_same_machine, require_same_values
+from runner.bench.context import (
+    ExecutionContext,
+    execution_context,
+    recorded,
+    require_same_machine,
+    require_same_values,
+)
 from runner.bench.job import Job
 from runner.bench.plan import REFERENCE_PROFILE, Plan
 from runner.bench.prepare import Prepared, plan_of
@@ -88,7 +94,7 @@ def first_event(asked: TuningSpecification) -> tuple[dict[str, Any], ExecutionCo
         "space": space.name,
         "space_sha256": space_sha256,
         "plan": plan.to_json(),
-        "engines": context.seen,
+        "engines": recorded(context.seen),
         "data_source": data.source,
         "baseline": baseline.to_json(),
         "shipped": [

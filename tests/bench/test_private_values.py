@@ -51,6 +51,12 @@ def test_a_short_value_is_no_secret_in_a_text():
     assert hidden({"stderr": "1 of 1 is 1"}, {"OMP_NUM_THREADS": "1"}, {}) == {"stderr": "1 of 1 is 1"}
 
 
+def test_a_setting_that_a_library_has_from_it_is_not_told_either():
+    document = {"evidence": {"openmp": {"settings": {"OMP_NUM_THREADS": "4", "OMP_STACKSIZE": "4"}, "max_threads": 4}}}
+    found = hidden(document, {"OMP_NUM_THREADS": "4"}, {})["evidence"]["openmp"]
+    assert found == {"settings": {"OMP_NUM_THREADS": CALLERS, "OMP_STACKSIZE": "4"}, "max_threads": 4}
+
+
 def test_libraries_that_the_user_preloads_are_named_so():
     document = {"evidence": {"variables": {"preloaded": {"/site/t.so": "mapped", "a.so": "mapped"}}}}
     found = hidden(document, {"LD_PRELOAD": "/site/t.so:/site/u.so"}, {})

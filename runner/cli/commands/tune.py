@@ -73,11 +73,11 @@ def _resume(arguments: argparse.Namespace) -> int:
     """Go on by what the record says where it is this user's own, and else by what the command line says."""
     folder = arguments.resume
     measuring.require_folder(arguments)
-    if measuring.goes_on_alone(arguments, "tune", free=("profile",)):
-        first, context, written = _recorded(folder, arguments.profile)
+    first = record.first(folder, "tune")
+    if measuring.is_alone(arguments, first, free=("profile",)):
+        context, written = _recorded(folder, first, arguments.profile)
         fields: dict[str, Any] = {}
     else:
-        first = record.first(folder, "tune")
         asked, fields, context = _intent(arguments)
         require_same_tuning(folder, first, fields, context)
         written = Path(asked.profile)
@@ -89,9 +89,8 @@ def _resume(arguments: argparse.Namespace) -> int:
         return _go_on(opened, events, context, arguments.json, written)
 
 
-def _recorded(folder: Path, named: Path | None) -> tuple[Event, ExecutionContext, Path]:
-    """What the user's own record begins with, what that is started in, and where its profile goes."""
-    first = record.first(folder, "tune")
+def _recorded(folder: Path, first: Event, named: Path | None) -> tuple[ExecutionContext, Path]:
+    """Return what the user's own record is started in, and where its profile goes; ``first`` begins the record."""
     with record.reading(folder):
         plan = Plan.from_json(first["plan"])
         moved = [event for event in record.read(folder, "tune") if event["event"] == "resume"]
@@ -103,7 +102,7 @@ def _recorded(folder: Path, named: Path | None) -> tuple[Event, ExecutionContext
     written = (named or Path(places[-1])).absolute()
     if not exhaustive:
         destination.require(written)
-    return first, recorded_context(folder, first, plan), written
+    return recorded_context(folder, first, plan), written
 
 
 def _go_on(
