@@ -25,7 +25,7 @@ from runner.worker.performance_variables import WHERE
 
 # What an inspection has of the first word of a user's command.
 PROGRAM = "program"
-# What an inspection has of the caller's PYTHONPATH, which is in no record.
+# Keys of an inspection that hold the caller's PYTHONPATH. No record has them.
 OF_PYTHON_PATH = ("python_path", "package_folders")
 
 
@@ -59,10 +59,9 @@ def execution_context(asked: Specification, commands: Sequence[str] = ()) -> Exe
 
 
 def recorded_context(folder: Path, first: Event, plan: Plan) -> ExecutionContext:
-    """That of the record in ``folder``, which ``first`` begins; it must be this user's own, as its engines are started.
+    """Return the context of the record in ``folder``; ``first``, its first event, must carry this user's seal.
 
-    The values of the caller's variables are in no record: they come from the environment again. Raises InputError if
-    something is not what it was.
+    The values of kept variables come from the environment again. Raise InputError if anything changed.
     """
     with record.reading(folder):
         names = sorted(first["allowed_variables"])
@@ -82,9 +81,9 @@ def recorded_context(folder: Path, first: Event, plan: Plan) -> ExecutionContext
 
 
 def require_same_values(folder: Path, first: Event, kept: Mapping[str, str]) -> None:
-    """Raise InputError where a variable of the caller's has another value than when this user began the record.
+    """Raise InputError if a kept variable changed its value since this user began the record.
 
-    A value that was recorded without a digest, where there was no key, can't be compared.
+    Skip variables without a digest: this user had no key then, or has none now.
     """
     with record.reading(folder):
         then: dict[str, str | None] = {name: first["allowed_variables"][name] for name in kept}
@@ -98,7 +97,7 @@ def require_same_values(folder: Path, first: Event, kept: Mapping[str, str]) -> 
 
 
 def require_same_machine(folder: Path, first: Event, seen: Mapping[str, Any]) -> None:
-    """Raise InputError where what is ``seen`` here is not what the record, which ``first`` begins, has seen."""
+    """Raise InputError if this machine, as it was ``seen``, differs from the record's; ``first`` is its first event."""
     with record.reading(folder):
         _require_program(folder, first["engines"])
         for name, before in first["engines"].items():
@@ -139,7 +138,7 @@ def _look(
 
 
 def recorded(seen: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return what a record has of what was ``seen``: all but the values of the caller's variables."""
+    """Return what was ``seen`` without the values of the caller's variables, for a record."""
     found = {}
     for name, one in seen.items():
         inspection = {key: value for key, value in one["inspection"].items() if key not in OF_PYTHON_PATH}

@@ -1,4 +1,4 @@
-"""What it takes to start the workers of a run."""
+"""The job of a run: all that is needed to start its workers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runner.worker.workloads import GENERATED
 PADDING = "ENVKIT_PADDING"
 # Data that is in no folder: workers make it.
 NO_FOLDER = (SYNTHETIC, GENERATED)
-# Stands in a command for the value of a variable of the caller's, between two of these.
+# Two of these enclose the name of a caller's variable whose value belongs there.
 MARK = "@envkit@"
 
 
@@ -48,7 +48,7 @@ class Job:
         )
 
     def typed(self, arm: Arm) -> str:
-        """What one would type to start a worker of ``arm``: the caller's variables by name, as the shell has them."""
+        """Return the shell command that starts a worker of ``arm``. The shell fills in the caller's variables."""
         marked = {name: f"{MARK}{name}{MARK}" for name in {*self.kept, "PATH"}}
         kept = {name: marked[name] for name in self.kept}
         job = replace(self, kept=kept, inherited={**self.inherited, **marked})
@@ -57,6 +57,6 @@ class Job:
 
 
 def _typed(word: str) -> str:
-    """A word for a shell, which is to put values into the places that are marked."""
+    """Quote a word for a shell; write marked names as ``"$NAME"``."""
     parts = word.split(MARK)
     return "".join(f'"${part}"' if at % 2 else part and shlex.quote(part) for at, part in enumerate(parts)) or "''"

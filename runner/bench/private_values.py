@@ -1,4 +1,4 @@
-"""Keep the values of the caller's variables, which may be secrets, out of what is recorded. Names stay."""
+"""Remove the values of the caller's variables from recorded events. They may be secrets. Names stay."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import Any
 
 from runner.worker.performance_variables import PRELOAD, preloaded
 
-# A shorter value can't be told from other text, and hides nothing.
+# Shorter values also occur in unrelated text, so text keeps them.
 SHORTEST = 6
 CALLERS = "the caller's value"
 
 
 def hidden(document: Mapping[str, Any], kept: Mapping[str, str], inherited: Mapping[str, str]) -> dict[str, Any]:
-    """What is recorded of a worker, without the values that it has from the caller.
+    """Return an event's fields without the values that the worker got from the caller.
 
-    Of evidence the variables that are as the caller has them (``inherited``) are left out, and of LD_PRELOAD the
-    libraries that the user ``kept``; the values of variables that the user kept are replaced by their names wherever
-    they stand. What a profile, or a command itself, sets stays.
+    Drop evidence of variables that equal the caller's (``inherited``), and the libraries of a ``kept`` LD_PRELOAD.
+    Replace values of ``kept`` variables by their names everywhere. Keep values that a profile or the command sets.
     """
     secrets = {value: name for name, value in kept.items() if len(value) >= SHORTEST}
     secrets |= dict.fromkeys(preloaded(kept.get(PRELOAD, "")), PRELOAD)
@@ -34,7 +33,7 @@ def _hidden(value: Any, secrets: Mapping[str, str], callers: Mapping[str, str], 
             value = {**value, "sensitive": _set_otherwise(value["sensitive"], callers, kept)}
         elif str(value.get("key", "")).startswith("variable "):
             value = _check(value, kept)
-        # also where a library lists the settings that it has from its variables
+        # libraries list the settings that they read from variables
         shown = {key: CALLERS if key in kept and str(inner) == kept[key] else inner for key, inner in value.items()}
         return {text(key, secrets): _hidden(inner, secrets, callers, kept) for key, inner in shown.items()}
     if isinstance(value, list | tuple):
@@ -43,7 +42,7 @@ def _hidden(value: Any, secrets: Mapping[str, str], callers: Mapping[str, str], 
 
 
 def text(said: Any, secrets: Mapping[str, str]) -> Any:
-    """A text with names in the place of values; ``secrets`` has the names by the values."""
+    """Replace values by names in a text; ``secrets`` maps values to names."""
     if isinstance(said, str):
         for value, name in secrets.items():
             if value in said:
@@ -52,7 +51,7 @@ def text(said: Any, secrets: Mapping[str, str]) -> Any:
 
 
 def _set_otherwise(given: Mapping[str, str], callers: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, str]:
-    """The variables that are not as the caller has them; of LD_PRELOAD what is not the caller's."""
+    """Return the variables that differ from the caller's, and LD_PRELOAD without the caller's libraries."""
     found = {name: value for name, value in given.items() if callers.get(name) != value}
     if PRELOAD in found and PRELOAD in kept:
         own = {*preloaded(kept[PRELOAD])}
@@ -63,7 +62,7 @@ def _set_otherwise(given: Mapping[str, str], callers: Mapping[str, str], kept: M
 
 
 def _check(check: Mapping[str, Any], kept: Mapping[str, str]) -> dict[str, Any]:
-    """A check of a variable, as ``variable OMP_NUM_THREADS (process 7)``: it may have expected the caller's value."""
+    """Hide the caller's value in the check of a variable, such as ``variable OMP_NUM_THREADS (process 7)``."""
     name = str(check["key"]).split()[1]
     value = kept.get(name)
     return {key: CALLERS if value is not None and inner == value else inner for key, inner in check.items()}

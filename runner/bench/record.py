@@ -1,7 +1,7 @@
 """A run's file: one JSON document per line, appended and flushed to disk as things happen, never rewritten.
 
-Its first event, which has all that decides what is started, is sealed (``runner.bench.seal``). Only the user may read
-the file.
+Its first event holds all that decides what is started, and carries a seal (``runner.bench.seal``). Only the user may
+read the file.
 """
 
 from __future__ import annotations
@@ -90,10 +90,9 @@ class Record:
         return self._write(_event(event, fields))
 
     def append_sealed(self, event: str, bound_to: Event | None = None, **fields: Any) -> Event:
-        """The same with the user's seal, of an event that decides what is started when the run goes on.
+        """Append an event that decides what a resumed run starts, with the user's seal.
 
-        ``bound_to`` is the record's first event, where this is a later one. Raises InputError for a key that others
-        may know.
+        ``bound_to`` is the record's first event, for a later one. Raise InputError if others may know the key.
         """
         return self._write(seal.sealed(_event(event, fields), bound_to[seal.KEY] if bound_to else None))
 

@@ -1,7 +1,7 @@
-"""Go on with a record: by itself where this user's seal proves its intent, else where the command is given again.
+"""Go on with a record: by itself if it carries this user's seal, else by the command, which the user gives again.
 
-A command that is given again goes the way of a new run, from its options and this machine. The record is only compared
-with what comes of that; of its own it adds numbers, such as the seed and the lengths of samples.
+The kit prepares a command that is given again as it prepares a new run, from its options and this machine. It compares
+the record with the result. The record itself adds numbers only, such as the seed and the lengths of samples.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from runner.common.errors import InputError
 from runner.common.folders import quoted
 from runner.profiles.environment import Environment
 
-# So many differences are named; of more there is the number.
+# Messages name so many differences, and count the rest.
 NAMED = 6
-# Beyond these no run has steps, blocks or workers at once.
+# Upper bounds of numbers that later events give.
 MOST_STEPS, MOST_BLOCKS, MOST_AT_ONCE = 10**8, 10**6, 4096
 MISSING = "missing"
 
 
 def no_seal(folder: Path, first: Event, again: str) -> InputError:
-    """What to say where the record in ``folder`` can't be gone on with by itself; ``again`` is the command to give."""
+    """Return the error for a record without this user's seal; ``again`` is the command to give."""
     return InputError(
         f"--resume {folder}: the record {_unsealed(first)}, so it can't say what to run; give the whole command again: "
         f"{again} --resume {quoted(folder)}"
@@ -42,13 +42,13 @@ def _unsealed(first: Event) -> str:
 
 
 def require_same(folder: Path, first: Event, differences: Sequence[str]) -> None:
-    """Raise InputError, with what differs, where the command is not that of the record in ``folder``."""
+    """Raise InputError that names the ``differences`` between the command and the record in ``folder``, if any."""
     if differences:
         more = f"; and {len(differences) - NAMED} more" if len(differences) > NAMED else ""
         named = "; ".join(differences[:NAMED])
         unsealed = "" if seal.is_good(first) else f"{_unsealed(first)}, and "
         raise InputError(
-            f"--resume {folder}: the record {unsealed}is not of the command that was given: {named}{more}; give the "
+            f"--resume {folder}: the record {unsealed}differs from the command that was given: {named}{more}; give the "
             "record's own command, or start a new run"
         )
 
@@ -56,7 +56,7 @@ def require_same(folder: Path, first: Event, differences: Sequence[str]) -> None
 def require_same_run(
     folder: Path, first: Event, plan: Plan, environments: Mapping[str, Environment], context: ExecutionContext
 ) -> None:
-    """Raise InputError where what was prepared here is not what ``first`` has, which begins the record."""
+    """Raise InputError if the prepared run differs from the record's; ``first`` is its first event."""
     with record.reading(folder):
         then = [without_folder(first["plan"]), first["environments"], sorted(first["allowed_variables"])]
     own = {name: one.to_json() for name, one in environments.items()}
@@ -70,7 +70,7 @@ def require_same_run(
 
 
 def without_folder(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """A plan in which profiles that a command made beside its record have their files' names alone."""
+    """Return a plan that names profiles beside the record by file name, so that the folder may have moved."""
     arms = plan["arms"]
     if plan.get("ablated"):
         arms = [*arms[:2], *({**arm, "profile": Path(arm["profile"]).name} for arm in arms[2:])]
@@ -78,7 +78,7 @@ def without_folder(plan: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def differences(then: Any, now: Any, name: str = "") -> list[str]:
-    """What differs between two documents, as ``stopping.budget_s was 60 and is now 90`` for each key."""
+    """List the differences of two documents by key, such as ``stopping.budget_s was 60 and is now 90``."""
     return [*_differences(json.loads(json.dumps(then)), json.loads(json.dumps(now)), name)]
 
 
@@ -100,13 +100,13 @@ def _shown(value: Any) -> str:
 
 
 def seed_of(folder: Path, plan: Mapping[str, Any]) -> int:
-    """The seed in a recorded plan. Raises InputError where it is no number."""
+    """Return the seed in a recorded plan. Raise InputError if it is no number."""
     with record.reading(folder):
         return _number("seed", plan["seed"], 0, 2**63)
 
 
 def lengths_of(plan: Mapping[str, Any]) -> tuple[int, int, float]:
-    """The steps of all samples, the blocks and the seconds in a recorded plan. Raises ValueError or LookupError."""
+    """Return steps, blocks and budget (seconds) of a recorded plan. Raise ValueError or LookupError."""
     steps = {_number("steps", one["steps"], 0, MOST_STEPS) for one in plan["workloads"].values()}
     (of_all,) = steps
     budget_s = plan["stopping"]["budget_s"]
@@ -116,10 +116,7 @@ def lengths_of(plan: Mapping[str, Any]) -> tuple[int, int, float]:
 
 
 def require_numbers(folder: Path, events: Sequence[Event]) -> None:
-    """Raise InputError where lengths that a run fixed, which go to workers, are no numbers that a run writes.
-
-    They stand after the event that is sealed.
-    """
+    """Raise InputError if the fixed lengths are no numbers in range. Workers get them, and no seal covers them."""
     with record.reading(folder):
         for event in events:
             if event["event"] == "lengths":

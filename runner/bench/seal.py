@@ -1,8 +1,8 @@
-"""Seals: keyed digests that prove that this user wrote an event, and that nobody has edited it since.
+"""Seals: keyed digests which prove that this user wrote an event, and that nobody edited it since.
 
-A record is data. Whoever can write its file can name a program in it. So a record is gone on with by itself only where
-its first event, which has all that decides what is started, carries a seal made with this user's key
-(``runner.common.user_key``). HMAC-SHA256: RFC 2104, FIPS 198-1.
+A record is data. Anybody who can write its file can name a program in it. So ``--resume`` alone goes on with a record
+only if its first event carries a seal of this user's key (``runner.common.user_key``). That event holds all that
+decides what is started. HMAC-SHA256: RFC 2104, FIPS 198-1.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from runner.common import user_key
 from runner.common.user_key import NoKey
 
 KEY = "seal"
-# What each digest is of: one that was made for one purpose is worth nothing for another.
+# Labels of the digests: a digest made for one purpose is not valid for another.
 EVENT, VALUE = b"envkit event 1\0", b"envkit value 1\0"
 
 
 def sealed(event: Mapping[str, Any], bound_to: str | None = None) -> dict[str, Any]:
-    """The event with its seal; with None in the seal's place where this user can have no key.
+    """Return the event with its seal, or with None as its seal if this user can have no key.
 
-    ``bound_to`` is the seal of the record's first event, for a later one that is to be good in that record alone.
-    Raises InputError for a key that others may know.
+    ``bound_to`` is the seal of the record's first event: a later event is then good in that record alone. Raise
+    InputError if others may know the key.
     """
     try:
         key = user_key.find_or_make()
@@ -35,7 +35,7 @@ def sealed(event: Mapping[str, Any], bound_to: str | None = None) -> dict[str, A
 
 
 def is_good(event: Mapping[str, Any], bound_to: str | None = None) -> bool:
-    """Whether this user sealed the event, as it is. Raises InputError for a key that others may know."""
+    """Return whether this user sealed exactly this event. Raise InputError if others may know the key."""
     given = event.get(KEY)
     if not isinstance(given, str):
         return False
@@ -44,9 +44,10 @@ def is_good(event: Mapping[str, Any], bound_to: str | None = None) -> bool:
 
 
 def value_digests(values: Mapping[str, str], names: Iterable[str]) -> dict[str, str | None]:
-    """For each of the caller's variables a digest by which a changed value is noticed, and that tells nothing of it.
+    """Return a keyed digest for each named variable. It shows a changed value, and tells nothing else about it.
 
-    None where this user can have no key: a digest without one could be guessed back. Raises InputError as ``sealed``.
+    Return None for each if this user can have no key: a digest without a key can be guessed. Raise InputError as
+    ``sealed`` does.
     """
     wanted = sorted(names)
     try:

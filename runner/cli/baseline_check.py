@@ -1,7 +1,7 @@
-"""``envkit baseline check``: what it measures, which the command line says, and whether a baseline is of the same.
+"""Prepare ``envkit baseline check`` from its command line, and compare the baseline with it.
 
-A baseline is data: nothing that is run comes from it. It is compared with what is about to run, and only gives numbers:
-how many blocks there are, and how long samples are.
+A baseline is data: it names nothing that is run. It is compared with the measurement that the command line asks for,
+and adds two numbers: how many blocks to measure, and how long samples are.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from runner.worker.modes import Options
 from runner.worker.performance_variables import PRELOAD
 from runner.worker.workloads import DEFAULT, GENERATED, WORKLOADS
 
-# Options of other commands that measure, which a check does not have.
+# Options of other commands that measure.
 NOT_HERE: dict[str, Any] = {
     "full": False, "epochs": None, "until": None, "half_width": None, "margin": None, "seed": None, "nproc": None,
     "nodes": None, "weak": False, "dry_run": False, "resume": None,
 }  # fmt: skip
-# More timed steps than any sample has.
+# The most timed steps of a sample.
 MOST_STEPS = 10**7
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What to measure, as ``envkit bench`` has it."""
+    """Add the options of ``envkit bench`` that say what to measure."""
     parser.add_argument("profile", metavar="PROFILE", nargs="*",
                         help="what to measure, as with envkit bench; it must be what the baseline is of")  # fmt: skip
     parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def asked(arguments: argparse.Namespace, old: Baseline) -> Specification:
-    """The measurement that the command line says. Raises InputError for one that the baseline is not of."""
+    """Return the measurement that the command line asks for. Raise InputError if the baseline is of another one."""
     if arguments.budget is not None:
         raise InputError(
             "--budget can't be given to baseline check, which measures a number of blocks that is fixed before "
@@ -69,12 +69,12 @@ def asked(arguments: argparse.Namespace, old: Baseline) -> Specification:
         raise InputError(f"--blocks {arguments.blocks}: is too few to compare; give {MIN_BLOCKS} or more")
     if not arguments.profile:
         raise InputError(
-            f"{old.source}: is data, and can't say what to run; give what it is of, if you trust each word: "
+            f"{old.source}: a baseline does not say what to run; read its command line, and give it if you trust it: "
             f"{_command(arguments.name, old)}"
         )
     arms = against_baseline(arguments.profile, arguments.engine or "local")
     made = measuring_options.specification(arguments, f"check-{old.name}", arms)
-    # as many as then, whatever they show: the interval is for a number of blocks that was fixed before
+    # the interval holds for a number of blocks that is fixed before the run
     made = replace(made, blocks=arguments.blocks or old.blocks)
     if made.user_command is None:
         steps, before = (_steps(old, name) for name in ("steps", "warmup_steps"))
@@ -84,7 +84,7 @@ def asked(arguments: argparse.Namespace, old: Baseline) -> Specification:
 
 
 def require_same_run(old: Baseline, prepared: Prepared) -> None:
-    """Raise InputError where the baseline is of another machine, or of other environments, than what is to run."""
+    """Raise InputError if the baseline is of another machine, or of other environments, than the prepared run."""
     seen = prepared.context.seen
     for name, before in old.document["engines"].items():
         pairs = machine_pairs(before["inspection"], seen[name]["inspection"])
@@ -98,12 +98,12 @@ def require_same_run(old: Baseline, prepared: Prepared) -> None:
 
 
 def _data(location: str) -> str:
-    """What it is, wherever it is: its content is compared by digests when it was measured."""
+    """Return the kind of data, whatever its folder. Digests compare the content after the run."""
     return location if location in (SYNTHETIC, GENERATED) else "real"
 
 
 def refuse(old: Baseline, reasons: Sequence[str]) -> None:
-    """Raise InputError where there are reasons why the baseline can't be compared."""
+    """Raise InputError if there are ``reasons`` why the baseline can't be compared."""
     if reasons:
         raise InputError(
             f"{old.source}: can't be compared with what is measured now: {'; '.join(reasons)}; "
@@ -115,13 +115,13 @@ def _require_same(old: Baseline, found: Sequence[str]) -> None:
     if found:
         more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
         raise InputError(
-            f"{old.source}: is not of what the command line says: {'; '.join(found[:NAMED])}{more}; give that, or "
-            f"measure otherwise, and compare: envkit baseline check {shlex.quote(old.name)} --against DIR"
+            f"{old.source}: differs from the command line: {'; '.join(found[:NAMED])}{more}; give the command that it "
+            f"was measured with, or compare another run: envkit baseline check {shlex.quote(old.name)} --against DIR"
         )
 
 
 def _steps(old: Baseline, name: str) -> int:
-    """So many as the samples of the baseline have."""
+    """Return ``steps`` or ``warmup_steps`` of the baseline's samples. Raise InputError if out of range."""
     steps = old.plan[name]
     if type(steps) is not int or not 0 <= steps <= MOST_STEPS:
         raise InputError(f"{old.source}: plan.{name}: {steps!r} is no number of steps from 0 to {MOST_STEPS}")
@@ -151,12 +151,12 @@ def _intended(made: Specification) -> dict[str, Any]:
 
 
 def _without_folder(command: Mapping[str, Any]) -> dict[str, Any]:
-    """A checkout may be elsewhere."""
+    """Return a command without its folder: a checkout may be elsewhere."""
     return {key: value for key, value in command.items() if key != "folder"}
 
 
 def _settings(environment: Mapping[str, Any]) -> dict[str, Any]:
-    """What an environment sets and expects, whatever files are called on one machine and another."""
+    """Return what an environment sets and expects, without paths of this machine."""
     variables = {name: value for name, value in environment["variables"].items() if name != PRELOAD}
     return {
         "variables": variables, "preload": [*environment["preload"]], "prefix": [*environment["prefix"]],
@@ -165,7 +165,7 @@ def _settings(environment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _command(name: str, old: Baseline) -> str:
-    """The command line by which a check measures what the baseline is of."""
+    """Return the command line that measures the same as the baseline."""
     plan, command = old.plan, old.user_command
     profiles = [arm["profile"] for arm in plan["arms"] if arm["profile"] != REFERENCE_PROFILE] or [REFERENCE_PROFILE]
     words = ["envkit", "baseline", "check", name, *profiles]

@@ -50,20 +50,20 @@ class Invocation:
 
 
 def invocation(arguments: argparse.Namespace, resumed_by: str | None = "bench") -> Invocation:
-    """Raises InputError as ``require_folder``."""
+    """Return how the run was asked for. Raise InputError as ``require_folder`` does."""
     require_folder(arguments)
     return Invocation(arguments.output, arguments.json, resumed_by, arguments.dry_run, arguments.resume)
 
 
 def require_folder(arguments: argparse.Namespace) -> None:
-    """Raise InputError for a folder beside that of the record to go on with."""
+    """Raise InputError if --output names another folder than --resume."""
     output, resume = arguments.output, arguments.resume
     if output is not None and resume is not None and output.absolute() != resume.absolute():
         raise InputError(f"--output {output}: the run goes on in {resume} (--resume); leave one of them out")
 
 
 def run(asked: Specification, how: Invocation, then: Then | None = None, require: Require | None = None) -> int:
-    """Measure; returns the exit status. ``require`` raises InputError for what is not to be measured after all."""
+    """Measure and return the exit status. ``require`` may refuse the prepared run with InputError."""
     if how.dry_run:
         print(json.dumps(asked.anywhere().to_json(), indent=1))
         return MEASURED
@@ -103,7 +103,7 @@ def run_locked(
 
 
 def recorded_left_out(folder: Path) -> dict[str, str]:
-    """Which profiles a command left out when it began the run in ``folder``, and why."""
+    """Return the profiles that a command left out when it began the run in ``folder``, and why."""
     with record.reading(folder):
         found = [event["profiles"] for event in record.read(folder) if event["event"] == "left-out"]
         return {str(name): str(reason) for of_one in found for name, reason in of_one.items()}
@@ -125,7 +125,7 @@ def say_no_verdict(blocks: int, why: str) -> None:
 def goes_on_alone(arguments: argparse.Namespace) -> bool:
     """Return whether --resume alone was given, for a run whose record carries this user's seal.
 
-    Else the command line says what to run, and the record must agree. Raises InputError where there is no record.
+    Otherwise the command line says what to run, and the record must agree. Raise InputError if there is no record.
     """
     return arguments.resume is not None and is_alone(arguments, record.first(arguments.resume))
 
@@ -136,13 +136,13 @@ def is_alone(arguments: argparse.Namespace, first: Event, free: Collection[str] 
 
 
 def beside_resume(arguments: argparse.Namespace, free: Collection[str] = ()) -> list[str]:
-    """What was given beside --resume that says what to run, by the names that argparse keeps it under."""
+    """Return the options beside --resume that say what to run, by argparse's names."""
     beside = ("command", "resume", "json", "output", *free)
     return [name for name, value in vars(arguments).items() if name not in beside and value not in (None, False, [])]
 
 
 def lacks_profile(arguments: argparse.Namespace, needs: str, kind: str = "run") -> InputError:
-    """What to say where a command has no PROFILE: what it ``needs``, or why --resume alone does not do."""
+    """Return the error for a command without a PROFILE: what it ``needs``, or why --resume alone is not enough."""
     if arguments.resume is None:
         return InputError(needs)
     first = record.first(arguments.resume, kind)
@@ -154,9 +154,9 @@ def lacks_profile(arguments: argparse.Namespace, needs: str, kind: str = "run") 
 
 
 def resume(folder: Path, how: Invocation, then: Then | None = None) -> int:
-    """Go on with the run in ``folder``, by what its record says; returns the exit status.
+    """Go on with the run in ``folder`` by its record, and return the exit status.
 
-    Raises InputError for a record without this user's seal.
+    Raise InputError if the record carries no seal of this user's.
     """
     with machine_lock(), _needing_room(how):
         engines.remove_leftovers()
@@ -175,7 +175,7 @@ def resume(folder: Path, how: Invocation, then: Then | None = None) -> int:
 def _go_on_as_asked(
     asked: Specification, folder: Path, how: Invocation, then: Then | None, made: Mapping[Path, Profile]
 ) -> int:
-    """Go on with the run in ``folder`` by what is ``asked`` for, and resolved here, as a new run would be."""
+    """Go on with the run in ``folder`` by what is ``asked`` for, prepared here as a new run is."""
     first = record.first(folder)
     with record.reading(folder):
         seed = resuming.seed_of(folder, first["plan"])
@@ -187,7 +187,7 @@ def _go_on_as_asked(
 
 
 def _go_on(folder: Path, first: Event, job: Job, how: Invocation, then: Then | None) -> int:
-    """Measure what the record in ``folder`` lacks; ``first`` is its first event, as it was checked."""
+    """Measure what the record in ``folder`` lacks; ``first`` is its first event, which the caller checked."""
     with Record.reopen(folder) as opened:
         events = record.read(folder)  # again, now that nobody else can be writing
         require_unchanged(folder, first, events)
@@ -208,7 +208,7 @@ def _needing_room(how: Invocation) -> Iterator[None]:
 
 
 def require_unchanged(folder: Path, first: Event, events: Sequence[Event]) -> None:
-    """Raise InputError where a record no longer begins with what was checked, now that nobody else can be writing."""
+    """Raise InputError if the record no longer begins with ``first``. Call this once the record is locked."""
     if events[0] != first:
         raise InputError(f"--resume {folder}: the record was replaced just now; try again")
 
@@ -247,7 +247,7 @@ def _go_on_with(how: Invocation, folder: Path) -> str:
 
 
 def go_on_with(command: str, folder: Path, kind: str = "run") -> str:
-    """The command that goes on with a record: with no seal, as where there is no key, the whole one and --resume."""
+    """Return the command that goes on with a record: --resume alone, or with the whole command if it has no seal."""
     alone = f"envkit {command} --resume {quoted(folder)}"
     with contextlib.suppress(InputError):
         if not seal.is_good(record.first(folder, kind)):

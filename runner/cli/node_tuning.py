@@ -113,7 +113,7 @@ def _begun(settings: Settings, folder: Path, place: Path) -> Record:
 
 
 def _intent(settings: Settings, folder: Path) -> tuple[dict[str, Any], ExecutionContext]:
-    """What the submission asks of this node; the space is the copy in its ``folder``, which must be the same."""
+    """Prepare what the submission asks of this node, with the copy of the space in its ``folder``."""
     assert settings.tuning is not None, "only a tuning's nodes search"
     return first_event(replace(settings.tuning, space=str(folder / session.SPACE_FILE)))
 

@@ -3,8 +3,8 @@
 Where all nodes train together each checks (``--check``), and the first one has the run. Those that tune together have
 a part in each stage of it (``node_tuning``).
 
-What it measures is in the folder's file, which must have the SHA-256 that the batch script has of the settings: whoever
-can write there could name another program otherwise.
+The folder's file says what to measure. The batch script has the SHA-256 of these settings, and a node refuses others:
+anybody who can write to the folder could name another program otherwise.
 
 It becomes the runner rather than starting one: Slurm's signals then reach it as they would at a terminal.
 """

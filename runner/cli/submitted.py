@@ -90,10 +90,10 @@ def job(arguments: argparse.Namespace, asked: Specification, nodes: int, nodelis
 def again(
     arguments: argparse.Namespace, first: Event, then: Settings, make: Callable[[argparse.Namespace], Settings]
 ) -> Settings:
-    """The settings that the command line makes here, where they are those of the record, which ``first`` begins.
+    """Return the settings that the command line makes here. Raise InputError if the record has others.
 
-    Of the record they have nothing but the number by which its jobs are found, and the nodes of a fleet that named
-    none: those that were in service then. Raises InputError.
+    ``first`` is its first event. The record adds the number by which its jobs are found. For a fleet without
+    --nodelist it adds the nodes, too: those in service when it began.
     """
     if not measuring.beside_resume(arguments):  # a submission's whole command has options, if only --nodes
         words = "OPTIONS" if then.by == "tune" else "PROFILE OPTIONS"

@@ -37,14 +37,14 @@ from runner.tuning.specification import TuningSpecification
 from runner.tuning.trials import lengths
 
 SHIPPED_FOLDER = profiles.PROFILE_FOLDER
-# What a tuning is by: these fields of its first event must be the same where its command is given again.
+# Fields of a tuning's first event that must be equal if its command is given again.
 INTENT = ("settings", "space", "space_sha256", "plan", "baseline", "shipped", "left_out_profiles")
 
 
 def require_same_tuning(folder: Path, first: Event, fields: Mapping[str, Any], context: ExecutionContext) -> None:
-    """Raise InputError where the ``fields`` that were found here are not those of ``first``, which begins a record.
+    """Raise InputError if the ``fields`` found here differ from ``first``, the first event of the record.
 
-    Where the profile is to be written may differ.
+    The file to write the profile to may differ.
     """
     with record.reading(folder):
         then = {name: first[name] for name in INTENT}

@@ -43,7 +43,7 @@ def require(path: Path) -> None:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder that this user alone can look into; one that is there stays as it is. Raises OSError."""
+    """Make a folder that only this user can open. Leave an existing one as it is. Raise OSError."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700)

@@ -1,6 +1,6 @@
 """The secret key of this user: 32 random bytes in their configuration folder (XDG Base Directory Specification).
 
-Whoever can read the key can seal a record in this user's name, so it is never written anywhere else.
+Anybody who can read the key can seal a record in this user's name, so it is never written anywhere else.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ NAME = "record.key"
 
 
 class NoKey(Exception):
-    """This user has no key here, and none can be made. The message says why, without a full stop."""
+    """Raised if this user has no key, and none can be made. The message says why, without a full stop."""
 
 
 def path() -> Path:
-    """Where the key is, which may not be there yet. Raises NoKey for a user without a home."""
+    """Return the path of the key, which may not exist yet. Raise NoKey if the user has no home."""
     base = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     if not base.is_absolute():  # the specification says to ignore it then
         try:
@@ -35,10 +35,7 @@ def path() -> Path:
 
 
 def find() -> bytes | None:
-    """The key, or None where none was made yet, or there is no place for one.
-
-    Raises InputError for one that others may know.
-    """
+    """Return the key, or None if there is none. Raise InputError if others may know it."""
     try:
         place = path()
         _require_place(place)
@@ -48,10 +45,10 @@ def find() -> bytes | None:
 
 
 def find_or_make() -> bytes:
-    """The key, which is made on first use. Raises NoKey where there is no place for one, InputError as ``find`` does.
+    """Return the key, and make it on first use. Raise NoKey if there is no place for it, InputError as ``find`` does.
 
-    Of several processes that make one at once all get the same: a link is made for one of them alone, and only when
-    the whole key is on disk.
+    Several processes that make one at once all get the same key: only one of them can make the link, and it does so
+    when the whole key is on disk.
     """
     place = path()
     _require_place(place)
@@ -70,9 +67,9 @@ def find_or_make() -> bytes:
 
 
 def _require_place(place: Path) -> None:
-    """Raise NoKey where the folder for the key belongs to somebody else (as with sudo), InputError where others write.
+    """Raise NoKey if the folder for the key is another user's (as with sudo), InputError if others can write there.
 
-    Others who can write there could put a key of theirs into its place.
+    They could put a key of theirs into its place.
     """
     folder = next(one for one in place.parents if one.exists())
     found = folder.stat()
@@ -108,14 +105,14 @@ def _read(place: Path) -> bytes | None:
 
 
 def _bad(place: Path, why: str) -> InputError:
-    """The mend is a new key: one that others know proves nothing."""
+    """Return the error for a bad key. The mend is a new key: one that others know proves nothing."""
     return InputError(
         f"{place}: {why}, so it can't be your key; remove it, and a new one is made: rm {shlex.quote(str(place))}"
     )
 
 
 def _make(place: Path) -> None:
-    """Put a new key into place, or leave the one that another process has put there meanwhile. Raises OSError."""
+    """Put a new key into place, unless another process was faster. Raise OSError."""
     temporary = place.with_name(f".{NAME}.{secrets.token_hex(8)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:

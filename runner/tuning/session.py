@@ -48,7 +48,7 @@ class Settings:
 
 
 def require_space(path: Path, sha256: str | None) -> str:
-    """The SHA-256 of the space in a file. Raises InputError where it is not ``sha256``, if that is given."""
+    """Return the SHA-256 of the space in a file. Raise InputError if ``sha256`` is given and differs."""
     try:
         found = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
@@ -229,9 +229,9 @@ class Session:
         return reason, events
 
     def _sized_as_before(self, plan: Plan, events: Sequence[Event]) -> Plan:
-        """``plan`` with the numbers of the confirmation that was begun: time has gone by, and so it would be shorter.
+        """Return ``plan`` with the lengths of the confirmation that was begun.
 
-        Raises InputError where its record, which nobody has sealed for what it names, is of another plan.
+        Raise InputError if its record is of another plan: the plan comes from the search, and never from that record.
         """
         with record.reading(self.confirmation):
             began = events[0]["plan"]

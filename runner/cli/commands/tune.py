@@ -62,7 +62,7 @@ def _start(arguments: argparse.Namespace) -> int:
 
 
 def _intent(arguments: argparse.Namespace) -> tuple[TuningSpecification, dict[str, Any], ExecutionContext]:
-    """What the command line asks for, and what comes of it on this machine."""
+    """Return the tuning that the command line asks for, prepared on this machine."""
     asked = tune_options.asked(arguments, _default_path())
     if not arguments.exhaustive:
         destination.require(Path(asked.profile))
@@ -70,7 +70,7 @@ def _intent(arguments: argparse.Namespace) -> tuple[TuningSpecification, dict[st
 
 
 def _resume(arguments: argparse.Namespace) -> int:
-    """Go on by what the record says where it is this user's own, and else by what the command line says."""
+    """Go on by the record if it carries this user's seal and --resume is alone, else by the command line."""
     folder = arguments.resume
     measuring.require_folder(arguments)
     first = record.first(folder, "tune")
@@ -90,7 +90,7 @@ def _resume(arguments: argparse.Namespace) -> int:
 
 
 def _recorded(folder: Path, first: Event, named: Path | None) -> tuple[ExecutionContext, Path]:
-    """Return what the user's own record is started in, and where its profile goes; ``first`` begins the record."""
+    """Return the context of a record with this user's seal, and where its profile goes."""
     with record.reading(folder):
         plan = Plan.from_json(first["plan"])
         moved = [event for event in record.read(folder, "tune") if event["event"] == "resume"]

@@ -52,7 +52,7 @@ on_first_node() {
     on_nodes 1 --nodelist="$SLURMD_NODENAME" --overlap bash -c "$@"
 }
 
-# What a job prints is for its owner alone, whatever the umask that Slurm gave the file.
+# Only the owner may read what the job prints, whatever the umask that Slurm gave the file.
 chmod go= "$folder/slurm-$SLURM_JOB_ID.out" 2>/dev/null
 """
 # The same by ssh; nobody waits for a host whose login or whose folder hangs.

@@ -23,7 +23,7 @@ FILE_NAME = "submit.json"
 SPECIFICATION = "specification.json"
 # In a node's place, where all train together: the name of the one run's folder.
 TOGETHER = "all-nodes"
-# What may be another from one job of a submission to the next.
+# Fields that may change from one job of a submission to the next.
 OF_THE_QUEUE = ("partition", "minutes", "options")
 
 
@@ -79,7 +79,7 @@ class Settings:
 
     @property
     def sha256(self) -> str:
-        """By which a node knows that what it reads is what was submitted: of all but how the job queues."""
+        """The digest of all but the fields of the queue. A node checks it before it measures."""
         what = {name: value for name, value in self.to_json().items() if name not in OF_THE_QUEUE}
         return hashlib.sha256(json.dumps(what, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 

@@ -153,8 +153,8 @@ def test_an_interrupted_check_says_how_to_go_on(again, simulation, cli, run_fold
 def test_a_check_without_a_profile_says_what_to_give(again, refused, folder, simulation):
     """A baseline is data: nobody runs what it names."""
     assert refused(*again[:3], *again[4:6]) == (
-        f"envkit: {folder}/old.json: is data, and can't say what to run; give what it is of, if you trust each word: "
-        f"envkit baseline check old mine --python {simulation.python} --data synthetic"
+        f"envkit: {folder}/old.json: a baseline does not say what to run; read its command line, and give it if "
+        f"you trust it: envkit baseline check old mine --python {simulation.python} --data synthetic"
     )
     assert simulation.starts(all=True) == []
 
@@ -166,7 +166,7 @@ def test_nothing_that_a_baseline_names_is_run(again, refused, folder, tmp_path):
     script.chmod(0o755)
     signed(folder / "old.json", lambda document: document["plan"]["engine_options"].update(python=str(script)))
     message = refused(*again)
-    assert f"is not of what the command line says: engine options.python was {script} and is now " in message
+    assert f"differs from the command line: engine options.python was {script} and is now " in message
     assert "python" in refused(*again[:3], *again[4:6])
     assert not ran.exists()
 
@@ -182,7 +182,7 @@ def test_nothing_that_a_baseline_names_is_run(again, refused, folder, tmp_path):
 )
 def test_what_differs_is_named_before_anything_runs(again, refused, simulation, options, said):
     message = refused(*again, *options)
-    assert f"/old.json: is not of what the command line says: {said}" in message
+    assert f"/old.json: differs from the command line: {said}" in message
     assert "baseline check old --against DIR" in message
     assert simulation.starts(all=True) == []
 

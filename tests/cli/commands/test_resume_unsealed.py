@@ -165,8 +165,8 @@ def test_what_differs_is_named(interrupted, bench_arguments, cli, simulation, op
     unsealed = "" if own else "carries no seal of yours (another user or machine made it, or it was edited), and "
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == (
-        f"envkit: --resume {interrupted}: the record {unsealed}is not of the command that was given: {said}; give the "
-        "record's own command, or start a new run\n"
+        f"envkit: --resume {interrupted}: the record {unsealed}differs from the command that was given: {said}; "
+        "give the record's own command, or start a new run\n"
     )
     assert (interrupted / record.FILE_NAME).read_bytes() == before
 
@@ -280,7 +280,7 @@ def test_a_matrix_of_other_profiles_is_named(many, cli, run_folder):
     user_key.path().unlink()
     result = cli(*many[:2], *many[3:], "--resume", run_folder)
     assert result.returncode == 2
-    assert "is not of the command that was given: arms was " in result.stderr
+    assert "differs from the command that was given: arms was " in result.stderr
 
 
 def test_a_profile_that_is_taken_apart_is_so_by_the_command_again(

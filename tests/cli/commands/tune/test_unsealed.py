@@ -71,7 +71,7 @@ def test_nothing_that_an_edited_record_names_is_run(
     rewrite(interrupted, change(PROGRAM))
     before = engine.trained
     line = refused(*(arguments("--resume", interrupted) if given else ["tune", "--resume", interrupted]))
-    assert "carries no seal of yours (another user or machine made it, or it was edited), and is not of the" in line
+    assert "carries no seal of yours (another user or machine made it, or it was edited), and differs from the" in line
     assert not given or PROGRAM in line
     assert (engine.trained, {*pythons}) == (before, {None})
 
@@ -97,7 +97,7 @@ def test_the_same_command_given_again_goes_on(interrupted, cli, arguments, local
 def test_what_differs_is_named(interrupted, refused, arguments, options, said):
     user_key.path().unlink()
     line = refused(*arguments(*options, "--resume", interrupted))
-    assert f"and is not of the command that was given: {said}" in line
+    assert f"and differs from the command that was given: {said}" in line
 
 
 def test_another_space_is_refused(interrupted, refused, arguments, tmp_path):
