@@ -143,7 +143,10 @@ def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _
     if best == confirm.TUNED:
         require_space(folder / SPACE_FILE, settings.tuning.space_sha256)
         made = space.profile(space_file.read(folder / SPACE_FILE), entries[chosen["best"]]["choice"], confirm.TUNED)
-        assert made is not None, "it was measured"
+        if made is None:
+            raise InputError(f"{folder}: what the nodes chose is not in {SPACE_FILE} there; start a new tuning")
+    elif best == confirm.SHIPPED and shipped not in profile.names():  # the file that nodes share may name any file
+        raise InputError(f"{folder}: the nodes chose '{shipped}', which is no shipped profile; start a new tuning")
     else:
         made = profile.load(shipped if best == confirm.SHIPPED and shipped else REFERENCE_PROFILE)
     return _Found(Decision(best, tuned_one, shipped_one, versus, refused=refused), shipped, verdict, made)

@@ -93,7 +93,12 @@ def allowed(space: Space, choice: Choice) -> bool:
 
 
 def profile(space: Space, choice: Choice, name: str) -> Profile | None:
-    """What a choice sets, as a profile; None where two levels give one variable different values."""
+    """What a choice sets, as a profile; None where two levels give one variable different values.
+
+    Also None for a level that the space does not have, which a record or another node may name.
+    """
+    if any(choice[one.name] not in one.levels for one in space.parameters if one.name in choice):
+        return None
     chosen = [parameter.levels[choice[parameter.name]] for parameter in space.parameters if parameter.name in choice]
     env: dict[str, str] = {}
     settings: dict[str, dict[str, str]] = {}
