@@ -20,7 +20,7 @@ from benchmarks.results import Line, Results
 from runner import engines
 from runner.analysis import losses, noise
 from runner.bench import dataset
-from runner.bench.measure import PADDING
+from runner.bench.job import PADDING
 from runner.bench.plan import MARGIN, MOST_PADDING
 from runner.checks.effect import check
 from runner.checks.interference import interference_in

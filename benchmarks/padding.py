@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks import interleaved, page, script
 from benchmarks.interleaved import Bench
 from benchmarks.results import Line, Results
-from runner.bench.measure import PADDING
+from runner.bench.job import PADDING
 from runner.bench.plan import MARGIN
 from runner.common.errors import InputError
 from runner.common.machine_lock import machine_lock

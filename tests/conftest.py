@@ -117,10 +117,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def own_surroundings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the user's cache, results, temporary folder (and so the machine's lock) and variables out of every test."""
+    """Keep what is the user's out of every test: cache, configuration, results, variables and temporary folder.
+
+    With the latter goes the machine's lock.
+    """
     # pytest's own numbers take a look at all earlier folders, and there are thousands
     folder = tmp_path_factory.mktemp(f"surroundings{next(COUNTER)}", numbered=False)
-    for name, inner in (("XDG_CACHE_HOME", "cache"), ("TMPDIR", "tmp")):
+    for name, inner in (("XDG_CACHE_HOME", "cache"), ("XDG_CONFIG_HOME", "config"), ("TMPDIR", "tmp")):
         (folder / inner).mkdir()
         monkeypatch.setenv(name, str(folder / inner))
     monkeypatch.setattr(tempfile, "tempdir", None)  # tempfile remembers the folder it was first asked for

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.bench import record_schema
+from runner.bench import seal as seals
 from runner.bench.record import FILE_NAME
 from tests.simulated_worker import inspection, sample
 from tests.simulation import STEADY, times
@@ -79,6 +80,14 @@ def write(folder: Path, events: list[dict[str, Any]]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / FILE_NAME).write_text("".join(json.dumps(event) + "\n" for event in events))
     return folder
+
+
+def seal(folder: Path) -> None:
+    """Give the record in ``folder``, as it was written or edited here, the seal of the test's own user."""
+    path = folder / FILE_NAME
+    first, *rest = path.read_text().splitlines(keepends=True)
+    event = {key: value for key, value in json.loads(first).items() if key != seals.KEY}
+    path.write_text("".join([json.dumps(seals.sealed(event)) + "\n", *rest]))
 
 
 def spent(events: Iterable[dict[str, Any]]) -> float:

@@ -238,7 +238,7 @@ def _facts(one: Baseline) -> dict[str, str]:
         # one engine each: whatever it is called, it is compared with the other session's
         prefix = f"{name}: " if len(document["engines"]) > 1 else ""
         found |= {f"{prefix}{what}": value for what, value in engine_facts(seen).items()}
-    found |= {f"kept {name}": value for name, value in document["allowed_variables"].items()}
+    found["kept variables"] = ", ".join(document["allowed_variables"]) or None
     for name, arm in document["arms"].items():
         environment = arm["environment"]
         found |= {f"{name}: {variable}": value for variable, value in environment["variables"].items()}

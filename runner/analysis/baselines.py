@@ -176,7 +176,7 @@ def _from_record(folder: Path, name: str) -> Baseline:
             }
             for engine, seen in run["engines"].items()
         },
-        "allowed_variables": run["allowed_variables"],
+        "allowed_variables": sorted(run["allowed_variables"]),
         "skipped_steps": skipped,
         "blocks_with_interference": len(summary.interference.keys() & {one["block"] for one in samples[arms[0].name]}),
         "digests": first["digests"],

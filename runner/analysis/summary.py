@@ -139,8 +139,8 @@ class Summary:
     calibration: dict[str, Any] | None  # what the baseline against itself showed
     findings: list[dict[str, str]]
     failures: list[Event]
-    removed_variables: dict[str, str]
-    allowed_variables: dict[str, str]
+    removed_variables: list[str]
+    allowed_variables: list[str]
     not_measured: dict[str, str]  # why a matrix left profiles out
     ended: str | None
     image_differences: dict[str, list[Difference]]
@@ -254,8 +254,8 @@ def summarise(events: Sequence[Event]) -> Summary:
         calibration=run["calibration"],
         findings=[*run["findings"], *findings(events, plan, run["engines"], environments)],
         failures=[event for event in events if event["event"] == "failure"],
-        removed_variables=run["removed_variables"],
-        allowed_variables=kept,
+        removed_variables=[*run["removed_variables"]],
+        allowed_variables=[*kept],
         not_measured=left_out["profiles"] if left_out else {},
         ended=ended,
         image_differences=of_run(events, plan),

@@ -25,7 +25,7 @@ def is_calibration(plan: Plan) -> bool:
     return len(plan.arms) > 1 and len(alike) == 1 and not plan.distributed and not plan.at_once
 
 
-def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> dict[str, Any] | None:
+def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str | None]) -> dict[str, Any] | None:
     """The latest calibration in the folder ``results`` that holds for a run of ``plan``, or None.
 
     It must have been made on this machine (by its fingerprint and facts) with the same engine, image, workload, modes
@@ -34,6 +34,8 @@ def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str
     """
     if len(plan.workloads) > 1 or plan.distributed:
         return None  # one of a single workload says nothing of several, nor one process of ranks
+    if None in kept.values():
+        return None  # nobody can tell whether their values were the same
     found = []
     for path in results.glob(f"*/{record.FILE_NAME}"):
         try:
@@ -64,7 +66,7 @@ def same_gpus(inspection: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in seen.items() if key not in ("interfaces", "problem", "fix")}
 
 
-def _conditions(plan: Plan, engines: dict[str, Any], kept: dict[str, str]) -> Any:
+def _conditions(plan: Plan, engines: dict[str, Any], kept: dict[str, str | None]) -> Any:
     seen = engines[plan.reference.target]
     inside = seen["inspection"]
     steps = (plan.training.steps, plan.training.warmup_steps, plan.epochs)

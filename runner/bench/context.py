@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from runner.bench import record
+from runner.bench import record, seal
 from runner.bench.calibration import same_gpus
 from runner.bench.plan import Arm, Plan, UserCommand
 from runner.bench.record import Event
@@ -20,12 +20,13 @@ from runner.engines import ENGINES, get_all
 from runner.engines.base import Engine, EngineOptions
 from runner.engines.inspect_image import inspect
 from runner.profiles.environment import clean
-from runner.profiles.resolve import KEPT
-from runner.worker.performance_variables import PRELOAD, WHERE
+from runner.worker.gpus import VISIBLE
+from runner.worker.performance_variables import WHERE
 
 # What an inspection has of the first word of a user's command.
 PROGRAM = "program"
-LATER = {"cpu_numbers"}  # of a machine: runs that an earlier version began lack these
+# Keys of an inspection that hold the caller's PYTHONPATH. No record has them.
+OF_PYTHON_PATH = ("python_path", "package_folders")
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class ExecutionContext:
     engines: dict[str, Engine]  # by target (Arm.target)
     inherited: dict[str, str]  # the caller's variables that workers may have
     kept: dict[str, str]  # those of them that could change the outcome, and that the user allowed
-    removed: dict[str, str]  # those that workers may not have
+    removed: tuple[str, ...]  # the names of those that workers may not have
     seen: dict[str, dict[str, Any]]  # by target: what its engine says of itself, and the inspection of its image
 
 
@@ -52,29 +53,55 @@ def execution_context(asked: Specification, commands: Sequence[str] = ()) -> Exe
     used = _engines_of(asked.arms, asked.engine_options)
     gpus = on_gpus(asked.options, own)
     seen = _look(used, inherited, commands, gpus, contents=any(arm.image for arm in asked.arms))
-    if PRELOAD in kept:
-        for one in seen.values():
-            one["inspection"][KEPT] = {PRELOAD: kept[PRELOAD]}
     if asked.user_command is not None:
         _note_program(asked.user_command, seen)
-    return ExecutionContext(asked.engine_options, used, inherited, kept, removed, seen)
+    return ExecutionContext(asked.engine_options, used, inherited, kept, tuple(sorted(removed)), seen)
 
 
 def recorded_context(folder: Path, first: Event, plan: Plan) -> ExecutionContext:
-    """That of the record in ``folder``, which ``first`` begins. Raises InputError if it is not what it was."""
+    """Return the context of the record in ``folder``; ``first``, its first event, must carry this user's seal.
+
+    The values of kept variables come from the environment again. Raise InputError if anything changed.
+    """
     with record.reading(folder):
-        kept: dict[str, str] = first["allowed_variables"]
+        names = sorted(first["allowed_variables"])
         options = EngineOptions(**plan.engine_options)
+    for name in names:
+        if name not in os.environ:
+            why = "the run keeps it, and it is not set in your environment"
+            raise InputError(f"--resume {folder}: {name}: {why}; set it as it was when the run began")
     own = plan.user_command is not None
-    inherited, removed = clean(os.environ, [*kept, *_where_to_run(own)])
-    inherited |= kept
+    inherited, removed = clean(os.environ, [*names, *_where_to_run(own)])
+    kept = {name: inherited[name] for name in names}
+    require_same_values(folder, first, kept)
     used = _engines_of(plan.arms, options)
     seen = _look(used, inherited, (), on_gpus(plan.options, own))
+    require_same_machine(folder, first, seen)
+    return ExecutionContext(options, used, inherited, kept, tuple(sorted(removed)), seen)
+
+
+def require_same_values(folder: Path, first: Event, kept: Mapping[str, str]) -> None:
+    """Raise InputError if a kept variable changed its value since this user began the record.
+
+    Skip variables without a digest: this user had no key then, or has none now.
+    """
+    with record.reading(folder):
+        then: dict[str, str | None] = {name: first["allowed_variables"][name] for name in kept}
+    now = seal.value_digests(kept, kept)
+    for name, before in then.items():
+        if None not in (before, now[name]) and before != now[name]:
+            raise InputError(
+                f"--resume {folder}: {name} has another value in your environment than when the run began: samples of "
+                "both can't be compared; set it as it was, or start a new run"
+            )
+
+
+def require_same_machine(folder: Path, first: Event, seen: Mapping[str, Any]) -> None:
+    """Raise InputError if this machine, as it was ``seen``, differs from the record's; ``first`` is its first event."""
     with record.reading(folder):
         _require_program(folder, first["engines"])
         for name, before in first["engines"].items():
             _require_unchanged(folder, before, seen[name])
-    return ExecutionContext(options, used, inherited, kept, removed, seen)
 
 
 def _where_to_run(own: bool) -> Iterable[str]:
@@ -110,6 +137,18 @@ def _look(
     }
 
 
+def recorded(seen: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return what was ``seen`` without the values of the caller's variables, for a record."""
+    found = {}
+    for name, one in seen.items():
+        inspection = {key: value for key, value in one["inspection"].items() if key not in OF_PYTHON_PATH}
+        accelerator = inspection.get("accelerator") or {}
+        if f"{VISIBLE}=" in (accelerator.get("problem") or ""):
+            inspection["accelerator"] = {**accelerator, "problem": f"{VISIBLE} leaves no GPU that is there"}
+        found[name] = {**one, "inspection": inspection}
+    return found
+
+
 def _note_program(command: UserCommand, seen: Mapping[str, Any]) -> None:
     """Add to what is ``seen`` of this machine which file the command's first word is, by the PATH."""
     if "local" in seen and "/" not in (word := command.argv[0]):
@@ -141,7 +180,7 @@ def _require_unchanged(folder: Path, then: dict[str, Any], now: dict[str, Any]) 
     ]
     parts += [("engine", then["engine"], now["engine"]), ("accelerator", same_gpus(inside), same_gpus(inside_now))]
     for part, before, after in parts:
-        for key in (before.keys() | after.keys()) - (LATER - before.keys()):
+        for key in before.keys() | after.keys():
             if before.get(key) != after.get(key):
                 raise InputError(
                     f"--resume {folder}: {part}.{key} was {before.get(key)} and is now {after.get(key)}: "

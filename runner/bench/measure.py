@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import shlex
 from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from runner.bench import pace, quality, room
+from runner.bench import pace, private_values, quality, room
 from runner.bench.blocks import block_ratios, recorded_design, recorded_lengths, samples, skipped_steps
 from runner.bench.costs import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
 from runner.bench.interim import standing
+from runner.bench.job import Job
 from runner.bench.neighbours import LOAD, Neighbours
 from runner.bench.parse_sample import (
     KERNEL_KEYS,
@@ -37,12 +37,8 @@ from runner.checks.effect import Check
 from runner.checks.sample_effect import check_sample
 from runner.common.progress import Progress
 from runner.engines import turns
-from runner.engines.base import Engine, Outcome, Task
-from runner.profiles.environment import Environment
+from runner.engines.base import Outcome, Task
 from runner.stats.sequential import Design, at_look, design, may_stop
-from runner.worker.fashion_mnist import SYNTHETIC
-from runner.worker.performance_variables import asked_for, is_performance_variable
-from runner.worker.workloads import GENERATED
 
 # Why a run ended; the reasons that mean it was completed.
 PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", "budget used up", "planned blocks measured", "complete"
@@ -50,42 +46,6 @@ ENDED = (PRECISE, BUDGET, PLANNED, COMPLETE)
 FAILED, NOT_IN_EFFECT, INTERRUPTED = "a worker failed", "not in effect", "interrupted"
 TOO_SHORT = "the budget is too short"
 KERNEL_TIMEOUT_S = 60.0
-PADDING = "ENVKIT_PADDING"
-# Data that is in no folder: workers make it.
-NO_FOLDER = (SYNTHETIC, GENERATED)
-
-
-@dataclass(frozen=True)
-class Job:
-    """Everything it takes to start workers: what to measure, as whom, and with what."""
-
-    plan: Plan
-    environments: dict[str, Environment]  # by the arm's name
-    engines: dict[str, Engine]  # by its place (Arm.target)
-    inherited: dict[str, str]  # the caller's variables that workers may have
-    kept: dict[str, str]  # those of them that the user kept, as they change the outcome or a container needs them
-
-    def task(self, arm: Arm, arguments: tuple[str, ...], padding: int = 0) -> Task:
-        """The start of one worker of ``arm``, its environment made larger by ``padding`` bytes."""
-        environment, data = self.environments[arm.name], self.plan.workload_spec(arm).data
-        settings = {name: value for name, value in self.kept.items() if is_performance_variable(name)}
-        told = asked_for(environment.variables) if self.plan.user_command else {}  # the command may replace them
-        return Task(
-            arguments=arguments,
-            variables={**settings, **environment.variables, **told, **({PADDING: "x" * padding} if padding else {})},
-            inherited=self.inherited,
-            prefix=environment.prefix,
-            data=None if self.plan.user_command or data in NO_FOLDER else data,
-            folder=self.plan.user_command.folder if self.plan.user_command else None,
-            timeout_s=self.plan.stopping.timeout_s,
-            passed_on={name: value for name, value in self.kept.items() if name not in settings},
-            nodes=1 if arm.ranks is not None else self.plan.nodes,
-            gpus=self.plan.options.on_gpus,
-        )
-
-    def typed(self, arm: Arm) -> str:
-        """What one would type to start a worker of ``arm``."""
-        return shlex.join(self.engines[arm.target].command(self.task(arm, self.plan.worker_arguments(arm))))
 
 
 @dataclass
@@ -137,7 +97,9 @@ class _Run:
         self._progress.say(text)
 
     def append(self, event: str, **fields: Any) -> None:
-        self.events.append(self._record.append(event, **fields))
+        """Record an event, without the values of the caller's variables."""
+        hidden = private_values.hidden(fields, self.job.kept, self.job.inherited)
+        self.events.append(self._record.append(event, **hidden))
 
     def has(self, event: str, **fields: Any) -> bool:
         return any(

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from runner import __version__
-from runner.bench import calibration, record, requirements
-from runner.bench.context import ExecutionContext, execution_context
-from runner.bench.measure import Job
+from runner.bench import calibration, record, requirements, seal
+from runner.bench.context import ExecutionContext, execution_context, recorded
+from runner.bench.job import Job
 from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan, StoppingRule, WorkloadSpec
 from runner.bench.record import Event, Record
 from runner.bench.specification import EVERY, Specification
@@ -128,7 +128,8 @@ def begin(opened: Record, prepared: Prepared, results: Path) -> Event:
     """Write the first event of a run's record; ``results`` has the runs of before, among them calibrations."""
     job, context = prepared.job, prepared.context
     plan = job.plan
-    return opened.append(
+    kept = seal.value_digests(job.kept, job.kept)
+    return opened.append_sealed(
         "run",
         schema=record.SCHEMA,
         runner_version=__version__,
@@ -136,12 +137,12 @@ def begin(opened: Record, prepared: Prepared, results: Path) -> Event:
         cwd=str(Path.cwd()),
         specification=prepared.asked and prepared.asked.to_json(),
         plan=plan.to_json(),
-        engines=context.seen,
+        engines=recorded(context.seen),
         data_source=prepared.data_source,
         environments={name: environment.to_json() for name, environment in job.environments.items()},
         commands={arm.name: job.typed(arm) for arm in plan.arms},
         findings=prepared.findings,
-        calibration=calibration.find(results, plan, context.seen, job.kept),
+        calibration=calibration.find(results, plan, context.seen, kept),
         removed_variables=context.removed,
-        allowed_variables=job.kept,
+        allowed_variables=kept,
     )

@@ -1,4 +1,8 @@
-"""A run's file: one JSON document per line, appended and flushed to disk as things happen, never rewritten."""
+"""A run's file: one JSON document per line, appended and flushed to disk as things happen, never rewritten.
+
+Its first event holds all that decides what is started, and carries a seal (``runner.bench.seal``). Only the user may
+read the file.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner.bench import record_schema
+from runner.bench import record_schema, seal
+from runner.common import atomic
 from runner.common.errors import InputError
 
 FILE_NAME = "record.jsonl"
 # In the folder of a search by `envkit tune`: the folder of the run that measured what it found.
 CONFIRMATION = "confirmation"
 SCHEMA = 3
-# Since this one only names have changed (``record_schema``): what began with it can be gone on with.
-RESUMABLE = 2
 FIRST = 1
 # Events of which each is one measurement.
 MEASURED = ("sample", "trial")
@@ -50,8 +53,9 @@ class Record:
         """
         path = folder / FILE_NAME
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            atomic.make_private(folder)
+            descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            os.fchmod(descriptor, 0o600)  # whatever the umask, and whoever made the file
         except OSError as error:
             raise InputError(
                 f"{folder}: results can't be written there: {error.strerror}; give another folder with --output"
@@ -83,7 +87,16 @@ class Record:
 
         Raises RecordFull, with the file as it was before, if it can't be written.
         """
-        document = {"event": event, "time": round(time.time(), 3), **fields}
+        return self._write(_event(event, fields))
+
+    def append_sealed(self, event: str, bound_to: Event | None = None, **fields: Any) -> Event:
+        """Append an event that decides what a resumed run starts, with the user's seal.
+
+        ``bound_to`` is the record's first event, for a later one. Raise InputError if others may know the key.
+        """
+        return self._write(seal.sealed(_event(event, fields), bound_to[seal.KEY] if bound_to else None))
+
+    def _write(self, document: Event) -> Event:
         line = (json.dumps(document) + "\n").encode()
         size = os.fstat(self._descriptor).st_size
         try:
@@ -101,6 +114,10 @@ class Record:
 
     def __exit__(self, *error: object) -> None:
         os.close(self._descriptor)
+
+
+def _event(kind: str, fields: Event) -> Event:
+    return {"event": kind, "time": round(time.time(), 3), **fields}
 
 
 def _locked(descriptor: int, path: Path) -> int:

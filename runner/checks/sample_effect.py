@@ -11,7 +11,7 @@ from runner.checks.effect import Check, changed, check
 from runner.checks.process_scan import shorter
 from runner.profiles.environment import Environment
 from runner.worker.host import expand_cpu_list
-from runner.worker.performance_variables import PRELOAD, adds_to, is_performance_variable, is_unlisted
+from runner.worker.performance_variables import PRELOAD, adds_to, is_performance_variable, is_unlisted, preloading
 
 # What only a process that computes on a GPU can show.
 ON_GPUS = ("gpu.", "nccl.")
@@ -152,8 +152,9 @@ def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapp
 
     Where the same fails in several of these, or can't be verified in them, the first is named. All of them may have
     variables that the command set for them. Of ranks, and of instances, each is checked, and whether it has CPUs, and
-    a GPU, of its own.
+    a GPU, of its own. Where the user kept LD_PRELOAD, a profile that preloads adds to it.
     """
+    environment = replace(environment, variables=preloading(environment.variables, kept))
     for kind in ("rank", "instance"):
         if f"{kind}s" in sample:
             return _check_each(kind, environment, sample, kept)

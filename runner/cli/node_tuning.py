@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from runner import engines
 from runner.analysis.engine_facts import cpu_name
 from runner.bench import record
-from runner.bench.context import recorded_context
+from runner.bench.context import ExecutionContext
 from runner.bench.measure import ENDED
 from runner.bench.measure import INTERRUPTED as CUT_SHORT
-from runner.bench.plan import Plan
 from runner.bench.record import Event, Record
-from runner.cli.tuning import first_event, session_of
+from runner.cli.tuning import first_event, require_same_tuning, session_of
 from runner.cluster.slurm import node_preflight, node_status
 from runner.cluster.slurm.settings import Settings
 from runner.common import atomic
@@ -105,12 +105,17 @@ def confirm(settings: Settings, folder: Path, place: Path, node: str, number: in
 
 
 def _begun(settings: Settings, folder: Path, place: Path) -> Record:
-    assert settings.tuning is not None, "only a tuning's nodes search"
-    fields, _ = first_event(settings.tuning)
+    fields, _ = _intent(settings, folder)
     opened = Record.create(place)
-    atomic.write(place / session.SPACE_FILE, (folder / session.SPACE_FILE).read_bytes())
-    opened.append("tune", **fields)
+    atomic.write(place / session.SPACE_FILE, (folder / session.SPACE_FILE).read_bytes(), private=True)
+    opened.append_sealed("tune", **fields)
     return opened
+
+
+def _intent(settings: Settings, folder: Path) -> tuple[dict[str, Any], ExecutionContext]:
+    """Prepare what the submission asks of this node, with the copy of the space in its ``folder``."""
+    assert settings.tuning is not None, "only a tuning's nodes search"
+    return first_event(replace(settings.tuning, space=str(folder / session.SPACE_FILE)))
 
 
 def _reopened(place: Path) -> Record:
@@ -121,13 +126,12 @@ def _reopened(place: Path) -> Record:
 
 def _session(settings: Settings, folder: Path, opened: Record, node: str, number: int) -> Session:
     place = opened.path.parent
-    events = record.read(place, "tune")
-    with record.reading(place):
-        plan = Plan.from_json(events[0]["plan"])
-    context = recorded_context(place, events[0], plan)
+    first, *events = record.read(place, "tune")
+    fields, context = _intent(settings, folder)  # the record is only compared with what was submitted
+    require_same_tuning(place, first, fields, context)
     space = space_file.read(place / session.SPACE_FILE)
     peers = SharedTrials(storage_in(folder), node, settings.nodes, space)
-    return session_of(opened, events, context, quiet=False, peers=peers, turn=number)
+    return session_of(opened, [{**first, **fields}, *events], context, quiet=False, peers=peers, turn=number)
 
 
 def _chosen(confirming: Session, folder: Path, node: str) -> tuple[int, int | None]:

@@ -1,7 +1,10 @@
-"""What Slurm starts on each node, as ``python -m runner.cli.slurm_node FOLDER ID``: checks, then a run.
+"""What Slurm starts on each node, as ``python -m runner.cli.slurm_node FOLDER ID SHA256``: checks, then a run.
 
 Where all nodes train together each checks (``--check``), and the first one has the run. Those that tune together have
 a part in each stage of it (``node_tuning``).
+
+The folder's file says what to measure. The batch script has the SHA-256 of these settings, and a node refuses others:
+anybody who can write to the folder could name another program otherwise.
 
 It becomes the runner rather than starting one: Slurm's signals then reach it as they would at a terminal.
 """
@@ -26,7 +29,8 @@ from runner.cli.commands import matrix
 from runner.cli.measuring import Invocation
 from runner.cluster.slurm import node_preflight, node_status
 from runner.cluster.slurm.node_status import LOG, Outcome
-from runner.cluster.slurm.settings import TOGETHER, Settings
+from runner.cluster.slurm.settings import FILE_NAME, TOGETHER, Settings
+from runner.common import atomic
 from runner.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
 from runner.common.machine_lock import machine_lock
 from runner.engines import apptainer
@@ -42,13 +46,15 @@ CHECK = "--check"
 
 
 def main() -> int:
-    folder, identity, stage = Path(sys.argv[1]), sys.argv[2], "".join(sys.argv[3:])
+    folder, identity, sha256, stage = Path(sys.argv[1]), sys.argv[2], sys.argv[3], "".join(sys.argv[4:])
     node, job = os.environ["SLURMD_NODENAME"], os.environ["SLURM_JOB_ID"]
     nearly_over = _listen()
     try:
         settings = Settings.read(folder)
         if settings.id != identity:
             raise InputError(node_preflight.not_shared(folder))
+        if settings.sha256 != sha256:
+            raise InputError(f"{folder / FILE_NAME}: is not what was submitted, or was edited since; submit again")
     except InputError as error:
         print(f"envkit: {node}: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -57,7 +63,7 @@ def main() -> int:
     if stage == node_tuning.KIND:
         return _say_type(folder, node)
     place = folder / (TOGETHER if settings.joint else node)
-    place.mkdir(exist_ok=True)
+    atomic.make_private(place)
     earlier = node_status.read(place)
     tried = earlier is not None and earlier.job == job and earlier.status in (FAILED, BAD_INPUT)
     told = stage == node_tuning.CONFIRM and earlier is not None and (earlier.job, earlier.status) == (job, INTERRUPTED)
@@ -108,7 +114,7 @@ def _check(settings: Settings, folder: Path, node: str, job: str) -> int:
                 pass
     except InputError as error:
         print(f"envkit: {node}: {error}", file=sys.stderr)
-        place.mkdir(exist_ok=True)
+        atomic.make_private(place)
         now = time.time()
         Outcome(job, now, now, BAD_INPUT, str(error)).write(place)
         return BAD_INPUT
@@ -151,13 +157,12 @@ def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str,
 
 
 def _run(settings: Settings, folder: Path, place: Path, node: str, stage: str) -> int:
-    how = Invocation(output=place)
+    # the record of an earlier job is only compared with what was submitted
+    how = Invocation(output=place, resume=place if record.is_begun(place) else None)
     if settings.tuning:
         number = int(os.environ.get("SLURM_NODEID", "0"))
         part = node_tuning.search if stage == node_tuning.SEARCH else node_tuning.confirm
         return part(settings, folder, place, node, number)
-    if record.is_begun(place):
-        return measuring.resume(place, how)
     if settings.profiles:
         return matrix.measure(settings.specification, settings.profiles, how)
     return measuring.run(settings.specification, how)
@@ -224,7 +229,7 @@ def _into(log: Path) -> Iterator[None]:
     sys.stdout.flush()
     kept = [os.dup(number) for number in (1, 2)]
     try:
-        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         for number in (1, 2):
             os.dup2(descriptor, number)
         os.close(descriptor)

@@ -22,7 +22,7 @@ from runner import __version__
 from runner.bench import record
 from runner.bench.record import Event, Record
 from runner.cli import measuring, measuring_options, next_job, rank_options, submitted
-from runner.cli.arguments import count, duration, host_names, node_names, refuse_others
+from runner.cli.arguments import count, duration, host_names, node_names
 from runner.cluster.slurm import collect as collecting
 from runner.cluster.slurm import script, table
 from runner.cluster.slurm.collect import NodeResult, collect
@@ -115,7 +115,7 @@ def run(
     try:
         if arguments.resume is None:
             return _start(arguments, show, settings)
-        return _resume(arguments, show, {*WITH_RESUME, *with_resume})
+        return _resume(arguments, show, {*WITH_RESUME, *with_resume}, settings)
     except record.RecordFull as error:  # a job that was submitted goes on all the same
         begun = record.is_begun(error.folder)
         then = f"then go on, with: {_go_on(arguments, error.folder)}" if begun else "then submit again"
@@ -139,11 +139,10 @@ def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.N
     submitted.require_on_cluster(settings, settings.nodelist)
     wanted, out = _in_service(settings, settings.nodelist)
     with Record.create(folder) as opened:
-        settings.write(folder)
         if settings.tuning:
             _begin_tuning(settings.tuning, folder)
-        first = {"schema": record.SCHEMA, "runner_version": __version__, "command": sys.argv}
-        events = [opened.append("submit", **first, settings=settings.to_json())]
+        first: dict[str, Any] = {"schema": record.SCHEMA, "runner_version": __version__, "command": sys.argv}
+        events = [opened.append_sealed("submit", **first, settings=settings.to_json())]
         try:
             job = _submit(settings, opened, events, settings.nodes, wanted, (), out)
         except Refused as error:
@@ -159,7 +158,7 @@ def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.N
 
 def _begin_tuning(asked: TuningSpecification, folder: Path) -> None:
     """Have what its nodes share. Raises InputError where they can't."""
-    atomic.write(folder / SPACE_FILE, Path(asked.space).read_bytes())
+    atomic.write(folder / SPACE_FILE, Path(asked.space).read_bytes(), private=True)
     try:
         storage_in(folder)
     except InputError:
@@ -182,17 +181,19 @@ def _discard(folder: Path) -> None:
         folder.rmdir()
 
 
-def _resume(arguments: argparse.Namespace, show: Show, free: Collection[str]) -> int:
-    refuse_others(arguments, free, "can't be given with --resume: the submission keeps what it was started with")
+def _resume(
+    arguments: argparse.Namespace, show: Show, free: Collection[str], make: Callable[[argparse.Namespace], Settings]
+) -> int:
+    measuring.require_folder(arguments)
     _require_following(arguments)
     folder = arguments.resume.absolute()
     first = record.first(folder, "submit")
-    if "specification" not in first["settings"]:
-        raise InputError(f"--resume {arguments.resume}: an earlier version submitted this; submit again")
     with record.reading(folder):
         settings = Settings.from_json(first["settings"])
     if arguments.command != settings.by:
         raise InputError(f"--resume {arguments.resume}: goes on with: envkit {settings.by} --resume {quoted(folder)}")
+    if not measuring.is_alone(arguments, first, free):
+        settings = submitted.again(arguments, first, settings, make)
     submitted.require_of_hosts(arguments, settings.hosts)
     options = tuple(submitted.sbatch_option(text) for text in arguments.sbatch or ())
     settings = replace(
@@ -203,6 +204,7 @@ def _resume(arguments: argparse.Namespace, show: Show, free: Collection[str]) ->
     )
     with Record.reopen(folder) as opened:
         events = record.read(folder, "submit")
+        measuring.require_unchanged(folder, first, events)
         job = _unreported_job(settings, events)
         if job is not None:
             return _follow(settings, opened, job, arguments, show)  # it went on, or ended, while nobody looked
@@ -237,7 +239,8 @@ def _unreported_job(settings: Settings, events: Sequence[Event]) -> str | None:
     if last is None or last["event"] == "ended":
         return None
     launcher_of(settings.hosts).require()
-    job = launcher_of(settings.hosts).find(str(last["name"]))
+    attempts = sum(event["event"] == "submitting" for event in events)
+    job = launcher_of(settings.hosts).find(_job_name(settings, attempts))
     if job is not None and settings.fleet and last["event"] == "submitting":
         _cancel(job, client)
         return None
@@ -265,7 +268,8 @@ def _submit(
     folder, launcher = opened.path.parent, launcher_of(settings.hosts)
     name = _job_name(settings, 1 + sum(event["event"] == "submitting" for event in events))
     text = script.render(settings, folder, name, nodes, wanted, unwanted)
-    atomic.write(folder / script.NAME, text.encode())
+    settings.write(folder)  # again where it goes on: the file may have been edited
+    atomic.write(folder / script.NAME, text.encode(), private=True)
     told = {"nodes": nodes, "wanted": [*wanted], "unwanted": [*unwanted], "out": {**out}}
     opened.append("submitting", name=name, **told, script=text)
     try:
@@ -329,7 +333,8 @@ def _go_on(arguments: argparse.Namespace, folder: Path) -> str:
     """The command that goes on with a submission, and judges by what this one was to judge by."""
     judged = getattr(arguments, "judged", None)
     by = f" --profile {shlex.quote(judged)}" if judged else ""
-    return f"envkit {arguments.command} --resume {quoted(folder)}{by}"
+    again = measuring.go_on_with(arguments.command, folder, "submit")
+    return again if by in again else f"{again}{by}"
 
 
 def _left_out(folder: Path) -> dict[str, str]:
@@ -363,7 +368,7 @@ def _report(
     """Print and keep what was found; returns the exit status."""
     status = collecting.status(results, settings.runs)
     document = collecting.document(folder, settings, followed, results)
-    atomic.write(folder / SUMMARY, json.dumps(document).encode())
+    atomic.write(folder / SUMMARY, json.dumps(document).encode(), private=True)
     found = show(settings, folder, results, document)
     for line in table.problems(results):
         print(f"envkit: {line}", file=sys.stderr)

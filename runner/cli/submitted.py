@@ -7,13 +7,14 @@ import math
 import os
 import secrets
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from runner import engines
-from runner.bench import requirements
+from runner.bench import requirements, resuming
 from runner.bench.prepare import plan_of
+from runner.bench.record import Event
 from runner.bench.requirements import arm_of
 from runner.bench.specification import Specification
 from runner.cli import engine_options, measuring, measuring_options, rank_options
@@ -21,7 +22,7 @@ from runner.cli.measuring_options import against_baseline
 from runner.cluster import type_verdict
 from runner.cluster.fleet.comparability import MIN_SAMPLES
 from runner.cluster.slurm import table
-from runner.cluster.slurm.settings import Settings
+from runner.cluster.slurm.settings import OF_THE_QUEUE, Settings
 from runner.common.errors import InputError
 from runner.common.suggestion import suggestion
 from runner.engines import ENGINES, apptainer, enroot, step
@@ -84,6 +85,27 @@ def job(arguments: argparse.Namespace, asked: Specification, nodes: int, nodelis
         options=tuple(sbatch_option(text) for text in arguments.sbatch or ()),
         hosts=tuple(arguments.hosts or ()),
     )
+
+
+def again(
+    arguments: argparse.Namespace, first: Event, then: Settings, make: Callable[[argparse.Namespace], Settings]
+) -> Settings:
+    """Return the settings that the command line makes here. Raise InputError if the record has others.
+
+    ``first`` is its first event. The record adds the number by which its jobs are found. For a fleet without
+    --nodelist it adds the nodes, too: those in service when it began.
+    """
+    if not measuring.beside_resume(arguments):  # a submission's whole command has options, if only --nodes
+        words = "OPTIONS" if then.by == "tune" else "PROFILE OPTIONS"
+        raise resuming.no_seal(arguments.resume, first, f"envkit {arguments.command} {words}")
+    if not arguments.profile and then.by in ("submit", "fleet"):
+        raise measuring.lacks_profile(arguments, f"{arguments.command} needs a PROFILE", "submit")
+    made = replace(make(arguments), id=then.id)
+    if made.fleet and not arguments.nodelist and not arguments.hosts:
+        made = replace(made, nodes=then.nodes, nodelist=then.nodelist)
+    then = replace(then, **{name: getattr(made, name) for name in OF_THE_QUEUE})
+    resuming.require_same(arguments.resume, first, resuming.differences(then.to_json(), made.to_json()))
+    return made
 
 
 def require_of_hosts(arguments: argparse.Namespace, named: Sequence[str] | None) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runner.bench import room
-from runner.bench.measure import Job
+from runner.bench import private_values, room
+from runner.bench.job import Job
 from runner.bench.parse_sample import parse_sample
 from runner.bench.plan import Arm
 from runner.checks.sample_effect import check_sample
@@ -35,7 +35,12 @@ def problems(job: Job, quiet: bool) -> dict[str, str]:
 
 
 def _problem(job: Job, arm: Arm) -> tuple[str | None, float]:
-    """Why an arm can't be measured, by its shortest worker, and how long that took (seconds)."""
+    """Return why an arm can't be measured, by its shortest worker, and how long that took (seconds)."""
+    found, seconds = _found(job, arm)
+    return found and str(private_values.hidden({"reason": found}, job.kept, job.inherited)["reason"]), seconds
+
+
+def _found(job: Job, arm: Arm) -> tuple[str | None, float]:
     outcome = job.engines[arm.engine].run(job.task(arm, job.plan.first_arguments(arm)))
     document, problem = parse_sample(outcome, (), job.plan.options)
     if document is None:

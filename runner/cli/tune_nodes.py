@@ -29,7 +29,7 @@ from runner.tuning import conclusion, confirm, destination, profile_file, space,
 from runner.tuning.confirm import Decision
 from runner.tuning.destination import Written
 from runner.tuning.merged import merged
-from runner.tuning.session import SPACE_FILE
+from runner.tuning.session import SPACE_FILE, require_space
 
 # Seconds of each node, where others help.
 BUDGET_S = 300.0
@@ -59,7 +59,8 @@ def settings(arguments: argparse.Namespace) -> Settings:
     trained = replace(trained, arms=(replace(trained.arms[0], engine=engine),), budget_s=budget_s)
     nodelist = submitted.named_nodes(arguments)
     job = submitted.job(arguments, trained, submitted.of_job(arguments.nodes, nodelist), nodelist)
-    return replace(job, tuning=replace(asked, specification=trained, budget_s=budget_s))
+    sha256 = require_space(Path(asked.space), None)
+    return replace(job, tuning=replace(asked, specification=trained, budget_s=budget_s, space_sha256=sha256))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -123,6 +124,7 @@ def _show(
 
 
 def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _Found | None:
+    assert settings.tuning is not None, "only a tuning finds a profile"
     chosen = node_tuning.chosen(folder)
     places = {one.name: settings.run_in(folder / one.name) for one in results if one.summary}
     if chosen is None or not places:
@@ -139,8 +141,12 @@ def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _
     won = {*faster} - {*refused}
     best = confirm.winner(confirm.TUNED in won, shipped in won, versus)
     if best == confirm.TUNED:
+        require_space(folder / SPACE_FILE, settings.tuning.space_sha256)
         made = space.profile(space_file.read(folder / SPACE_FILE), entries[chosen["best"]]["choice"], confirm.TUNED)
-        assert made is not None, "it was measured"
+        if made is None:
+            raise InputError(f"{folder}: what the nodes chose is not in {SPACE_FILE} there; start a new tuning")
+    elif best == confirm.SHIPPED and shipped not in profile.names():  # the file that nodes share may name any file
+        raise InputError(f"{folder}: the nodes chose '{shipped}', which is no shipped profile; start a new tuning")
     else:
         made = profile.load(shipped if best == confirm.SHIPPED and shipped else REFERENCE_PROFILE)
     return _Found(Decision(best, tuned_one, shipped_one, versus, refused=refused), shipped, verdict, made)

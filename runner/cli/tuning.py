@@ -10,16 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from runner import __version__
-from runner.bench import batch_split, record, requirements
-from runner.bench.context import ExecutionContext, execution_context
-from runner.bench.measure import Job
+from runner.bench import batch_split, record, requirements, resuming, seal
+from runner.bench.context import (
+    ExecutionContext,
+    execution_context,
+    recorded,
+    require_same_machine,
+    require_same_values,
+)
+from runner.bench.job import Job
 from runner.bench.plan import REFERENCE_PROFILE, Plan
 from runner.bench.prepare import Prepared, plan_of
 from runner.bench.prepare import begin as begin_record
 from runner.bench.record import Event, Record
 from runner.checks.preflight import preflight
 from runner.cli import measuring, rank_options
-from runner.profiles import profile
+from runner.profiles import profile as profiles
 from runner.profiles.environment import Environment
 from runner.profiles.resolve import of_rank, resolve
 from runner.tuning import profile_file, session, space_file
@@ -30,12 +36,32 @@ from runner.tuning.session import Session, Settings
 from runner.tuning.specification import TuningSpecification
 from runner.tuning.trials import lengths
 
-SHIPPED_FOLDER = profile.PROFILE_FOLDER
+SHIPPED_FOLDER = profiles.PROFILE_FOLDER
+# Fields of a tuning's first event that must be equal if its command is given again.
+INTENT = ("settings", "space", "space_sha256", "plan", "baseline", "shipped", "left_out_profiles")
+
+
+def require_same_tuning(folder: Path, first: Event, fields: Mapping[str, Any], context: ExecutionContext) -> None:
+    """Raise InputError if the ``fields`` found here differ from ``first``, the first event of the record.
+
+    The file to write the profile to may differ.
+    """
+    with record.reading(folder):
+        then = {name: first[name] for name in INTENT}
+        then["settings"] = {**then["settings"], "profile": fields["settings"]["profile"]}
+        kept = sorted(first["allowed_variables"])
+    found = resuming.differences(then, {name: fields[name] for name in INTENT})
+    found += resuming.differences(kept, sorted(context.kept), "kept variables")
+    resuming.require_same(folder, first, found)
+    require_same_machine(folder, first, context.seen)
+    if seal.is_good(first):  # another user's digests tell nothing
+        require_same_values(folder, first, context.kept)
 
 
 def first_event(asked: TuningSpecification) -> tuple[dict[str, Any], ExecutionContext]:
     """The fields of a record's first event, found by looking at this machine. Raises InputError."""
     space = space_file.read(Path(asked.space))
+    space_sha256 = session.require_space(Path(asked.space), asked.space_sha256)
     wanted, numerics = asked.specification, asked.numerics
     how, engine = wanted.options, wanted.arms[0].engine
     trained = None if wanted.user_command else wanted.workload
@@ -43,13 +69,13 @@ def first_event(asked: TuningSpecification) -> tuple[dict[str, Any], ExecutionCo
     most = rank_options.require_searched(space, trained, how, wanted.nproc)
     rank_options.require_backend(wanted.options.backend, most)
     requirements.require_exchange(wanted.workloads, how, most)
-    given = [profile.load(name, SHIPPED_FOLDER) for name in profile.names(SHIPPED_FOLDER)]
+    given = [profiles.load(name, SHIPPED_FOLDER) for name in profiles.names(SHIPPED_FOLDER)]
     context = execution_context(wanted, [*session.prefix_commands(space, given), *requirements.tools(how)])
     requirements.require_in(context.seen, wanted.workloads, how)
     requirements.require_gpus(context.seen, wanted.nproc, how)
     requirements.require_room(context.seen, wanted.nproc)
     inspection = of_rank(context.seen[engine]["inspection"], wanted.nproc)
-    baseline = resolve(profile.load(REFERENCE_PROFILE), inspection)
+    baseline = resolve(profiles.load(REFERENCE_PROFILE), inspection)
     gpus = inspection["facts"].get("gpus", 0)
     not_tried = partial(batch_split.not_tried, trained, how, numerics, wanted.nproc, gpus)
     narrowed, _ = narrow(space, inspection, numerics, not_tried)  # before anything is recorded: it may leave nothing
@@ -66,8 +92,9 @@ def first_event(asked: TuningSpecification) -> tuple[dict[str, Any], ExecutionCo
         "command": sys.argv,
         "settings": asdict(settings),
         "space": space.name,
+        "space_sha256": space_sha256,
         "plan": plan.to_json(),
-        "engines": context.seen,
+        "engines": recorded(context.seen),
         "data_source": data.source,
         "baseline": baseline.to_json(),
         "shipped": [
@@ -75,7 +102,7 @@ def first_event(asked: TuningSpecification) -> tuple[dict[str, Any], ExecutionCo
         ],
         "left_out_profiles": [asdict(one) for one in left_out],
         "removed_variables": context.removed,
-        "allowed_variables": context.kept,
+        "allowed_variables": seal.value_digests(context.kept, context.kept),
     }
     return fields, context
 
@@ -87,17 +114,21 @@ def session_of(
     quiet: bool,
     peers: Peers | None = None,
     turn: int = 0,
+    profile: Path | None = None,
 ) -> Session:
     """The tuning that a record has begun, to go on with. Raises InputError for a damaged record.
 
     Of several nodes, its ``peers``, each begins with the shipped profiles whose ``turn`` it is there.
+
+    ``events[0]``, which decides what is started, must be this user's own, or found here anew; and the profile goes to
+    ``profile``, where that is given.
     """
     first, folder = events[0], opened.path.parent
+    resuming.require_numbers(folder, events)
     with record.reading(folder):
         plan = Plan.from_json(first["plan"])
         settings = Settings(**first["settings"])
-        if events[-1]["event"] == "resume":
-            settings = replace(settings, profile=events[-1].get("profile", settings.profile))
+        settings = replace(settings, profile=settings.profile if profile is None else str(profile))
         baseline = Environment.from_json(first["baseline"])
         inspection = of_rank(first["engines"][plan.reference.engine]["inspection"], plan.ranks)
         job = Job(plan, {REFERENCE_PROFILE: baseline}, context.engines, context.inherited, context.kept)

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from runner.bench.measure import Job
+from runner.bench.job import Job
 from runner.bench.parse_sample import parse_sample
 from runner.cli.workload_file import WARMUP_STEPS
 from runner.common.errors import InputError

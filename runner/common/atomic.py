@@ -11,17 +11,18 @@ from pathlib import Path
 from runner.common.errors import InputError
 
 
-def write(path: Path, content: bytes) -> None:
+def write(path: Path, content: bytes, private: bool = False) -> None:
     """Put ``content`` in the place of what ``path`` holds. Raises InputError, with the old file as it was.
 
     A link stays one: the file that it leads to is written. What is no file, a pipe or a device, is written to.
+    A ``private`` file can be read by this user alone; another one by whom the umask lets.
     """
     try:
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
             target.write_bytes(content)
         else:
-            _replace(target, content)
+            _replace(target, content, private)
     except OSError as error:
         kept = "; what it held before is unchanged" if path.is_file() else ""
         raise InputError(f"{path}: can't be written: {error.strerror}{kept}") from None
@@ -41,8 +42,21 @@ def require(path: Path) -> None:
     raise InputError(f"{path}: can't be written: {os.strerror(reason)}")
 
 
-def _replace(target: Path, content: bytes) -> None:
+def make_private(folder: Path) -> None:
+    """Make a folder that only this user can open. Leave an existing one as it is. Raise OSError."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+    else:
+        folder.chmod(0o700)  # a umask may take the user's own rights away
+
+
+def _replace(target: Path, content: bytes, private: bool) -> None:
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
+    mode = 0o600 if private else mode
     # in the same folder, and so on the same file system: it is renamed at once
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:

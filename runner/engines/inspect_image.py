@@ -32,7 +32,7 @@ def inspect(
     looking += [*(["--contents"] if contents else []), *(["--gpus"] if look else [])]
     # a container inherits nothing, and what says which GPUs are meant is for it too
     chosen = {name: inherited[name] for name in CHOOSING if name in inherited} if look else {}
-    outcome = engine.run(Task(("inspect", *looking), variables=chosen, inherited=dict(inherited), gpus=look))
+    outcome = engine.run(Task(("inspect", *looking), passed_on=chosen, inherited=dict(inherited), gpus=look))
     image = engine.describe()["image"]
     if outcome.failure is not None:
         printed = outcome.stderr_tail.strip().splitlines()

@@ -58,5 +58,6 @@ class LocalEngine:
     def command(self, task: Task) -> list[str]:
         # of the inherited variables only PATH is needed to start, and only to find a prefix's or the user's command
         path = [f"PATH={task.inherited.get('PATH', os.defpath)}"] if task.prefix or task.folder else []
-        variables = [f"{name}={value}" for name, value in task.variables.items()]
+        given = {**task.passed_on, **task.variables}
+        variables = [f"{name}={value}" for name, value in given.items()]
         return ["env", "-i", "-C", str(self._folder), *path, *variables, *self._argv(task)]

@@ -13,7 +13,7 @@ from runner.profiles.environment import Environment
 from runner.profiles.expressions import FACTS, MACHINE_NODES, ExpressionError, expand
 from runner.profiles.preload_links import ENDS_A_NAME
 from runner.profiles.profile import Profile
-from runner.worker.performance_variables import PRELOAD, preloading
+from runner.worker.performance_variables import PRELOAD
 
 # How to get a library that is missing, by logical name.
 GET = {
@@ -31,8 +31,6 @@ THREADS = "OMP_NUM_THREADS"
 # What says where a process runs: taskset(1), and numactl(8) with one of these options (--cpubind is an old name).
 BINDING, NUMACTL = "taskset", "numactl"
 NUMACTL_BINDS = ("--cpunodebind", "--cpubind", "--physcpubind", "--membind", "-N", "-c", "-C", "-m")
-# What inspections have of the caller's variables that the user keeps: a profile that preloads is to add to LD_PRELOAD.
-KEPT = "kept"
 
 
 def of_rank(inspection: Mapping[str, Any], parts: int) -> Mapping[str, Any]:
@@ -104,7 +102,7 @@ def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
         variables[THREADS] = str(facts["physical_cores"])
         expect = {"openmp.max_threads": facts["physical_cores"], **expect}
     if preload:
-        variables = preloading({**variables, PRELOAD: ":".join(preload.values())}, inspection.get(KEPT, {}))
+        variables = {**variables, PRELOAD: ":".join(preload.values())}
     gpus = int(expand(str(profile.needs.get("gpus", 0)), {name: machine[name] for name in FACTS}))
     given = (variables, preload, prefix, expect, profile.numerics, profile.ranks, gpus)
     return Environment(profile.name, profile.title, *given)

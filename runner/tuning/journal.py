@@ -40,7 +40,7 @@ class Journal(BaseJournalBackend):
         self._path = path
         self._lines_at = [0]  # where each line begins, of those that were read, and the next one
         try:
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644))
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
         except OSError as error:
             raise self._unusable(error) from None
 

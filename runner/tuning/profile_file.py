@@ -17,10 +17,10 @@ from runner.profiles.profile import Profile
 WIDTH = 120
 
 
-def write(profile: Profile, reason: str, source: str | None, path: Path) -> None:
-    """Put ``profile`` into ``path``, as ``content`` has it. Raises InputError."""
-    make_folder(path.parent)
-    atomic.write(path, content(profile, reason, source, path))
+def write(profile: Profile, reason: str, source: str | None, path: Path, private: bool = False) -> None:
+    """Put ``profile`` into ``path``, as ``content`` has it; ``private`` as for ``atomic.write``. Raises InputError."""
+    make_folder(path.parent, private)
+    atomic.write(path, content(profile, reason, source, path), private)
 
 
 def content(profile: Profile, reason: str, source: str | None, path: Path) -> bytes:
@@ -73,9 +73,12 @@ def from_json(fields: dict[str, Any]) -> Profile:
     return Profile(**{**fields, **lists, "path": Path(fields["path"])})
 
 
-def make_folder(folder: Path) -> None:
+def make_folder(folder: Path, private: bool = False) -> None:
     """Raises InputError where it can't be made."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        if private:
+            atomic.make_private(folder)
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: can't be made: {error.strerror}; give another place with --profile") from None

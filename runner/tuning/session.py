@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from runner.analysis.summary import Summary, summarise
-from runner.bench import batch_split, measure, record
-from runner.bench.measure import Job
+from runner.bench import batch_split, measure, record, resuming
+from runner.bench.job import Job
 from runner.bench.plan import REFERENCE_PROFILE, Plan, own_ranks
 from runner.bench.record import Event, Record
 from runner.common.errors import InputError
@@ -46,6 +47,17 @@ class Settings:
     profile: str  # the file to write
 
 
+def require_space(path: Path, sha256: str | None) -> str:
+    """Return the SHA-256 of the space in a file. Raise InputError if ``sha256`` is given and differs."""
+    try:
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+    if sha256 is not None and found != sha256:
+        raise InputError(f"{path}: is not the space that was to be searched; put that back, or start a new tuning")
+    return found
+
+
 @dataclass
 class Session:
     """``job`` has the confirmation's plan, with the baseline as its only arm and environment.
@@ -66,6 +78,9 @@ class Session:
     def __post_init__(self) -> None:
         first = self.events[0]
         self.folder = self.record.path.parent
+        with record.reading(self.folder):
+            sha256 = str(first["space_sha256"])
+        require_space(self.folder / SPACE_FILE, sha256)
         whole = space_file.read(self.folder / SPACE_FILE)
         plan, numerics = self.job.plan, self.settings.numerics
         trained = None if plan.user_command else plan.workload
@@ -150,7 +165,8 @@ class Session:
             return None
         found = self.search.candidates[number]
         source = f"the search recorded in {self.record.path}, not confirmed"
-        profile_file.write(found.profile, "The best candidate of a search.", source, self.folder / CHOSEN_FILE)
+        path = self.folder / CHOSEN_FILE
+        profile_file.write(found.profile, "The best candidate of a search.", source, path, private=True)
         return found
 
     def confirm(self, chosen: Candidate) -> tuple[str, Summary, Decision]:
@@ -200,7 +216,7 @@ class Session:
         with Record.reopen(self.confirmation) if begun else Record.create(self.confirmation) as opened:
             events = record.read(self.confirmation) if begun else [self.begin(opened, job)]
             if begun:
-                job = replace(job, plan=Plan.from_json(events[0]["plan"]))
+                job = replace(job, plan=self._sized_as_before(job.plan, events))
                 if events[-1]["event"] == "end" and events[-1]["reason"] in measure.ENDED:
                     return events[-1]["reason"], events
                 events.append(opened.append("resume", command=events[0]["command"]))
@@ -211,6 +227,23 @@ class Session:
                 reason = measure.INTERRUPTED
             events.append(opened.append("end", reason=reason))
         return reason, events
+
+    def _sized_as_before(self, plan: Plan, events: Sequence[Event]) -> Plan:
+        """Return ``plan`` with the lengths of the confirmation that was begun.
+
+        Raise InputError if its record is of another plan: the plan comes from the search, and never from that record.
+        """
+        with record.reading(self.confirmation):
+            began = events[0]["plan"]
+            steps, blocks, budget_s = resuming.lengths_of(began)
+        resuming.require_numbers(self.confirmation, events)
+        plan = replace(plan.with_steps(steps), stopping=replace(plan.stopping, blocks=blocks, budget_s=budget_s))
+        now = plan.to_json()
+        for arm, then in zip(now["arms"], began["arms"], strict=False):
+            if arm["name"] == then["name"] == confirm.TUNED:  # it is called as its file, which may be another now
+                arm["profile"] = then["profile"]
+        resuming.require_same(self.confirmation, events[0], resuming.differences(began, now))
+        return plan
 
 
 def shipped(

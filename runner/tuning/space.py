@@ -95,8 +95,11 @@ def allowed(space: Space, choice: Choice) -> bool:
 def profile(space: Space, choice: Choice, name: str) -> Profile | None:
     """What a choice sets, as a profile; None where two levels give one variable different values.
 
-    So it is where no machine has what two levels need.
+    Also None where no machine has what two levels need, and for a level that the space does not have, which a record or
+    another node may name.
     """
+    if any(choice[one.name] not in one.levels for one in space.parameters if one.name in choice):
+        return None
     chosen = [parameter.levels[choice[parameter.name]] for parameter in space.parameters if parameter.name in choice]
     env: dict[str, str] = {}
     settings: dict[str, dict[str, str]] = {}

@@ -20,6 +20,7 @@ class TuningSpecification:
     space_only: bool  # no shipped profile competes
     blocks: int  # above 0: every candidate is measured so often
     profile: str  # the file to write
+    space_sha256: str | None = None  # of that file, where other machines read a copy of it
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "specification": self.specification.to_json()}

@@ -9,7 +9,8 @@ from statistics import median
 from typing import Any
 
 from runner.analysis.losses import loss_difference, loss_tolerance
-from runner.bench.measure import Job
+from runner.bench import private_values
+from runner.bench.job import Job
 from runner.bench.parse_sample import other_loader, other_ranks, parse_sample
 from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan, own_ranks
 from runner.bench.record import Event
@@ -61,8 +62,9 @@ class Trials:
         outcome, document, problem = self._run(BASELINE, self.job.environments[REFERENCE_PROFILE], 0)
         spent = {"worker_seconds": round(outcome.seconds, 3)}
         if document is None:
-            self._record(FAILURE, candidate=BASELINE, **spent, problem=problem, stderr=outcome.stderr_tail)
-            raise BaselineFailed(f"the baseline's worker {problem}{_last_line(outcome)}")
+            raise _of_baseline(
+                self._record(FAILURE, candidate=BASELINE, **spent, problem=problem, stderr=outcome.stderr_tail)
+            )
         return self._record(kind, **spent, **(document if kind == WARM_UP else {}))
 
     def __call__(self, in_round: int, number: int, environment: Environment) -> Event:
@@ -77,7 +79,7 @@ class Trials:
         evidence = {} if document is None else {"evidence": document["evidence"]}
         event = self._record(FAILURE, **where, problem=problem, stderr=outcome.stderr_tail, **evidence)
         if number == BASELINE:
-            raise BaselineFailed(f"the baseline's worker {problem}{_last_line(outcome)}")
+            raise _of_baseline(event)
         return event
 
     @property
@@ -85,7 +87,8 @@ class Trials:
         return next((event for event in self.events if event["event"] == WARM_UP), None)
 
     def _record(self, event: str, **fields: Any) -> Event:
-        recorded = self.append(event, **fields)
+        hidden = private_values.hidden(fields, self.job.kept, self.job.inherited)
+        recorded = self.append(event, **hidden)
         self.events.append(recorded)
         return recorded
 
@@ -139,9 +142,9 @@ class Trials:
         return None
 
 
-def _last_line(outcome: Outcome) -> str:
-    lines = outcome.stderr_tail.strip().splitlines()
-    return f": {lines[-1]}" if lines else ""
+def _of_baseline(failure: Event) -> BaselineFailed:
+    lines = str(failure["stderr"]).strip().splitlines()
+    return BaselineFailed(f"the baseline's worker {failure['problem']}{f': {lines[-1]}' if lines else ''}")
 
 
 def lengths(plan: Plan) -> tuple[Plan, int]:

@@ -85,15 +85,6 @@ def test_resuming_a_complete_run_starts_nothing(bench, simulation, instant, cli,
     assert [event["event"] for event in events()[len(before) :]] == ["resume", "end"]
 
 
-def test_a_record_of_the_first_version_is_not_gone_on_with(instant, refused, run_folder):
-    """It was to stop by another rule."""
-    arms = (records.arm("baseline"), records.arm("mine"))
-    records.write(run_folder, records.run_events(*arms, blocks=7, ended=None, budget_s=62.0))
-    assert "an earlier version began this run, by other rules; start a new run" in refused(
-        "bench", "--resume", run_folder
-    )
-
-
 def test_a_worker_that_failed_costs_its_time_once(bench, simulation, instant, cli, run_folder, events):
     """And not once more in each of the blocks that the budget is thought to have room for."""
     simulation.worker("mine", seconds=times(0.5), does="exit", status=3, **{"from": 1})

@@ -12,9 +12,7 @@ from runner.bench import record, record_schema
 from runner.bench.plan import Arm, Plan, StoppingRule, UserCommand, WorkloadSpec
 from runner.bench.record import FILE_NAME, SCHEMA
 from runner.bench.record_schema import BASELINE, EVENTS, KINDS, VALUES
-from tests import records
 from tests.conftest import PROJECT
-from tests.simulation import times
 
 COMPATIBILITY = PROJECT / "tests/compatibility"
 # All that is renamed in one mapping: no old name may be another one's new name, or it would be renamed twice.
@@ -125,22 +123,6 @@ def renamed_back(event: dict[str, Any]) -> dict[str, Any]:
     found = {names.get(key, key): value for key, value in event.items()}
     schema = {"schema": record.RESUMABLE} if "schema" in event else {}
     return {**found, **schema, "event": kinds.get(event["event"], event["event"])}
-
-
-def test_a_run_that_the_version_before_began_is_gone_on_with(bench, simulation, instant, cli, run_folder, events):
-    """Its file then has old names and today's, which are read as one."""
-    simulation.worker("mine", does="interrupt", seconds=times(0.5), **{"from": 3})
-    assert bench("mine").returncode == 130
-    simulation.worker("mine", seconds=times(0.5))
-    records.write(run_folder, [renamed_back(event) for event in events()])
-    before = events()
-    assert cli("bench", "--resume", run_folder).returncode == 0
-    raw = [json.loads(line)["event"] for line in (run_folder / FILE_NAME).read_text().splitlines()]
-    assert {"yardstick", "warmed", "reference-kernel", "warm-up"} <= {*raw}
-    assert events()[: len(before)] == before
-    assert events()[-1]["event"] == "end"
-    assert {"warm-up", "reference-kernel"} <= {event["event"] for event in events()}
-    assert cli("report", run_folder).returncode == 0
 
 
 # --- plans ---

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from benchmarks import padding
-from runner.bench.measure import PADDING
+from runner.bench.job import PADDING
 from tests.benchmarks.conftest import refusal
 
 

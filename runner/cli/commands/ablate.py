@@ -11,7 +11,7 @@ from typing import Any
 from runner import engines
 from runner.bench import requirements
 from runner.bench.context import ExecutionContext, execution_context
-from runner.bench.measure import Job
+from runner.bench.job import Job
 from runner.bench.plan import REFERENCE_PROFILE, Ablated, Arm
 from runner.bench.prepare import plan_of
 from runner.bench.specification import Specification
@@ -80,10 +80,10 @@ def run(arguments: argparse.Namespace) -> int:
         if getattr(arguments, name):
             raise InputError(f"ablate takes no --{name}: one training each has no interval to tell settings apart by")
     how = measuring.invocation(arguments)
-    if arguments.resume is not None:
-        return measuring.resume_given(arguments, how)
+    if measuring.goes_on_alone(arguments):
+        return measuring.resume(arguments.resume, how)
     if arguments.profile is None:
-        raise InputError("ablate needs a PROFILE; envkit profiles lists them")
+        raise measuring.lacks_profile(arguments, "ablate needs a PROFILE; envkit profiles lists them")
     whole, engine = _load(arguments.profile), arguments.engine or "local"
     arms = [Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine), Arm(whole.name, arguments.profile, engine)]
     asked = measuring_options.specification(arguments, f"{whole.name}-ablated", arms)
@@ -115,11 +115,18 @@ def _try_and_measure(asked: Specification, whole: Profile, how: Invocation) -> i
     context = execution_context(asked, [*whole.prefix[:1], *requirements.tools(asked.options)])
     requirements.require_in(context.seen, asked.workloads, asked.options)
     parts = take_apart(whole, context.seen[asked.arms[0].engine]["inspection"], asked)
-    folder = how.output or measuring.new_folder(asked.title)
+    folder = (how.resume or how.output or measuring.new_folder(asked.title)).absolute()
     files = {name: folder / FOLDER / f"{one.name}.yaml" for name, one in parts.profiles.items()}
     arms = (*asked.arms, *(Arm(name, str(path), asked.arms[0].engine) for name, path in files.items()))
     settings = ablation.settings(whole)
-    parts.leave_out(_problems(replace(asked, arms=arms, ablated=tuple(ablated(settings, parts))), parts, context, how))
+    if how.resume is None:
+        tried = replace(asked, arms=arms, ablated=tuple(ablated(settings, parts)))
+        parts.leave_out(_problems(tried, parts, context, how))
+    else:  # each was tried when the run began
+        tried_then = {*parts.arms} | {*parts.arms.values()}
+        recorded = measuring.recorded_left_out(how.resume)
+        kept_out = recorded.keys() & tried_then - {whole.name}
+        parts.leave_out({name: recorded[name] for name in recorded if name in kept_out})
     found = ablated(settings, parts)
     for names, reason in wording.together(parts.left_out).items():
         print(f"left out {names}: {reason}", file=sys.stderr)

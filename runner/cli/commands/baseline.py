@@ -4,39 +4,28 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
-from runner import engines
 from runner.analysis import baselines
-from runner.analysis.baseline_diff import Changes, changes, differences, machine_pairs, obstacles, unequal
+from runner.analysis.baseline_diff import Changes, changes, differences, obstacles
 from runner.analysis.baselines import Baseline
-from runner.bench.plan import Arm
-from runner.bench.requirements import choosing, on_gpus
-from runner.bench.specification import Specification
-from runner.cli import engine_options, measuring, measuring_options
-from runner.cli.arguments import count, duration, option, share
+from runner.cli import baseline_check, measuring
+from runner.cli.arguments import refuse_others, share
+from runner.cli.baseline_check import refuse
 from runner.cli.measuring import Invocation
-from runner.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
+from runner.common.errors import FAILED, INTERRUPTED, MEASURED
 from runner.common.plain_table import plain_table
-from runner.engines.base import EngineOptions
-from runner.engines.inspect_image import inspect
-from runner.profiles import profile
-from runner.profiles.environment import clean
 from runner.report import baseline_report, terminal
-from runner.stats.interval import MIN_BLOCKS
 from runner.worker.fashion_mnist import SYNTHETIC
-from runner.worker.modes import Options
 
 THRESHOLD = 0.05
-# Options of a measurement that a baseline does not fix.
-FREE = ("blocks", "budget", "timeout", "data", "keep_env", "force", "allow_unknown", "output")
 EXIT_STATUSES = (
     "exit status: 0 done, and with check no regression; 1 a regression, or a worker failed; 2 bad input, or what can't "
     "be compared; 130 interrupted"
@@ -62,7 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     save.add_argument("--from", dest="record", metavar="DIR", type=Path,
                       help="folder of the run (default: the latest in ./results that can become one)")  # fmt: skip
     save.add_argument("--replace", action="store_true", help="write over a baseline of this name")
-    check = add("check", "measure the same again; exit status 1 where speed was lost beyond the threshold")
+    check = add("check", "measure the same again, as the command line says; exit status 1 where speed was lost beyond "
+                         "the threshold")  # fmt: skip
     check.add_argument("name", metavar="NAME", help="name of a baseline, or its file")
     check.add_argument("--against", metavar="DIR", type=Path, help="take this run's record instead of measuring")
     diff = add("diff", "say what differs between two baselines, beside the change of speed")
@@ -71,19 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for action in (check, diff):
         action.add_argument("--threshold", metavar="SHARE", type=share, default=THRESHOLD,
                             help="the loss of speed that is a regression (default: 5%%)")  # fmt: skip
-    _add_measuring(check)
+    baseline_check.add_arguments(check)
     add("list", "list the baselines")
-
-
-def _add_measuring(parser: argparse.ArgumentParser) -> None:
-    engine_options.add(parser)
-    group = parser.add_argument_group("measuring")
-    group.add_argument("--profile", metavar="FILE", action="append",
-                       help="where a profile of the baseline is, if not in envprofiles/")  # fmt: skip
-    group.add_argument("--blocks", metavar="N", type=count, help="measure so many (default: as many as it has)")
-    group.add_argument("--budget", type=duration, help=argparse.SUPPRESS)  # known, to say what to give instead
-    group.add_argument("--timeout", metavar="TIME", type=duration, help="stop a worker that takes longer")
-    measuring_options.add_worker_options(group)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -109,7 +88,7 @@ def _save(arguments: argparse.Namespace) -> int:
         terminal.item(out, "note", "measured with synthetic data, and only comparable with the same")
     if saved.is_under_load:
         terminal.item(out, "note", baseline_report.under_load(saved), "bold yellow")
-    out.print(Text(f"file     {path}  (commit it; later: envkit baseline check {saved.name})"), soft_wrap=True)
+    out.print(Text(f"file     {path}  (commit it; later: envkit baseline check {saved.name} PROFILE)"), soft_wrap=True)
     return MEASURED
 
 
@@ -134,22 +113,15 @@ def _list(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     old = baselines.load(arguments.name, arguments.folder)
-    if arguments.budget is not None:
-        raise InputError(
-            "--budget can't be given to baseline check, which measures a number of blocks that is fixed before "
-            f"({old.blocks}, as many as {old.name} has); give another with --blocks"
-        )
-    if arguments.blocks is not None and arguments.blocks < MIN_BLOCKS:
-        raise InputError(f"--blocks {arguments.blocks}: is too few to compare; give {MIN_BLOCKS} or more")
     if arguments.against is not None:
-        for name in ("profile", *FREE, *EngineOptions.names()):
-            if getattr(arguments, name) not in (None, False):
-                raise InputError(f"{option(name)} means nothing with --against, which measures nothing")
+        why = "means nothing with --against, which measures nothing"
+        refuse_others(arguments, ("command", "action", "name", "folder", "json", "against", "threshold"), why)
         return _compare(arguments, old, arguments.against)
-    asked = _asked(arguments, old)
-    _require_same_machine(asked, old)
+    asked = baseline_check.asked(arguments, old)
     how = Invocation(arguments.output, arguments.json)
-    status = measuring.run(asked, how, then=lambda folder: _compare(arguments, old, folder))
+    status = measuring.run(
+        asked, how, lambda folder: _compare(arguments, old, folder), partial(baseline_check.require_same_run, old)
+    )
     if status == INTERRUPTED:
         print(
             f"envkit: and then compare: envkit baseline check {arguments.name} --against that folder", file=sys.stderr
@@ -157,71 +129,13 @@ def _check(arguments: argparse.Namespace) -> int:
     return status
 
 
-def _asked(arguments: argparse.Namespace, old: Baseline) -> Specification:
-    """A measurement like the baseline's, but for what the user said."""
-    plan = old.plan
-    given = engine_options.given(arguments).to_json()
-    command = old.user_command
-    data = arguments.data
-    # a user's command brings its data, and a workload may make its own
-    if command is None and data is None and (plan["data"] == SYNTHETIC or Path(plan["data"]).is_dir()):
-        data = plan["data"]
-    return Specification(
-        title=f"check-{old.name}",
-        arms=tuple(_arms(arguments, old)),
-        workload=plan["workload"],
-        user_command=command,
-        options=Options(**plan.get("options", {})),
-        engine_options=EngineOptions(**{**plan["engine_options"], **given}),
-        data=data,
-        warmup_steps=0 if command else plan["warmup_steps"],
-        steps=0 if command else plan["steps"],
-        budget_s=measuring_options.BUDGET_S,
-        # As many as then, whatever they show: the interval is for a number of blocks that was fixed before.
-        blocks=arguments.blocks or old.blocks,
-        timeout_s=arguments.timeout or plan["timeout_s"],
-        keep_env=tuple(arguments.keep_env or old.document["allowed_variables"]),
-        force=arguments.force,
-        allow_unknown=arguments.allow_unknown,
-    )
-
-
-def _arms(arguments: argparse.Namespace, old: Baseline) -> list[Arm]:
-    files = {Path(name).stem: name for name in arguments.profile or ()}
-    planned = [arm["profile"] for arm in old.plan["arms"]]
-    for name, file in files.items():
-        if name not in planned:
-            raise InputError(f"--profile {file}: {old.source} has no profile '{name}'; it has: {', '.join(planned)}")
-    for name in planned:
-        if name not in (*files, *profile.names(), *profile.local_names()):
-            raise InputError(f"{old.source}: its profile '{name}' is not in envprofiles/; give --profile {name}.yaml")
-    return [Arm(arm["name"], files.get(arm["profile"], arm["profile"]), arm["engine"]) for arm in old.plan["arms"]]
-
-
-def _require_same_machine(asked: Specification, old: Baseline) -> None:
-    """Refuse another kind of machine before minutes are spent on it."""
-    gpus = on_gpus(asked.options, asked.user_command is not None)
-    inherited, _ = clean(os.environ, keep=choosing(asked.options))
-    for name, engine in engines.get_all(list(old.document["engines"]), asked.engine_options).items():
-        pairs = machine_pairs(old.document["engines"][name]["inspection"], inspect(engine, inherited, gpus=gpus))
-        _refuse(old, [unequal(pair) for pair in pairs if pair[1] != pair[2]])
-
-
-def _refuse(old: Baseline, reasons: Sequence[str]) -> None:
-    if reasons:
-        raise InputError(
-            f"{old.source}: can't be compared with what is measured now: {'; '.join(reasons)}; "
-            "save a baseline for each such case"
-        )
-
-
 def _compare(arguments: argparse.Namespace, old: Baseline, folder: Path) -> int:
     """Say how the run in ``folder`` compares with the baseline; returns the exit status."""
     new = baselines.from_record(folder, old.name)
-    _refuse(old, obstacles(old, new))
+    refuse(old, obstacles(old, new))
     found = changes(old, new, arguments.threshold)
     if found is None:
-        _refuse(old, [NO_RATIO])
+        refuse(old, [NO_RATIO])
     _show(arguments, old, new, found, [])
     return FAILED if found is not None and found.regressions else MEASURED
 

@@ -12,7 +12,6 @@ from runner.bench.specification import EVERY, Specification
 from runner.cli import image_options, instance_options, measuring, measuring_options, rank_options, submitted
 from runner.cli.arguments import host_names, refuse, refuse_others
 from runner.cli.commands import submit
-from runner.common.errors import InputError
 from runner.worker.workloads import ALL
 
 # Of ``--workload all``, for each profile on each workload: eight samples of up to 12 s with their workers' starts.
@@ -37,7 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     each = f"with --workload all {BUDGET_EACH_S:g}s for each profile on each, the baseline too"
     measuring_options.add(parser, budget=f"3m; {each}; {rank_options.BUDGET}; {instance_options.BUDGET}")
     parser.add_argument("--specification", metavar="FILE", type=Path,
-                        help="measure what this file asks for, as --dry-run printed it")  # fmt: skip
+                        help="measure what this file asks for, as --dry-run printed it; it names programs to run, so "
+                        "give none that you don't trust")  # fmt: skip
     measuring_options.add_dry_run(parser)
     image_options.add_options(parser)
 
@@ -46,14 +46,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.resume is not None and record.is_submission(arguments.resume):
         return _submit(arguments)
     how = measuring.invocation(arguments)
-    if arguments.resume is not None:
-        return measuring.resume_given(arguments, how)
+    if measuring.goes_on_alone(arguments):
+        return measuring.resume(arguments.resume, how)
     if arguments.specification is not None:
         why = "can't be given with --specification: the file says what is measured"
-        refuse_others(arguments, ("command", "specification", "output", "json", "dry_run"), why)
+        refuse_others(arguments, ("command", "specification", "output", "json", "dry_run", "resume"), why)
         return measuring.run(Specification.read(arguments.specification), how)
     if not arguments.profile:
-        raise InputError("bench needs a PROFILE; envkit profiles lists them")
+        raise measuring.lacks_profile(arguments, "bench needs a PROFILE; envkit profiles lists them")
     if arguments.hosts:
         refuse(arguments, ON_THIS_MACHINE, "means nothing with --hosts; leave one of them out")
         return _submit(arguments)

@@ -25,8 +25,8 @@ def run(arguments: argparse.Namespace) -> int:
         if getattr(arguments, name):
             raise InputError(f"calibrate takes no --{name}: one training each does not show how much they vary")
     how = measuring.invocation(arguments)
-    if arguments.resume is not None:
-        return measuring.resume_given(arguments, how)
+    if measuring.goes_on_alone(arguments):
+        return measuring.resume(arguments.resume, how)
     arms = [Arm(name, REFERENCE_PROFILE, arguments.engine or "local") for name in (REFERENCE_PROFILE, AGAIN)]
     asked = measuring_options.specification(arguments, "calibration", arms, BUDGET_S)
     return measuring.run(asked, how)

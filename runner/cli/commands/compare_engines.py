@@ -23,10 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     how = measuring.invocation(arguments)
-    if arguments.resume is not None:
-        return measuring.resume_given(arguments, how)
+    if measuring.goes_on_alone(arguments):
+        return measuring.resume(arguments.resume, how)
     if arguments.profile is None:
-        raise InputError("compare-engines needs a PROFILE, for example baseline")
+        raise measuring.lacks_profile(arguments, "compare-engines needs a PROFILE, for example baseline")
     names = list(dict.fromkeys((arguments.engines or DEFAULT).split(",")))
     if len(names) < 2:
         raise InputError(f"--engines {arguments.engines}: name two or more, for example {DEFAULT}")

@@ -99,7 +99,7 @@ def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
         load = watch_machine(LOAD_S)
         on = ("--device", CUDA) if environment.gpus else ()  # it would not be in effect elsewhere
         outcome = engine.run(
-            Task((*TRIAL, *on), {**kept, **environment.variables}, inherited, environment.prefix, gpus=bool(on))
+            Task((*TRIAL, *on), environment.variables, inherited, environment.prefix, passed_on=kept, gpus=bool(on))
         )
     situation = Situation(
         inspection["facts"], inspection["fingerprint"], environment, None, load, inspection["libraries"],

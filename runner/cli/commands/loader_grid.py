@@ -64,8 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     how, tell = measuring.invocation(arguments, resumed_by="loader-grid"), partial(_tell, as_json=arguments.json)
-    if arguments.resume is not None:
-        return measuring.resume_given(arguments, how, tell)
+    if measuring.goes_on_alone(arguments):
+        return measuring.resume(arguments.resume, how, tell)
     _require(arguments)
     profile = arguments.profile or REFERENCE_PROFILE
     arms = [Arm(name, profile, arguments.engine or "local", name) for name in workloads(arguments)]
@@ -147,7 +147,7 @@ def _tell(folder: Path, as_json: bool) -> int:
         summary = summarise(events)
         drawn = pictures.png(summary)
     path = folder / PICTURE
-    atomic.write(path, drawn)
+    atomic.write(path, drawn, private=True)
     if as_json:
         found = [*grid.to_json(summary), *epoch_ends.to_json(summary)]
         print(json.dumps({"cells": found, "record": str(folder), "picture": str(path)}))

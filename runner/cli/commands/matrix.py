@@ -13,7 +13,7 @@ from typing import Any
 from runner import engines
 from runner.bench import requirements
 from runner.bench.context import ExecutionContext, execution_context
-from runner.bench.measure import Job
+from runner.bench.job import Job
 from runner.bench.plan import REFERENCE_PROFILE, Arm, own_ranks
 from runner.bench.prepare import plan_of
 from runner.bench.specification import Specification
@@ -64,8 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     if submission.is_given(arguments):
         return submission.run(arguments, _show_nodes(arguments.json), settings=_settings)
     how = measuring.invocation(arguments)
-    if arguments.resume is not None:
-        return measuring.resume_given(arguments, how)
+    if measuring.goes_on_alone(arguments):
+        return measuring.resume(arguments.resume, how)
     return measure(_asked(arguments), arguments.profile or profile.names(), how)
 
 
@@ -125,7 +125,12 @@ def _try_and_measure(asked: Specification, named: Sequence[str], how: Invocation
 
     inspection = context.seen[engine]["inspection"]
     choice = choose(loaded, inspection, asked, require_ranks)
-    try_once(choice, asked, context, how)
+    if how.resume is None:
+        try_once(choice, asked, context, how)
+    else:  # each was tried when the run began
+        for name, reason in measuring.recorded_left_out(how.resume).items():
+            if choice.measured.pop(name, None):
+                choice.left_out[name] = reason
     for names, reason in wording.together(choice.left_out).items():
         print(f"left out {names}: {reason}", file=sys.stderr)
     if not choice.measured:

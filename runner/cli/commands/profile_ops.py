@@ -16,7 +16,7 @@ from runner.analysis import operator_times, phase_times
 from runner.analysis.operator_times import Profiled
 from runner.analysis.phase_times import PhaseTimes
 from runner.bench import parse_sample
-from runner.bench.measure import Job
+from runner.bench.job import Job
 from runner.bench.plan import REFERENCE_PROFILE, Arm, Plan
 from runner.bench.prepare import prepare
 from runner.bench.specification import TIMEOUT_S, Specification

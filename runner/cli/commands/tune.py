@@ -8,10 +8,11 @@ import json
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from runner import engines
 from runner.analysis.summary import Summary
-from runner.bench import record
+from runner.bench import record, seal
 from runner.bench.context import ExecutionContext, recorded_context
 from runner.bench.measure import ENDED, NOT_IN_EFFECT
 from runner.bench.measure import FAILED as FAILED_WORKER
@@ -19,8 +20,7 @@ from runner.bench.measure import INTERRUPTED as CUT_SHORT
 from runner.bench.plan import REFERENCE_PROFILE, Plan
 from runner.bench.record import Event, Record
 from runner.cli import measuring, submission, tune_nodes, tune_options
-from runner.cli.arguments import refuse_others
-from runner.cli.tuning import first_event, session_of
+from runner.cli.tuning import first_event, require_same_tuning, session_of
 from runner.common import atomic
 from runner.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
 from runner.common.folders import quoted, short
@@ -33,6 +33,7 @@ from runner.tuning.confirm import Decision
 from runner.tuning.destination import Written
 from runner.tuning.importance import Importance
 from runner.tuning.session import Session
+from runner.tuning.specification import TuningSpecification
 from runner.tuning.trials import BaselineFailed
 
 LOCAL_FOLDER = profile.local_folder()
@@ -48,48 +49,67 @@ def run(arguments: argparse.Namespace) -> int:
             return _start(arguments) if arguments.resume is None else _resume(arguments)
         except record.RecordFull as error:
             folder = error.folder.parent if error.folder.name == record.CONFIRMATION else error.folder
-            go_on = f"make room, then envkit tune --resume {quoted(folder)}"
+            go_on = f"make room, then {measuring.go_on_with('tune', folder, 'tune')}"
             raise InputError(f"{error}; what was recorded is safe: {go_on}") from None
 
 
 def _start(arguments: argparse.Namespace) -> int:
+    asked, fields, context = _intent(arguments)
+    folder = arguments.output or measuring.new_folder(asked.specification.title)
+    with Record.create(folder) as opened:
+        atomic.write(folder / session.SPACE_FILE, Path(asked.space).read_bytes(), private=True)
+        return _go_on(opened, [opened.append_sealed("tune", **fields)], context, arguments.json)
+
+
+def _intent(arguments: argparse.Namespace) -> tuple[TuningSpecification, dict[str, Any], ExecutionContext]:
+    """Return the tuning that the command line asks for, prepared on this machine."""
     asked = tune_options.asked(arguments, _default_path())
     if not arguments.exhaustive:
         destination.require(Path(asked.profile))
-    fields, context = first_event(asked)
-    folder = arguments.output or measuring.new_folder(asked.specification.title)
-    with Record.create(folder) as opened:
-        atomic.write(folder / session.SPACE_FILE, Path(asked.space).read_bytes())
-        return _go_on(opened, [opened.append("tune", **fields)], context, arguments.json)
+    return (asked, *first_event(asked))
 
 
 def _resume(arguments: argparse.Namespace) -> int:
-    why = "can't be given with --resume: a tuning keeps the settings it was started with"
-    refuse_others(arguments, ("command", "resume", "json", "profile"), why)
-    first = record.first(arguments.resume, "tune")
-    if first["schema"] < record.RESUMABLE:
-        began = "an earlier version began this tuning, by other rules"
-        raise InputError(f"--resume {arguments.resume}: {began}; start a new one")
-    with record.reading(arguments.resume):
+    """Go on by the record if it carries this user's seal and --resume is alone, else by the command line."""
+    folder = arguments.resume
+    measuring.require_folder(arguments)
+    first = record.first(folder, "tune")
+    if measuring.is_alone(arguments, first, free=("profile",)):
+        context, written = _recorded(folder, first, arguments.profile)
+        fields: dict[str, Any] = {}
+    else:
+        asked, fields, context = _intent(arguments)
+        require_same_tuning(folder, first, fields, context)
+        written = Path(asked.profile)
+    with Record.reopen(folder) as opened:
+        events = record.read(folder, "tune")
+        measuring.require_unchanged(folder, first, events)
+        events = [{**first, **fields}, *events[1:]]
+        events.append(opened.append_sealed("resume", first, command=sys.argv, profile=str(written)))
+        return _go_on(opened, events, context, arguments.json, written)
+
+
+def _recorded(folder: Path, first: Event, named: Path | None) -> tuple[ExecutionContext, Path]:
+    """Return the context of a record with this user's seal, and where its profile goes."""
+    with record.reading(folder):
         plan = Plan.from_json(first["plan"])
-        moved = [event.get("profile") for event in record.read(arguments.resume, "tune") if event["event"] == "resume"]
-        places = [first["settings"]["profile"], *(one for one in moved if one is not None)]
+        moved = [event for event in record.read(folder, "tune") if event["event"] == "resume"]
+        own = [str(event["profile"]) for event in moved if seal.is_good(event, first[seal.KEY])]
+        places = [first["settings"]["profile"], *own]
         exhaustive = bool(first["settings"]["blocks"])
-    if exhaustive and arguments.profile:
+    if exhaustive and named:
         raise InputError("--profile means nothing with --exhaustive, which writes no profile; leave it out")
-    written = (arguments.profile or Path(places[-1])).absolute()
+    written = (named or Path(places[-1])).absolute()
     if not exhaustive:
         destination.require(written)
-    context = recorded_context(arguments.resume, first, plan)
-    with Record.reopen(arguments.resume) as opened:
-        events = record.read(arguments.resume, "tune")
-        events.append(opened.append("resume", command=sys.argv, profile=str(written)))
-        return _go_on(opened, events, context, arguments.json)
+    return recorded_context(folder, first, plan), written
 
 
-def _go_on(opened: Record, events: list[Event], context: ExecutionContext, as_json: bool) -> int:
-    """Do what the record lacks, and return the exit status."""
-    tuning = session_of(opened, events, context, as_json)
+def _go_on(
+    opened: Record, events: list[Event], context: ExecutionContext, as_json: bool, written: Path | None = None
+) -> int:
+    """Do what the record lacks, and return the exit status; the profile goes to ``written``, where that is given."""
+    tuning = session_of(opened, events, context, as_json, profile=written)
     try:
         tuning.run_search()
         try:
@@ -246,7 +266,7 @@ def _interrupted(tuning: Session) -> int:
 
 
 def _go_on_with(tuning: Session) -> str:
-    return f"go on with: envkit tune --resume {quoted(tuning.folder)}"
+    return f"go on with: {measuring.go_on_with('tune', tuning.folder, 'tune')}"
 
 
 def _default_path() -> Path:

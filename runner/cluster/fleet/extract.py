@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +131,7 @@ def _require_success(events: Sequence[Event]) -> None:
         raise InputError("the profile was not in effect")
 
 
-def _require_effect(environment: Environment, sample: Event, kept: dict[str, str]) -> None:
+def _require_effect(environment: Environment, sample: Event, kept: Mapping[str, str]) -> None:
     """Raise InputError for a sample in which the profile was not in effect.
 
     A run ends with the first such sample, so looking at the last one is enough.
@@ -144,7 +144,12 @@ def _require_effect(environment: Environment, sample: Event, kept: dict[str, str
 
 
 def _must_agree(
-    plan: Plan, arm: Arm, environment: Environment, kept: dict[str, str], seen: dict[str, Any], digests: dict[str, str]
+    plan: Plan,
+    arm: Arm,
+    environment: Environment,
+    kept: Mapping[str, Any],
+    seen: dict[str, Any],
+    digests: dict[str, str],
 ) -> dict[str, str]:
     """What was measured, by names that a message can use."""
     found = {
@@ -163,7 +168,9 @@ def _must_agree(
         found["number of trainings at once"] = str(arm.instances)
     if plan.distributed:
         found |= {"number of ranks": str(plan.ranks_of(arm)), "scaling": plan.scaling}
-    found |= {f"variable {name}": value for name, value in sorted({**kept, **environment.variables}.items())}
+    found |= {f"variable {name}": value for name, value in sorted(environment.variables.items())}
+    if kept:
+        found["variables kept from the caller"] = ", ".join(sorted(kept))
     if plan.user_command is not None:  # what its folder holds may change as it runs
         return {**found, "command": " ".join(plan.user_command.argv)}
     for what, digest in sorted(digests.items()):

@@ -40,7 +40,7 @@ def write(place: Path, nodes: Sequence[Node], left_out: Sequence[LeftOut]) -> No
         "nodes": [asdict(one) for one in nodes],
         "left_out": [asdict(one) for one in left_out],
     }
-    atomic.write(place / FILE_NAME, json.dumps(document).encode())
+    atomic.write(place / FILE_NAME, json.dumps(document).encode(), private=True)
 
 
 def read(place: Path, profile: str | None, asked: Sequence[str] = ()) -> tuple[list[Node], list[LeftOut]]:

@@ -30,7 +30,7 @@ class Outcome:
     searched: bool = False  # of a tuning: its search is done, and it waits for the others to confirm
 
     def write(self, place: Path) -> None:
-        atomic.write(place / NAME, json.dumps(asdict(self)).encode())
+        atomic.write(place / NAME, json.dumps(asdict(self)).encode(), private=True)
 
 
 def seen(folder: Path) -> list[str]:

@@ -27,6 +27,7 @@ set -u
 python={python}
 project={project}
 id={id}
+sha256={sha256}
 """
 UNSET = """\
 # Either would have srun give its task these CPUs of a node, and no others.
@@ -50,6 +51,9 @@ on_nodes_left() {
 on_first_node() {
     on_nodes 1 --nodelist="$SLURMD_NODENAME" --overlap bash -c "$@"
 }
+
+# Only the owner may read what the job prints, whatever the umask that Slurm gave the file.
+chmod go= "$folder/slurm-$SLURM_JOB_ID.out" 2>/dev/null
 """
 # The same by ssh; nobody waits for a host whose login or whose folder hangs.
 BY_SSH = """
@@ -87,6 +91,7 @@ ROLL_CALL_WITHIN_S = 60
 # A node's clock is held against this node's, before and after: the answer came in between, however long it took.
 ROLL_CALL = """
 # The roll call: each node says what time it has, and what it does not find.
+(umask 077 && : >"$folder/{file}-$SLURM_JOB_ID")
 {{
     echo "before $SLURMD_NODENAME $(date +%s.%N)"
     on_each_node '
@@ -101,14 +106,15 @@ ROLL_CALL = """
 }} >"$folder/{file}-$SLURM_JOB_ID" || exit 1
 """
 EACH = """
-on_each_node 'cd "$1" && exec "$2" -m runner.cli.slurm_node "$3" "$4"' node "$project" "$python" "$folder" "$id"
+on_each_node 'cd "$1" && exec "$2" -m runner.cli.slurm_node "$3" "$4" "$5"' node \\
+    "$project" "$python" "$folder" "$id" "$sha256"
 status=$?
 """
 # All nodes say what they are before any begins to search, and have searched before any confirms.
 TUNING = """
-each='cd "$1" && exec "$2" -m runner.cli.slurm_node "$3" "$4" $5'
+each='cd "$1" && exec "$2" -m runner.cli.slurm_node "$3" "$4" "$5" $6'
 part() {{
-    on_nodes_left "$each" part "$project" "$python" "$folder" "$id" "$1"
+    on_nodes_left "$each" part "$project" "$python" "$folder" "$id" "$sha256" "$1"
 }}
 for stage in --kind --search --confirm; do
     part "$stage"
@@ -117,13 +123,14 @@ for stage in --kind --search --confirm; do
 done
 """
 JOINT = """
-on_each_node 'cd "$1" && exec "$2" -m runner.cli.slurm_node "$3" "$4" --check' check \\
-    "$project" "$python" "$folder" "$id"
+on_each_node 'cd "$1" && exec "$2" -m runner.cli.slurm_node "$3" "$4" "$5" --check' check \\
+    "$project" "$python" "$folder" "$id" "$sha256"
 status=$?
 
 # The runner, which starts workers on all of them.
 if [[ $status -eq 0 ]]; then
-    on_first_node 'cd "$1" && exec "$2" -m runner.cli.slurm_node "$3" "$4"' node "$project" "$python" "$folder" "$id"
+    on_first_node 'cd "$1" && exec "$2" -m runner.cli.slurm_node "$3" "$4" "$5"' node \\
+        "$project" "$python" "$folder" "$id" "$sha256"
     status=$?
 fi
 """
@@ -155,7 +162,7 @@ def render(
     head = HEAD.format(
         what=_what(settings), each=each, command=command, unset="" if settings.hosts else UNSET,
         folder=shlex.quote(str(folder)), python=shlex.quote(settings.python),
-        project=shlex.quote(settings.project), id=settings.id,
+        project=shlex.quote(settings.project), id=settings.id, sha256=settings.sha256,
     )  # fmt: skip
     return (
         f"#!/bin/bash\n{options}{head}{begin}"

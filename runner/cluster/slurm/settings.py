@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -21,6 +23,8 @@ FILE_NAME = "submit.json"
 SPECIFICATION = "specification.json"
 # In a node's place, where all train together: the name of the one run's folder.
 TOGETHER = "all-nodes"
+# Fields that may change from one job of a submission to the next.
+OF_THE_QUEUE = ("partition", "minutes", "options")
 
 
 @dataclass(frozen=True)
@@ -73,11 +77,19 @@ class Settings:
         tuning = self.tuning.to_json() if self.tuning else None
         return {**asdict(self), "specification": self.specification.to_json(), "tuning": tuning}
 
+    @property
+    def sha256(self) -> str:
+        """The digest of all but the fields of the queue. A node checks it before it measures."""
+        what = {name: value for name, value in self.to_json().items() if name not in OF_THE_QUEUE}
+        return hashlib.sha256(json.dumps(what, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Settings:
         """Raises ValueError, TypeError or KeyError for what is none."""
         if "specification" not in document:
             document = _with_specification(document)
+        if not re.fullmatch(r"[0-9a-f]{8}", str(document.get("id"))):  # a part of the job's name
+            raise ValueError(f"its id is {document.get('id')!r}")
         lists = {name: tuple(document.get(name, ())) for name in ("nodelist", "options", "profiles", "hosts")}
         tuning = document.get("tuning")
         return Settings(**{
@@ -88,7 +100,7 @@ class Settings:
     def write(self, folder: Path) -> None:
         document = self.to_json()
         for name, part in ((FILE_NAME, document), (SPECIFICATION, document["specification"])):
-            atomic.write(folder / name, (json.dumps(part, indent=1) + "\n").encode())
+            atomic.write(folder / name, (json.dumps(part, indent=1) + "\n").encode(), private=True)
 
     @staticmethod
     def read(folder: Path) -> Settings:

@@ -41,7 +41,8 @@ def submit(script: Path, hosts: Sequence[str]) -> str:
     while (output := script.parent / OUTPUT.format(number)).exists():
         number += 1
     variables = {"SLURM_JOB_ID": str(number), "SLURMD_NODENAME": platform.node()}
-    with output.open("xb") as file:
+    descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
         process = subprocess.Popen(
             ["bash", script], stdin=subprocess.PIPE, stdout=file, stderr=file, env={**os.environ, **variables},
             start_new_session=True,  # Ctrl-C is for the runner to act upon

@@ -10,10 +10,23 @@ from runner.bench import record
 from runner.bench.blocks import recorded_plan
 from runner.profiles import profile
 from tests.cli.commands.conftest import FACTS
-from tests.sessions import REFERENCE_KERNEL_S, verdicts
+from tests.sessions import REFERENCE_KERNEL_S, signed, verdicts
 from tests.simulation import times
 
 BLOCKS_NOW = 6
+
+
+def environments(**arms):
+    """Change what the arms of a record set and expect."""
+
+    def change(run):
+        for name, settings in arms.items():
+            run["environments"][name] |= {"variables": {}, "preload": {}, "prefix": [], "expect": {}, **settings}
+
+    return change
+
+
+MINE = environments(baseline={}, mine={"variables": {"SIMULATED": "mine"}, "expect": {"openmp.max_threads": 2}})
 
 
 @pytest.fixture
@@ -22,10 +35,10 @@ def again(instant, simulation, save, write_profile, folder, tmp_path):
     simulation.worker("baseline", seconds=times(3.0))
     simulation.worker("mine", seconds=times(1.5))
     simulation.worker("reference-kernel", seconds=[REFERENCE_KERNEL_S])
-    save(engine_options={"python": str(simulation.python)}, data="synthetic")
+    save(engine_options={"python": str(simulation.python)}, data="synthetic", change=MINE)
     profile = write_profile("mine", "env:\n  SIMULATED: mine\nexpect:\n  openmp.max_threads: 2\n")
-    return ["baseline", "check", "old", "--folder", folder, "--profile", profile, "--blocks", BLOCKS_NOW,
-            "--output", tmp_path / "again"]  # fmt: skip
+    return ["baseline", "check", "old", profile, "--folder", folder, "--python", simulation.python,
+            "--data", "synthetic", "--blocks", BLOCKS_NOW, "--output", tmp_path / "again"]  # fmt: skip
 
 
 @pytest.fixture
@@ -37,8 +50,12 @@ def measured_twice(instant, simulation, cli, folder, run_folder):
         made = cli(*arguments)
         assert made.returncode == 0, made
         assert cli("baseline", "save", "old", "--from", run_folder, "--folder", folder).returncode == 0
-        again, profile = run_folder.with_name("again"), run_folder.with_name("mine.yaml")
-        result = cli("baseline", "check", "old", "--folder", folder, "--profile", profile, "--output", again)
+        again, given = run_folder.with_name("again"), [*arguments[1:]]
+        for option in ("--seed", "--output", "--steps", "--blocks"):  # of one run alone, or as the baseline has it
+            while option in given:
+                at = given.index(option)
+                del given[at : at + 2]
+        result = cli("baseline", "check", "old", *given, "--folder", folder, "--output", again)
         assert (result.returncode, len(verdicts(result))) == (0, 2), result
         then, now = (recorded_plan(record.read(one)) for one in (run_folder, again))
         return then, now, result
@@ -130,22 +147,67 @@ def test_an_interrupted_check_says_how_to_go_on(again, simulation, cli, run_fold
     ]
     simulation.worker("mine", seconds=times(1.5))
     assert cli("bench", "--resume", folder).returncode == 0
-    assert cli(*again[:5], "--against", folder).returncode == 0
+    assert cli(*again[:3], *again[4:6], "--against", folder).returncode == 0
 
 
-def test_a_profile_of_ones_own_must_be_named(again, refused, folder):
-    place = again.index("--profile")
-    message = refused(*again[:place], *again[place + 2 :])
-    assert message == (
-        f"envkit: {folder}/old.json: its profile 'mine' is not in envprofiles/; give --profile mine.yaml"
+def test_a_check_without_a_profile_says_what_to_give(again, refused, folder, simulation):
+    """A baseline is data: nobody runs what it names."""
+    assert refused(*again[:3], *again[4:6]) == (
+        f"envkit: {folder}/old.json: a baseline does not say what to run; read its command line, and give it if "
+        f"you trust it: envkit baseline check old mine --python {simulation.python} --data synthetic"
     )
-    message = refused(*again, "--profile", "yours.yaml")
-    assert message == f"envkit: --profile yours.yaml: {folder}/old.json has no profile 'yours'; it has: baseline, mine"
+    assert simulation.starts(all=True) == []
+
+
+def test_nothing_that_a_baseline_names_is_run(again, refused, folder, tmp_path):
+    ran = tmp_path / "ran"
+    script = tmp_path / "script"
+    script.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    script.chmod(0o755)
+    signed(folder / "old.json", lambda document: document["plan"]["engine_options"].update(python=str(script)))
+    message = refused(*again)
+    assert f"differs from the command line: engine options.python was {script} and is now " in message
+    assert "python" in refused(*again[:3], *again[4:6])
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--workload", "translation"), "workload was cnn and is now translation"),
+        (("--channels-last",), "modes.channels_last was false and is now true"),
+        (("--python", "python3"), "engine options.python was "),
+        (("--engine", "podman"), "arms.baseline was local and is now podman; arms.mine was local and is now podman"),
+    ],
+)
+def test_what_differs_is_named_before_anything_runs(again, refused, simulation, options, said):
+    message = refused(*again, *options)
+    assert f"/old.json: differs from the command line: {said}" in message
+    assert "baseline check old --against DIR" in message
+    assert simulation.starts(all=True) == []
+
+
+def test_another_command_of_ones_own_is_named(again, refused, simulation):
+    own = [word for word in again if word not in ("--data", "synthetic")]
+    message = refused(*own, "--command", "python train.py")
+    assert "workload was cnn and is now python train.py; command was null and is now {" in message
+    assert simulation.starts(all=True) == []
+
+
+def test_a_profile_that_sets_something_else_now_is_named(again, refused, write_profile, simulation):
+    write_profile("mine", "env:\n  SIMULATED: mine\n  OMP_NUM_THREADS: 3\nexpect:\n  openmp.max_threads: 2\n")
+    assert "mine.variables.OMP_NUM_THREADS was missing and is now 3" in refused(*again)
+    assert simulation.starts() == []
+
+
+def test_a_variable_that_is_kept_now_is_named(again, refused, simulation):
+    assert 'kept variables was [] and is now ["MY_TOKEN"]' in refused(*again, "--keep-env", "MY_TOKEN", MY_TOKEN="x")
+    assert simulation.starts() == []
 
 
 def test_a_profile_of_this_machine_is_found(again, cli, monkeypatch, tmp_path):
     """As ``envkit tune`` writes them."""
-    named = [word for word in again if word != "--profile" and not str(word).endswith(".yaml")]
+    named = ["mine" if str(word).endswith("mine.yaml") else word for word in again]
     local = tmp_path / "profiles/local"
     local.mkdir(parents=True)
     (tmp_path / "mine.yaml").rename(local / "mine.yaml")

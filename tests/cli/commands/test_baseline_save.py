@@ -21,7 +21,7 @@ def test_saving_says_what_and_where_and_what_next(cli, folder, tmp_path):
     result = cli("baseline", "save", "cnn", "--from", made, "--folder", folder)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.splitlines()[0].startswith(f"baseline cnn: baseline, mine, {BLOCKS} blocks, measured 2026-")
-    assert f"file     {folder}/cnn.json  (commit it; later: envkit baseline check cnn)" in result.stdout
+    assert f"file     {folder}/cnn.json  (commit it; later: envkit baseline check cnn PROFILE)" in result.stdout
     assert [path.name for path in folder.iterdir()] == ["cnn.json"]
     assert (folder / "cnn.json").stat().st_size < 10_000
     document = json.loads(cli("baseline", "save", "other", "--from", made, "--folder", folder, "--json").stdout)

@@ -10,6 +10,7 @@ import pytest
 
 from runner.bench import record
 from runner.bench.blocks import samples as recorded_samples
+from runner.common import user_key
 from tests.cli.commands.conftest import words
 from tests.simulation import times
 
@@ -76,6 +77,7 @@ def test_two_profiles_of_one_name_are_refused(refused, write_profile, tmp_path):
 def test_a_disk_that_fills_up(bench, simulation, instant, run_folder, monkeypatch, room, lost):
     """All that workers answered is recorded, but for what found no room."""
     flushed = iter(range(room))  # the folder, and then each line
+    user_key.find_or_make()
 
     def flush(descriptor):
         if next(flushed, None) is None:
@@ -109,7 +111,7 @@ def test_variables_that_could_change_the_outcome_are_removed_and_listed(bench, s
     assert all(name in details() for name in given)
     for start in simulation.starts(all=True):
         assert start["environment"].keys() & {*given, "HARMLESS"} == {"HARMLESS"}
-    assert record.first(run_folder)["removed_variables"] == given
+    assert record.first(run_folder)["removed_variables"] == sorted(given)
 
 
 def test_a_kept_preload_is_in_the_profile_s_workers_too(cli, bench_arguments, simulation, write_profile, run_folder):
@@ -120,7 +122,10 @@ def test_a_kept_preload_is_in_the_profile_s_workers_too(cli, bench_arguments, si
     result = cli(arguments[0], profile, *arguments[2:], LD_PRELOAD="libm.so.6")
     assert result.returncode == 0, result.stdout
     assert {start["environment"]["LD_PRELOAD"] for start in simulation.starts()} == {"libm.so.6", both}
-    assert record.first(run_folder)["environments"]["preloading"]["variables"] == {"LD_PRELOAD": both}
+    first = record.first(run_folder)  # which has what is the profile's, and not what is the caller's
+    assert first["environments"]["preloading"]["variables"] == {"LD_PRELOAD": "libc.so.6"}
+    assert 'LD_PRELOAD=libc.so.6:"$LD_PRELOAD" ' in first["commands"]["preloading"]
+    assert "libm.so.6" not in (run_folder / record.FILE_NAME).read_text()
 
 
 def test_allowed_variables_reach_every_worker_and_are_listed(bench, simulation, instant, details):
@@ -138,14 +143,23 @@ def test_a_kept_variable_that_changes_nothing_is_on_no_command_line(bench, simul
     assert bench("mine", *options, "--blocks", 1, **kept).returncode == 0
     assert {start["environment"]["MY_TOKEN"] for start in simulation.starts()} == {"secret"}
     commands = json.dumps(record.first(run_folder)["commands"])
-    assert ("OMP_NUM_THREADS=1" in commands, "secret" in commands) == (True, False)
+    assert ('OMP_NUM_THREADS=\\"$OMP_NUM_THREADS\\"' in commands, "secret" in commands) == (True, False)
 
 
-def test_allowed_variables_are_those_of_the_start_when_resumed(bench, simulation, instant, cli, run_folder):
+def test_allowed_variables_are_those_of_the_start_when_resumed(bench, simulation, instant, cli, refused, run_folder):
+    """Their values come from the environment again, as they are in no record; another one is noticed all the same."""
     simulation.worker("mine", does="exit", status=3)
     assert bench("mine", "--keep-env", "OMP_NUM_THREADS", "--blocks", 1, OMP_NUM_THREADS="1").returncode == 1
     simulation.worker("mine", seconds=times(0.5))
-    assert cli("bench", "--resume", run_folder, OMP_NUM_THREADS="2").returncode == 0
+    assert refused("bench", "--resume", run_folder, OMP_NUM_THREADS="2") == (
+        f"envkit: --resume {run_folder}: OMP_NUM_THREADS has another value in your environment than when the run "
+        "began: samples of both can't be compared; set it as it was, or start a new run"
+    )
+    assert refused("bench", "--resume", run_folder) == (
+        f"envkit: --resume {run_folder}: OMP_NUM_THREADS: the run keeps it, and it is not set in your environment; "
+        "set it as it was when the run began"
+    )
+    assert cli("bench", "--resume", run_folder, OMP_NUM_THREADS="1").returncode == 0
     assert {start["environment"]["OMP_NUM_THREADS"] for start in simulation.starts()} == {"1"}
 
 

@@ -367,9 +367,12 @@ def test_images_for_two_architectures_are_refused(images_refused, old, new):
     assert images_refused("baseline", *IMAGES).startswith(said)
 
 
-def test_images_cant_be_given_to_a_run_that_goes_on(refused, run_folder):
+def test_images_alone_are_no_command_to_go_on_with(bench, simulation, instant, refused, run_folder):
+    bench("baseline")
     line = refused("bench", "--resume", run_folder, "--against-image", OLD)
-    assert line.startswith("envkit: --against-image can't be given with --resume")
+    assert line.startswith(
+        "envkit: --against-image can be given with --resume only where the whole command is given again"
+    )
 
 
 @pytest.mark.parametrize(

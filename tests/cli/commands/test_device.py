@@ -40,7 +40,8 @@ def test_workers_train_on_the_gpu_that_the_caller_may_use(bench, simulation, ins
     assert all("--gpus" in start["arguments"] for start in of(simulation, "inspect"))
     first = record.first(run_folder)
     assert Plan.from_json(first["plan"]).options.device == "cuda"
-    assert first["allowed_variables"] == {"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    assert first["allowed_variables"].keys() == {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"}
+    assert "PCI_BUS_ID" not in (run_folder / record.FILE_NAME).read_text()
     assert "workloadcnn(cuda)" in "".join(result.stdout.split())
 
 
@@ -58,7 +59,7 @@ def test_a_resumed_run_goes_on_there(bench, cli, simulation, instant, machine, r
     assert bench("mine", *ON_GPU, CUDA_VISIBLE_DEVICES="0").returncode == 130
     simulation.worker("mine", seconds=times(0.5))
     looked = len(of(simulation, "inspect"))
-    assert cli("bench", "--resume", run_folder).returncode == 0
+    assert cli("bench", "--resume", run_folder, CUDA_VISIBLE_DEVICES="0").returncode == 0
     assert ["--gpus" in start["arguments"] for start in of(simulation, "inspect")[looked:]] == [True]
     assert all(start["environment"]["CUDA_VISIBLE_DEVICES"] == "0" for start in simulation.starts())
 

@@ -212,6 +212,7 @@ def submission(tmp_path):
     folder = tmp_path / "submission"
     document = settings(nodes=8, nodelist=tuple(f"n{number:02}" for number in range(8)), fleet=True).to_json()
     records.write(folder, [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}])
+    records.seal(folder)
     fleet(folder, 8, slower={"n03": 0.4})
     for number in range(8):
         (folder / f"n{number:02}/node.json").write_text('{"job": "17", "began": 1.0, "ended": 2.0, "status": 0}')
@@ -244,6 +245,7 @@ def test_nodes_that_never_began_are_in_the_report(cli, submission):
 def test_the_margin_is_that_of_the_measurement_unless_one_is_given(cli, tmp_path):
     document = settings(nodes=12, fleet=True, specification=specification("mine", margin=0.2)).to_json()
     records.write(tmp_path, [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}])
+    records.seal(tmp_path)
     fleet(tmp_path, 12, slower={"n02": 0.1}, noise=0.003)
     assert "more than +20.0% (--margin)" in words(cli("fleet", "report", tmp_path).stdout)
     assert cli("fleet", "report", tmp_path, "--margin", "2%").stdout.startswith("1 of 12 nodes is SLOW")
@@ -252,7 +254,9 @@ def test_the_margin_is_that_of_the_measurement_unless_one_is_given(cli, tmp_path
 def test_a_fleet_goes_on_as_a_fleet(refused, submission):
     said = refused("submit", "--resume", submission)
     assert said == f"envkit: --resume {submission}: goes on with: envkit fleet --resume {submission}"
-    assert refused("fleet", "--resume", submission, "--nproc", 3).startswith("envkit: --nproc can't be given with")
+    assert refused("fleet", "--resume", submission, "--nproc", 3).startswith(
+        "envkit: --nproc can be given with --resume only"
+    )
 
 
 def test_a_page_may_be_in_the_folder_that_is_made(cli, slurm, run_folder):

@@ -135,34 +135,7 @@ def test_a_failed_sample_is_measured_again_on_resume(failed_run, cli):
     assert "FAILED   block 1, mine: the worker ended with exit status 3" in result.stdout
 
 
-def test_a_run_that_an_earlier_version_began_goes_on(failed_run, cli):
-    """It did not record the numbers of the CPU."""
-    path = failed_run / record.FILE_NAME
-    first, rest = path.read_text().split("\n", 1)
-    path.write_text(first.replace('"cpu_numbers": "model 1", ', "") + "\n" + rest)
-    assert "cpu_numbers" not in path.read_text()
-    result = cli("bench", "--resume", failed_run)
-    assert result.returncode == 0, result
-
-
 # --- resuming what can't be resumed ---
-
-
-@pytest.mark.parametrize(
-    ("option", "named"),
-    [
-        (["baseline"], "PROFILE"),
-        (["--seed", "5"], "--seed"),
-        (["--half-width", "1%"], "--half-width"),
-        (["--nproc", "2"], "--nproc"),
-        (["--keep-env", "X"], "--keep-env"),
-        (["--full"], "--full"),
-        (["--command", "python train.py"], "--command"),
-    ],
-)
-def test_a_resumed_run_keeps_its_settings(refused, tmp_path, option, named):
-    message = f"envkit: {named} can't be given with --resume: the run keeps the settings it was started with"
-    assert refused("bench", *option, "--resume", tmp_path) == message
 
 
 @pytest.mark.parametrize(

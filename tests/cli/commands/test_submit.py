@@ -18,7 +18,7 @@ from runner.engines.slurm import client
 from runner.worker.modes import Options
 from tests.cli.commands.conftest import words
 from tests.cluster.slurm.conftest import settings
-from tests.records import run_events, write
+from tests.records import run_events, seal, write
 
 
 @pytest.fixture
@@ -184,6 +184,7 @@ def submission(tmp_path):
     folder = tmp_path / "submission"
     document = settings(nodes=2).to_json()
     write(folder, [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}])
+    seal(folder)
     for name in ("node1", "node2"):
         Outcome("17", 1.0, 2.0, 0).write(write(folder / name, run_events(ended="complete")))
     return folder
@@ -206,7 +207,10 @@ def test_a_submission_that_is_done_is_reported_again(cli, submission):
 @pytest.mark.parametrize("option", [("--nodes", 3), ("--seed", 1)])
 def test_what_it_was_started_with_stays(refused, submission, option):
     said = refused("submit", "--resume", submission, *option)
-    assert said == f"envkit: {option[0]} can't be given with --resume: the submission keeps what it was started with"
+    assert said == (
+        f"envkit: {option[0]} can be given with --resume only where the whole command is given again; add the PROFILE "
+        "and its options, or give --resume alone"
+    )
 
 
 def test_a_folder_without_a_submission(refused, tmp_path):
@@ -325,14 +329,14 @@ def test_slurm_that_does_not_answer_may_have_taken_the_job(refused, slurm, monke
 @pytest.mark.parametrize(("at", "then"), [("submit", "then submit again"), ("submitted", "then go on, with: ")])
 def test_a_full_disk(refused, slurm, monkeypatch, tmp_path, at, then):
     """What was submitted by then goes on, and the line says how to follow it."""
-    append = Record.append
+    write = Record._write
 
-    def full(self, event, **fields):
-        if event == at:
+    def full(self, document):
+        if document["event"] == at:
             raise RecordFull(self.path.parent, "No space left on device")
-        return append(self, event, **fields)
+        return write(self, document)
 
-    monkeypatch.setattr(Record, "append", full)
+    monkeypatch.setattr(Record, "_write", full)
     folder = tmp_path / "run"
     line = refused("submit", "intel-omp", "--data", "synthetic", "--output", folder)
     why = "can't be written: No space left on device"

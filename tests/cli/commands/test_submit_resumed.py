@@ -8,15 +8,17 @@ from runner.bench import record
 from runner.cluster.slurm.node_status import Outcome
 from runner.engines.slurm import client
 from tests.cluster.slurm.conftest import settings
-from tests.records import run_events, write
+from tests.records import run_events, seal, write
 
 
 def submission(folder, **how):
     """The folder of one with these settings, of which nothing is measured yet."""
     document = settings(**how).to_json()
-    return write(
+    place = write(
         folder / "submission", [{"event": "submit", "time": 1.0, "schema": record.SCHEMA, "settings": document}]
     )
+    seal(place)
+    return place
 
 
 @pytest.fixture

@@ -138,13 +138,13 @@ def test_a_workload_file_has_it(own, losses, tmp_path):
     assert "Losses agree within the last digit" in words(own("--workload", "job.yaml").stdout)
 
 
-def test_a_baseline_and_a_plan_of_it(own, cli, losses, run_folder, tmp_path):
+def test_a_baseline_and_a_plan_of_it(own, cli, losses, simulation, run_folder, tmp_path):
     losses(SEEDED, SEEDED)
     own(*OWN, *LOSS)
     kept = ("--folder", tmp_path / "kept")
     assert cli("baseline", "save", "mine", "--from", run_folder, *kept).returncode == 0
-    profile = ("--profile", tmp_path / "mine.yaml")
-    again = cli("baseline", "check", "mine", *kept, *profile, "--output", tmp_path / "again")
+    what = (tmp_path / "mine.yaml", "--python", simulation.python, *OWN, *LOSS)
+    again = cli("baseline", "check", "mine", *what, *kept, "--output", tmp_path / "again", cwd=tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
     assert record.first(tmp_path / "again")["plan"]["user_command"]["loss_metric"] == LOSS[1]
     planned = own(*OWN, *LOSS, "--json", "--output", tmp_path / "plan", command="plan", blocks=5)
@@ -157,17 +157,6 @@ def test_a_calibration_without_it_counts_for_runs_with_it(own, losses, tmp_path,
     assert own(*OWN, "--output", results / "one", command="calibrate").returncode == 0
     text = words(own(*OWN, *LOSS, "--output", results / "two").stdout)
     assert "floor baseline against itself differs by less than" in text
-
-
-def test_a_run_that_an_earlier_version_began_goes_on(own, cli, simulation, run_folder):
-    simulation.worker("mine", seconds=times(0.5), does="exit", status=1, **{"from": 3})
-    assert own(*OWN).returncode == 1
-    path = run_folder / record.FILE_NAME
-    path.write_text(path.read_text().replace(', "loss_metric": null', ""))
-    simulation.worker("mine", seconds=times(0.5))
-    result = cli("bench", "--resume", run_folder)
-    assert "FASTER" in result.stdout
-    assert "Losses were not compared" in result.stdout
 
 
 def test_one_that_is_resumed_compares_all(own, cli, losses, simulation, run_folder):

@@ -20,6 +20,7 @@ from runner.bench.specification import Specification
 from runner.cli import slurm_node
 from runner.cli.measuring_options import against_baseline
 from runner.cluster.slurm.settings import Settings
+from runner.common.errors import InputError
 from runner.engines.base import PROJECT, EngineOptions
 from runner.tuning.session import SPACE_FILE
 from runner.tuning.specification import TuningSpecification
@@ -46,6 +47,14 @@ def settings(**replaced: object) -> Settings:
     return Settings(**{**fixed, **replaced})  # type: ignore[arg-type]
 
 
+def submitted_as(folder: Path) -> str:
+    """The SHA-256 that the batch script has of what is submitted in this folder, before anybody edits that."""
+    try:
+        return Settings.read(folder).sha256
+    except InputError:
+        return "0" * 64
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The folder of a submission."""
@@ -58,12 +67,14 @@ def folder(tmp_path: Path) -> Path:
 def on_node(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
     """Do in this process what Slurm starts on a node: returns the exit status, and what is printed on stderr."""
 
-    def run(node: str, *options: str, identity: str = ID, **variables: str) -> tuple[int, str]:
+    def run(
+        node: str, *options: str, identity: str = ID, sha256: str | None = None, **variables: str
+    ) -> tuple[int, str]:
         handlers = {number: signal.getsignal(number) for number in (signal.SIGURG, signal.SIGTERM, signal.SIGHUP)}
         with monkeypatch.context() as patch, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as said:
             for name, value in {"SLURMD_NODENAME": node, "SLURM_JOB_ID": JOB, **variables}.items():
                 patch.setenv(name, value)
-            patch.setattr(sys, "argv", ["slurm_node", str(folder), identity, *options])
+            patch.setattr(sys, "argv", ["slurm_node", str(folder), identity, sha256 or submitted_as(folder), *options])
             patch.chdir(PROJECT)
             try:
                 status = slurm_node.main()
@@ -83,8 +94,8 @@ def start_node(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
 
     def start() -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "runner.cli.slurm_node", str(folder), ID], cwd=PROJECT, text=True,
-            env={**os.environ, "SLURMD_NODENAME": "node1", "SLURM_JOB_ID": JOB}, stdin=subprocess.DEVNULL,
+            [sys.executable, "-m", "runner.cli.slurm_node", str(folder), ID, submitted_as(folder)], cwd=PROJECT,
+            text=True, env={**os.environ, "SLURMD_NODENAME": "node1", "SLURM_JOB_ID": JOB}, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         processes.append(process)
@@ -133,7 +144,7 @@ def submitted(folder, tmp_path, engine, shipped, written):
         made = settings(specification=trained, tuning=asked, **replaced)
         made.write(folder)
         with record.Record.create(folder) as opened:
-            opened.append("submit", schema=record.SCHEMA, command=["envkit"], settings=made.to_json())
+            opened.append_sealed("submit", schema=record.SCHEMA, command=["envkit"], settings=made.to_json())
 
     return write
 

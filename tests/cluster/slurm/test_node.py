@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import stat
 import time
 
 import pytest
@@ -15,12 +16,13 @@ from runner.bench.plan import UserCommand
 from runner.cli import slurm_node
 from runner.cluster.slurm import node_status
 from runner.cluster.slurm.collect import collect
-from runner.cluster.slurm.settings import FILE_NAME
+from runner.cluster.slurm.settings import FILE_NAME, Settings
 from runner.engines.base import EngineOptions
 from runner.worker.host import cpu_facts
 from tests.cluster.slurm.conftest import JOB, settings, specification
 from tests.processes import PATIENCE_S, until
 from tests.records import run_events, write
+from tests.sessions import rewrite
 from tests.simulated_worker import inspection
 from tests.simulation import times
 
@@ -326,3 +328,50 @@ def test_the_run_of_all_nodes_is_in_a_folder_of_its_own(submitted, on_node, fold
     assert (status, said.status) == (2, 2)
     assert said.problem.startswith("--nodes 2: trains on nodes of a Slurm job, and this is none")
     assert not (folder / "node1").exists()
+
+
+# --- what a node runs is what was submitted ---
+
+
+def evil(folder, tmp_path):
+    """Edit what was submitted so that it names a script; returns its SHA-256 before, and the file that says it ran."""
+    script, ran, path = tmp_path / "script", tmp_path / "ran", folder / FILE_NAME
+    script.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    script.chmod(0o755)
+    before, document = Settings.read(folder).sha256, json.loads(path.read_text())
+    document["specification"]["engine_options"]["python"] = str(script)
+    path.write_text(json.dumps(document))
+    return before, ran
+
+
+def test_what_was_edited_since_it_was_submitted_is_not_run(submitted, on_node, folder, tmp_path):
+    submitted()
+    sha256, ran = evil(folder, tmp_path)
+    said = f"{folder}/submit.json: is not what was submitted, or was edited since; submit again"
+    assert on_node("node1", sha256=sha256) == (2, f"envkit: node1: {said}\n")
+    assert on_node("node1", "--check", sha256=sha256)[0] == 2
+    assert (ran.exists(), (folder / "node1").exists()) == (False, False)
+
+
+def test_a_record_on_a_node_is_only_compared(submitted, node, folder, simulation, tmp_path):
+    submitted(blocks=3)
+    simulation.worker("mine", does="exit", status=3, **{"from": 2})
+    assert node()[0] == 1
+    simulation.worker("mine", seconds=times(0.5))
+    rewrite(folder / "node1", lambda run: run["plan"]["engine_options"].update(python="/tmp/evil"))
+    status, said = node(job="18")
+    assert (status, said.status) == (2, 2)
+    assert "engine_options.python was /tmp/evil and is now " in said.problem
+
+
+def test_what_a_node_leaves_is_for_its_user_alone(submitted, node, folder):
+    submitted()
+    before = os.umask(0)
+    try:
+        assert node()[0] == 0
+    finally:
+        os.umask(before)
+    place = folder / "node1"
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in place.iterdir()} == {0o600}
+    assert {"log.txt", "node.json", "record.jsonl"} == {path.name for path in place.iterdir()}

@@ -12,6 +12,7 @@ from runner.bench import record
 from runner.cli import node_tuning
 from runner.cluster.slurm import node_status
 from runner.profiles import profile
+from runner.tuning import confirm
 from tests.cluster.slurm.conftest import GAIN, JOB, MORE, NODES
 from tests.tuning.planted_engine import SMALL_SPACE
 
@@ -113,3 +114,17 @@ def test_a_node_in_the_place_of_one_that_is_gone_confirms_what_was_found(submitt
     assert [event["event"] for event in record.read(folder / "node2", "tune")].count("round") == 0
     arms = [record.read(folder / node / record.CONFIRMATION)[0]["environments"]["tuned"] for node in NODES]
     assert arms[0]["variables"] == arms[1]["variables"] == {"GOMP_SPINCOUNT": "1000"}
+
+
+def test_a_file_that_the_nodes_share_names_no_profile_to_copy(submitted, stage, folder, cli, written, monkeypatch):
+    """Whoever can write there could have another's file taken for a shipped profile."""
+    submitted()
+    assert [stage(name) for name in (node_tuning.KIND, node_tuning.SEARCH, node_tuning.CONFIRM)] == [[0, 0]] * 3
+    found = node_tuning.chosen(folder)
+    for one in found["candidates"]:
+        one["shipped"] = "/tmp/evil.yaml"
+    monkeypatch.setattr(node_tuning, "chosen", lambda folder: {**found, "shipped": found["best"]})
+    monkeypatch.setattr(confirm, "winner", lambda *_: confirm.SHIPPED)
+    result = cli("tune", "--resume", folder)
+    assert (result.returncode, written.exists()) == (2, False)
+    assert "the nodes chose '/tmp/evil.yaml', which is no shipped profile; start a new tuning" in result.stderr

@@ -197,10 +197,10 @@ def test_what_could_not_be_written_is_written_when_it_goes_on(tuned, cli, engine
     (tmp_path / "tuning").rename(tmp_path / "before")
     engine.gain, write = gain, atomic.write
 
-    def full(place, content):
+    def full(place, content, private=False):
         if place == path:
             raise InputError(f"{place}: can't be written: No space left on device")
-        write(place, content)
+        write(place, content, private)
 
     with monkeypatch.context() as patch:
         patch.setattr(atomic, "write", full)
@@ -221,10 +221,10 @@ def test_what_could_not_be_written_is_written_when_it_goes_on(tuned, cli, engine
 def test_what_can_not_be_kept_of_the_search_is_told_with_the_way_on(tuned, tmp_path, monkeypatch, local):
     write = atomic.write
 
-    def full(place, content):
+    def full(place, content, private=False):
         if place.name == "chosen.yaml":
             raise InputError(f"{place}: can't be written: No space left on device")
-        write(place, content)
+        write(place, content, private)
 
     monkeypatch.setattr(atomic, "write", full)
     result = tuned()

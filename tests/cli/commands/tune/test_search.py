@@ -285,11 +285,6 @@ def test_a_tuning_that_is_complete_is_told_again_without_measuring(tuned, cli, e
     assert engine.trained == trained
 
 
-def test_settings_are_not_given_again_with_resume(refused, tmp_path):
-    line = refused("tune", "--resume", tmp_path, "--budget", "3m")
-    assert line == "envkit: --budget can't be given with --resume: a tuning keeps the settings it was started with"
-
-
 def test_a_run_is_no_tuning_to_resume(bench, run_folder, refused):
     bench("baseline")
     assert "is not the record of a tune" in refused("tune", "--resume", run_folder)

@@ -1,0 +1,72 @@
+"""What is recorded of a worker has the names of the caller's variables, and not their values."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.bench.private_values import CALLERS, hidden
+
+SECRET = "s3cr3t-value"
+
+
+def evidence(**sensitive):
+    return {"evidence": {"variables": {"sensitive": sensitive, "preloaded": {}}}}
+
+
+@pytest.mark.parametrize(
+    ("given", "kept", "inherited", "left"),
+    [
+        ({"OMP_NUM_THREADS": "4"}, {"OMP_NUM_THREADS": "4"}, {}, {}),  # however short
+        ({"OMP_NUM_THREADS": "4"}, {"OMP_NUM_THREADS": "8"}, {}, {"OMP_NUM_THREADS": "4"}),  # the command's own
+        ({"KMP_BLOCKTIME": "1"}, {"OMP_NUM_THREADS": "1"}, {}, {"KMP_BLOCKTIME": "1"}),  # a profile's
+        ({"TORCH_HOME": "/big"}, {}, {"TORCH_HOME": "/big"}, {}),  # what says where things are
+        ({"LD_PRELOAD": "a.so:t.so"}, {"LD_PRELOAD": "t.so"}, {}, {"LD_PRELOAD": "a.so"}),
+        ({"LD_PRELOAD": "a.so:t.so:stdbuf.so"}, {"LD_PRELOAD": "t.so"}, {}, {"LD_PRELOAD": "a.so:stdbuf.so"}),
+        ({"LD_PRELOAD": "t.so u.so"}, {"LD_PRELOAD": "t.so:u.so"}, {}, {}),
+    ],
+)
+def test_of_variables_what_the_profile_or_the_command_sets_stays(given, kept, inherited, left):
+    found = hidden(evidence(**given), kept, inherited)
+    assert found["evidence"]["variables"]["sensitive"] == left
+
+
+def test_so_it_is_of_each_process():
+    document = {"other_processes": [evidence(OMP_NUM_THREADS="4")], "ranks": [evidence(OMP_NUM_THREADS="4")]}
+    assert "4" not in str(hidden(document, {"OMP_NUM_THREADS": "4"}, {}))
+
+
+def test_a_value_anywhere_in_a_text_is_replaced_by_the_name():
+    document = {"stderr": f"key={SECRET}!", "n": 7, "x": [{f"at {SECRET}": (f"{SECRET}{SECRET}", 1.5, None)}]}
+    assert hidden(document, {"TOKEN": SECRET}, {}) == {
+        "stderr": "key=$TOKEN!", "n": 7, "x": [{"at $TOKEN": ["$TOKEN$TOKEN", 1.5, None]}],
+    }  # fmt: skip
+
+
+def test_the_longer_of_two_values_is_looked_for_first():
+    kept = {"SHORT": SECRET, "LONG": f"{SECRET}-and-more"}
+    assert hidden({"stderr": f"{SECRET}-and-more {SECRET}"}, kept, {}) == {"stderr": "$LONG $SHORT"}
+
+
+def test_a_short_value_is_no_secret_in_a_text():
+    assert hidden({"stderr": "1 of 1 is 1"}, {"OMP_NUM_THREADS": "1"}, {}) == {"stderr": "1 of 1 is 1"}
+
+
+def test_a_setting_that_a_library_has_from_it_is_not_told_either():
+    document = {"evidence": {"openmp": {"settings": {"OMP_NUM_THREADS": "4", "OMP_STACKSIZE": "4"}, "max_threads": 4}}}
+    found = hidden(document, {"OMP_NUM_THREADS": "4"}, {})["evidence"]["openmp"]
+    assert found == {"settings": {"OMP_NUM_THREADS": CALLERS, "OMP_STACKSIZE": "4"}, "max_threads": 4}
+
+
+def test_libraries_that_the_user_preloads_are_named_so():
+    document = {"evidence": {"variables": {"preloaded": {"/site/t.so": "mapped", "a.so": "mapped"}}}}
+    found = hidden(document, {"LD_PRELOAD": "/site/t.so:/site/u.so"}, {})
+    assert found["evidence"]["variables"]["preloaded"] == {"$LD_PRELOAD": "mapped", "a.so": "mapped"}
+
+
+@pytest.mark.parametrize("key", ["variable OMP_NUM_THREADS", "variable OMP_NUM_THREADS (process 7: python)"])
+def test_a_check_says_that_the_callers_value_was_expected(key):
+    checks = [{"key": key, "expected": "4", "seen": "not set", "verified": True}]
+    found = hidden({"checks": checks}, {"OMP_NUM_THREADS": "4"}, {})
+    assert found["checks"] == [{**checks[0], "expected": CALLERS}]
+    other = [{**checks[0], "key": "openmp.max_threads"}]
+    assert hidden({"checks": other}, {"OMP_NUM_THREADS": "4"}, {})["checks"] == other
