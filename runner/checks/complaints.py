@@ -87,6 +87,8 @@ def _is_preloaded(line: str, environment: Environment) -> bool:
     """Whether the loader speaks of what the profile preloads, and not of what the caller keeps in LD_PRELOAD."""
     objects = {*environment.preload.values(), *preloaded(environment.variables.get(AUDIT, ""))}
     found = OBJECT.search(line)
+    if found is not None and found[1].startswith(f"${PRELOAD}"):
+        return True  # as a record has what the caller preloads, which is judged by what is mapped
     return found[1] in objects if found else bool(objects)
 
 

@@ -11,7 +11,14 @@ from runner.checks.effect import Check, changed, check
 from runner.checks.process_scan import shorter
 from runner.profiles.environment import Environment
 from runner.worker.host import expand_cpu_list
-from runner.worker.performance_variables import PRELOAD, adds_to, is_performance_variable, is_unlisted, preloading
+from runner.worker.performance_variables import (
+    PRELOAD,
+    adds_to,
+    is_performance_variable,
+    is_unlisted,
+    preloaded,
+    preloading,
+)
 
 # What only a process that computes on a GPU can show.
 ON_GPUS = ("gpu.", "nccl.")
@@ -64,11 +71,28 @@ def judged(
     evidence = document["evidence"]
     kept = _not_taken_away(kept, evidence)
     own = _set_by_itself(evidence, environment, kept)
-    checks = check(_asked_of(evidence, environment, own, on_gpus), evidence, {**kept, **own})
+    checks = _check(_asked_of(evidence, environment, own, on_gpus), evidence, kept, own)
     checks += _placed(environment, evidence, cpus)
     now = {name: seen["now"] for name, seen in changed(environment, evidence).items()}
     since = {name: value for name, value in now.items() if value != environment.variables[name]}
     return ProcessEvidence(document["pid"], tuple(document["argv"]), evidence, tuple(checks), own, since)
+
+
+def _check(
+    environment: Environment,
+    evidence: Mapping[str, Any],
+    kept: Mapping[str, str],
+    own: Mapping[str, str],
+    printed: str = "",
+) -> list[Check]:
+    """Return ``effect.check`` of a process, and a failure for each library of the caller's LD_PRELOAD that is missing.
+
+    ``kept`` are the caller's variables that the user kept, and ``own`` are those that the command set itself.
+    """
+    found = evidence["variables"].get("preloaded", {})
+    callers = [found[path] for path in preloaded(kept.get(PRELOAD, "")) if path in found]
+    lost = [Check("preload.kept", "mapped", seen) for seen in callers if seen != "mapped"]
+    return [*check(environment, evidence, {**kept, **own}, printed), *lost]
 
 
 def _not_taken_away(kept: Mapping[str, str], evidence: Mapping[str, Any]) -> dict[str, str]:
@@ -163,7 +187,7 @@ def check_sample(environment: Environment, sample: Mapping[str, Any], kept: Mapp
     own = _set_by_itself(sample["evidence"], environment, kept) if is_own else {}
     on_gpus = any_on_gpus([sample["evidence"], *(one["evidence"] for one in sample.get("other_processes", ()))])
     asked = _asked_of(sample["evidence"], environment, own, on_gpus)
-    checks = check(asked, sample["evidence"], {**kept, **own}, sample["stderr"])
+    checks = _check(asked, sample["evidence"], kept, own, sample["stderr"])
     cpus = most_cpus([sample["evidence"], *(one["evidence"] for one in sample.get("other_processes", ()))])
     checks += _placed(environment, sample["evidence"], cpus)
     failures: dict[tuple[str, str], list[tuple[ProcessEvidence, Check]]] = {}
@@ -198,12 +222,12 @@ def _check_each(kind: str, environment: Environment, sample: Mapping[str, Any], 
     """
     each = sample[f"{kind}s"]
     first, *others = each
-    checks = check(environment, first["evidence"], kept, sample["stderr"])
+    checks = _check(environment, first["evidence"], kept, {}, sample["stderr"])
     found = [one for one in checks if one.holds]
     failing = {first[kind]: [one for one in checks if not one.holds]}
     open_in_first = {one.key for one in checks if not one.verified}
     for other in others:
-        seen = check(environment, other["evidence"], kept)
+        seen = _check(environment, other["evidence"], kept, {})
         failing[other[kind]] = [one for one in seen if not one.holds or not (one.verified or one.key in open_in_first)]
     for one in each:
         where = f"({kind} {one[kind]} on {one['node']})"

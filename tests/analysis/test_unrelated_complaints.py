@@ -48,3 +48,8 @@ def test_a_run_with_such_a_complaint_is_in_effect():
     assert all(one.in_effect for one in summary.measured)
     assert [one["code"] for one in summary.findings if one["severity"] == "note"] == ["unrelated-complaint"]
     assert summary.comparisons[0].speedup is not None
+
+
+def test_a_library_that_the_caller_preloads_is_judged_by_what_is_mapped():
+    line = "ERROR: ld.so: object '$LD_PRELOAD' from LD_PRELOAD cannot be preloaded (why): ignored."
+    assert unrelated_complaints([printed(line)]) == []

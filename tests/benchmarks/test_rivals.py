@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import statistics
 import shutil
 from contextlib import nullcontext
 from dataclasses import replace
@@ -111,7 +112,8 @@ def test_the_kit_is_asked(question):
     answer = tools.envkit(question)
     assert [reading.name for reading in answer.readings] == ["envkit"]
     assert len(answer.times[0]) == len(answer.times[1]) > 0
-    assert all(second > 2 * first for first, second in zip(*answer.times, strict=True))
+    first, second = map(statistics.median, answer.times)  # a busy machine slows single runs down
+    assert second > 2 * first
 
 
 def test_where_the_kit_has_no_time_for_an_answer_that_counts(question):

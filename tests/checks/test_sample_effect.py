@@ -54,3 +54,19 @@ def test_of_a_measured_command_the_process_is_named():
     sample = {**PARENT, "other_processes": [process("0", {"0": 1})], "stderr": ""}
     failed = [one for one in check_sample(environment(**BOUND), sample, {}) if one.key.startswith("threads.")]
     assert [one.key for one in failed] == ["threads.started_on (process 7: python 7.py)"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "missing"), [("mapped", []), ("not mapped: cannot open", ["not mapped: cannot open"])]
+)
+def test_a_library_of_the_caller_s_that_is_kept_must_be_mapped(seen, missing):
+    path = "/site/lib.so"
+    variables = {"sensitive": {"LD_PRELOAD": path}, "preloaded": {path: seen}}
+    sample = {"pid": 7, "argv": [], "evidence": {"variables": variables}, "stderr": ""}
+    kept = {"LD_PRELOAD": path}
+    for kind in (sample, {**sample, "other_processes": []}):  # a workload of the kit's, and a user's own command
+        failed = [one.seen for one in check_sample(environment(), kind, kept) if not one.holds]
+        assert failed == missing
+    # one that the command itself preloads is its own affair
+    sample |= {"other_processes": []}
+    assert all(one.holds for one in check_sample(environment(), sample, {}))

@@ -13,9 +13,10 @@ from runner.profiles import profile
 
 # Prints what its steps took, so that no test waits for them: half as long with one setting.
 SCRIPT = """\
-import os, random
+import os, random, time
 for step in range(8):
     seconds = 0.010 if os.environ.get("PYTHONMALLOC") is None else 0.005
+    time.sleep(1.01 * seconds)  # no step takes longer than the time in which it is printed
     print(f"step {step} took {seconds * random.uniform(0.99, 1.01):.6f} s", flush=True)
 """
 SPACE = """\
