@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-import statistics
 import shutil
+import statistics
 from contextlib import nullcontext
 from dataclasses import replace
 
