@@ -99,6 +99,9 @@ def require_same_values(folder: Path, first: Event, kept: Mapping[str, str]) -> 
 def require_same_machine(folder: Path, first: Event, seen: Mapping[str, Any]) -> None:
     """Raise InputError if this machine, as it was ``seen``, differs from the record's; ``first`` is its first event."""
     with record.reading(folder):
+        if first["engines"].keys() != seen.keys():
+            was, now = (", ".join(sorted(names)) or "none" for names in (first["engines"], seen))
+            raise InputError(f"--resume {folder}: its engines were {was}, and are now {now}; start a new run")
         _require_program(folder, first["engines"])
         for name, before in first["engines"].items():
             _require_unchanged(folder, before, seen[name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,10 @@ from runner.worker.performance_variables import PRELOAD, preloaded
 
 # Shorter values also occur in unrelated text, so text keeps them.
 SHORTEST = 6
+# What programs print may have a part of a value, as where a line was cut: so many characters of it are hidden there. Of
+# a value that begins with a slash they are not: other paths begin alike. Shorter values are hidden as whole words.
+PRINTED = ("stderr", "problem", "reason")
+FRAGMENT, SHORTEST_WORD = 8, 4
 CALLERS = "the caller's value"
 
 
@@ -22,7 +27,36 @@ def hidden(document: Mapping[str, Any], kept: Mapping[str, str], inherited: Mapp
     secrets |= dict.fromkeys(preloaded(kept.get(PRELOAD, "")), PRELOAD)
     longest_first = dict(sorted(secrets.items(), key=lambda pair: -len(pair[0])))
     callers = {**inherited, **kept}
-    return {key: _hidden(value, longest_first, callers, kept) for key, value in document.items()}
+    found = {key: _hidden(value, longest_first, callers, kept) for key, value in document.items()}
+    return {key: _printed(value, kept) if key in PRINTED else value for key, value in found.items()}
+
+
+def _printed(said: Any, kept: Mapping[str, str]) -> Any:
+    """Replace parts of values, and short values, in what a program printed."""
+    if not isinstance(said, str):
+        return said
+    for name, value in kept.items():
+        if SHORTEST_WORD <= len(value) < SHORTEST:
+            said = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", f"${name}", said)
+        elif len(value) > FRAGMENT and not value.startswith("/"):
+            said = _without_fragments(said, value, f"${name}")
+    return said
+
+
+def _without_fragments(said: str, value: str, instead: str) -> str:
+    """Replace each stretch of ``said`` in which every FRAGMENT characters are in ``value`` too."""
+    known = {value[at : at + FRAGMENT] for at in range(len(value) - FRAGMENT + 1)}
+    parts, begin, at = [], 0, 0
+    while at <= len(said) - FRAGMENT:
+        if said[at : at + FRAGMENT] not in known:
+            at += 1
+            continue
+        end = at + 1
+        while said[end : end + FRAGMENT] in known:
+            end += 1
+        parts += [said[begin:at], instead]
+        begin = at = end - 1 + FRAGMENT
+    return "".join([*parts, said[begin:]])
 
 
 def _hidden(value: Any, secrets: Mapping[str, str], callers: Mapping[str, str], kept: Mapping[str, str]) -> Any:

@@ -47,10 +47,13 @@ class Record:
 
     @staticmethod
     def create(folder: Path) -> Record:
-        """Make ``folder`` and an empty record in it. Raises InputError if there is one already, or no permission.
+        """Make ``folder`` and an empty record in it.
+
+        Raises InputError if there is one already, no permission or a bad key.
 
         A record without a whole line is that of a run that was killed before it began, and is begun anew.
         """
+        seal.require_sound_key()
         path = folder / FILE_NAME
         try:
             atomic.make_private(folder)

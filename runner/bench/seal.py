@@ -21,6 +21,11 @@ KEY = "seal"
 EVENT, VALUE = b"envkit event 1\0", b"envkit value 1\0"
 
 
+def require_sound_key() -> None:
+    """Raise InputError if this user has a key that others may know."""
+    user_key.find()
+
+
 def sealed(event: Mapping[str, Any], bound_to: str | None = None) -> dict[str, Any]:
     """Return the event with its seal, or with None as its seal if this user can have no key.
 

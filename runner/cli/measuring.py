@@ -31,7 +31,7 @@ from runner.common.machine_lock import machine_lock
 from runner.common.progress import Progress
 from runner.profiles.environment import Environment
 from runner.profiles.profile import Profile
-from runner.report import terminal
+from runner.report import model, terminal
 from runner.tuning import profile_file
 
 RESULTS = Path("results")  # where one stands
@@ -197,6 +197,8 @@ def _go_on(folder: Path, first: Event, job: Job, how: Invocation, then: Then | N
         events = record.read(folder)  # again, now that nobody else can be writing
         require_unchanged(folder, first, events)
         resuming.require_numbers(folder, events)
+        with record.reading(folder):
+            model.report_of(summarise(events), str(folder), full=False)  # else measuring more is in vain
         events.append(opened.append("resume", command=sys.argv))
         return _measure(job, opened, events, how, then)
 

@@ -70,3 +70,19 @@ def test_a_check_says_that_the_callers_value_was_expected(key):
     assert found["checks"] == [{**checks[0], "expected": CALLERS}]
     other = [{**checks[0], "key": "openmp.max_threads"}]
     assert hidden({"checks": other}, {"OMP_NUM_THREADS": "4"}, {})["checks"] == other
+
+
+@pytest.mark.parametrize(
+    ("printed", "left"),
+    [
+        (f"bad token {SECRET[:9]}…", "bad token $TOKEN…"),  # cut at its end
+        (f"{SECRET[-8:]}-{SECRET}: no", "$TOKEN-$TOKEN: no"),  # cut at its beginning
+        (f"{SECRET[:7]} is too little", f"{SECRET[:7]} is too little"),
+        ("pin 9Zq7, not 9Zq71", "pin $PIN, not 9Zq71"),
+        ("/usr/local/lib/x.so", "/usr/local/lib/x.so"),
+        (r"'a line of it\n'", r"'$TWO\n'"),
+    ],
+)
+def test_parts_of_values_in_what_a_program_printed(printed, left):
+    kept = {"TOKEN": SECRET, "PIN": "9Zq7", "LD_LIBRARY_PATH": "/usr/local/cuda", "TWO": "a line of it\nand another"}
+    assert hidden({"problem": printed, "stderr": printed}, kept, {}) == {"problem": left, "stderr": left}

@@ -164,8 +164,9 @@ def _require_direction(metric: Metric, readings: Sequence[Reading], numbers: str
         raise NotMeasured(
             f"read rates as step times: {numbers} fall where the time between the lines grows; give --unit per-second"
         )
-    if direction > 0 and 2 * as_time < as_rate:
-        fits = next(iter(_explaining(readings, metric.unit)), "s")
+    fits = next((unit for unit in _explaining(readings, metric.unit) if unit not in RATES), None)
+    # the rate of larger batches grows with their time too
+    if direction > 0 and 2 * as_time < as_rate and metric.looks_like != PER_SECOND and fits is not None:
         raise NotMeasured(
             f"read step times as rates: {numbers} grow with the time between the lines; give --unit {fits}"
         )

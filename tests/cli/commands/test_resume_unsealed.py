@@ -96,6 +96,33 @@ def test_nor_by_the_command_given_again(really, cli, bench_arguments, script, ch
     assert not ran.exists()
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"engines": {}}, "its engines were none, and are now local; start a new run"),
+        ({"findings": 5}, "the record can't be used"),
+        ({"removed_variables": 5}, "the record can't be used"),
+        ({"data_source": None, "findings": {"a": 1}}, "the record can't be used"),
+    ],
+)
+def test_what_could_not_be_reported_is_refused_before_more_is_measured(
+    interrupted, bench_arguments, cli, simulation, changed, said
+):
+    rewrite(interrupted, lambda run: run.update(changed))
+    before = len(simulation.starts(all=True))
+    result = cli(*bench_arguments("mine"), "--resume", interrupted)
+    assert (result.returncode, len(result.stderr.splitlines())) == (2, 1), result.stderr
+    assert said in result.stderr
+    assert len(simulation.starts(all=True)) <= before + 1  # the image is looked into
+
+
+def test_a_bad_key_leaves_no_folder_behind(refused, bench_arguments, run_folder):
+    user_key.find_or_make()
+    user_key.path().chmod(0o644)
+    assert "is open to others" in refused(*bench_arguments("mine"))
+    assert not run_folder.exists()
+
+
 def test_another_users_record_says_nothing(interrupted, refused, tmp_path):
     other = {"XDG_CONFIG_HOME": str(tmp_path)}
     assert "carries no seal of yours" in refused("bench", "--resume", interrupted, **other)

@@ -257,3 +257,14 @@ def test_readings_that_cover_little_of_the_run_are_remarked_with_the_unit_that_f
 def test_coarse_digits_are_remarked(text, share):
     found = checked(VALUE, steps(mean_s=0.1, spread=0.04), lambda second, *_: f"value={text.format(second)}")
     assert found.get("readings_rounding") == (share if share is None else pytest.approx(share, rel=0.05))
+
+
+@pytest.mark.parametrize("metric", [r"wps=(\S+)", r"value=(\S+)"])
+def test_the_rate_of_batches_that_vary_in_size_passes(metric):
+    """A step has a part that is the same for all, so that larger batches take longer and are faster by the item."""
+    chance = random.Random(3)
+    sizes = [chance.uniform(1000, 4000) for _ in range(60)]
+    seconds = [0.05 + size / 20000 for size in sizes]
+    rates = {second: size / second for size, second in zip(sizes, seconds, strict=True)}
+    name = metric.partition("=")[0]
+    assert checked(metric, seconds, lambda second, *_: f"{name}={rates[second]:.1f}", unit="per-second") == {}

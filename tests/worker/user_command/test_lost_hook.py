@@ -168,13 +168,14 @@ def test_a_helper_that_is_idle_is_none_until_it_was_there_for_long(started, evid
         wait(lookout, 60)
 
 
-def test_a_helper_is_none_beside_one_with_the_hook_that_works_more(started, evidence, quick):
+def test_a_helper_is_none_beside_one_with_the_hook_that_works_more(started, evidence, quick, monkeypatch):
     """As long as that one has not stepped."""
     hooked = started(300, 300)
     for mark in ("started", "torch"):
         Path(evidence, f"{hooked.pid}.{mark}").touch()
-    started(300, 0.2)
-    wait(Lookout(evidence, ["sh", "run.sh"], times_steps=True), 1.5)
+    started(300)
+    monkeypatch.setattr(module, "LONG_S", 0.5)
+    wait(Lookout(evidence, ["sh", "run.sh"], times_steps=True), 2)
 
 
 def test_a_launcher_with_the_hook_does_not_hide_its_ranks(started, evidence, quick):
