@@ -169,7 +169,7 @@ ablation-page: dev  ## write docs/results/ablation.md from the latest run of mak
 lint: dev  ## check style, types, the Dockerfile and shell scripts
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy --num-workers 2
 	@$(VENV)/bin/hadolint images/*/Dockerfile
-	@for script in images/build images/common.sh images/install.sh images/lock images/manifest images/setup images/stack images/wheelhouse .ci/run .ci/engines/* benchmarks/gpu.sh runner/engines/enroot_rc.sh; do \
+	@for script in images/build images/common.sh images/install.sh images/lock images/manifest images/setup images/stack images/wheelhouse .ci/run .ci/engines/* benchmarks/gpu.sh runner/envkit/engines/enroot_rc.sh; do \
 		bash -n $$script || exit 1; done
 
 lock:  ## renew the lock files

@@ -6,12 +6,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from envkit.analysis.summary import Summary
+from envkit.bench import record
+from envkit.bench.record import Event
+from envkit.common.errors import InputError
+from envkit.report import ablation_wording, advice, headline, pictures, reproduce, tables, wording
+
 from benchmarks import page, recorded, script
-from runner.analysis.summary import Summary
-from runner.bench import record
-from runner.bench.record import Event
-from runner.common.errors import InputError
-from runner.report import ablation_wording, advice, headline, pictures, reproduce, tables, wording
 
 PICTURE = "Speedups of {} and of its parts, with their 95% intervals"
 

@@ -17,20 +17,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from envkit.advice.expected import FILE, LEAST_GAIN, Expected, features
+from envkit.advice.symptoms import FEATURES, Symptoms
+from envkit.common import atomic
+from envkit.common.errors import InputError
+from envkit.engines.base import PROJECT
+from envkit.report import advised
+from envkit.stats.interval import Speedup, log_ratios, speedup
+from envkit.stats.verdict import Verdict
+from envkit.worker.host import cpu_facts, fingerprint
+
 from benchmarks import fitting, gallery_runs, page, script
 from benchmarks.fitting import KNOWN, Seen
 from benchmarks.gallery_runs import Run
 from benchmarks.results import Line, Results
 from benchmarks.tune_order import MAP as ORDER
-from runner.advice.expected import FILE, LEAST_GAIN, Expected, features
-from runner.advice.symptoms import FEATURES, Symptoms
-from runner.common import atomic
-from runner.common.errors import InputError
-from runner.engines.base import PROJECT
-from runner.report import advised
-from runner.stats.interval import Speedup, log_ratios, speedup
-from runner.stats.verdict import Verdict
-from runner.worker.host import cpu_facts, fingerprint
 
 PAGE = PROJECT / "docs/advise.md"
 MAP = PROJECT / "results/gallery"
@@ -134,7 +135,7 @@ def _watch(name: str) -> Line:
     """What ``envkit advise`` saw of a model, and how long it took (seconds)."""
     begin = time.perf_counter()
     result = subprocess.run(
-        [sys.executable, "-m", "runner", "advise", "--json", "--", *_command(name, ENDLESS)],
+        [sys.executable, "-m", "envkit", "advise", "--json", "--", *_command(name, ENDLESS)],
         cwd=PROJECT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     if result.returncode != 0:
@@ -147,7 +148,7 @@ def _watch(name: str) -> Line:
 
 def _example() -> str:
     """What `envkit advise` prints for a training that is not in the gallery."""
-    command = [sys.executable, "-m", "runner", *EXAMPLE]
+    command = [sys.executable, "-m", "envkit", *EXAMPLE]
     return subprocess.run(
         command, cwd=PROJECT, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL
     ).stdout  # fmt: skip
@@ -159,7 +160,7 @@ def _pair(name: str, number: int) -> Line:
     commands = {
         "alone_s": _command(name, WARMUP + STEPS),
         "watched_s": [
-            sys.executable, "-m", "runner.worker", "command", "--folder", str(PROJECT), *watching,
+            sys.executable, "-m", "envkit.worker", "command", "--folder", str(PROJECT), *watching,
             *_command(name, ENDLESS),
         ],
     }  # fmt: skip
@@ -367,8 +368,8 @@ training on this page is left out of that choice as well. The range around an ex
 errors that are made so. Profiles are in the order of the geometric mean of what is expected and the range's lower end:
 of many noisy ones the first was lucky too. Which features there are to choose from, and that order, were settled by the
 first twelve trainings of the gallery, so that of these the page is a little too good. A profile is advised where it
-is expected to gain {LEAST_GAIN:.0%} or more. The coefficients are in `runner/advice/expected.json`, which this script
-writes."""
+is expected to gain {LEAST_GAIN:.0%} or more. The coefficients are in
+`runner/envkit/advice/expected.json`, which this script writes."""
 
 
 if __name__ == "__main__":

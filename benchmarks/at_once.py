@@ -1,6 +1,6 @@
 """``python -m benchmarks.at_once N LAUNCHER … WORKER …``: one sample of workers that another launcher starts.
 
-They meet as the kit's own instances do (``runner.worker.instances``). It imports what workers may, and no more.
+They meet as the kit's own instances do (``envkit.worker.instances``). It imports what workers may, and no more.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import json
 import subprocess
 import sys
 
-from runner.worker import ranks, scratch
-from runner.worker.instances import merged
-from runner.worker.measure.meeting import documents
+from envkit.worker import ranks, scratch
+from envkit.worker.instances import merged
+from envkit.worker.measure.meeting import documents
 
 
 def main() -> int:

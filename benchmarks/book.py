@@ -14,22 +14,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from envkit.analysis.summary import Comparison, Measured, Summary, summarise
+from envkit.bench import record
+from envkit.bench.measure import COMPLETE
+from envkit.bench.plan import Arm, Plan
+from envkit.bench.specification import FULL_TIMEOUT_S, Specification
+from envkit.cli import measuring
+from envkit.cli.arguments import count
+from envkit.cli.measuring import Invocation
+from envkit.cli.measuring_options import BUDGET_S
+from envkit.common.errors import MEASURED, InputError
+from envkit.engines.base import PROJECT, EngineOptions
+from envkit.report import terminal, wording
 from rich.table import Table
 from rich.text import Text
 
 from benchmarks import page, recorded, script
-from runner.analysis.summary import Comparison, Measured, Summary, summarise
-from runner.bench import record
-from runner.bench.measure import COMPLETE
-from runner.bench.plan import Arm, Plan
-from runner.bench.specification import FULL_TIMEOUT_S, Specification
-from runner.cli import measuring
-from runner.cli.arguments import count
-from runner.cli.measuring import Invocation
-from runner.cli.measuring_options import BUDGET_S
-from runner.common.errors import MEASURED, InputError
-from runner.engines.base import PROJECT, EngineOptions
-from runner.report import terminal, wording
 
 EPOCHS = 10
 

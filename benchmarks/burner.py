@@ -1,7 +1,7 @@
 """A command that burns a fixed amount of CPU time in one thread, about 0.1 s, times the variable WORK (1 if not set).
 
-``python burner.py`` is the command. ``python burner.py -m runner.worker …`` does the same work, but answers as the
-kit's worker does, for ``envkit bench --python``: it is that worker, with this work in the place of the training job.
+``python burner.py`` is the command. ``python burner.py …/envkit/worker/__main__.py …`` does the same work, but answers
+as the kit's worker does, for ``envkit bench --python``: it is that worker, with this work in the place of the training job.
 Only the standard library is needed, so ``python -I -S`` starts it fastest.
 """
 
@@ -40,7 +40,7 @@ class Network:
 
 
 class Training:
-    """The work in the shape of a training job, as in ``runner.worker.workloads``."""
+    """The work in the shape of a training job, as in ``envkit.worker.workloads``."""
 
     images_per_step = 1
     unit = "images"
@@ -60,7 +60,7 @@ class Training:
 
 
 def worker(arguments: list[str], work: float) -> int:
-    """Answer as ``python -m runner.worker``."""
+    """Answer as ``python -m envkit.worker``."""
     if arguments[0] == "reference-kernel":
         # The real one takes a second, for samples of several; beside samples of 0.1 s its share is to be as small.
         begin = time.perf_counter()
@@ -68,14 +68,14 @@ def worker(arguments: list[str], work: float) -> int:
         print(json.dumps({"seconds": time.perf_counter() - begin, "digest": _digest()}))
         return 0
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-    from runner.worker import __main__ as real
-    from runner.worker import workloads
-    from runner.worker.image import inspection
+    from envkit.worker import __main__ as real
+    from envkit.worker import workloads
+    from envkit.worker.image import inspection
 
     workloads.WORKLOADS["cnn"] = replace(workloads.WORKLOADS["cnn"], prepare=lambda data, options: Training(work))
     inspect = inspection.inspect
     inspection.inspect = lambda *asked: {**inspect(*asked), "packages": {"torch": NO_TORCH}}
-    sys.argv = ["runner.worker", *arguments]
+    sys.argv = ["envkit.worker", *arguments]
     return real.main()
 
 
@@ -85,8 +85,8 @@ def _digest() -> str:
 
 def main() -> int:
     work = float(os.environ.get("WORK", "1"))
-    if sys.argv[1:3] == ["-m", "runner.worker"]:
-        return worker(sys.argv[3:], work)
+    if sys.argv[1:2] and sys.argv[1].endswith("envkit/worker/__main__.py"):
+        return worker(sys.argv[2:], work)
     for _ in range(STEPS):
         step(work)
     return 0

@@ -12,18 +12,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from envkit.analysis import ranking
+from envkit.analysis.learning_curves import LearningCurve
+from envkit.analysis.summary import Summary
+from envkit.bench import record
+from envkit.bench.record import Event
+from envkit.cli import main as envkit
+from envkit.cli import measuring
+from envkit.cli.arguments import count
+from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.report import learning_wording, pictures, wording
+from envkit.report.parts import Row
+
 from benchmarks import page, recorded, script
-from runner.analysis import ranking
-from runner.analysis.learning_curves import LearningCurve
-from runner.analysis.summary import Summary
-from runner.bench import record
-from runner.bench.record import Event
-from runner.cli import main as envkit
-from runner.cli import measuring
-from runner.cli.arguments import count
-from runner.common.errors import FAILED, MEASURED, InputError
-from runner.report import learning_wording, pictures, wording
-from runner.report.parts import Row
 
 PROFILE, UNTIL, EPOCHS = "mimalloc-retain-mkl", "accuracy=0.85", 15
 PICTURE = "Training loss and test accuracy of each profile against the time of its training"

@@ -13,9 +13,9 @@ import sys
 import time
 from typing import Any
 
-from runner.worker import compiler
-from runner.worker.modes import USUAL
-from runner.worker.workloads import get
+from envkit.worker import compiler
+from envkit.worker.modes import USUAL
+from envkit.worker.workloads import get
 
 WARM_UP = 5
 

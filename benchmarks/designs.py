@@ -18,18 +18,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from envkit.bench import dataset
+from envkit.bench.plan import MARGIN
+from envkit.cli.arguments import count
+from envkit.common.errors import InputError
+from envkit.common.machine_lock import machine_lock
+from envkit.engines import turns
+from envkit.engines.base import PROJECT, EngineOptions, Task
+from envkit.engines.local import LocalEngine
+from envkit.profiles.environment import clean
+from envkit.stats.interval import ERROR_RATE, MIN_BLOCKS, speedup
+
 from benchmarks import neighbour, page, script
 from benchmarks.results import Line, Results
-from runner.bench import dataset
-from runner.bench.plan import MARGIN
-from runner.cli.arguments import count
-from runner.common.errors import InputError
-from runner.common.machine_lock import machine_lock
-from runner.engines import turns
-from runner.engines.base import PROJECT, EngineOptions, Task
-from runner.engines.local import LocalEngine
-from runner.profiles.environment import clean
-from runner.stats.interval import ERROR_RATE, MIN_BLOCKS, speedup
 
 ROUNDS = 12
 LONG, SHORT, WARM_UP, SLICE, AGAIN = 200, 12, 5, 8, 8
@@ -71,8 +72,8 @@ class Bench:
 
     def long(self) -> list[Process]:
         """As the kit did until now: with PyTorch's compiler imported, and to Python's own end."""
-        imports = "import atexit, runpy, sys, torch._dynamo, os; sys.argv[0] = 'runner.worker'; "
-        code = imports + "runpy.run_module('runner.worker', run_name='__main__')"
+        imports = "import atexit, runpy, sys, torch._dynamo, os; sys.argv[0] = 'envkit.worker'; "
+        code = imports + "runpy.run_module('envkit.worker', run_name='__main__')"
         found = []
         for _ in range(2):
             task = self.task(20, LONG)
@@ -362,7 +363,7 @@ glibc's malloc gives memory back to the kernel when enough of it is free at the 
 it gets again is a fault. Whether that end is free in each step depends on where small blocks came to lie, which
 depends on addresses, on hash seeds, and on the size of the environment: a process draws it once, and keeps it. So
 time is best spent on more processes: a sample is as short as the start of its worker makes worthwhile
-(`runner/bench/pace.py`), and that start is as cheap as it can be made honestly.
+(`runner/envkit/bench/pace.py`), and that start is as cheap as it can be made honestly.
 
 The floor follows: with a standard deviation of s for a pair and c seconds for it, T seconds give a half-width of
 about 2 s sqrt(c / T). Only a profile that takes the draw away (an allocator that keeps its memory) is measured more

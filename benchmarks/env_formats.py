@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
+from envkit import cli
+from envkit.common.errors import MEASURED, InputError
+from envkit.engines.base import PROJECT
+from envkit.profiles.formats import FORMATS
+
 from benchmarks import page, script
-from runner import cli
-from runner.common.errors import MEASURED, InputError
-from runner.engines.base import PROJECT
-from runner.profiles.formats import FORMATS
 
 SHOWN_PROJECT = "/home/you/envkit"
 INTRODUCTION = """\
@@ -72,7 +73,7 @@ A workspace's `.vscode/settings.json`: for its terminals, and for its debugger. 
 A kernel for Jupyter, whose interpreter is the one that `--python` names and must have ipykernel:
 `mkdir -p ~/.local/share/jupyter/kernels/PROFILE`, then `envkit env PROFILE --format jupyter >
 ~/.local/share/jupyter/kernels/PROFILE/kernel.json`. No `$`, and no name in braces in what it is started with, which
-Jupyter may replace. In a cell, `from runner import check; check("PROFILE")` says whether it is in effect."""),
+Jupyter may replace. In a cell, `from envkit import check; check("PROFILE")` says whether it is in effect."""),
     "python": ("python", """\
 For a notebook's first cell, or the beginning of a script: it sets what is read when torch is imported or later, and
 raises an error where that has been done. What is read when a process starts is named in a comment, and not set. Any

@@ -12,16 +12,17 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from envkit.cli.arguments import count
+from envkit.common.errors import InputError
+from envkit.common.machine_lock import machine_lock
+from envkit.profiles.environment import clean
+
 from benchmarks import page, script
 from benchmarks.results import Line, Results
-from runner.cli.arguments import count
-from runner.common.errors import InputError
-from runner.common.machine_lock import machine_lock
-from runner.profiles.environment import clean
 
 STARTS, WARM_UP = 50, 3
 LIMIT_MS = 50.0
-RUNNER = Path(sys.executable).with_name("runner")
+RUNNER = Path(sys.executable).with_name("envkit")
 BARE = "bare"
 # A profile that sets nothing, and one that preloads libraries.
 WAYS: dict[str, tuple[str, ...]] = {

@@ -13,16 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.common import yamlfile
+from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.common.yamlfile import YamlFile
+from envkit.profiles import catalogue, profile
+from envkit.stats.interval import Speedup
+from envkit.stats.verdict import Verdict
+
 from benchmarks import interleaved, page, script
 from benchmarks.interleaved import Bench, Entry
 from benchmarks.results import Results
-from runner.bench.plan import REFERENCE_PROFILE
-from runner.common import yamlfile
-from runner.common.errors import FAILED, MEASURED, InputError
-from runner.common.yamlfile import YamlFile
-from runner.profiles import catalogue, profile
-from runner.stats.interval import Speedup
-from runner.stats.verdict import Verdict
 
 BLOCKS = 16
 HERE = Path(__file__).resolve().parent

@@ -15,12 +15,13 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from envkit.bench import record
+from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.common.errors import MEASURED, InputError
+from envkit.engines.base import PROJECT
+
 from benchmarks import neighbour, page, script
 from benchmarks.results import Line, Results
-from runner.bench import record
-from runner.bench.plan import REFERENCE_PROFILE
-from runner.common.errors import MEASURED, InputError
-from runner.engines.base import PROJECT
 
 PROFILE = "intel-omp"
 PATIENCE_S = 1800.0

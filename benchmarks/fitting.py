@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runner.advice.expected import Fit
+from envkit.advice.expected import Fit
 
 PENALTIES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 WITHIN = 0.70

@@ -17,18 +17,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from envkit.bench import record
+from envkit.bench.plan import MARGIN
+from envkit.bench.record import FILE_NAME, Event
+from envkit.cli.arguments import count
+from envkit.cluster.fleet.findings import NodeVerdict
+from envkit.cluster.fleet.slow import ERROR_RATE
+from envkit.common.errors import FAILED, InputError
+from envkit.engines.base import PROJECT
+from envkit.worker.readings import text_of
+
 from benchmarks import fleet_records, page, script
 from benchmarks.fleet_alarms import LINES, NODES, NOISES, ONE_OF, SIZES, SPREADS, rates
 from benchmarks.fleet_records import PLANTED, Simulated
-from runner.bench import record
-from runner.bench.plan import MARGIN
-from runner.bench.record import FILE_NAME, Event
-from runner.cli.arguments import count
-from runner.cluster.fleet.findings import NodeVerdict
-from runner.cluster.fleet.slow import ERROR_RATE
-from runner.common.errors import FAILED, InputError
-from runner.engines.base import PROJECT
-from runner.worker.readings import text_of
 
 SIMULATED_NODES, SAMPLES, SEED = 10_000, 20, 1
 CPUS = 2
@@ -124,7 +125,7 @@ def _template(given: Path | None, folder: Path) -> list[Event]:
     """The record of a real run of the baseline alone: the given one, or a short one that is measured now."""
     if given is None:
         given = folder / "template"
-        argv = [sys.executable, "-m", "runner", "bench", "baseline", "--data", "synthetic", "--blocks", "2",
+        argv = [sys.executable, "-m", "envkit", "bench", "baseline", "--data", "synthetic", "--blocks", "2",
                 "--output", str(given)]  # fmt: skip
         ended = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=False)
         if ended.returncode != 0:
@@ -157,7 +158,7 @@ def _forget(records: Path) -> None:
 
 def _report(records: Path, folder: Path) -> Reported:
     """Run the report as a user would, with all its outputs."""
-    argv = [sys.executable, "-m", "runner", "fleet", "report", str(records), "--json",
+    argv = [sys.executable, "-m", "envkit", "fleet", "report", str(records), "--json",
             "--html", str(folder / "fleet.html"), "--prometheus", str(folder / "fleet.prom")]  # fmt: skip
     printed = folder / "fleet.json"
     before = _cpu_s()
@@ -277,8 +278,8 @@ the reach of healthy nodes where that is more: three robust standard deviations 
 hides, shows heavier tails without its noise (after Arias-Castro and Chen 2017; Louis 1984). False alarms are limited
 over all nodes together: at most {rate} of the nodes called slow are expected to be within the allowance (Benjamini and
 Hochberg 1995); intervals have the level that agrees with it (Benjamini and Yekutieli 2005). What slow nodes share is
-tested by Fisher's exact test with Bonferroni's correction. The modules `runner/cluster/fleet/slow.py` and
-`runner/stats/` name the sources in full.
+tested by Fisher's exact test with Bonferroni's correction. The modules `runner/envkit/cluster/fleet/slow.py` and
+`runner/envkit/stats/` name the sources in full.
 
 A node is *slow* where its whole interval is beyond the allowance, *not certain* where only the interval's middle is,
 *ok* otherwise, and *not judged* where fewer than 6 nodes are of its kind. Slow nodes, and those that were not measured

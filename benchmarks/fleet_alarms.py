@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy
-
-from runner.bench.plan import MARGIN
-from runner.cluster.fleet.slow import judge, measure
+from envkit.bench.plan import MARGIN
+from envkit.cluster.fleet.slow import judge, measure
 
 # In every fleet one node of so many is slow, each of these sizes in turn.
 ONE_OF = 25

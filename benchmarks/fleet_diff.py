@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy
+from envkit.bench.plan import MARGIN
+from envkit.cli.arguments import count
+from envkit.cluster.fleet.changes import RATE
+from envkit.cluster.fleet.diff import ChangeVerdict, diff
+from envkit.cluster.fleet.node import Node
+from envkit.stats.outlying import FEWEST
 
 from benchmarks import page, script
-from runner.bench.plan import MARGIN
-from runner.cli.arguments import count
-from runner.cluster.fleet.changes import RATE
-from runner.cluster.fleet.diff import ChangeVerdict, diff
-from runner.cluster.fleet.node import Node
-from runner.stats.outlying import FEWEST
 
 SIZES, RUNS, POWER_RUNS = (8, 64, 500), 1000, 400
 # As logarithms: by how much nodes differ (standard deviation), and how many samples a node has.

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-
-from runner.bench.record import FILE_NAME, Event
+from envkit.bench.record import FILE_NAME, Event
 
 # Standard deviation of healthy nodes' own times, and the scale of a sample's noise (Student's t, 3 degrees of freedom).
 HEALTHY, NOISE = 0.005, 0.02

@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from envkit.analysis.summary import Comparison
+from envkit.report.pictures import style
+from envkit.report.wording import learns_otherwise
+from envkit.stats.verdict import Verdict
+
 from benchmarks.gallery_runs import Run, ratio
-from runner.analysis.summary import Comparison
-from runner.report.pictures import style
-from runner.report.wording import learns_otherwise
-from runner.stats.verdict import Verdict
 
 ALTERNATIVE = "The speedup of each profile over the baseline, for each model of the gallery"
 # Inches.

@@ -12,19 +12,20 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from envkit.bench import record
+from envkit.bench.plan import REFERENCE_PROFILE, Arm
+from envkit.bench.specification import Specification
+from envkit.cli import measuring
+from envkit.cli.arguments import count
+from envkit.cli.measuring import Invocation
+from envkit.cli.measuring_options import BUDGET_S, against_baseline
+from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.common.suggestion import suggestion
+from envkit.engines.base import PROJECT
+from envkit.report import headline
+
 from benchmarks import gallery_heatmap, gallery_page, gallery_runs, interleaved, page, recorded, script
 from benchmarks.gallery_runs import BLOCKS, PROFILES, Model, Run
-from runner.bench import record
-from runner.bench.plan import REFERENCE_PROFILE, Arm
-from runner.bench.specification import Specification
-from runner.cli import measuring
-from runner.cli.arguments import count
-from runner.cli.measuring import Invocation
-from runner.cli.measuring_options import BUDGET_S, against_baseline
-from runner.common.errors import FAILED, MEASURED, InputError
-from runner.common.suggestion import suggestion
-from runner.engines.base import PROJECT
-from runner.report import headline
 
 
 def main() -> int:

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
+from envkit.analysis import noise
+from envkit.analysis.summary import Comparison
+from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.report import headline, wording
+from envkit.report.wording import CONFIDENCE, learns_otherwise
+
 from benchmarks import gallery_heatmap, interleaved, page, recorded
 from benchmarks.gallery_runs import BLOCKS, LOSS_METRIC, METRIC, PROFILES, PYTHON, WARMUP_LINES, Model, Run, ratio
-from runner.analysis import noise
-from runner.analysis.summary import Comparison
-from runner.bench.plan import REFERENCE_PROFILE
-from runner.report import headline, wording
-from runner.report.wording import CONFIDENCE, learns_otherwise
 
 KINDS = ("kind of training", "model", "best profile", "worth", "surely faster", "surely slower")
 EFFORT = ("model", "ms/step", "system time", "peak memory", "blocks disturbed")

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.analysis.summary import Comparison, Summary, summarise
-from runner.bench import record
-from runner.bench.blocks import samples
-from runner.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
-from runner.bench.plan import UserCommand
-from runner.bench.record import Event
-from runner.common import yamlfile
-from runner.common.errors import InputError
-from runner.engines.base import PROJECT
-from runner.report import headline
-from runner.report.wording import learns_otherwise
-from runner.stats.verdict import Verdict
+from envkit.analysis.summary import Comparison, Summary, summarise
+from envkit.bench import record
+from envkit.bench.blocks import samples
+from envkit.bench.measure import ENDED, FAILED, NOT_IN_EFFECT
+from envkit.bench.plan import UserCommand
+from envkit.bench.record import Event
+from envkit.common import yamlfile
+from envkit.common.errors import InputError
+from envkit.engines.base import PROJECT
+from envkit.report import headline
+from envkit.report.wording import learns_otherwise
+from envkit.stats.verdict import Verdict
 
 LIST = PROJECT / "benchmarks" / "gallery" / "models.yaml"
 PYTHON = ".venv-gallery/bin/python"

@@ -10,11 +10,12 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from envkit.stats.interval import Speedup
+from envkit.worker.fashion_mnist import SYNTHETIC
+
 from benchmarks import interleaved, page
 from benchmarks.interleaved import interval
 from benchmarks.results import Results
-from runner.stats.interval import Speedup
-from runner.worker.fashion_mnist import SYNTHETIC
 
 Pair = tuple[str, str]  # the names of two entries, the reference first
 

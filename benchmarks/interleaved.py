@@ -15,30 +15,31 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from envkit import engines
+from envkit.analysis import losses, noise
+from envkit.bench import dataset
+from envkit.bench.job import PADDING
+from envkit.bench.plan import MARGIN, MOST_PADDING
+from envkit.checks.effect import check
+from envkit.checks.interference import interference_in
+from envkit.cli.arguments import count
+from envkit.common.errors import InputError
+from envkit.common.machine_lock import machine_lock
+from envkit.engines.base import EngineOptions, Task
+from envkit.engines.inspect_image import inspect
+from envkit.engines.local import LocalEngine
+from envkit.profiles import catalogue
+from envkit.profiles.environment import Environment, clean
+from envkit.profiles.profile import Profile
+from envkit.profiles.resolve import of_rank, resolve
+from envkit.stats.interval import ERROR_RATE, Speedup, log_ratios, speedup
+from envkit.stats.sequential import fewest_blocks
+from envkit.worker.fashion_mnist import SYNTHETIC
+from envkit.worker.modes import USUAL, Options
+from envkit.worker.workloads import LOSS_TOLERANCE
+
 from benchmarks import page
 from benchmarks.results import Line, Results
-from runner import engines
-from runner.analysis import losses, noise
-from runner.bench import dataset
-from runner.bench.job import PADDING
-from runner.bench.plan import MARGIN, MOST_PADDING
-from runner.checks.effect import check
-from runner.checks.interference import interference_in
-from runner.cli.arguments import count
-from runner.common.errors import InputError
-from runner.common.machine_lock import machine_lock
-from runner.engines.base import EngineOptions, Task
-from runner.engines.inspect_image import inspect
-from runner.engines.local import LocalEngine
-from runner.profiles import catalogue
-from runner.profiles.environment import Environment, clean
-from runner.profiles.profile import Profile
-from runner.profiles.resolve import of_rank, resolve
-from runner.stats.interval import ERROR_RATE, Speedup, log_ratios, speedup
-from runner.stats.sequential import fewest_blocks
-from runner.worker.fashion_mnist import SYNTHETIC
-from runner.worker.modes import USUAL, Options
-from runner.worker.workloads import LOSS_TOLERANCE
 
 STEPS, WARMUP_STEPS = 100, 20
 TIMEOUT_S = 300.0
@@ -107,7 +108,7 @@ class Bench:
         }  # fmt: skip
 
     def inspection(self, commands: Sequence[str]) -> dict[str, Any]:
-        """What is here, as ``runner.profiles.resolve`` takes it; ``commands`` are looked for."""
+        """What is here, as ``envkit.profiles.resolve`` takes it; ``commands`` are looked for."""
         return inspect(self.engine, self.inherited, commands)
 
     def task(self, entry: Entry, steps: int, padding: int = 0) -> Task:

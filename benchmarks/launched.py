@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from envkit.common.errors import InputError
+from envkit.profiles.resolve import GET
+
 from benchmarks import interleaved
 from benchmarks.interleaved import Entry
-from runner.common.errors import InputError
-from runner.profiles.resolve import GET
 
 LAUNCHER = "torch.backends.xeon.run_cpu"
 # What the launcher looks for, by the names of the kit: it takes no other file names than these.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from envkit.analysis import ranking
+from envkit.analysis.summary import Summary
+from envkit.bench import record
+from envkit.bench.record import Event
+from envkit.profiles import profile
+from envkit.report import advice, pictures, reproduce, tables, wording
+
 from benchmarks import page, recorded, script
-from runner.analysis import ranking
-from runner.analysis.summary import Summary
-from runner.bench import record
-from runner.bench.record import Event
-from runner.profiles import profile
-from runner.report import advice, pictures, reproduce, tables, wording
 
 PICTURE = "The speedup of each profile over the baseline, with its 95% interval"
 

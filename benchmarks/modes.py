@@ -13,17 +13,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from envkit.bench import requirements
+from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.profiles import profile
+from envkit.profiles.profile import Profile
+from envkit.stats.verdict import Verdict
+from envkit.worker.modes import BF16, FP32, USUAL, Options
+
 from benchmarks import interleaved, page, script
 from benchmarks.grouped import Grouped, Pair, pairs
 from benchmarks.interleaved import Bench, Entry
 from benchmarks.results import Results
-from runner.bench import requirements
-from runner.bench.plan import REFERENCE_PROFILE
-from runner.common.errors import FAILED, MEASURED, InputError
-from runner.profiles import profile
-from runner.profiles.profile import Profile
-from runner.stats.verdict import Verdict
-from runner.worker.modes import BF16, FP32, USUAL, Options
 
 BLOCKS, STEPS = 12, 40
 PROFILES = ("glibc-retain", "mimalloc-retain-mkl")

@@ -10,12 +10,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from envkit.analysis.operator_times import OTHERS, short_name
+from envkit.cli.arguments import count
+from envkit.cli.commands.profile_ops import PROCESSES, STEPS, TOP
+from envkit.worker.workloads import get
+
 from benchmarks import page, script
 from benchmarks.results import Line, Results
-from runner.analysis.operator_times import OTHERS, short_name
-from runner.cli.arguments import count
-from runner.cli.commands.profile_ops import PROCESSES, STEPS, TOP
-from runner.worker.workloads import get
 
 PROFILES = ("mimalloc-retain-mkl", "intel-omp")
 # Whose steps are taken apart by phases: one whose data is in memory, and one that waits for it.

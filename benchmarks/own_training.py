@@ -12,9 +12,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from envkit.common.errors import MEASURED, InputError
+from envkit.engines.base import PROJECT
+
 from benchmarks import page, script
-from runner.common.errors import MEASURED, InputError
-from runner.engines.base import PROJECT
 
 SCRIPTS = PROJECT / "tests/scripts"
 PAGE = page.PAGES / "own-training.md"
@@ -38,8 +39,8 @@ def report(arguments: Sequence[str], folder: Path) -> str:
     """What ``runner ARGUMENTS`` prints, without the place of the record. Raises InputError if it fails."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     result = subprocess.run(
-        [sys.executable, "-m", "runner", *arguments, "--output", str(folder)], cwd=SCRIPTS, stdout=subprocess.PIPE,
-        env={**os.environ, "PATH": path, "PYTHONPATH": str(PROJECT)}, text=True, check=False,
+        [sys.executable, "-m", "envkit", *arguments, "--output", str(folder)], cwd=SCRIPTS, stdout=subprocess.PIPE,
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(PROJECT / "runner")}, text=True, check=False,
     )  # fmt: skip
     if result.returncode != MEASURED:
         shown = result.stdout.strip().splitlines()

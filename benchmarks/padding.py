@@ -18,16 +18,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from envkit.bench.job import PADDING
+from envkit.bench.plan import MARGIN
+from envkit.common.errors import InputError
+from envkit.common.machine_lock import machine_lock
+from envkit.engines.base import Task
+from envkit.stats.interval import ERROR_RATE, log_ratios, speedup
+from envkit.worker.fashion_mnist import SYNTHETIC
+
 from benchmarks import interleaved, page, script
 from benchmarks.interleaved import Bench
 from benchmarks.results import Line, Results
-from runner.bench.job import PADDING
-from runner.bench.plan import MARGIN
-from runner.common.errors import InputError
-from runner.common.machine_lock import machine_lock
-from runner.engines.base import Task
-from runner.stats.interval import ERROR_RATE, log_ratios, speedup
-from runner.worker.fashion_mnist import SYNTHETIC
 
 BLOCKS, STEPS = 12, 60
 LENGTHS = [0, 1024, 2048, 3072, 4096]

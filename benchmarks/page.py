@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from envkit.analysis.engine_facts import cpu_name
+from envkit.engines.base import PROJECT
+from envkit.worker.host import cpu_facts, fingerprint
+
 from benchmarks.results import Line
-from runner.analysis.engine_facts import cpu_name
-from runner.engines.base import PROJECT
-from runner.worker.host import cpu_facts, fingerprint
 
 PAGES = PROJECT / "docs" / "results"
 

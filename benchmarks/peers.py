@@ -9,14 +9,15 @@ import statistics
 import sys
 from collections.abc import Sequence
 
+from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.profiles import profile
+
 from benchmarks import interleaved, launched, page, script
 from benchmarks.grouped import Pair
 from benchmarks.interleaved import Bench
 from benchmarks.launched import AT_ONCE, PEERS, SEVERAL
 from benchmarks.results import Results
-from runner.bench.plan import REFERENCE_PROFILE
-from runner.common.errors import FAILED, MEASURED, InputError
-from runner.profiles import profile
 
 BLOCKS, STEPS = 14, 50
 PROFILES = ("mimalloc-retain-mkl", "mimalloc-retain")

@@ -7,21 +7,22 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from envkit.analysis.summary import Summary, summarise
+from envkit.bench import record
+from envkit.bench.measure import ENDED
+from envkit.bench.record import Event
+from envkit.cli import measuring
+from envkit.common import atomic
+from envkit.common.errors import InputError
+from envkit.common.folders import quoted
+from envkit.engines.base import PROJECT
+from envkit.report import pictures
+from envkit.report.parts import Row
+from envkit.report.pictures import Picture, style
+from envkit.worker.fashion_mnist import SYNTHETIC
+from envkit.worker.workloads import GENERATED
+
 from benchmarks import page
-from runner.analysis.summary import Summary, summarise
-from runner.bench import record
-from runner.bench.measure import ENDED
-from runner.bench.record import Event
-from runner.cli import measuring
-from runner.common import atomic
-from runner.common.errors import InputError
-from runner.common.folders import quoted
-from runner.engines.base import PROJECT
-from runner.report import pictures
-from runner.report.parts import Row
-from runner.report.pictures import Picture, style
-from runner.worker.fashion_mnist import SYNTHETIC
-from runner.worker.workloads import GENERATED
 
 
 def parser(name: str, description: str | None, without: str = "the latest") -> argparse.ArgumentParser:

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from runner.common.errors import InputError
-from runner.engines.base import PROJECT
+from envkit.common.errors import InputError
+from envkit.engines.base import PROJECT
 
 FOLDER = PROJECT / "results" / "benchmarks"
 Line = dict[str, Any]

@@ -17,10 +17,11 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from envkit.cli.arguments import count, duration
+from envkit.stats.verdict import Verdict
+
 from benchmarks import burner, neighbour, page, script, tools
 from benchmarks.results import Line, Results
-from runner.cli.arguments import count, duration
-from runner.stats.verdict import Verdict
 
 BUDGET_S = 12.0
 TRIALS = 20

@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from envkit.bench import dataset
+from envkit.cli.arguments import count, duration
+from envkit.profiles import profile
+from envkit.stats.verdict import Verdict
+
 from benchmarks import page, rivals, script, tools
 from benchmarks.results import Line, Results
-from runner.bench import dataset
-from runner.cli.arguments import count, duration
-from runner.profiles import profile
-from runner.stats.verdict import Verdict
 
 PROFILE = "glibc-retain"
 BUDGET_S = 60.0
@@ -57,7 +58,7 @@ def main() -> int:
 def training(data: str) -> list[str]:
     """The command that trains so many steps, without anything set."""
     length = ["--warmup-steps", "0", "--steps", str(STEPS)]
-    return [sys.executable, "-m", "runner.worker", "train", "--workload", "cnn", "--data", data, *length]
+    return [sys.executable, "-m", "envkit.worker", "train", "--workload", "cnn", "--data", data, *length]
 
 
 def question(folder: Path, data: str, budget_s: float, cost: tools.Cost) -> tools.Question:

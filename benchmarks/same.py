@@ -13,12 +13,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from envkit.analysis.summary import summarise
+from envkit.bench import record
+from envkit.cli.arguments import count, duration
+from envkit.stats.verdict import Verdict
+
 from benchmarks import page, script
 from benchmarks.results import Line, Results
-from runner.analysis.summary import summarise
-from runner.bench import record
-from runner.cli.arguments import count, duration
-from runner.stats.verdict import Verdict
 
 RUNS, BUDGET_S = 20, 240.0
 

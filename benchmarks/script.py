@@ -15,10 +15,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from envkit.common.errors import BAD_INPUT, INTERRUPTED, InputError
+from envkit.engines.base import PROJECT
+
 from benchmarks.page import PAGES
 from benchmarks.results import FOLDER
-from runner.common.errors import BAD_INPUT, INTERRUPTED, InputError
-from runner.engines.base import PROJECT
 
 
 def parser(name: str, description: str, page_name: str = "") -> argparse.ArgumentParser:
@@ -41,7 +42,7 @@ def given(arguments: argparse.Namespace, *names: str) -> list[str]:
 def runner(command: str, *options: object, what: str) -> dict[str, Any]:
     """What a command of the runner prints as JSON. Raises InputError, with ``what`` it was for."""
     result = subprocess.run(
-        [sys.executable, "-m", "runner", command, *map(str, options), "--json"],
+        [sys.executable, "-m", "envkit", command, *map(str, options), "--json"],
         cwd=PROJECT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     if result.returncode != 0:

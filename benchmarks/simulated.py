@@ -19,18 +19,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy
+from envkit.bench.blocks import block_ratios
+from envkit.bench.measure import precise_enough
+from envkit.bench.plan import MARGIN, Arm, Plan, StoppingRule, WorkloadSpec
+from envkit.bench.record import Event
+from envkit.cli.commands.plan import BLOCKS as PILOT_BLOCKS
+from envkit.stats.bootstrap import bootstrap
+from envkit.stats.interval import ERROR_RATE, Speedup
+from envkit.stats.power import POWER, blocks_needed
+from envkit.stats.sequential import at_end, design
+from envkit.stats.verdict import Verdict
 
 from benchmarks import page, script
-from runner.bench.blocks import block_ratios
-from runner.bench.measure import precise_enough
-from runner.bench.plan import MARGIN, Arm, Plan, StoppingRule, WorkloadSpec
-from runner.bench.record import Event
-from runner.cli.commands.plan import BLOCKS as PILOT_BLOCKS
-from runner.stats.bootstrap import bootstrap
-from runner.stats.interval import ERROR_RATE, Speedup
-from runner.stats.power import POWER, blocks_needed
-from runner.stats.sequential import at_end, design
-from runner.stats.verdict import Verdict
 
 RUNS = 2000
 PLANNED = (8, 13, 45)  # a short run, one on a slow machine, and about what the usual budget has room for

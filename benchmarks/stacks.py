@@ -13,16 +13,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.engines.base import PROJECT, EngineOptions
+from envkit.engines.inspect_image import inspect
+from envkit.engines.local import LocalEngine
+from envkit.profiles import profile
+from envkit.profiles.profile import Profile
+
 from benchmarks import interleaved, page, script
 from benchmarks.grouped import Grouped, pairs
 from benchmarks.interleaved import Bench, Entry, of_profile
 from benchmarks.results import Results
-from runner.common.errors import FAILED, MEASURED, InputError
-from runner.engines.base import PROJECT, EngineOptions
-from runner.engines.inspect_image import inspect
-from runner.engines.local import LocalEngine
-from runner.profiles import profile
-from runner.profiles.profile import Profile
 
 BLOCKS, STEPS = 30, 40
 STACKS = ("book", "cuda", "next")

@@ -27,11 +27,12 @@ from pathlib import Path
 from statistics import fmean, variance
 from typing import Any
 
+from envkit.bench.record import FILE_NAME
+from envkit.common.errors import InputError
+from envkit.engines.base import PROJECT
+from envkit.stats.verdict import Verdict
+
 from benchmarks import burner
-from runner.bench.record import FILE_NAME
-from runner.common.errors import InputError
-from runner.engines.base import PROJECT
-from runner.stats.verdict import Verdict
 
 BURNER = Path(burner.__file__).resolve()
 # What the first command has in the variable WORK.
@@ -173,7 +174,7 @@ def envkit(question: Question) -> Answer:
     workers_s = max(0.1, question.budget_s - KIT_START_S)
     options = ["--budget", f"{workers_s:g}s", "--json", "--output", str(record)]
     try:
-        printed = _run([sys.executable, "-m", "runner", "bench", *question.kit, *options], question)
+        printed = _run([sys.executable, "-m", "envkit", "bench", *question.kit, *options], question)
     except ToolFailed as error:
         if "is too short: a verdict needs" not in str(error):
             raise

@@ -16,21 +16,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from envkit.analysis.noise import interference_by_block
+from envkit.bench import dataset, record
+from envkit.bench.blocks import block_ratios, recorded_design
+from envkit.bench.plan import MARGIN, Plan
+from envkit.bench.specification import TIMEOUT_S
+from envkit.cli.arguments import count
+from envkit.common.errors import InputError
+from envkit.profiles import profile
+from envkit.stats.sequential import at_end, design
+from envkit.tuning import profile_file, space_file
+from envkit.tuning.session import SPACE_FILE
+from envkit.tuning.space import profile as profile_of
+from envkit.worker.fashion_mnist import SYNTHETIC
+
 from benchmarks import page, script
 from benchmarks.results import Line, Results
-from runner.analysis.noise import interference_by_block
-from runner.bench import dataset, record
-from runner.bench.blocks import block_ratios, recorded_design
-from runner.bench.plan import MARGIN, Plan
-from runner.bench.specification import TIMEOUT_S
-from runner.cli.arguments import count
-from runner.common.errors import InputError
-from runner.profiles import profile
-from runner.stats.sequential import at_end, design
-from runner.tuning import profile_file, space_file
-from runner.tuning.session import SPACE_FILE
-from runner.tuning.space import profile as profile_of
-from runner.worker.fashion_mnist import SYNTHETIC
 
 SPACE, GRID_BLOCKS, SEARCHES, SIDE_BLOCKS, QUARTER = "coarse", 12, 3, 20, 4
 # So many of the grid's candidates, the best by its own trials, are measured again; the best of these is the optimum.

@@ -22,22 +22,22 @@ from typing import Any
 
 import numpy
 import optuna
+from envkit.bench.record import Event
+from envkit.cli.arguments import count
+from envkit.profiles.environment import Environment
+from envkit.profiles.profile import Profile
+from envkit.stats.across_nodes import across_nodes
+from envkit.stats.interval import ERROR_RATE
+from envkit.stats.verdict import Verdict
+from envkit.tuning import confirm, space_file
+from envkit.tuning.merged import merged
+from envkit.tuning.search import Candidate, Search
+from envkit.tuning.shared_trials import STUDY, SharedTrials
+from envkit.tuning.space import Choice, Space, choices, profile
+from envkit.tuning.trial_store import BASELINE, TrialStore
+from envkit.tuning.trials import TRIAL, WARM_UP
 
 from benchmarks import page, script
-from runner.bench.record import Event
-from runner.cli.arguments import count
-from runner.profiles.environment import Environment
-from runner.profiles.profile import Profile
-from runner.stats.across_nodes import across_nodes
-from runner.stats.interval import ERROR_RATE
-from runner.stats.verdict import Verdict
-from runner.tuning import confirm, space_file
-from runner.tuning.merged import merged
-from runner.tuning.search import Candidate, Search
-from runner.tuning.shared_trials import STUDY, SharedTrials
-from runner.tuning.space import Choice, Space, choices, profile
-from runner.tuning.trial_store import BASELINE, TrialStore
-from runner.tuning.trials import TRIAL, WARM_UP
 
 # Seconds of a trial, and of the budget of one node: 20 minutes alone, 5 minutes where others help.
 TRIAL_S, ALONE_S, TOGETHER_S = 4.0, 1200.0, 300.0
@@ -254,7 +254,7 @@ def _outcome(all_nodes: Sequence[Node], space: Space, truth: Truth) -> Outcome:
 
 def best_of(space: Space, truth: Truth) -> float:
     """What the best choice is worth: by changing one parameter after the other, from several beginnings."""
-    from runner.tuning.proposals import _random, neighbours
+    from envkit.tuning.proposals import _random, neighbours
 
     best = 0.0
     beginnings = _random(space, random.Random(1))

@@ -19,27 +19,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy
+from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.bench.record import Event
+from envkit.cli.arguments import count
+from envkit.cli.tune_options import BUDGET_S, SPACE
+from envkit.common.errors import InputError
+from envkit.engines.base import PROJECT
+from envkit.profiles import profile
+from envkit.profiles.environment import Environment
+from envkit.profiles.needs import TEXT_FACTS
+from envkit.profiles.profile import Profile
+from envkit.tuning import space_file
+from envkit.tuning.expected_order import by_gain
+from envkit.tuning.search import Candidate, Search
+from envkit.tuning.session import in_order
+from envkit.tuning.space import Fragment, Parameter, Space
+from envkit.tuning.trial_store import BASELINE, TrialStore
+from envkit.tuning.trials import COLD, TRIAL, WARM_UP
 
 from benchmarks import page, script
 from benchmarks.results import FOLDER
 from benchmarks.simulated import NOISES
-from runner.bench.plan import REFERENCE_PROFILE
-from runner.bench.record import Event
-from runner.cli.arguments import count
-from runner.cli.tune_options import BUDGET_S, SPACE
-from runner.common.errors import InputError
-from runner.engines.base import PROJECT
-from runner.profiles import profile
-from runner.profiles.environment import Environment
-from runner.profiles.needs import TEXT_FACTS
-from runner.profiles.profile import Profile
-from runner.tuning import space_file
-from runner.tuning.expected_order import by_gain
-from runner.tuning.search import Candidate, Search
-from runner.tuning.session import in_order
-from runner.tuning.space import Fragment, Parameter, Space
-from runner.tuning.trial_store import BASELINE, TrialStore
-from runner.tuning.trials import COLD, TRIAL, WARM_UP
 
 RUNS = 100
 MAP = FOLDER / "tune_order.json"

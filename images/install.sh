@@ -60,7 +60,7 @@ make_system() {
     esac
     useradd --no-log-init --uid 1000 --user-group --create-home --shell /bin/bash kit
     # Where the engines mount the code and the data. Apptainer without an overlay mounts only on what exists.
-    mkdir -p /kit/runner /data
+    mkdir -p /kit/envkit /data
     "$kit/bin/python" "$kit/share/envkit/providers.py" >"$kit/providers.json"
     "$kit/bin/python" "$kit/share/envkit/providers.py" --load || die "a library that the profiles preload does not load"
 }

@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 
 # Logical name -> file names, and the conda package that has them. The names and the order of the folders are those of
-# runner/worker/image/libraries.py, which is not in an image when this runs.
+# runner/envkit/worker/image/libraries.py, which is not in an image when this runs.
 LIBRARIES: dict[str, tuple[tuple[str, ...], str | None]] = {
     "jemalloc": (("libjemalloc.so.2",), "jemalloc"),
     "tcmalloc": (("libtcmalloc.so.4", "libtcmalloc_minimal.so.4"), "gperftools"),

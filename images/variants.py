@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(PROJECT))
+sys.path.insert(0, str(PROJECT / "runner"))
 
+from envkit.common import yamlfile  # noqa: E402
+from envkit.common.errors import InputError  # noqa: E402
+from envkit.common.yamlfile import YamlFile  # noqa: E402
 from wheels import read_lock  # noqa: E402
-
-from runner.common import yamlfile  # noqa: E402
-from runner.common.errors import InputError  # noqa: E402
-from runner.common.yamlfile import YamlFile  # noqa: E402
 
 FILE = Path("images/variants.yaml")
 REQUIRED = ("title", "torch", "intel-openmp", "libraries", "locks")

@@ -15,16 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from envkit.bench import blocks, record
+from envkit.cli import main, measuring
+from envkit.worker.performance_variables import is_performance_variable
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from runner.bench import blocks, record
-from runner.cli import main, measuring
-from runner.worker.performance_variables import is_performance_variable
 from tests.instant_engine import InstantEngine, replace_engine
 from tests.simulation import Simulation
 
 PROJECT = Path(__file__).resolve().parent.parent
+# What a Python must have in PYTHONPATH to import the kit and its tests.
+CODE_PATH = f"{PROJECT}/runner:{PROJECT}"
 # Before PATH's other folders: what is here is not to be taken from the machine.
 STAND_INS = PROJECT / "tests/stand_ins"
 CLI_TIMEOUT_S = 480
@@ -153,7 +155,7 @@ def cache(own_surroundings: Path) -> Path:
 
 
 def command_line(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "runner", *map(str, arguments)]
+    return [sys.executable, "-m", "envkit", *map(str, arguments)]
 
 
 @pytest.fixture
@@ -187,8 +189,8 @@ def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
 
 @pytest.fixture
 def cli_process(monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Run ``python -m runner ARGUMENTS`` as a user would. Whatever happens, a traceback is never an answer."""
-    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+    """Run ``python -m envkit ARGUMENTS`` as a user would. Whatever happens, a traceback is never an answer."""
+    monkeypatch.setenv("PYTHONPATH", CODE_PATH)
 
     def run(
         *arguments: object, cwd: Path | None = None, timeout_s: float = CLI_TIMEOUT_S, **variables: str
@@ -206,7 +208,7 @@ def cli_process(monkeypatch: pytest.MonkeyPatch) -> Cli:
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Start ``runner ARGUMENTS`` and return while it runs. What still runs after the test is killed."""
-    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+    monkeypatch.setenv("PYTHONPATH", CODE_PATH)
     processes = []
 
     def run(*arguments: object, **variables: str) -> subprocess.Popen[str]:

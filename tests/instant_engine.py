@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from envkit import engines
+from envkit.engines.base import Engine, EngineOptions, Outcome, Task
 
-from runner import engines
-from runner.engines.base import Engine, EngineOptions, Outcome, Task
 from tests.simulated_worker import answer, log_start, name_of
 from tests.simulation import Simulation
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from runner.common.errors import InputError
-from runner.engines import container
-from runner.engines.base import EngineOptions, Outcome, Task
+from envkit.common.errors import InputError
+from envkit.engines import container
+from envkit.engines.base import EngineOptions, Outcome, Task
+
 from tests.instant_engine import InstantEngine
 from tests.simulation import Simulation
 

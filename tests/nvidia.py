@@ -91,7 +91,7 @@ def written(to: Any, value: Any) -> int:
 
 
 def accelerator(count: int = 1, problem: str | None = None, fix: str | None = None, **fields: Any) -> dict[str, Any]:
-    """What ``runner.worker.gpus.look`` says of a machine with so many GPUs that torch can use."""
+    """What ``envkit.worker.gpus.look`` says of a machine with so many GPUs that torch can use."""
     return {
         "torch_cuda": "13.0",
         "driver": "580.95.05",

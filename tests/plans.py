@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from runner.bench.plan import MARGIN, Arm, Plan, StoppingRule, WorkloadSpec
+from envkit.bench.plan import MARGIN, Arm, Plan, StoppingRule, WorkloadSpec
 
 STOPPING = {"budget_s": 240.0, "blocks": 0, "precision": 0.04, "margin": MARGIN, "timeout_s": 60.0}
 TRAINING = {"warmup_steps": 1, "steps": 3, "data": "/data"}

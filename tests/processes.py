@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from runner.engines import owner
+from envkit.engines import owner
 
 PATIENCE_S = 240
 Answer = TypeVar("Answer")

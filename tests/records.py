@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from runner.bench import record_schema
-from runner.bench import seal as seals
-from runner.bench.record import FILE_NAME
+from envkit.bench import record_schema
+from envkit.bench import seal as seals
+from envkit.bench.record import FILE_NAME
+
 from tests.simulated_worker import inspection, sample
 from tests.simulation import STEADY, times
 

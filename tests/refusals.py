@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from runner.common.errors import InputError
+from envkit.common.errors import InputError
 
 
 def assert_refused(read: Callable[[Path], Any], file: Path, line: int, *said: str) -> None:

@@ -6,14 +6,14 @@ import io
 from types import ModuleType
 from typing import Any
 
+from envkit.analysis.summary import summarise
+from envkit.bench.plan import Arm
+from envkit.bench.record import SCHEMA, Event
+from envkit.profiles.environment import Environment
+from envkit.report import details as long_report
+from envkit.report import terminal
 from rich.console import Console
 
-from runner.analysis.summary import summarise
-from runner.bench.plan import Arm
-from runner.bench.record import SCHEMA, Event
-from runner.profiles.environment import Environment
-from runner.report import details as long_report
-from runner.report import terminal
 from tests.plans import plan_of
 from tests.simulated_worker import inspection, sample
 from tests.simulation import STEADY, times

@@ -10,7 +10,8 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
-from runner.bench import record
+from envkit.bench import record
+
 from tests import records
 
 BLOCKS = 10

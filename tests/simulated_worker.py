@@ -1,6 +1,6 @@
-"""Answers like ``python -m runner.worker``, at once and as a JSON file tells it to.
+"""Answers like ``python -m envkit.worker``, at once and as a JSON file tells it to.
 
-``main`` is started with the arguments CONFIG -m runner.worker inspect|train|ranks|instances|reference-kernel …
+``main`` is started with the arguments CONFIG PATH inspect|train|ranks|instances|reference-kernel …
 
 CONFIG has, for each value that a profile gives to the variable SIMULATED (``baseline`` where it gives none), what that
 profile's workers do, for that value with `` warming`` behind it what those do that are started unmeasured, and for
@@ -20,7 +20,7 @@ import sys
 import time
 from collections.abc import Mapping
 
-from runner.worker.performance_variables import is_performance_variable
+from envkit.worker.performance_variables import is_performance_variable
 
 PR_SET_PDEATHSIG = 1
 DIGESTS = {"code": "c" * 64, "data": "d" * 64, "initial_weights": "e" * 64}
@@ -115,7 +115,7 @@ def loading(arguments: list[str], behaviour: dict) -> dict:
     """What a sample has besides where epochs of the loader end; ``loader`` in ``behaviour`` is what is seen instead."""
     if not workload_of(arguments).startswith("loader-"):
         return {}
-    from runner.worker.workloads import loader_epochs
+    from envkit.worker.workloads import loader_epochs
 
     settings = loader_epochs.settings_of(workload_of(arguments))
     if settings is None:
@@ -142,7 +142,7 @@ def learning_curve(arguments: list[str], behaviour: dict, learnt: dict | None, s
     ]
     if "--until" not in arguments:
         return curve
-    from runner.worker.measure.quality_target import parse
+    from envkit.worker.measure.quality_target import parse
 
     return curve[: parse(arguments[arguments.index("--until") + 1]).reached_after(curve)]
 
@@ -309,10 +309,10 @@ def main() -> None:
     folder = sys.argv[1].rpartition("/")[0]
     with open(sys.argv[1], encoding="utf-8") as file:  # noqa: PTH123
         config = json.load(file)
-    arguments = sys.argv[4:]  # after -m runner.worker
+    arguments = sys.argv[3:]  # after the worker's path
     if "--turn" in arguments:
-        from runner.worker.child import die_with
-        from runner.worker.measure.turn import wait
+        from envkit.worker.child import die_with
+        from envkit.worker.measure.turn import wait
 
         parents = [word.partition("=")[2] for word in arguments if word.startswith("--die-with-parent=")]
         if parents and not die_with(int(parents[0]), signal.SIGKILL):  # or it would wait on

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from envkit.common.errors import InputError
+from envkit.engines.base import EngineOptions
+from envkit.engines.container_limits import memory_bytes, require_in_force
 
-from runner.common.errors import InputError
-from runner.engines.base import EngineOptions
-from runner.engines.container_limits import memory_bytes, require_in_force
 from tests.instant_engine import replace_engine
 from tests.instant_images import InstantImages
 

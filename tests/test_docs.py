@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from runner.cli import COMMANDS
-from runner.profiles import needs, profile
+from envkit.cli import COMMANDS
+from envkit.profiles import needs, profile
 
 PROJECT = Path(__file__).resolve().parent.parent
 GUIDES = sorted(PROJECT.glob("docs/*.md"))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-
-from runner.engines import owner, podman
+from envkit.engines import owner, podman
 
 
 @pytest.fixture

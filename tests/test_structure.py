@@ -24,7 +24,7 @@ MOST_LINES, MOST_LINES_OF_A_FUNCTION, MOST_AT_THE_ROOT = 400, 60, 5
 def modules() -> dict[str, Path]:
     """All modules of the kit by their dotted names."""
     paths = (PROJECT / "runner").rglob("*.py")
-    named = {".".join(path.relative_to(PROJECT).with_suffix("").parts): path for path in paths}
+    named = {".".join(path.relative_to(PROJECT / "runner").with_suffix("").parts): path for path in paths}
     return {name.removesuffix(".__init__"): path for name, path in named.items()}
 
 

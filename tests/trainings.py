@@ -1,11 +1,11 @@
-"""Trainings that take no torch and no time, and meet others at the same time: in the place of ``runner.worker``."""
+"""Trainings that take no torch and no time, and meet others at the same time: in the place of ``envkit.worker``."""
 
 from __future__ import annotations
 
 TEXT = """
 import os, subprocess, sys, time
 from pathlib import Path
-from runner.worker.instances import as_instance, distributed
+from envkit.worker.instances import as_instance, distributed
 parties, folder = int(sys.argv[-2]), Path(sys.argv[-1])
 def first():
     try:

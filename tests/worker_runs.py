@@ -14,6 +14,6 @@ def of_command(folder: Path, *words: object, argv: Sequence[object]) -> subproce
     """What the worker printed and how it ended; ``words`` are its options."""
     given = ["command", "--folder", folder, *words, "--", *argv]
     return subprocess.run(
-        [sys.executable, "-m", "runner.worker", *map(str, given)], cwd=PROJECT, stdin=subprocess.DEVNULL,
+        [sys.executable, "-m", "envkit.worker", *map(str, given)], cwd=PROJECT, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, check=False,
     )  # fmt: skip

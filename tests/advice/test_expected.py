@@ -6,10 +6,10 @@ import math
 from dataclasses import replace
 
 import pytest
+from envkit.advice.expected import Fit, Fitted, expected, fitted
+from envkit.advice.symptoms import FEATURES, of_sample
+from envkit.profiles import profile
 
-from runner.advice.expected import Fit, Fitted, expected, fitted
-from runner.advice.symptoms import FEATURES, of_sample
-from runner.profiles import profile
 from tests.advice.trainings import observed
 
 FITS = Fitted(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from envkit.advice.reasons import REASONS, why_not, why_to_try
+from envkit.advice.symptoms import of_sample
+from envkit.profiles import profile
 
-from runner.advice.reasons import REASONS, why_not, why_to_try
-from runner.advice.symptoms import of_sample
-from runner.profiles import profile
 from tests.advice.trainings import observed
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from envkit.advice.symptoms import KINDS, OUTSIDE, Symptoms, kind, of_process, of_sample
 
-from runner.advice.symptoms import KINDS, OUTSIDE, Symptoms, kind, of_process, of_sample
 from tests.advice.trainings import observed
 
 

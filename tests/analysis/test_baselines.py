@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.analysis import baselines
+from envkit.analysis.baseline_diff import changes, differences, machine_pairs, obstacles
+from envkit.common.errors import InputError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runner.analysis import baselines
-from runner.analysis.baseline_diff import changes, differences, machine_pairs, obstacles
-from runner.common.errors import InputError
 from tests.nvidia import accelerator
 from tests.sessions import session
 from tests.simulated_worker import inspection

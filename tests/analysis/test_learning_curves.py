@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from envkit.analysis.summary import summarise
+from envkit.stats.verdict import Verdict
 
-from runner.analysis.summary import summarise
-from runner.stats.verdict import Verdict
 from tests.reports import events_of
 from tests.simulation import STEADY, times
 

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from envkit.analysis.noise import interference_by_block, reference_kernel_range
+from envkit.checks.interference import interference_in
 from hypothesis import given
 from hypothesis import strategies as st
-
-from runner.analysis.noise import interference_by_block, reference_kernel_range
-from runner.checks.interference import interference_in
 
 SECONDS = 5.0
 # On 4 CPUs, which others may use 0.1 of; 2 ticks of each CPU, 0.016 of a CPU here, are the error of the count.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.analysis.operator_times import OTHERS, OUTSIDE, Figure, lines, profiled, reasons, short_name
+from envkit.analysis.operator_times import OTHERS, OUTSIDE, Figure, lines, profiled, reasons, short_name
 
 STEPS = 4
 NOISE = (0.99, 1.0, 1.0, 1.01)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.analysis.phase_times import batch_lines, lines, phase_times
+from envkit.analysis.phase_times import batch_lines, lines, phase_times
 
 NOISE = (0.99, 1.0, 1.0, 1.01)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from envkit.analysis import ranking
+from envkit.analysis.summary import summarise
+from envkit.report import tables, wording
 
-from runner.analysis import ranking
-from runner.analysis.summary import summarise
-from runner.report import tables, wording
 from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, OTHER_LOSSES, disturbed
 from tests.reports import events_of, printed, said
 from tests.simulation import STEADY, times

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from envkit.analysis import recorded_runs
+from envkit.common.errors import InputError
 
-from runner.analysis import recorded_runs
-from runner.common.errors import InputError
 from tests.records import BEGUN, arm, run_events, write
 
 

@@ -6,10 +6,10 @@ import json
 
 import numpy
 import pytest
+from envkit.analysis.summary import summarise
+from envkit.bench import record_schema
+from envkit.stats.verdict import Verdict
 
-from runner.analysis.summary import summarise
-from runner.bench import record_schema
-from runner.stats.verdict import Verdict
 from tests import records
 from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES, failed
 from tests.reports import details, events_of, printed

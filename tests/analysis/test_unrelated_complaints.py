@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from envkit.analysis.summary import summarise
+from envkit.analysis.unrelated_complaints import Printed, unrelated_complaints
+from envkit.profiles.environment import Environment
 
-from runner.analysis.summary import summarise
-from runner.analysis.unrelated_complaints import Printed, unrelated_complaints
-from runner.profiles.environment import Environment
 from tests import records
 
 SITE = "ERROR: ld.so: object '/opt/site/x.so' from LD_PRELOAD cannot be preloaded (why): ignored."

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.bench.batch_split import not_tried, shared, ungrown, unshared
-from runner.worker.modes import CPU, CUDA, USUAL, Options
-from runner.worker.workloads import WORKLOADS
+from envkit.bench.batch_split import not_tried, shared, ungrown, unshared
+from envkit.worker.modes import CPU, CUDA, USUAL, Options
+from envkit.worker.workloads import WORKLOADS
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-
-from runner.bench.blocks import (
+from envkit.bench.blocks import (
     block_ratios,
     comparable_steps,
     complete_blocks,
@@ -15,8 +14,9 @@ from runner.bench.blocks import (
     skipped_steps,
     timed_steps,
 )
-from runner.bench.plan import Plan
-from runner.stats.sequential import Design
+from envkit.bench.plan import Plan
+from envkit.stats.sequential import Design
+
 from tests import records
 from tests.reports import events_of
 

@@ -6,10 +6,10 @@ import math
 import statistics
 
 import pytest
+from envkit.bench import calibration
+from envkit.bench.plan import Plan
+from envkit.bench.record import FILE_NAME
 
-from runner.bench import calibration
-from runner.bench.plan import Plan
-from runner.bench.record import FILE_NAME
 from tests import records
 
 BASELINE = records.arm("baseline")

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-
-from runner.bench import dataset
-from runner.common.errors import InputError
-from runner.worker.fashion_mnist import SHA256
+from envkit.bench import dataset
+from envkit.common.errors import InputError
+from envkit.worker.fashion_mnist import SHA256
 
 NAMES = tuple(SHA256)
 IMAGES = NAMES[0]

@@ -6,12 +6,12 @@ import json
 import math
 
 import pytest
+from envkit.analysis.summary import summarise
+from envkit.bench import record
+from envkit.bench.parse_sample import diverged, parse_sample
+from envkit.engines.base import Outcome
+from envkit.worker.modes import Options
 
-from runner.analysis.summary import summarise
-from runner.bench import record
-from runner.bench.parse_sample import diverged, parse_sample
-from runner.engines.base import Outcome
-from runner.worker.modes import Options
 from tests.cli.commands.conftest import words
 from tests.simulated_worker import answer
 from tests.simulation import times

@@ -7,12 +7,12 @@ import signal
 import time
 
 import pytest
+from envkit.bench import record
+from envkit.bench.blocks import samples as recorded_samples
+from envkit.bench.parse_sample import parse_sample
+from envkit.engines.base import Outcome
+from envkit.worker.modes import Options
 
-from runner.bench import record
-from runner.bench.blocks import samples as recorded_samples
-from runner.bench.parse_sample import parse_sample
-from runner.engines.base import Outcome
-from runner.worker.modes import Options
 from tests.processes import gone
 from tests.simulated_worker import answer
 from tests.simulation import STEADY, times

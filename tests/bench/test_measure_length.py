@@ -6,10 +6,10 @@ import json
 import time
 
 import pytest
+from envkit.cli.measuring_options import BUDGET_S
+from envkit.engines import turns
+from envkit.engines.base import Outcome
 
-from runner.cli.measuring_options import BUDGET_S
-from runner.engines import turns
-from runner.engines.base import Outcome
 from tests.instant_engine import Answered
 from tests.records import spent
 from tests.simulation import times

@@ -8,8 +8,7 @@ import sys
 import time
 
 import pytest
-
-from runner.bench.neighbours import Neighbours, Process, busiest, processes
+from envkit.bench.neighbours import Neighbours, Process, busiest, processes
 
 TICKS = os.sysconf("SC_CLK_TCK")
 

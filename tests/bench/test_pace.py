@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from envkit.bench import pace
+from envkit.bench.plan import Arm, UserCommand, WorkloadSpec
+from envkit.worker.modes import Options
 
-from runner.bench import pace
-from runner.bench.plan import Arm, UserCommand, WorkloadSpec
-from runner.worker.modes import Options
 from tests.plans import plan_of
 
 ARMS = tuple(Arm(name, name, "local") for name in ("baseline", "mine"))

@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import asdict, replace
 
 import pytest
+from envkit.bench.plan import Arm, Plan, UserCommand, WorkloadSpec
+from envkit.worker.__main__ import parser
+from envkit.worker.modes import Options
 
-from runner.bench.plan import Arm, Plan, UserCommand, WorkloadSpec
-from runner.worker.__main__ import parser
-from runner.worker.modes import Options
 from tests.plans import plan_of
 
 OWN = UserCommand(("python", "a b.py"), "/home/me", r"(\d+) ms", "ms", 3, r"loss (\S+)")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.bench.private_values import CALLERS, hidden
+from envkit.bench.private_values import CALLERS, hidden
 
 SECRET = "s3cr3t-value"
 

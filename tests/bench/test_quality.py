@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib.util
 
 import pytest
+from envkit.bench import quality
+from envkit.common.errors import InputError
 
-from runner.bench import quality
-from runner.common.errors import InputError
 from tests.reports import events_of, printed
 
 

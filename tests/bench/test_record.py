@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 
 import pytest
+from envkit.bench import record
+from envkit.bench.record import FILE_NAME, SCHEMA, Record, RecordFull
+from envkit.common.errors import InputError
 
-from runner.bench import record
-from runner.bench.record import FILE_NAME, SCHEMA, Record, RecordFull
-from runner.common.errors import InputError
 from tests.records import run_events, write
 
 

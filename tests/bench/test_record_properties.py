@@ -8,13 +8,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from envkit.bench import record
+from envkit.bench.record import FILE_NAME, SCHEMA, Record
+from envkit.bench.record_schema import EVENTS, KINDS
+from envkit.common.errors import InputError
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-
-from runner.bench import record
-from runner.bench.record import FILE_NAME, SCHEMA, Record
-from runner.bench.record_schema import EVENTS, KINDS
-from runner.common.errors import InputError
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

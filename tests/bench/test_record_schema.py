@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from envkit.bench import record, record_schema
+from envkit.bench.plan import Arm, Plan, StoppingRule, UserCommand, WorkloadSpec
+from envkit.bench.record import FILE_NAME, SCHEMA
+from envkit.bench.record_schema import BASELINE, EVENTS, KINDS, VALUES
 
-from runner.bench import record, record_schema
-from runner.bench.plan import Arm, Plan, StoppingRule, UserCommand, WorkloadSpec
-from runner.bench.record import FILE_NAME, SCHEMA
-from runner.bench.record_schema import BASELINE, EVENTS, KINDS, VALUES
 from tests.conftest import PROJECT
 
 COMPATIBILITY = PROJECT / "tests/compatibility"

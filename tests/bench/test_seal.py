@@ -6,11 +6,10 @@ import json
 import os
 
 import pytest
+from envkit.bench import seal
+from envkit.common import user_key
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from runner.bench import seal
-from runner.common import user_key
 
 EVENT = {"event": "run", "time": 1.5, "plan": {"seed": 7, "engine_options": {"python": "/usr/bin/python3"}}}
 JSON = st.recursive(

@@ -6,14 +6,13 @@ import json
 from dataclasses import replace
 
 import pytest
-
-from runner.bench import record
-from runner.bench.blocks import recorded_plan
-from runner.bench.plan import Ablated, Arm, UserCommand
-from runner.bench.specification import Specification
-from runner.common.errors import InputError
-from runner.engines.base import EngineOptions
-from runner.worker.modes import Options
+from envkit.bench import record
+from envkit.bench.blocks import recorded_plan
+from envkit.bench.plan import Ablated, Arm, UserCommand
+from envkit.bench.specification import Specification
+from envkit.common.errors import InputError
+from envkit.engines.base import EngineOptions
+from envkit.worker.modes import Options
 
 ALL = Specification(
     title="mine", arms=(Arm("baseline", "baseline", "local"), Arm("mine", "/x/mine.yaml", "local", "cnn", 2, "i", 1)),

@@ -73,7 +73,7 @@ def refusal(result: subprocess.CompletedProcess[str]) -> str:
 
 @pytest.fixture
 def in_process(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a benchmark starts as ``python -m runner ARGUMENTS`` runs in this process."""
+    """What a benchmark starts as ``python -m envkit ARGUMENTS`` runs in this process."""
 
     def start(argv: list[str], cwd: Path, **_: object) -> subprocess.CompletedProcess[str]:
         return cli(*argv[3:], cwd=cwd)

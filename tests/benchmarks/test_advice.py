@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
+from envkit.stats.interval import Speedup
 
 from benchmarks import advice, fitting
 from benchmarks.advice import Training, judged
-from runner.stats.interval import Speedup
 
 KERNEL = [0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.01, 0.12, 0.22]
 

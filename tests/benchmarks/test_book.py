@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.bench.record import FILE_NAME
 
 from benchmarks import book
-from runner.bench.record import FILE_NAME
 from tests.benchmarks.conftest import refusal
 
 

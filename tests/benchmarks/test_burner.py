@@ -43,7 +43,7 @@ def test_work_is_one_where_nothing_is_said(monkeypatch, variables, work):
 
 def test_as_a_worker_it_times_the_steps_that_it_is_asked_for():
     # a quarter of a second: the kernel counts CPU time in ticks of some milliseconds
-    arguments = ["-m", "runner.worker", "train", "--workload", "cnn", "--data", "synthetic", "--steps", "20"]
+    arguments = ["/kit/envkit/worker/__main__.py", "train", "--workload", "cnn", "--data", "synthetic", "--steps", "20"]
     environment = {**os.environ, "WORK": "1"}
     printed = subprocess.run([*tools.python(), *arguments], env=environment, capture_output=True, check=True).stdout
     sample = json.loads(printed)

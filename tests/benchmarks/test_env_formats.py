@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+from envkit.profiles.formats import FORMATS
+
 from benchmarks import env_formats
-from runner.profiles.formats import FORMATS
 
 
 def test_the_page_has_every_format(benchmark_script, write_profile, page_file):

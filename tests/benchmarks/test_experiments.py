@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 
 import pytest
+from envkit.common.errors import InputError
+from envkit.engines.base import EngineOptions
+from envkit.engines.inspect_image import inspect
+from envkit.engines.local import LocalEngine
+from envkit.profiles import catalogue, profile
+from envkit.profiles.resolve import resolve
+from envkit.stats.interval import Speedup
 
 from benchmarks import experiments
 from benchmarks.experiments import Experiment
-from runner.common.errors import InputError
-from runner.engines.base import EngineOptions
-from runner.engines.inspect_image import inspect
-from runner.engines.local import LocalEngine
-from runner.profiles import catalogue, profile
-from runner.profiles.resolve import resolve
-from runner.stats.interval import Speedup
 from tests.benchmarks.conftest import refusal
 from tests.simulation import times
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.bench import record
+from envkit.cluster.fleet import document, findings
 
 from benchmarks import fleet as benchmark
 from benchmarks import fleet_alarms, fleet_records
 from benchmarks.fleet_alarms import NOISES, SPREADS
 from benchmarks.fleet_records import PLANTED
-from runner.bench import record
-from runner.cluster.fleet import document, findings
 from tests import records
 from tests.benchmarks.conftest import refusal
 from tests.cluster.fleet.nodes import node

@@ -9,12 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from runner.common import yamlfile
-from runner.engines.base import PROJECT
-from runner.worker.user_command.losses import Losses, parse_losses
-from runner.worker.user_command.metric import parse
-from runner.worker.user_command.readings import Readings
+from envkit.common import yamlfile
+from envkit.engines.base import PROJECT
+from envkit.worker.user_command.losses import Losses, parse_losses
+from envkit.worker.user_command.metric import parse
+from envkit.worker.user_command.readings import Readings
 
 GALLERY = PROJECT / "benchmarks/gallery"
 SCRIPTS = sorted(GALLERY.glob("*.py"))

@@ -8,10 +8,10 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
+from envkit.bench import record
+from envkit.engines.base import Outcome
 
 from benchmarks import gallery_map, gallery_runs
-from runner.bench import record
-from runner.engines.base import Outcome
 from tests import records
 from tests.benchmarks.conftest import refusal
 from tests.instant_engine import InstantEngine, replace_engine

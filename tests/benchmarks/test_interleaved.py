@@ -7,14 +7,14 @@ import math
 import random
 
 import pytest
+from envkit import engines
+from envkit.common.errors import InputError
+from envkit.common.machine_lock import machine_lock
+from envkit.stats.verdict import Verdict
 
 from benchmarks import interleaved
 from benchmarks.interleaved import Bench, Entry
 from benchmarks.results import Results
-from runner import engines
-from runner.common.errors import InputError
-from runner.common.machine_lock import machine_lock
-from runner.stats.verdict import Verdict
 from tests.simulation import times
 
 

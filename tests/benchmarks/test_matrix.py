@@ -5,9 +5,9 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 import pytest
+from envkit.cli import measuring
 
 from benchmarks import matrix
-from runner.cli import measuring
 from tests import records
 from tests.benchmarks.conftest import refusal
 from tests.reports import events_of

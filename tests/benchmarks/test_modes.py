@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from envkit.worker.modes import USUAL
 
 from benchmarks import interleaved, modes
 from benchmarks.modes import MODES
-from runner.worker.modes import USUAL
 from tests.benchmarks.conftest import refusal
 from tests.instant_engine import InstantEngine
 from tests.simulation import times

@@ -3,10 +3,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.cli.workload_file import load
+from envkit.engines.base import PROJECT
 
 from benchmarks import own_training
-from runner.cli.workload_file import load
-from runner.engines.base import PROJECT
 
 
 @pytest.fixture

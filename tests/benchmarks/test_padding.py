@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
+from envkit.bench.job import PADDING
 
 from benchmarks import padding
-from runner.bench.job import PADDING
 from tests.benchmarks.conftest import refusal
 
 

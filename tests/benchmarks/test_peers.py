@@ -11,14 +11,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.common.errors import InputError
+from envkit.engines.base import PROJECT, EngineOptions, Task
+from envkit.engines.local import LocalEngine
+from envkit.worker.host import cpu_facts
 
 from benchmarks import launched, peers
 from benchmarks.interleaved import Entry
 from benchmarks.launched import AT_ONCE, PEERS
-from runner.common.errors import InputError
-from runner.engines.base import PROJECT, EngineOptions, Task
-from runner.engines.local import LocalEngine
-from runner.worker.host import cpu_facts
 from tests.benchmarks.conftest import refusal
 from tests.cli.commands.conftest import FACTS
 from tests.simulation import times
@@ -49,7 +49,7 @@ def test_the_launcher_understands_how_it_is_started(peer, tmp_path, launcher):
     parser = argparse.ArgumentParser()
     launcher.create_args(parser)
     given = parser.parse_args(typed[begin:])
-    assert [given.program, *given.program_args] == [sys.executable, "-m", "runner.worker", *WORKER]
+    assert [given.program, *given.program_args] == [sys.executable, "-m", "envkit.worker", *WORKER]
     assert (given.no_python, given.module) == (True, False)
     assert given.enable_jemalloc == (peer is JEMALLOC)
     assert given.enable_tcmalloc == (peer is TCMALLOC)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from envkit.common.errors import InputError
 
 from benchmarks.results import Results
-from runner.common.errors import InputError
 
 SETTINGS = {"machine": "here", "truths": (0, 3)}
 

@@ -10,11 +10,11 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
+from envkit.common.errors import InputError
 from scipy import stats
 
 from benchmarks import neighbour, rivals, tools
 from benchmarks.tools import Answer, Cost, Reading, ToolFailed
-from runner.common.errors import InputError
 
 COST = Cost(run_s=0.25, pyperf_process_s=0.5)
 

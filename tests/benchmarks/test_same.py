@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.bench.record import FILE_NAME
 
 from benchmarks import page, same
 from benchmarks.results import Results
-from runner.bench.record import FILE_NAME
 from tests.benchmarks.conftest import refusal
 
 

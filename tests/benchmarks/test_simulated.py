@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
+from envkit.stats.power import POWER
 
 from benchmarks.simulated import NOISES, RUNS, power, rates
-from runner.stats.power import POWER
 
 # Which tell a power of 80% to within 3.3% (two standard deviations); `make simulated` takes RUNS.
 POWER_RUNS = 600

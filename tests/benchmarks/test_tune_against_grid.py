@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.cli import tuning
 
 from benchmarks import tune_against_grid
-from runner.cli import tuning
 from tests.benchmarks.conftest import refusal
 from tests.instant_engine import replace_engine
 from tests.tuning.planted_engine import PlantedEngine

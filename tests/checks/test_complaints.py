@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.checks.complaints import complaints, concerns
-from runner.profiles.environment import Environment
+from envkit.checks.complaints import complaints, concerns
+from envkit.profiles.environment import Environment
 
 SITE = "ERROR: ld.so: object '/opt/site/lib64/libxalt_init.so' from LD_PRELOAD cannot be preloaded (why): ignored."
 OURS = "ERROR: ld.so: object '/lib/j.so' from LD_PRELOAD cannot be preloaded (invalid ELF header): ignored."

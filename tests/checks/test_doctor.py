@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.advice.symptoms import Symptoms
-from runner.checks.doctor import SEVERITIES, diagnose, diagnose_process
-from runner.checks.doctor import profile_findings as profile_checks
-from runner.checks.doctor.finding import Situation
-from runner.profiles.environment import Environment
-from runner.worker.measure.machine_load import Load
+from envkit.advice.symptoms import Symptoms
+from envkit.checks.doctor import SEVERITIES, diagnose, diagnose_process
+from envkit.checks.doctor import profile_findings as profile_checks
+from envkit.checks.doctor.finding import Situation
+from envkit.profiles.environment import Environment
+from envkit.worker.measure.machine_load import Load
 
 FACTS = {
     "usable_cpus": 4, "physical_cores": 4, "numa_nodes": 1, "affinity_cpus": 4, "online_cpus": 4, "cpu_quota": None,

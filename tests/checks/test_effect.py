@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.checks.effect import Check, check, look_up
-from runner.profiles.environment import Environment
+from envkit.checks.effect import Check, check, look_up
+from envkit.profiles.environment import Environment
 
 EVIDENCE = {
     "openmp": {"runtime": "gnu", "max_threads": 2, "settings": {"GOMP_SPINCOUNT": "0"}},

@@ -6,11 +6,10 @@ import errno
 import os
 
 import pytest
-
-from runner import cli
-from runner.bench.parse_sample import with_worker_error
-from runner.checks import process_limit
-from runner.engines.base import Outcome
+from envkit import cli
+from envkit.bench.parse_sample import with_worker_error
+from envkit.checks import process_limit
+from envkit.engines.base import Outcome
 
 LIMIT = "ulimit -u is 40, and this user has 38"
 

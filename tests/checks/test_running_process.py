@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.checks.doctor import running_process
 
-from runner.checks.doctor import running_process
 from tests.checks.test_steady_process import has_worked
 from tests.processes import until
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.checks.sample_effect import check_sample, judged, most_cpus
-from runner.profiles.environment import Environment
+from envkit.checks.sample_effect import check_sample, judged, most_cpus
+from envkit.profiles.environment import Environment
 
 
 def process(started_on, masks, pid=7):

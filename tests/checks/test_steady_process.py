@@ -8,13 +8,13 @@ import subprocess
 import sys
 
 import pytest
+from envkit.checks import steady_process
+from envkit.checks.steady_process import Look, increase, look, watch
+from envkit.common.errors import InputError
+from envkit.engines import owner
+from envkit.worker.user_command.process_tree import Look as Tree
+from envkit.worker.user_command.process_tree import Usage
 
-from runner.checks import steady_process
-from runner.checks.steady_process import Look, increase, look, watch
-from runner.common.errors import InputError
-from runner.engines import owner
-from runner.worker.user_command.process_tree import Look as Tree
-from runner.worker.user_command.process_tree import Usage
 from tests.processes import until
 
 FAULTS = (

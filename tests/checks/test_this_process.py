@@ -1,4 +1,4 @@
-"""``runner.check``: what it makes of what was seen, and of a Python that lacks something."""
+"""``envkit.check``: what it makes of what was seen, and of a Python that lacks something."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import subprocess
 import sys
 
 import pytest
+from envkit.checks.this_process import _at_torch, check, judge
+from envkit.profiles.environment import Environment
+from envkit.profiles.formats.python import BEFORE_TORCH
 
-from runner.checks.this_process import _at_torch, check, judge
-from runner.profiles.environment import Environment
-from runner.profiles.formats.python import BEFORE_TORCH
 from tests.conftest import PROJECT
 
 THREADS = {"OMP_NUM_THREADS": "3"}
@@ -124,8 +124,8 @@ def bare(tmp_path):
     def run(*packages):
         for name in packages:
             (tmp_path / f"{name}.py").touch()
-        code = f"import sys; sys.path[:0] = [{str(PROJECT)!r}, {str(tmp_path)!r}]\n"
-        code += "from runner import check\nprint(check('intel-omp'))"
+        code = f"import sys; sys.path[:0] = [{str(PROJECT / 'runner')!r}, {str(tmp_path)!r}]\n"
+        code += "from envkit import check\nprint(check('intel-omp'))"
         result = subprocess.run([sys.executable, "-ISc", code], capture_output=True, text=True, check=False)
         assert (result.returncode, result.stderr) == (0, "")
         return result.stdout.splitlines()
@@ -146,7 +146,7 @@ def test_a_profile_that_is_not_there(capsys):
 
 
 def test_importing_the_package_imports_nothing_more():
-    code = f"import sys; sys.path.insert(0, {str(PROJECT)!r}); before = {{*sys.modules}}; import runner"
+    code = f"import sys; sys.path.insert(0, {str(PROJECT / 'runner')!r}); before = {{*sys.modules}}; import envkit"
     code += "; print(*sorted({*sys.modules} - before))"
     result = subprocess.run([sys.executable, "-ISc", code], capture_output=True, text=True, check=True)
-    assert result.stdout == "runner\n"
+    assert result.stdout == "envkit\n"

@@ -4,8 +4,7 @@ import argparse
 from datetime import datetime, timedelta
 
 import pytest
-
-from runner.cli.arguments import count, counts, duration, host_names, moment, share
+from envkit.cli.arguments import count, counts, duration, host_names, moment, share
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from envkit import __version__
+from envkit.cli.commands import ablate, calibrate, loader_grid, plan
 
-from runner import __version__
-from runner.cli.commands import ablate, calibrate, loader_grid, plan
 from tests.conftest import command_line
 from tests.simulation import times
 

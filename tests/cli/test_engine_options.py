@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 import pytest
-
-from runner.cli import engine_options
+from envkit.cli import engine_options
 
 
 @pytest.mark.parametrize(

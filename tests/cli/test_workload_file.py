@@ -6,11 +6,11 @@ import json
 import re
 
 import pytest
+from envkit.bench.plan import UserCommand
+from envkit.cli import workload_file
+from envkit.cli.workload_file import load, words
+from envkit.worker.user_command.units import CHOICES
 
-from runner.bench.plan import UserCommand
-from runner.cli import workload_file
-from runner.cli.workload_file import load, words
-from runner.worker.user_command.units import CHOICES
 from tests.refusals import assert_refused
 
 

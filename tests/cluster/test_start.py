@@ -9,11 +9,10 @@ import subprocess
 import sys
 
 import pytest
+from envkit.engines.base import PROJECT
+from envkit.engines.start import GIVEN, interface
 
-from runner.engines.base import PROJECT
-from runner.engines.start import GIVEN, interface
-
-START = ("-m", "runner.engines.start")
+START = ("-m", "envkit.engines.start")
 SHOW = (sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)))")
 
 
@@ -42,7 +41,7 @@ def test_it_has_the_environment_that_it_was_given_and_no_other(started):
 
 def test_in_a_container_it_has_the_image_s_too(started):
     """It is started by its file's name there. What only the host has is of no use."""
-    file = [str(PROJECT / "runner/engines/start.py")]
+    file = [str(PROJECT / "runner/envkit/engines/start.py")]
     seen = json.loads(started(within=True, start=file, A="0", B="2", TMPDIR="/tmp/of-the-node").stdout)
     assert (seen["A"], seen["B"]) == ("1", "2")
     assert not {"TMPDIR", GIVEN} & seen.keys()
@@ -57,10 +56,10 @@ def test_what_each_node_has_of_its_own(started):
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_ranks_are_told_where_to_meet_and_which_node_this_is(started, number):
-    words = (sys.executable, "-c", "import sys; print(sys.argv[1:])", "-m", "runner.worker", "ranks", "--nproc", "2")
+    words = (sys.executable, "-c", "import sys; print(sys.argv[1:])", "-m", "envkit.worker", "ranks", "--nproc", "2")
     met = ["--rendezvous", "127.0.0.1:20017", "--node-rank", str(number)]
     printed = started(words, number).stdout
-    assert printed == f"{['-m', 'runner.worker', 'ranks', *met, '--nproc', '2']}\n"
+    assert printed == f"{['-m', 'envkit.worker', 'ranks', *met, '--nproc', '2']}\n"
 
 
 def test_the_interface_to_an_address():
@@ -83,7 +82,7 @@ def test_an_interface_of_the_users_choice_or_for_a_container(started, inside, ch
 
 
 def test_slurm_that_passes_nothing_on():
-    start = [sys.executable, "-m", "runner.engines.start"]
+    start = [sys.executable, "-m", "envkit.engines.start"]
     result = subprocess.run(start, cwd=PROJECT, capture_output=True, text=True, check=False, env={})
     assert (result.returncode, result.stderr) == (
         2, "srun has not passed ENVKIT_STEP on; leave SLURM_EXPORT_ENV unset\n",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
+from envkit.cluster import type_verdict, type_wording
 
-from runner.cluster import type_verdict, type_wording
 from tests import records
 from tests.report.planted import NOT_IN_EFFECT, OTHER_LOSSES
 

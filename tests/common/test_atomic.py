@@ -7,9 +7,8 @@ import resource
 import stat
 
 import pytest
-
-from runner.common import atomic
-from runner.common.errors import InputError
+from envkit.common import atomic
+from envkit.common.errors import InputError
 
 
 def test_a_new_file_is_one_that_the_user_would_make(tmp_path):

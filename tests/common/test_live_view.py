@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.common.live_view import minutes
+from envkit.common.live_view import minutes
 
 
 @pytest.mark.parametrize(

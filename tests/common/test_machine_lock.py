@@ -11,12 +11,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
-
-from runner.common.errors import InputError
-from runner.common.machine_lock import machine_lock
+from envkit.common.errors import InputError
+from envkit.common.machine_lock import machine_lock
 
 LOCK = f"envkit-{platform.node()}.lock"
-HOLD = "import runner.common.machine_lock as m\nwith m.machine_lock(): print('held', flush=True); input()"
+HOLD = "import envkit.common.machine_lock as m\nwith m.machine_lock(): print('held', flush=True); input()"
 
 
 @pytest.fixture

@@ -7,11 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.common import schema, user_folders, yamlfile
+from envkit.common.errors import InputError
+from envkit.engines.base import PROJECT
 from jsonschema import Draft202012Validator
-
-from runner.common import schema, user_folders, yamlfile
-from runner.common.errors import InputError
-from runner.engines.base import PROJECT
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 SHAPE = {

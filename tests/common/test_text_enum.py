@@ -6,10 +6,9 @@ import json
 from collections import Counter
 
 import pytest
-
-from runner.analysis.baseline_diff import BaselineVerdict
-from runner.cluster.fleet.findings import NodeVerdict
-from runner.stats.verdict import Verdict
+from envkit.analysis.baseline_diff import BaselineVerdict
+from envkit.cluster.fleet.findings import NodeVerdict
+from envkit.stats.verdict import Verdict
 
 
 @pytest.mark.parametrize("one", [*Verdict, *BaselineVerdict, *NodeVerdict])

@@ -8,10 +8,9 @@ import stat
 from pathlib import Path
 
 import pytest
-
-from runner.common import user_key
-from runner.common.errors import InputError
-from runner.common.user_key import NoKey
+from envkit.common import user_key
+from envkit.common.errors import InputError
+from envkit.common.user_key import NoKey
 
 
 @pytest.fixture

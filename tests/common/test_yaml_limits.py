@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 import yaml
-
-from runner.common import yamlfile
-from runner.common.errors import InputError
-from runner.common.yaml_limits import DEEPEST, LARGEST, MOST_VALUES
+from envkit.common import yamlfile
+from envkit.common.errors import InputError
+from envkit.common.yaml_limits import DEEPEST, LARGEST, MOST_VALUES
 
 # Each list is nine times the one before it: written out there would be 9 ** 9 texts.
 NESTED = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(

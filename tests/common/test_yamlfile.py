@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import pytest
 import yaml
-
-from runner.common import yamlfile
-from runner.common.errors import InputError
-from runner.profiles import catalogue
+from envkit.common import yamlfile
+from envkit.common.errors import InputError
+from envkit.profiles import catalogue
 
 
 @pytest.fixture

@@ -13,10 +13,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-
-from runner.bench import dataset
-from runner.common.errors import InputError
-from runner.engines.base import PROJECT
+from envkit.bench import dataset
+from envkit.common.errors import InputError
+from envkit.engines.base import PROJECT
 
 # What shows that an engine is there and answers; none of them needs an image or starts anything.
 PROBES = {
@@ -167,7 +166,7 @@ def surroundings(open_folder: Path, project: Path) -> dict[str, str]:
     return {
         "XDG_CACHE_HOME": str(open_folder / "cache"),
         "TMPDIR": str(open_folder / "tmp"),
-        "PYTHONPATH": str(project),
+        "PYTHONPATH": str(project / "runner"),
     }
 
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from envkit.analysis.image_differences import of_run
+from envkit.bench.plan import Arm
+from envkit.engines.base import PROJECT
 
-from runner.analysis.image_differences import of_run
-from runner.bench.plan import Arm
-from runner.engines.base import PROJECT
 from tests.engines.conftest import BuiltImage, Requires, run
 from tests.images.conda_channel import make_channel, served
 from tests.images.made_wheel import make_wheel
@@ -121,7 +121,7 @@ def locked(tree: Path) -> list[str]:
 
 def inspected(sif: Path) -> dict[str, Any]:
     """What a record has of an image."""
-    bind = f"{PROJECT}/runner:/kit/runner:ro"
+    bind = f"{PROJECT}/runner/envkit:/kit/envkit:ro"
     inspection = run("apptainer", "--silent", "run", "--cleanenv", "--bind", bind, sif, "inspect", "--contents").stdout
     engine = {"name": "apptainer", "version": "1", "image": str(sif)}
     return {"engine": engine, "inspection": json.loads(inspection)}

@@ -10,17 +10,17 @@ import time
 from pathlib import Path
 
 import pytest
+from envkit import engines
+from envkit.bench import record
+from envkit.engines import owner
+from envkit.engines.base import EngineOptions, Task
 
-from runner import engines
-from runner.bench import record
-from runner.engines import owner
-from runner.engines.base import EngineOptions, Task
 from tests.conftest import command_line
 from tests.processes import until
 
 SHORT = ("--steps", "2", "--warmup-steps", "1", "--blocks", "1")
 # Without any worker before it: nothing is warmed up for a full training. With this seed the profile comes before the
-# baseline (runner.bench.plan).
+# baseline (envkit.bench.plan).
 # Other tests have endless workers with other numbers.
 EPOCHS = "4000000"
 ENDLESS = ("--full", "--epochs", EPOCHS, "--data", "synthetic", "--seed", "3")
@@ -84,7 +84,7 @@ def workers(argument, begun=False):
             words = (entry / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        ours = b"runner.worker" in words and argument.encode() in words and EPOCHS.encode() in words and b"-m" in words
+        ours = b"/kit/envkit/worker/__main__.py" in words and argument.encode() in words and EPOCHS.encode() in words
         if ours and (not begun or b"python" in words[0]):
             found.append(int(entry.name))
     return found
@@ -92,7 +92,7 @@ def workers(argument, begun=False):
 
 def containers(engine, project):
     """Those of this process of the tests, which all have its own copy of the project."""
-    ours = ("--filter", f"label={owner.LABEL}", "--filter", f"volume={project}/runner")
+    ours = ("--filter", f"label={owner.LABEL}", "--filter", f"volume={project}/runner/envkit")
     command = [engine, "ps", "--all", "--quiet", *ours]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 

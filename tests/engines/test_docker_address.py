@@ -7,8 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-
-from runner.engines import docker as docker_engine
+from envkit.engines import docker as docker_engine
 
 
 def test_no_daemon(refused):

@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 
 import pytest
+from envkit.bench import record
+from envkit.worker.image.inspection import inspect
 
-from runner.bench import record
-from runner.worker.image.inspection import inspect
 from tests.conftest import command_line
 
 PATIENCE_S = 240
@@ -69,10 +69,10 @@ def image(daemon, tmp_path):
         _install(Path(shutil.which(program)), root)
     python = root / "opt/kit/bin/python"
     python.parent.mkdir(parents=True)
-    python.write_text('#!/bin/sh\n[ "$3" = inspect ] && exec cat /inspection.json\nexec sleep 1000\n')
+    python.write_text('#!/bin/sh\n[ "$2" = inspect ] && exec cat /inspection.json\nexec sleep 1000\n')
     python.chmod(0o755)
     (root / "inspection.json").write_text(json.dumps(inspect(())))
-    (root / "kit/runner").mkdir(parents=True)
+    (root / "kit/envkit").mkdir(parents=True)
     with tarfile.open(tmp_path / "root.tar", "w") as archive:
         archive.add(root, arcname=".")
     subprocess.run(["docker", "import", tmp_path / "root.tar", IMAGE], check=True, capture_output=True)

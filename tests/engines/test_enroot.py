@@ -11,21 +11,21 @@ import time
 from pathlib import Path
 
 import pytest
+from envkit.common.errors import InputError
+from envkit.engines import container_gpus, enroot, get_all, step
+from envkit.engines.base import PROJECT, EngineOptions, Outcome, Task
+from envkit.engines.enroot import EnrootEngine
+from envkit.engines.slurm import client
 
-from runner.common.errors import InputError
-from runner.engines import container_gpus, enroot, get_all, step
-from runner.engines.base import PROJECT, EngineOptions, Outcome, Task
-from runner.engines.enroot import EnrootEngine
-from runner.engines.slurm import client
 from tests.processes import gone, until
 
 SETTINGS = [
     "ENROOT_CONFIG_PATH=/dev/null", "ENROOT_LOGIN_SHELL=no", "ENROOT_MOUNT_HOME=no", "ENROOT_REMAP_ROOT=no",
     "ENROOT_ROOTFS_WRITABLE=no",
 ]  # fmt: skip
-RC = str(PROJECT / "runner/engines/enroot_rc.sh")
+RC = str(PROJECT / "runner/envkit/engines/enroot_rc.sh")
 FSTAB = "none:x-create=dir,rbind"
-CODE = f"{PROJECT}/runner:/kit/runner:{FSTAB},ro,nosuid,nodev"
+CODE = f"{PROJECT}/runner/envkit:/kit/envkit:{FSTAB},ro,nosuid,nodev"
 NO_GPUS = ["--env", "NVIDIA_VISIBLE_DEVICES=void"]
 GPUS = ["--env", "NVIDIA_VISIBLE_DEVICES=all", "--env", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"]
 # What serves the image is in a process group of its own, as a shell makes one for a job.
@@ -84,7 +84,7 @@ def test_how_a_worker_is_started(engine):
         "env", *SETTINGS, "enroot", "start", *NO_GPUS,
         "--mount", CODE, "--mount", f"/my/data:/data:{FSTAB},ro,nosuid,nodev", "--rc", RC, "--", "/images/x.sqsh",
         "/kit", "env", "OMP_NUM_THREADS=2", "LD_PRELOAD=/x.so",
-        "/opt/kit/bin/python", "-m", "runner.worker", "train", "--data", "/data",
+        "/opt/kit/bin/python", "/kit/envkit/worker/__main__.py", "train", "--data", "/data",
     ]  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def test_any_value_of_a_profile_reaches_the_worker_and_not_enroot(engine):
 
 def test_a_prefix_stands_before_the_interpreter(engine):
     command = engine.command(Task(("train",), prefix=("numactl", "--localalloc")))
-    assert command[-6:] == ["numactl", "--localalloc", "/opt/kit/bin/python", "-m", "runner.worker", "train"]
+    assert command[-5:] == ["numactl", "--localalloc", "/opt/kit/bin/python", "/kit/envkit/worker/__main__.py", "train"]
 
 
 def test_a_command_of_ones_own_runs_in_its_folder_and_can_write_there(engine):
@@ -372,11 +372,11 @@ RANKS = Task(
 
 def test_slurm_makes_the_containers_where_it_can(on_nodes, engine):
     (argv, environment, nodes, timeout_s), named = on_nodes(RANKS, pyxis=True)
-    assert argv == ["/opt/kit/bin/python", "-m", "runner.worker", "ranks", "--nproc", "2"]
+    assert argv == ["/opt/kit/bin/python", "/kit/envkit/worker/__main__.py", "ranks", "--nproc", "2"]
     assert (environment, nodes, timeout_s) == ({"T": "secret", "LD_PRELOAD": "/x.so"}, 2, 9.0)
     assert named["container"] == engine.pyxis(RANKS) == [
         "--container-image=/images/x.sqsh",
-        f"--container-mounts={PROJECT}/runner:/kit/runner:ro,/my/data:/data:ro",
+        f"--container-mounts={PROJECT}/runner/envkit:/kit/envkit:ro,/my/data:/data:ro",
         "--container-workdir=/kit", "--no-container-mount-home", "--no-container-remap-root",
         "--no-container-entrypoint",
     ]  # fmt: skip

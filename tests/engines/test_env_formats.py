@@ -16,10 +16,10 @@ import jupyter_client
 import kubernetes_validate
 import pytest
 import yaml
+from envkit.engines.base import PROJECT
+from envkit.profiles.formats import FORMATS
 from jupyter_client.kernelspec import KernelSpecManager
 
-from runner.engines.base import PROJECT
-from runner.profiles.formats import FORMATS
 from tests.conftest import command_line
 from tests.engines import conftest as engines_conftest
 from tests.engines.conftest import run
@@ -337,7 +337,7 @@ def test_a_kernel_that_was_started_with_a_profile_checks_it(printed, kernel):
     """torch is imported by then, and has bound the thread that runs cells to one CPU."""
     execute = kernel(printed("intel-omp", "jupyter"))
     assert execute("import torch; print(torch.ones(10**6).add_(1).sum().item())") == "2000000.0\n"
-    said = execute("from runner import check; assert check('intel-omp')")
+    said = execute("from envkit import check; assert check('intel-omp')")
     assert said.startswith("intel-omp is in effect in this process (checked: preload.intel-openmp, openmp.runtime, ")
     assert said.endswith(", 3 variables)\n")
     wrong = execute("assert not check('gnu-omp')").splitlines()
@@ -354,7 +354,7 @@ def test_a_cell_sets_what_it_can_before_torch(hostile, shown, printed, kernel):
     variables = shown(profile)
     seen = json.loads(execute("import json; print(json.dumps(dict(os.environ)))"))
     assert (variables.items() - seen.items()) == {("LD_PRELOAD", variables["LD_PRELOAD"])}
-    said = execute(f"from runner import check; assert not check({str(profile)!r})").splitlines()
+    said = execute(f"from envkit import check; assert not check({str(profile)!r})").splitlines()
     assert said[0] == "hostile is NOT in effect in this process"
     assert "  preload.jemalloc: expected mapped, seen not asked for" in said
     assert execute(cell).startswith("RuntimeError: too late: torch is imported already; ")
@@ -365,7 +365,7 @@ def test_what_a_cell_set_is_in_effect_or_came_too_late(printed, kernel, write_pr
     one = write_profile("one", "env:\n  OMP_NUM_THREADS: 1\n  OMP_PLACES: cores\n")
     execute = kernel(printed("baseline", "jupyter"))
     execute(printed(one, "python"))
-    said = execute(f"from runner import check; assert check({str(one)!r})")
+    said = execute(f"from envkit import check; assert check({str(one)!r})")
     assert said == "one is in effect in this process (checked: 2 variables)\n"
     two = write_profile("two", "env:\n  OMP_NUM_THREADS: 2\n")
     execute("import os; os.environ['OMP_NUM_THREADS'] = '2'; del os.environ['ENVKIT_BEFORE_TORCH']")
@@ -391,4 +391,4 @@ def test_a_library_of_the_kits_own_is_mounted_as_it_says(cli, image, in_docker, 
     (mount,) = re.findall(r"is not in the image: mount it, read-only \((.*)\)", result.stderr)
     options = " ".join(line for line in result.stdout.splitlines() if not line.startswith("#"))
     script = f'docker run --rm --volume "$1:ro" {options} "$2" grep libmkl-dispatch /proc/self/maps'
-    assert "/kit/runner/worker/preloads/" in run("bash", "-c", script, "bash", mount, image).stdout
+    assert "/kit/envkit/worker/preloads/" in run("bash", "-c", script, "bash", mount, image).stdout

@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.worker.host import cpu_facts
+from envkit.worker.image.libraries import locate, search_folders
 
-from runner.worker.host import cpu_facts
-from runner.worker.image.libraries import locate, search_folders
 from tests.conftest import PROJECT, command_line
 from tests.processes import PATIENCE_S, until
 
@@ -209,11 +209,11 @@ def test_a_script_that_was_never_seen_runs_in_a_container(execute, engine_option
 
 @pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])
 def test_the_exit_status_and_variables_inside(execute, engine_options, folder, engine):
-    script = "echo $PWD $LD_PRELOAD ${OTHER-none}; ls -d /kit/runner; exit 5"
+    script = "echo $PWD $LD_PRELOAD ${OTHER-none}; ls -d /kit/envkit; exit 5"
     result = execute(engine_options(engine), "jemalloc", "sh", "-c", script, OTHER="not inside")
     assert result.returncode == 5, result.stderr
     where, preload, other, code = result.stdout.split()
-    assert (where, Path(preload).name, other, code) == (str(folder), "libjemalloc.so.2", "none", "/kit/runner")
+    assert (where, Path(preload).name, other, code) == (str(folder), "libjemalloc.so.2", "none", "/kit/envkit")
 
 
 @pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.common.errors import InputError
+from envkit.engines import apptainer, container_gpus, docker, podman
+from envkit.engines.base import EngineOptions, Task
+from envkit.worker import nvml
+from envkit.worker.nvml import Nvml, Unavailable
 
-from runner.common.errors import InputError
-from runner.engines import apptainer, container_gpus, docker, podman
-from runner.engines.base import EngineOptions, Task
-from runner.worker import nvml
-from runner.worker.nvml import Nvml, Unavailable
 from tests.nvidia import Library
 
 CONTAINER_S = 300
@@ -30,7 +30,7 @@ def test_only_training_on_gpus_is_given_them(engine):
     made._described = {"image": "x"}
     with_them = " ".join(made.command(Task(("train",), gpus=True)))
     assert WORDS[engine] in with_them
-    assert with_them.index(WORDS[engine]) < with_them.index("runner.worker")
+    assert with_them.index(WORDS[engine]) < with_them.index("envkit.worker")
     assert WORDS[engine] not in " ".join(made.command(Task(("train",))))
 
 
@@ -103,12 +103,12 @@ def test_a_machine_without_a_driver(refused, engine_options, engine, tmp_path):
 # The runner on a machine that looks as if it had a GPU, and whose own torch is one for CUDA; the container is another.
 WITH_A_GPU = """
 import sys
-from runner.engines import container_gpus, docker
-from runner.worker import gpus as seen_here
+from envkit.engines import container_gpus, docker
+from envkit.worker import gpus as seen_here
 container_gpus.require = lambda: None
 docker._all_gpus = lambda task: None  # the toolkit, without which the daemon starts nothing that is to have a GPU
 seen_here.torch_cuda = lambda: "13.0"
-from runner.cli import main
+from envkit.cli import main
 sys.exit(main())
 """
 

@@ -11,8 +11,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from envkit.engines.base import PROJECT
 
-from runner.engines.base import PROJECT
 from tests.engines.conftest import BuiltImage, run
 
 LIBRARIES = {"jemalloc", "tcmalloc", "mimalloc", "llvm-openmp", "intel-openmp"}
@@ -55,7 +55,7 @@ def test_an_ordinary_user_finds_everything_in_its_place(docker_image: str) -> No
     assert inside(docker_image, "id", "-u").strip() == "1000"
     where = inside(docker_image, "python", "-c", "import sys, torch; print(sys.prefix, torch.__version__)")
     assert where.split() == ["/opt/kit", "2.13.0+cpu"]
-    assert inside(docker_image, "find", "/kit", "/data").split() == ["/kit", "/kit/runner", "/data"]
+    assert inside(docker_image, "find", "/kit", "/data").split() == ["/kit", "/kit/envkit", "/data"]
     assert "nodebind" in inside(docker_image, "numactl", "--show")
 
 
@@ -109,7 +109,7 @@ def test_a_second_build_does_nothing(docker_image: str) -> None:
 
 
 def test_a_change_of_the_code_needs_no_new_image(docker_image: str, tree: Path) -> None:
-    (tree / "runner/worker/measure/train.py").write_text("# other code\n")
+    (tree / "runner/envkit/worker/measure/train.py").write_text("# other code\n")
     result = run("images/build", "oci", "--variant", "debian", "--tag", docker_image, cwd=tree)
     assert "up to date" in result.stdout
 
@@ -139,7 +139,7 @@ def test_every_library_loads_in_the_sif(sif: Path) -> None:
 
 
 def test_running_the_sif_starts_the_worker(sif: Path) -> None:
-    bind = f"{PROJECT}/runner:/kit/runner:ro"
+    bind = f"{PROJECT}/runner/envkit:/kit/envkit:ro"
     result = run("apptainer", "--silent", "run", "--cleanenv", "--bind", bind, sif, "inspect")
     assert json.loads(result.stdout)["python"]["prefix"] == "/opt/kit"
 

@@ -7,8 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-
-from runner.bench import record
+from envkit.bench import record
 
 OTHER = "envkit-test-compared"
 # Another library that works just as well, another version of its package, and a package of the system less.

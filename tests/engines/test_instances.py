@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from envkit.bench import record
+from envkit.engines.base import PROJECT
 
-from runner.bench import record
-from runner.engines.base import PROJECT
 from tests.engines.test_ranks import DEATH_S, started_by, told, two_cpus, worker
 from tests.processes import gone, until
 

@@ -13,16 +13,16 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from envkit.bench import record
+from envkit.checks.effect import check as check_effect
+from envkit.engines.base import PROJECT
+from envkit.profiles import profile
+from envkit.profiles.environment import clean
+from envkit.profiles.resolve import resolve
+from envkit.worker.image.inspection import inspect
+from envkit.worker.image.libraries import locate, search_folders
 
-from runner.bench import record
-from runner.checks.effect import check as check_effect
-from runner.engines.base import PROJECT
-from runner.profiles import profile
-from runner.profiles.environment import clean
-from runner.profiles.resolve import resolve
-from runner.worker.image.inspection import inspect
-from runner.worker.image.libraries import locate, search_folders
-from tests.conftest import command_line
+from tests.conftest import CODE_PATH, command_line
 from tests.processes import gone, until
 
 INSPECTION = inspect(())
@@ -33,7 +33,7 @@ ONE_BLOCK = ("--steps", "2", "--warmup-steps", "1", "--blocks", "1")
 
 def start_worker(data, variables=None, before=""):
     """Run one worker to its end, after the Python statements ``before``."""
-    code = f"{before}\nimport runpy; runpy.run_module('runner.worker', run_name='__main__', alter_sys=True)"
+    code = f"{before}\nimport runpy; runpy.run_module('envkit.worker', run_name='__main__', alter_sys=True)"
     inherited, _ = clean(os.environ, ())
     return subprocess.run(
         [sys.executable, "-c", code, "train", "--workload", "cnn", "--data", data, *SHORT],
@@ -81,7 +81,7 @@ def benched(data_folder, tmp_path_factory):
     inherited, _ = clean(os.environ, ())
     result = subprocess.run(
         command_line("bench", *profiles, *ONE_BLOCK, "--data", data_folder, "--output", place / "run"), cwd=place,
-        env={**inherited, "PYTHONPATH": str(PROJECT), "TMPDIR": str(place)}, capture_output=True, text=True,
+        env={**inherited, "PYTHONPATH": CODE_PATH, "TMPDIR": str(place)}, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
@@ -128,7 +128,7 @@ def test_times_and_counters_are_plausible(plain):
 
 
 def test_the_network_must_have_the_known_number_of_parameters(train):
-    result = train(before="from runner.worker.workloads import cnn; cnn.PARAMETERS += 1", check=False)
+    result = train(before="from envkit.worker.workloads import cnn; cnn.PARAMETERS += 1", check=False)
     assert result.returncode != 0
     assert "the network has 1,630,090 parameters, not 1,630,091" in result.stderr
     assert result.stdout == ""
@@ -144,7 +144,7 @@ def test_other_data_has_another_digest(plain, train, data_folder):
 
 def test_only_the_document_is_printed_on_stdout(train):
     prints = "train.collect = lambda: (print('chatter'), look())[1]"
-    chatty = f"from runner.worker.measure import train; look = train.collect; {prints}"
+    chatty = f"from envkit.worker.measure import train; look = train.collect; {prints}"
     document = train(before=f"{chatty}; print('chatter')", check=False)
     lines = document.stdout.splitlines()
     # what is printed before the worker begins is not its own; what comes later goes to stderr
@@ -171,7 +171,7 @@ CAN_COMPILE = shutil.which("g++") and (Path(sysconfig.get_path("include")) / "Py
 def test_what_compiling_takes_is_in_the_warm_up():
     options = ("--data", "generated", "--warmup-steps", "2", "--steps", "4", "--compile")
     result = subprocess.run(
-        [sys.executable, "-m", "runner.worker", "train", "--workload", "loader-w0-b4", *options],
+        [sys.executable, "-m", "envkit.worker", "train", "--workload", "loader-w0-b4", *options],
         cwd=PROJECT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
@@ -236,7 +236,7 @@ def test_evidence_of_intel_openmp(train):
     ],
 )  # fmt: skip
 def test_an_allocator_says_what_it_was_set_to(library, variables, seen):
-    probe = "import json; from runner.worker.evidence import malloc; print(json.dumps(malloc.probe()['settings']))"
+    probe = "import json; from envkit.worker.evidence import malloc; print(json.dumps(malloc.probe()['settings']))"
     preload = {"LD_PRELOAD": INSPECTION["libraries"][library]["path"]}
     printed = subprocess.check_output([sys.executable, "-c", probe], env={**os.environ, **preload, **variables})
     settings = json.loads(printed)
@@ -307,8 +307,8 @@ def test_a_library_that_is_not_installed(cli, tmp_path):
     """jemalloc where it is missing: the search is told to find nothing by an interpreter of its own."""
     python = tmp_path / "python"
     hide = (
-        "import sys; from runner.worker.image import libraries; libraries.FILE_NAMES['jemalloc'] = ('not-there.so',); "
-        "import runpy; runpy.run_module('runner.worker', run_name='__main__', alter_sys=True)"
+        "import sys; from envkit.worker.image import libraries; libraries.FILE_NAMES['jemalloc'] = ('not-there.so',); "
+        "import runpy; runpy.run_module('envkit.worker', run_name='__main__', alter_sys=True)"
     )
     python.write_text(f'#!/bin/sh\nshift 2\nexec {sys.executable} -c "{hide}" "$@"\n')
     python.chmod(0o755)

@@ -14,11 +14,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from envkit.bench import record
+from envkit.common.errors import InputError
+from envkit.engines import apptainer, container, docker, podman
+from envkit.engines.base import PROJECT, EngineOptions, Task
 
-from runner.bench import record
-from runner.common.errors import InputError
-from runner.engines import apptainer, container, docker, podman
-from runner.engines.base import PROJECT, EngineOptions, Task
 from tests.engines.conftest import UNFINISHED
 from tests.processes import gone, until
 
@@ -56,7 +56,7 @@ def measured(cli, place, image_of, tmp_path):
         option = "--sif" if engine == "apptainer" else "--image"
         image = [option, image_of(engine)] if engine != "local" else []
         fixed = ["--engine", engine, *image, "--blocks", blocks, "--output", tmp_path / "run"]
-        surroundings = {"PYTHONPATH": str(place / "project"), "TMPDIR": str(place / "tmp")}
+        surroundings = {"PYTHONPATH": str(place / "project/runner"), "TMPDIR": str(place / "tmp")}
         given = ["--command", command, *options]
         result = cli("bench", profile, *fixed, *given, cwd=place / "scripts", **surroundings)
         events = record.read(tmp_path / "run") if (tmp_path / "run").exists() else []
@@ -119,7 +119,7 @@ def test_a_complaint_about_what_the_profile_sets_fails_it(measured, place):
 @pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])
 def test_what_it_writes_belongs_to_the_caller(measured, place, engine):
     script = (
-        f"id -u > {engine}.txt; echo $HOME; touch $HOME/cache && ls /kit/runner > /dev/null && ! touch /kit/runner/x"
+        f"id -u > {engine}.txt; echo $HOME; touch $HOME/cache && ls /kit/envkit > /dev/null && ! touch /kit/envkit/x"
     )
     result, _ = measured(engine, "baseline", f'sh -c "{script}"')
     assert result.returncode == 0, result.stdout + result.stderr
@@ -180,7 +180,10 @@ def test_what_starts_with_numactl_is_allowed_to_place_memory():
 
 def test_the_folder_alone_can_be_written_to():
     task = Task(("command",), folder="/home/me/training", variables={"OMP_NUM_THREADS": "2"})
-    assert container.mounts(task) == [f"{PROJECT}/runner:/kit/runner:ro", "/home/me/training:/home/me/training:rw"]
+    assert container.mounts(task) == [
+        f"{PROJECT}/runner/envkit:/kit/envkit:ro",
+        "/home/me/training:/home/me/training:rw",
+    ]
     options = " ".join(container.run_options(task, EngineOptions(), rootless=False))
     assert f"--user {os.getuid()}:{os.getgid()}" in options
     assert "--network host" in options
@@ -234,14 +237,14 @@ def test_data_that_cannot_be_mounted():
 
 
 def test_code_that_is_closed_to_others_is_for_those_who_run_as_the_caller(monkeypatch, tmp_path):
-    (tmp_path / "runner").mkdir(mode=0o700)
-    monkeypatch.setattr(container, "PROJECT", tmp_path)
+    (tmp_path / "envkit").mkdir(mode=0o700)
+    monkeypatch.setattr(container, "PACKAGE", tmp_path / "envkit")
     with pytest.raises(InputError, match="a container's ordinary user can't read it: chmod -R go"):
         container.run_options(Task(("train",)), EngineOptions(), rootless=False)
     assert "--user" in container.run_options(Task(("command",), folder="/home/me"), EngineOptions(), rootless=False)
     made = apptainer.ApptainerEngine.__new__(apptainer.ApptainerEngine)
     made.given, made._sif = EngineOptions(), Path("x.sif")
-    assert f"{tmp_path}/runner:/kit/runner:ro" in made.command(Task(("train",)))
+    assert f"{tmp_path}/envkit:/kit/envkit:ro" in made.command(Task(("train",)))
 
 
 def test_swap_counts_under_every_engine():

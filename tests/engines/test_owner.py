@@ -6,8 +6,7 @@ import os
 import subprocess
 
 import pytest
-
-from runner.engines import owner
+from envkit.engines import owner
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 import pytest
+from envkit.engines import owner, process
+from envkit.engines.process import failure_of, remove_leftovers, run_process
 
-from runner.engines import owner, process
-from runner.engines.process import failure_of, remove_leftovers, run_process
 from tests.processes import gone, until
 
 SLEEP_S = 600
@@ -169,7 +169,7 @@ def note(session, **fields):
 def test_leftovers_of_a_killed_runner_are_ended():
     """The runner is killed while its worker runs; the worker does not die with it, as an Apptainer's would not."""
     script = (
-        "import os, pathlib; from runner.engines.process import run_process\n"
+        "import os, pathlib; from envkit.engines.process import run_process\n"
         f"run_process(['/bin/sleep', '{SLEEP_S}'], os.environ, pathlib.Path('/'), 60)"
     )
     runner = subprocess.Popen([sys.executable, "-c", script])

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from runner.analysis.operator_times import ENOUGH
+from envkit.analysis.operator_times import ENOUGH
 
 STEPS = 2
 

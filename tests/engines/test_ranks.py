@@ -13,11 +13,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from envkit.bench import record
+from envkit.engines.base import PROJECT
+from envkit.worker.workloads import WORKLOADS
+from envkit.worker.workloads.all_reduce import SIZES
 
-from runner.bench import record
-from runner.engines.base import PROJECT
-from runner.worker.workloads import WORKLOADS
-from runner.worker.workloads.all_reduce import SIZES
+from tests.conftest import CODE_PATH
 from tests.processes import gone, until
 
 STEPS = 5
@@ -42,14 +43,14 @@ def worker(workload, nproc, steps=STEPS, data="generated"):
     """The command line of a worker on so many ranks; numbers may not depend on there being CPUs for all of them."""
     launcher = ["ranks", "--nproc", str(nproc), "--"] if nproc > 1 else []
     train = ["train", "--workload", workload, "--data", data, "--steps", str(steps)]
-    return [sys.executable, "-m", "runner.worker", *launcher, *train]
+    return [sys.executable, "-m", "envkit.worker", *launcher, *train]
 
 
 # What a runner is to its workers: it starts one by an engine, and waits for it.
 RUNNER = """
 import json, os, sys
-from runner import engines
-from runner.engines.base import EngineOptions, Task
+from envkit import engines
+from envkit.engines.base import EngineOptions, Task
 name, options, *arguments = sys.argv[1:]
 engine = engines.get_all([name], EngineOptions(**json.loads(options)))[name]
 outcome = engine.run(Task(tuple(arguments), inherited=dict(os.environ), timeout_s=240))
@@ -67,8 +68,8 @@ PROBE = """
 import json, os, sys
 sys.path.insert(0, os.getcwd())
 import torch.distributed
-from runner.worker.modes import Options
-from runner.worker.workloads import get
+from envkit.worker.modes import Options
+from envkit.worker.workloads import get
 if "RANK" in os.environ:
     torch.distributed.init_process_group("gloo")
 training = get(sys.argv[1]).prepare(sys.argv[2], Options())
@@ -229,7 +230,7 @@ def test_two_processes_in_a_container(engine, engine_options, surroundings, proj
 @two_cpus
 def test_a_rank_that_raises_is_named_and_its_log_shown(measured, data_folder, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(TROUBLE)
-    result, _ = measured("baseline", "--data", data_folder, PYTHONPATH=f"{tmp_path}:{PROJECT}")
+    result, _ = measured("baseline", "--data", data_folder, PYTHONPATH=f"{tmp_path}:{CODE_PATH}")
     assert result.returncode == 1
     assert "the worker lost rank 1, which ended with exit status 1" in told(result.stdout)
     assert "RuntimeError: planted trouble" in result.stdout

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.bench import record
-from runner.checks.effect import Check, look_up
-from runner.common.errors import InputError
-from runner.profiles import profile
-from runner.profiles.resolve import resolve
-from runner.worker.image.inspection import inspect
+from envkit.bench import record
+from envkit.checks.effect import Check, look_up
+from envkit.common.errors import InputError
+from envkit.profiles import profile
+from envkit.profiles.resolve import resolve
+from envkit.worker.image.inspection import inspect
 
 # What sets a number of threads that may be the default on this machine, and nothing else.
 THREADS_ALONE = {"physical-cores", "smt"}

@@ -8,8 +8,7 @@ import statistics
 import sys
 
 import pytest
-
-from runner.profiles import profile
+from envkit.profiles import profile
 
 # Prints what its steps took, so that no test waits for them: half as long with one setting.
 SCRIPT = """\

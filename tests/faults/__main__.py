@@ -11,13 +11,13 @@ import tempfile
 import time
 from collections.abc import Sequence
 
+from envkit.common.errors import BAD_INPUT, InputError
+from envkit.common.machine_lock import machine_lock
+from envkit.engines.base import PROJECT
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from runner.common.errors import BAD_INPUT, InputError
-from runner.common.machine_lock import machine_lock
-from runner.engines.base import PROJECT
 from tests.faults.list import FAULTS
 from tests.faults.trial import SHORT, SILENCE, CantPlant, Finding, try_out
 
@@ -95,7 +95,7 @@ def clean_findings() -> list[str]:
     """What the kit finds wrong with a baseline run without any fault: everything here is a false alarm."""
     with tempfile.TemporaryDirectory(prefix="envkit-clean-") as folder:
         result = subprocess.run(
-            [sys.executable, "-m", "runner", "bench", "baseline", *SHORT, "--output", f"{folder}/run", "--json"],
+            [sys.executable, "-m", "envkit", "bench", "baseline", *SHORT, "--output", f"{folder}/run", "--json"],
             cwd=PROJECT, env={**os.environ, "TMPDIR": folder}, capture_output=True, text=True, check=False,
         )  # fmt: skip
     if result.returncode != 0:

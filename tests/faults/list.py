@@ -6,7 +6,8 @@ import os
 import shutil
 from importlib import metadata
 
-from runner.worker.host import cpu_facts
+from envkit.worker.host import cpu_facts
+
 from tests.faults import planting
 from tests.faults.trial import Fault
 

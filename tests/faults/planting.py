@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from runner.bench import record
-from runner.profiles.values import numbers
-from runner.worker.host import fingerprint
-from runner.worker.image.libraries import FILE_NAMES, locate, search_folders
+from envkit.bench import record
+from envkit.profiles.values import numbers
+from envkit.worker.host import fingerprint
+from envkit.worker.image.libraries import FILE_NAMES, locate, search_folders
+
 from tests.faults.trial import SHORT, TIMEOUT_S, CantPlant, Planted, copy_of_project, image, open_folder
 
 Plant = Callable[[Path], AbstractContextManager[Planted]]
@@ -232,9 +233,9 @@ def _peak_in_docker() -> int:
     with open_folder() as folder:
         project = copy_of_project(folder)
         result = subprocess.run(
-            [sys.executable, "-m", "runner", "bench", "baseline", *SHORT, "--engine", "docker", "--image", image(),
+            [sys.executable, "-m", "envkit", "bench", "baseline", *SHORT, "--engine", "docker", "--image", image(),
              "--output", str(folder / "unlimited"), "--json"],
-            cwd=project, env={**os.environ, "PYTHONPATH": str(project), "TMPDIR": str(folder)}, capture_output=True,
+            cwd=project, env={**os.environ, "PYTHONPATH": str(project / "runner"), "TMPDIR": str(folder)}, capture_output=True,
             text=True, check=True, timeout=TIMEOUT_S,
         )  # fmt: skip
     return int(json.loads(result.stdout)["measured"][0]["peak_memory_bytes"])

@@ -9,8 +9,8 @@ import os
 import subprocess
 
 import pytest
+from envkit.engines.base import PROJECT
 
-from runner.engines.base import PROJECT
 from tests.faults.__main__ import clean_findings
 from tests.faults.list import FAULTS
 from tests.faults.trial import IMAGES, CantPlant, docker_answers, image, try_out

@@ -13,18 +13,18 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner import engines
-from runner.cli.arguments import duration
-from runner.common.errors import InputError
-from runner.engines.base import PROJECT, EngineOptions, Task
-from runner.engines.inspect_image import inspect
-from runner.profiles import profile
-from runner.profiles.environment import clean
-from runner.profiles.resolve import resolve
-from runner.worker.image.libraries import FILE_NAMES
+from envkit import engines
+from envkit.cli.arguments import duration
+from envkit.common.errors import InputError
+from envkit.engines.base import PROJECT, EngineOptions, Task
+from envkit.engines.inspect_image import inspect
+from envkit.profiles import profile
+from envkit.profiles.environment import clean
+from envkit.profiles.resolve import resolve
+from envkit.worker.image.libraries import FILE_NAMES
 
 TRAINING = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "2")
-# With this seed the profile comes before the baseline (``runner.bench.plan``): most runs end at its first sample.
+# With this seed the profile comes before the baseline (``envkit.bench.plan``): most runs end at its first sample.
 SHORT = ("--data", "synthetic", "--warmup-steps", "1", "--steps", "2", "--blocks", "1", "--seed", "3")
 IMAGES = ("envkit-cpu:debian", "envkit-cpu")  # the tests' own image, or else the user's
 TIMEOUT_S = duration("10m")  # beside other tests everything takes longer
@@ -117,7 +117,7 @@ def try_out(fault: Fault, plainly: bool = True) -> Finding:
             options = (*fault.options, *planted.options, *in_image, "--engine", fault.engine)
             if fault.command == "bench":
                 options = (*SHORT, "--output", str(folder / "run"), *options)
-            argv = [*planted.under, sys.executable, "-m", "runner", fault.command, str(path), *options]
+            argv = [*planted.under, sys.executable, "-m", "envkit", fault.command, str(path), *options]
             kit = _launch(argv, project, folder, planted.variables)
     said = " ".join(kit.text.split())
     caught = kit.status == fault.status and all(words in said for words in fault.says)
@@ -183,7 +183,14 @@ def _plain_launch(fault: Fault, path: str, options: tuple[str, ...], planted: Pl
         argv = [word.replace(str(PROJECT / "runner"), str(project / "runner")) for word in argv]
         return _launch([*planted.under, *argv], project, place, planted.variables)
     python = given.get("--python", sys.executable)
-    argv = [*planted.under, "/usr/bin/env", *prefix, python, "-m", "runner.worker", *TRAINING]
+    argv = [
+        *planted.under,
+        "/usr/bin/env",
+        *prefix,
+        python,
+        str(project / "runner/envkit/worker/__main__.py"),
+        *TRAINING,
+    ]
     return _launch(argv, project, place, {**planted.variables, **variables})
 
 
@@ -195,11 +202,15 @@ def _launch(argv: list[str], folder: Path, place: Path, variables: Mapping[str, 
     shell, _ = clean(os.environ, ())
     shell["TMPDIR"] = tempfile.mkdtemp(dir=place)
     result = subprocess.run(
-        argv, cwd=folder, env={**shell, "PYTHONPATH": str(folder), **variables}, text=True, errors="replace",
+        argv, cwd=folder, env={**shell, "PYTHONPATH": str(folder / "runner"), **variables}, text=True, errors="replace",
         capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S, check=False,
     )  # fmt: skip
     # a worker's stdout is its document, which a user's own training would not print
-    text = result.stderr if "runner.worker" in argv else result.stdout + result.stderr
+    text = (
+        result.stderr
+        if any(word.endswith("envkit/worker/__main__.py") for word in argv)
+        else result.stdout + result.stderr
+    )
     return Answer(result.returncode, text)
 
 

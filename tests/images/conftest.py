@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.engines.base import PROJECT
 
-from runner.engines.base import PROJECT
 from tests.images.made_wheel import make_wheel
 
 VARIANT = """\
@@ -26,8 +26,10 @@ def tiny_project(tmp_path: Path) -> Path:
     """A copy of what scripts of images/ need of the project, with one variant, whose wheels are in ``wheels``."""
     tree = tmp_path / "project"
     shutil.copytree(PROJECT / "images", tree / "images", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(PROJECT / "runner/common", tree / "runner/common", ignore=shutil.ignore_patterns("__pycache__"))
-    (tree / "runner/__init__.py").touch()
+    shutil.copytree(
+        PROJECT / "runner/envkit/common", tree / "runner/envkit/common", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    (tree / "runner/envkit/__init__.py").touch()
     (tree / ".venv").symlink_to(sys.prefix)
     wheels, locks = tree / "wheels", tree / "images/tiny"
     wheels.mkdir()

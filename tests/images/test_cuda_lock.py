@@ -6,9 +6,8 @@ import re
 import sys
 
 import pytest
+from envkit.engines.base import PROJECT
 from packaging.requirements import Requirement
-
-from runner.engines.base import PROJECT
 
 CUDA = PROJECT / "images/cuda"
 LOCKS = (CUDA / "requirements.lock", CUDA / "torch.lock")

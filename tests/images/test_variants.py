@@ -32,9 +32,11 @@ def tree(tmp_path: Path) -> Path:
     """A copy of what images/variants.py needs of the project, to change."""
     tree = tmp_path / "project"
     shutil.copytree(PROJECT / "images", tree / "images", ignore=shutil.ignore_patterns("__pycache__"))
-    (tree / "runner").mkdir()
-    shutil.copy(PROJECT / "runner/__init__.py", tree / "runner")
-    shutil.copytree(PROJECT / "runner/common", tree / "runner/common", ignore=shutil.ignore_patterns("__pycache__"))
+    (tree / "runner/envkit").mkdir(parents=True)
+    shutil.copy(PROJECT / "runner/envkit/__init__.py", tree / "runner/envkit")
+    shutil.copytree(
+        PROJECT / "runner/envkit/common", tree / "runner/envkit/common", ignore=shutil.ignore_patterns("__pycache__")
+    )
     return tree
 
 

@@ -87,7 +87,8 @@ def test_a_wheel_has_every_file_of_the_package(wheel):
     tracked = subprocess.run(
         ["git", "ls-files", "runner", "envprofiles"], cwd=PROJECT, capture_output=True, text=True, check=True
     ).stdout.split()
-    files = {name if name.startswith("runner/") else f"runner/{name}" for name in tracked} - {"runner/envprofiles"}
+    files = {name.removeprefix("runner/") if name.startswith("runner/") else f"envkit/{name}" for name in tracked}
+    files.remove("envkit/envprofiles")
     assert names(wheel) == files
 
 

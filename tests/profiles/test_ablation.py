@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.profiles import ablation, profile
-from runner.profiles.ablation import Setting
-from runner.tuning import profile_file
+from envkit.profiles import ablation, profile
+from envkit.profiles.ablation import Setting
+from envkit.tuning import profile_file
 
 
 def setting(taken, name):

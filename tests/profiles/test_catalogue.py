@@ -3,16 +3,15 @@ from __future__ import annotations
 import re
 
 import pytest
-
-from runner.common.errors import InputError
-from runner.profiles import catalogue, profile
-from runner.profiles.catalogue import LIBRARIES, check, load, readers, require, versions
-from runner.profiles.environment import Environment
-from runner.profiles.resolve import resolve
-from runner.profiles.values import TYPES
-from runner.worker.evidence import PROBES
-from runner.worker.image.libraries import FILE_NAMES
-from runner.worker.performance_variables import is_performance_variable
+from envkit.common.errors import InputError
+from envkit.profiles import catalogue, profile
+from envkit.profiles.catalogue import LIBRARIES, check, load, readers, require, versions
+from envkit.profiles.environment import Environment
+from envkit.profiles.resolve import resolve
+from envkit.profiles.values import TYPES
+from envkit.worker.evidence import PROBES
+from envkit.worker.image.libraries import FILE_NAMES
+from envkit.worker.performance_variables import is_performance_variable
 
 INSPECTION = {
     "facts": {"physical_cores": 4, "usable_cpus": 8, "numa_nodes": 2},

@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.profiles.catalogue import LIBRARIES, load
+from envkit.worker.image.libraries import FILE_NAMES, locate, search_folders
 
-from runner.profiles.catalogue import LIBRARIES, load
-from runner.worker.image.libraries import FILE_NAMES, locate, search_folders
 from tests.profiles.test_catalogue import BAD, GOOD
 
 LOADER = next(Path("/lib64").glob("ld-linux-*.so.2"), None)

@@ -3,9 +3,8 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from runner.profiles.environment import Environment, clean
-from runner.worker.performance_variables import is_performance_variable
+from envkit.profiles.environment import Environment, clean
+from envkit.worker.performance_variables import is_performance_variable
 
 ENVIRONMENT = Environment("p", "A test", {"A": "1"}, {"jemalloc": "/lib/j.so"}, ("numactl", "-l"), {"x": 1}, "same")
 

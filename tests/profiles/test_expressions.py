@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.profiles.expressions import ExpressionError, expand
+from envkit.profiles.expressions import ExpressionError, expand
 
 FACTS = {"physical_cores": 8, "usable_cpus": 16, "numa_nodes": 2}
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.profiles.needs import described, known, of_kind, together, unmet
+from envkit.profiles.needs import described, known, of_kind, together, unmet
 
 FACTS = {"physical_cores": 4, "usable_cpus": 6, "numa_nodes": 1}
 NOT_INTEL = {"not": "GenuineIntel"}

@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.profiles.preload_links import linked
 
-from runner.profiles.preload_links import linked
 from tests.conftest import PROJECT
 
-LIBRARY = PROJECT / "runner/worker/preloads/x86_64/libmkl-dispatch.so"
+LIBRARY = PROJECT / "runner/envkit/worker/preloads/x86_64/libmkl-dispatch.so"
 EVIDENCE = (
-    "import json; from runner.worker.evidence import variables; print(json.dumps(variables.probe()['preloaded']))"
+    "import json; from envkit.worker.evidence import variables; print(json.dumps(variables.probe()['preloaded']))"
 )
 
 

@@ -5,13 +5,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from envkit.common.errors import InputError
+from envkit.profiles import catalogue, profile
+from envkit.profiles.expressions import FACTS
+from envkit.profiles.needs import TEXT_FACTS
+from envkit.profiles.profile import PROFILE_FOLDER
+from envkit.worker.image.libraries import FILE_NAMES
 
-from runner.common.errors import InputError
-from runner.profiles import catalogue, profile
-from runner.profiles.expressions import FACTS
-from runner.profiles.needs import TEXT_FACTS
-from runner.profiles.profile import PROFILE_FOLDER
-from runner.worker.image.libraries import FILE_NAMES
 from tests.refusals import assert_refused
 
 SHIPPED = profile.names()

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.common.errors import InputError
-from runner.profiles import profile
-from runner.profiles.resolve import GET, of_rank, resolve
-from runner.worker.image.libraries import FILE_NAMES
+from envkit.common.errors import InputError
+from envkit.profiles import profile
+from envkit.profiles.resolve import GET, of_rank, resolve
+from envkit.worker.image.libraries import FILE_NAMES
 
 INSPECTION = {
     "facts": {"physical_cores": 4, "usable_cpus": 6, "numa_nodes": 1, "cpu_quota": 6.0},

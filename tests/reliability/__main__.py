@@ -10,12 +10,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from envkit.engines.base import PROJECT
+from envkit.worker.host import cpu_facts, fingerprint
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from runner.engines.base import PROJECT
-from runner.worker.host import cpu_facts, fingerprint
 from tests.reliability.list import FAULTS
 from tests.reliability.trial import CantPlant, Fault, Finding
 

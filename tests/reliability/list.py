@@ -9,7 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from runner.bench.record import SCHEMA, Record
+from envkit.bench.record import SCHEMA, Record
+
 from tests.conftest import PROJECT
 from tests.processes import until
 from tests.reliability.kills import kill_at_random
@@ -333,7 +334,7 @@ def _refused(expect: Expectations, answer: Answer, words: str) -> None:
 def _shell(place: Place, arguments: list[object]) -> str:
     (place.folder / "tmp").mkdir(exist_ok=True)
     variables = [f"{name}={value}" for name, value in place.environment().items()]
-    return shlex.join(["env", "-i", *variables, sys.executable, "-m", "runner", *map(str, arguments)])
+    return shlex.join(["env", "-i", *variables, sys.executable, "-m", "envkit", *map(str, arguments)])
 
 
 def _as_root_of_a_namespace(script: str) -> None:

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.bench import record
-from runner.bench.measure import ENDED
-from runner.bench.record import FILE_NAME, Event
-from runner.common.errors import InputError
-from tests.conftest import PROJECT
+from envkit.bench import record
+from envkit.bench.measure import ENDED
+from envkit.bench.record import FILE_NAME, Event
+from envkit.common.errors import InputError
+
+from tests.conftest import CODE_PATH, PROJECT
 from tests.simulation import Simulation, times
 
 TIMEOUT_S = 300
@@ -79,9 +80,9 @@ class Place:
     def start(self, arguments: Sequence[object], temporary: str = "tmp", prelude: str = "") -> subprocess.Popen[str]:
         """Start ``runner ARGUMENTS``. ``prelude`` is Python that runs in the same process first."""
         (self.folder / temporary).mkdir(exist_ok=True)
-        program = ["-c", f"{prelude}\nimport sys\nfrom runner.cli import main\nsys.exit(main())"]
+        program = ["-c", f"{prelude}\nimport sys\nfrom envkit.cli import main\nsys.exit(main())"]
         return subprocess.Popen(
-            [sys.executable, *(program if prelude else ["-m", "runner"]), *map(str, arguments)],
+            [sys.executable, *(program if prelude else ["-m", "envkit"]), *map(str, arguments)],
             cwd=PROJECT, env=self.environment(temporary), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -90,7 +91,7 @@ class Place:
         """Nothing of the caller's that could change what happens. Where TMPDIR differs, so does the machine's lock."""
         return {
             "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(PROJECT),
+            "PYTHONPATH": CODE_PATH,
             "TMPDIR": str(self.folder / temporary),
             "XDG_CACHE_HOME": str(self.folder / "cache"),
             "HOME": str(self.folder),

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from envkit.analysis.summary import Summary, summarise
+from envkit.bench import record
+from envkit.bench.record import Event
+from envkit.report import pictures
 
-from runner.analysis.summary import Summary, summarise
-from runner.bench import record
-from runner.bench.record import Event
-from runner.report import pictures
 from tests import records
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from runner.bench.measure import FAILED
-from runner.bench.record import Event
+from envkit.bench.measure import FAILED
+from envkit.bench.record import Event
 
 # What workers see of themselves that were to run with GNU's OpenMP.
 NOT_IN_EFFECT = {"evidence": {"openmp": {"runtime": "intel"}}}

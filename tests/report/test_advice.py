@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from envkit.analysis import ranking
+from envkit.analysis.summary import summarise
+from envkit.report import advice
+from envkit.stats.verdict import Verdict
 
-from runner.analysis import ranking
-from runner.analysis.summary import summarise
-from runner.report import advice
-from runner.stats.verdict import Verdict
 from tests.reports import events_of, printed, said
 from tests.simulation import STEADY, times
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from envkit.advice.expected import Expected
+from envkit.analysis.summary import summarise
+from envkit.report.advised import proof
 
-from runner.advice.expected import Expected
-from runner.analysis.summary import summarise
-from runner.report.advised import proof
 from tests.report.planted import disturbed
 from tests.reports import events_of
 from tests.simulation import times

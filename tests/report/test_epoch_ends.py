@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from envkit.analysis.summary import summarise
+from envkit.bench.plan import Plan, WorkloadSpec
+from envkit.report import epoch_ends, grid, html, markdown
+from envkit.report.pictures import png
+from envkit.worker.workloads import loader
+from envkit.worker.workloads.loader_epochs import Settings
 
-from runner.analysis.summary import summarise
-from runner.bench.plan import Plan, WorkloadSpec
-from runner.report import epoch_ends, grid, html, markdown
-from runner.report.pictures import png
-from runner.worker.workloads import loader
-from runner.worker.workloads.loader_epochs import Settings
 from tests.reports import events_of, printed, said
 
 DATA_LOADER = loader.Settings(2, 32, 2)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.analysis.summary import summarise
+from envkit.bench.plan import Arm, Plan, WorkloadSpec
+from envkit.report import grid, html, markdown
+from envkit.report.pictures import png
+from envkit.worker.workloads.loader import Settings
 
-from runner.analysis.summary import summarise
-from runner.bench.plan import Arm, Plan, WorkloadSpec
-from runner.report import grid, html, markdown
-from runner.report.pictures import png
-from runner.worker.workloads.loader import Settings
 from tests.reports import events_of, printed
 
 CELLS = {  # seconds of a sample of two steps, by workers, batch and how many batches are made ahead

@@ -7,10 +7,10 @@ import re
 from dataclasses import replace
 
 import pytest
+from envkit.analysis.summary import summarise
+from envkit.bench.plan import Arm
+from envkit.report.headline import change, changed, headline, how_to_read, share
 
-from runner.analysis.summary import summarise
-from runner.bench.plan import Arm
-from runner.report.headline import change, changed, headline, how_to_read, share
 from tests.report import test_grid as grid
 from tests.report import test_multi_workload as several
 from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, OTHER_LOSSES, disturbed, failed

@@ -7,9 +7,9 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from envkit.bench import record
+from envkit.report import html, pictures
 
-from runner.bench import record
-from runner.report import html, pictures
 from tests import records
 from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, disturbed, failed
 from tests.reports import events_of

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from runner.analysis.summary import summarise
-from runner.report import model
-from runner.report.markdown import document
-from runner.report.parts import Fold
+from envkit.analysis.summary import summarise
+from envkit.report import model
+from envkit.report.markdown import document
+from envkit.report.parts import Fold
+
 from tests.reports import details, events_of, printed, said
 
 

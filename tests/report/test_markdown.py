@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
+from envkit.report import markdown
 
-from runner.report import markdown
 from tests.report.planted import failed
 from tests.reports import events_of
 

@@ -7,15 +7,15 @@ import html as escapes
 from pathlib import Path
 
 import pytest
+from envkit.analysis.summary import summarise
+from envkit.report import details, html, markdown, model, terminal
 
-from runner.analysis.summary import summarise
-from runner.report import details, html, markdown, model, terminal
 from tests.report import test_grid, test_multi_workload
 from tests.reports import events_of, printed, said
 
 RENDERERS = (terminal, details, html, markdown)
 # What a renderer may import of the package: pictures are drawn when they are laid out.
-ALLOWED = {"runner.report.model", "runner.report.parts", "runner.report.terminal", "runner.report.pictures"}
+ALLOWED = {"envkit.report.model", "envkit.report.parts", "envkit.report.terminal", "envkit.report.pictures"}
 RUNS = {
     "one": events_of(),
     "many": events_of(12, others={name: {} for name in ("a", "b", "c")}),
@@ -30,9 +30,9 @@ RUNS = {
 def test_renderers_know_nothing_of_the_contents(renderer):
     names = set()
     for node in ast.walk(ast.parse(Path(renderer.__file__).read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module == "runner.report":
-            names |= {f"runner.report.{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and str(node.module).startswith("runner.report."):
+        if isinstance(node, ast.ImportFrom) and node.module == "envkit.report":
+            names |= {f"envkit.report.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and str(node.module).startswith("envkit.report."):
             names.add(node.module)
     assert names <= ALLOWED
 

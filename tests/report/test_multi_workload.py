@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.analysis.summary import summarise
+from envkit.bench.blocks import block_ratios, skipped_steps
+from envkit.bench.measure import FAILED
+from envkit.bench.plan import Plan, WorkloadSpec
+from envkit.report import advice, html, markdown, multi_workload, wording
+from envkit.report.exports.rows import results
+from envkit.report.pictures import png
 
-from runner.analysis.summary import summarise
-from runner.bench.blocks import block_ratios, skipped_steps
-from runner.bench.measure import FAILED
-from runner.bench.plan import Plan, WorkloadSpec
-from runner.report import advice, html, markdown, multi_workload, wording
-from runner.report.exports.rows import results
-from runner.report.pictures import png
 from tests import records
 from tests.report.planted import disturbed
 from tests.reports import details, events_of, printed, said

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from envkit.report import terminal
 
-from runner.report import terminal
 from tests.records import arm, run_events, write
 
 EVIL = "a\x1b]0;t\x07\x1b[31m\x9b2J\u202eb [/x] [red] :smile: c"

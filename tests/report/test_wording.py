@@ -8,12 +8,12 @@ import math
 from dataclasses import replace
 
 import pytest
+from envkit.analysis.summary import summarise
+from envkit.bench.plan import UserCommand
+from envkit.report import terminal, wording
+from envkit.report.wording import noise_floor, together
 from rich.console import Console
 
-from runner.analysis.summary import summarise
-from runner.bench.plan import UserCommand
-from runner.report import terminal, wording
-from runner.report.wording import noise_floor, together
 from tests import records
 from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, OTHER_LOSSES, disturbed, failed
 from tests.reports import BEGUN, details, events_of, printed, said

@@ -6,9 +6,8 @@ import math
 
 import numpy
 import pytest
-
-from runner.stats.across_nodes import across_nodes
-from runner.stats.verdict import Verdict
+from envkit.stats.across_nodes import across_nodes
+from envkit.stats.verdict import Verdict
 
 RATE, MARGIN = 0.05, 0.02
 

@@ -4,8 +4,7 @@ import math
 
 import numpy
 import pytest
-
-from runner.stats.bootstrap import bootstrap
+from envkit.stats.bootstrap import bootstrap
 
 
 def runs(generator, blocks, ratio=1.0, between=0.02, within=0.05, steps=60, lasting=0.0):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.stats.contribution import Contribution, contribution
-from runner.stats.interval import Speedup
+from envkit.stats.contribution import Contribution, contribution
+from envkit.stats.interval import Speedup
 
 
 def found(ratio, width=0.03):

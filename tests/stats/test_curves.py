@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from envkit.stats.curves import apart
 from hypothesis import given
 from hypothesis import strategies as st
-
-from runner.stats.curves import apart
 
 CURVE = (2.3, 1.75, 1.2)
 

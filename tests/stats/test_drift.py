@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from envkit.stats.drift import MIN_VALUES, drift
 from hypothesis import given
 from hypothesis import strategies as st
-
-from runner.stats.drift import MIN_VALUES, drift
 
 CLEAR = 0.01
 VALUES = st.lists(st.floats(1e-3, 1e3), min_size=MIN_VALUES, max_size=40)

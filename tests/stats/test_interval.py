@@ -5,13 +5,12 @@ import math
 
 import numpy
 import pytest
+from envkit.stats import interval
+from envkit.stats.interval import MIN_BLOCKS, Speedup, attained_rate, log_ratios, speedup, walsh_averages
+from envkit.stats.verdict import Verdict
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-
-from runner.stats import interval
-from runner.stats.interval import MIN_BLOCKS, Speedup, attained_rate, log_ratios, speedup, walsh_averages
-from runner.stats.verdict import Verdict
 
 RATIOS = st.lists(st.integers(-1000, 1000).map(lambda value: value / 1000), min_size=MIN_BLOCKS, max_size=14)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy
 import pytest
+from envkit.stats.many_tests import at_least, believed, level
 from scipy import stats
-
-from runner.stats.many_tests import at_least, believed, level
 
 # The example of Benjamini and Hochberg (1995), section 3: 15 p-values of a clinical trial.
 PUBLISHED = [

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy
 import pytest
-
-from runner.stats.moderated import moderated
+from envkit.stats.moderated import moderated
 
 SERIES, DEGREES = 4000, 8.0
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy
 import pytest
+from envkit.stats.outlying import outlying
 
 from benchmarks.page import proportion
-from runner.stats.outlying import outlying
 
 RATE = 0.05
 

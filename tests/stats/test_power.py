@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.stats.interval import MIN_BLOCKS
-from runner.stats.power import blocks_needed
+from envkit.stats.interval import MIN_BLOCKS
+from envkit.stats.power import blocks_needed
 
 
 def test_half_the_difference_takes_four_times_the_blocks():

@@ -4,12 +4,11 @@ import math
 
 import numpy
 import pytest
+from envkit.stats.interval import ERROR_RATE, MIN_BLOCKS
+from envkit.stats.sequential import FIRST_LOOK, at_end, at_look, design, may_stop, nominal_rates
 from hypothesis import given
 from hypothesis import strategies as some
 from scipy.special import ndtri
-
-from runner.stats.interval import ERROR_RATE, MIN_BLOCKS
-from runner.stats.sequential import FIRST_LOOK, at_end, at_look, design, may_stop, nominal_rates
 
 MARGIN = 0.02
 RUNS = 4000

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from envkit.stats.steady import MIN_STEPS, Steady, steady
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from runner.stats.steady import MIN_STEPS, Steady, steady
 
 STEPS = 220
 NOISE = 0.05

@@ -6,10 +6,9 @@ import math
 
 import numpy
 import pytest
+from envkit.stats import two_sample
+from envkit.stats.trimmed import LEAST_VARIANCE, autocorrelation, trimmed
 from scipy import stats
-
-from runner.stats import two_sample
-from runner.stats.trimmed import LEAST_VARIANCE, autocorrelation, trimmed
 
 
 def test_a_worked_example():

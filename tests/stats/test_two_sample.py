@@ -5,12 +5,11 @@ from itertools import combinations
 
 import numpy
 import pytest
+from envkit.stats import two_sample
+from envkit.stats.two_sample import MOST_AUTOCORRELATION, Shift, autocorrelation, shift, widened
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-
-from runner.stats import two_sample
-from runner.stats.two_sample import MOST_AUTOCORRELATION, Shift, autocorrelation, shift, widened
 
 RUNS = 2000
 # Whole numbers, and far fewer of them than a double holds: so nothing is rounded, and results can be compared exactly.

@@ -7,8 +7,8 @@ import signal
 import sys
 
 import pytest
+from envkit.worker.host import cpu_facts
 
-from runner.worker.host import cpu_facts
 from tests.processes import gone, until
 from tests.simulation import PROJECT
 

@@ -14,9 +14,9 @@ from tests.conftest import PROJECT
 IMAGES = 300
 BUILD_ALL = """
 import json, numpy, torch
-from runner.worker import distributed, fashion_mnist
-from runner.worker.modes import Options
-from runner.worker.workloads import WORKLOADS
+from envkit.worker import distributed, fashion_mnist
+from envkit.worker.modes import Options
+from envkit.worker.workloads import WORKLOADS
 random = numpy.random.default_rng(0)
 arrays = {
     f"{part}-{name}-ubyte": random.integers(0, top, shape, dtype="uint8")

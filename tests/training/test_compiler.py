@@ -13,8 +13,8 @@ from tests.conftest import PROJECT
 TRAIN = """
 import json, sys
 if sys.argv[1] == "with": import torch._dynamo
-from runner.worker.modes import USUAL, Options
-from runner.worker.workloads import get
+from envkit.worker.modes import USUAL, Options
+from envkit.worker.workloads import get
 training = get("cnn").prepare("synthetic", USUAL)
 losses = [training.step() for _ in range(3)]
 imported = "torch._dynamo.eval_frame" in sys.modules
@@ -37,7 +37,7 @@ def trained():
 
 STAND_IN = """
 import sys
-from runner.worker import compiler
+from envkit.worker import compiler
 compiler.leave_out()
 import torch
 assert torch._dynamo.disable(len) is len and torch._dynamo.disable(recursive=False)(len) is len

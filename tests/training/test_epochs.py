@@ -15,10 +15,10 @@ TIMEOUT_S = 300
 # Each workload trains two epochs, tested after each, and again as many steps, tested at their end.
 TRAIN = """
 import json, numpy, os
-from runner.worker import fashion_mnist
-from runner.worker.measure import train
-from runner.worker.measure.quality_target import parse
-from runner.worker.workloads import cnn, segmentation, translation
+from envkit.worker import fashion_mnist
+from envkit.worker.measure import train
+from envkit.worker.measure.quality_target import parse
+from envkit.worker.workloads import cnn, segmentation, translation
 random = numpy.random.default_rng(0)
 arrays = {
     f"{part}-{name}-ubyte": random.integers(0, top, shape, dtype="uint8")
@@ -44,9 +44,9 @@ print(json.dumps(found))
 RANK = """
 import json, sys
 import torch.distributed as group
-from runner.worker.measure.epochs import train_epochs
-from runner.worker.measure.quality_target import parse
-from runner.worker.measure.stretch import Stretch
+from envkit.worker.measure.epochs import train_epochs
+from envkit.worker.measure.quality_target import parse
+from envkit.worker.measure.stretch import Stretch
 rank = int(sys.argv[1])
 group.init_process_group("gloo", init_method=f"file://{sys.argv[2]}", rank=rank, world_size=2)
 losses = iter([[4.0, 3.0, 2.0], [6.0, 5.0, 4.0]][rank])

@@ -8,8 +8,8 @@ import subprocess
 import sys
 
 import pytest
+from envkit.worker.workloads.segmentation import scores_of
 
-from runner.worker.workloads.segmentation import scores_of
 from tests.conftest import PROJECT
 
 # How many steps are taken: of each workload as it is, and of others that only have to begin as that does. One that is
@@ -17,9 +17,9 @@ from tests.conftest import PROJECT
 STEPS, FEWER = 4, 2
 BUILD_ALL = f"""
 import json
-from runner.worker.measure import helpers
-from runner.worker.modes import Options
-from runner.worker.workloads import get, loader, segmentation, translation
+from envkit.worker.measure import helpers
+from envkit.worker.modes import Options
+from envkit.worker.workloads import get, loader, segmentation, translation
 segmentation.PICTURES, segmentation.TEST_PICTURES = 48, 16
 translation.PAIRS, translation.TEST_PAIRS = 128, 8
 loader.PICTURES, loader.TEST_PICTURES = 96, 16

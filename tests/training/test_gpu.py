@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
+from envkit.bench import record
+from envkit.bench.measure import ENDED
+from envkit.engines.base import PROJECT
 
-from runner.bench import record
-from runner.bench.measure import ENDED
-from runner.engines.base import PROJECT
 from tests.nvidia import accelerator
 from tests.simulated_worker import inspection
 from tests.simulation import STEADY
@@ -22,14 +22,14 @@ RUNNER = f"""
 import os, runpy, sys
 sys.modules.update(dict.fromkeys({NOT_THERE}))
 sys.path.insert(0, os.getcwd())
-runpy.run_module("runner", run_name="__main__", alter_sys=True)
+runpy.run_module("envkit", run_name="__main__", alter_sys=True)
 """
 # One that looks and computes like this one, whose runner is RUNNER, and whose workers are simulated.
-PYTHON = """#!/bin/sh
+PYTHON = r"""#!/bin/sh
 case "$1 $2" in
+*/envkit/worker/__main__.py\ *) exec {workers} "$@" ;;
 "-c import numpy"*) exit ;;
-"-m runner") shift 2; exec {python} {runner} "$@" ;;
-"-m runner.worker") exec {workers} "$@" ;;
+"-m envkit") shift 2; exec {python} {runner} "$@" ;;
 esac
 exec {python} "$@"
 """

@@ -15,7 +15,7 @@ TRAIN = """
 import functools, json
 import torch
 from torch import nn
-from runner.worker.modes import Network, Options
+from envkit.worker.modes import Network, Options
 torch.compile = functools.partial(torch.compile, backend="eager")
 def trained(options):
     torch.manual_seed(1)

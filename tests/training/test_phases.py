@@ -9,20 +9,20 @@ import subprocess
 import sys
 
 import pytest
+from envkit.worker.measure.batch_parts import COLLATE, DECODE, READ, TRANSFORM
+from envkit.worker.measure.entry_points import BACKWARD, COPY, FORWARD, INPUT, LOSS, OPTIMIZER, PHASES
+from envkit.worker.measure.recorder import OTHER
 
-from runner.worker.measure.batch_parts import COLLATE, DECODE, READ, TRANSFORM
-from runner.worker.measure.entry_points import BACKWARD, COPY, FORWARD, INPUT, LOSS, OPTIMIZER, PHASES
-from runner.worker.measure.recorder import OTHER
 from tests.conftest import PROJECT
 
 STEPS, BATCH = 5, 2
 MEASURE = f"""
 import functools, json, numpy, types
 import torch
-from runner.worker import accelerator, fashion_mnist, png
-from runner.worker.measure import phases as measured
-from runner.worker.modes import Network, Options
-from runner.worker.workloads import get, loader, segmentation, translation
+from envkit.worker import accelerator, fashion_mnist, png
+from envkit.worker.measure import phases as measured
+from envkit.worker.modes import Network, Options
+from envkit.worker.workloads import get, loader, segmentation, translation
 
 torch.compile = functools.partial(torch.compile, backend="eager")
 random = numpy.random.default_rng(0)

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner.profiles.environment import Environment
-from runner.profiles.profile import Profile
-from runner.tuning import search, space_file
-from runner.tuning.search import Candidate, Search
-from runner.tuning.space import Choice, Space, profile
-from runner.tuning.trial_store import BASELINE, TrialStore
+from envkit.profiles.environment import Environment
+from envkit.profiles.profile import Profile
+from envkit.tuning import search, space_file
+from envkit.tuning.search import Candidate, Search
+from envkit.tuning.space import Choice, Space, profile
+from envkit.tuning.trial_store import BASELINE, TrialStore
 
 Truth = Callable[[Choice], float]
 NOISE = 0.02

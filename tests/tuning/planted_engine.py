@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from envkit.cli import tuning
+from envkit.engines.base import Outcome, Task
 
-from runner.cli import tuning
-from runner.engines.base import Outcome, Task
 from tests.instant_engine import InstantEngine, replace_engine
 from tests.simulated_worker import answer, launched, log_start, name_of
 from tests.simulation import Simulation

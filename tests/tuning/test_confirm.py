@@ -7,18 +7,18 @@ import math
 from dataclasses import replace
 
 import pytest
+from envkit.analysis.summary import summarise
+from envkit.bench import record
+from envkit.profiles import profile
+from envkit.profiles.profile import Profile
+from envkit.report import advice, terminal, wording
+from envkit.stats.interval import ERROR_RATE, speedup
+from envkit.stats.verdict import Verdict
+from envkit.tuning import conclusion, confirm, profile_file
+from envkit.tuning.confirm import BASELINE, SHIPPED, TUNED, decide
+from envkit.tuning.destination import Written
+from envkit.tuning.trial_store import BASELINE as BASELINE_NUMBER
 
-from runner.analysis.summary import summarise
-from runner.bench import record
-from runner.profiles import profile
-from runner.profiles.profile import Profile
-from runner.report import advice, terminal, wording
-from runner.stats.interval import ERROR_RATE, speedup
-from runner.stats.verdict import Verdict
-from runner.tuning import conclusion, confirm, profile_file
-from runner.tuning.confirm import BASELINE, SHIPPED, TUNED, decide
-from runner.tuning.destination import Written
-from runner.tuning.trial_store import BASELINE as BASELINE_NUMBER
 from tests import records
 from tests.simulated_worker import sample
 from tests.simulation import STEADY, times

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
-from runner.advice.expected import Expected
-from runner.tuning import expected_order
-from runner.tuning.expected_order import by_gain, gains
-from runner.tuning.search import Candidate
-from runner.tuning.space import choices, profile
-from runner.tuning.trial_store import BASELINE
+from envkit.advice.expected import Expected
+from envkit.tuning import expected_order
+from envkit.tuning.expected_order import by_gain, gains
+from envkit.tuning.search import Candidate
+from envkit.tuning.space import choices, profile
+from envkit.tuning.trial_store import BASELINE
+
 from tests.simulated_worker import sample
 from tests.tuning.planted import Planted, coarse, planted, resolve
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.tuning.halving import promoted
+from envkit.tuning.halving import promoted
 
 
 def ranked(count):

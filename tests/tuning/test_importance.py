@@ -7,9 +7,9 @@ import math
 import random
 
 import pytest
+from envkit.tuning.importance import importance
+from envkit.tuning.space import choices
 
-from runner.tuning.importance import importance
-from runner.tuning.space import choices
 from tests.tuning.planted import read_space
 
 TEXT = """parameters:

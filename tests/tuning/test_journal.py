@@ -10,17 +10,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.common.errors import InputError
+from envkit.tuning.journal import Journal
+from envkit.tuning.shared_trials import FILE_NAME, said, say, storage_in
 
-from runner.common.errors import InputError
-from runner.tuning.journal import Journal
-from runner.tuning.shared_trials import FILE_NAME, said, say, storage_in
 from tests.simulation import PROJECT
 
 # Says so many things, as a node would.
 NODE = """
 import sys
 from pathlib import Path
-from runner.tuning import journal
+from envkit.tuning import journal
 journal.ABANDONED_S = 5.0  # a node that has the lock may wait long for a CPU or the disk
 file = journal.Journal(Path(sys.argv[1]))
 for number in range(20):

@@ -6,9 +6,8 @@ import io
 import sys
 
 import pytest
-
-from runner.tuning.live import View
-from runner.tuning.trial_store import BASELINE, TrialStore
+from envkit.tuning.live import View
+from envkit.tuning.trial_store import BASELINE, TrialStore
 
 
 class Terminal(io.StringIO):

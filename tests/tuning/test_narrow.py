@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from envkit.common.errors import InputError
+from envkit.profiles.environment import Environment
+from envkit.profiles.profile import PROFILE_FOLDER, load, names
+from envkit.tuning import session, space_file
+from envkit.tuning.narrow import identity, narrow
+from envkit.tuning.space import choices, shown
 
-from runner.common.errors import InputError
-from runner.profiles.environment import Environment
-from runner.profiles.profile import PROFILE_FOLDER, load, names
-from runner.tuning import session, space_file
-from runner.tuning.narrow import identity, narrow
-from runner.tuning.space import choices, shown
 from tests.simulated_worker import inspection
 from tests.tuning.planted import read_space, write_space
 

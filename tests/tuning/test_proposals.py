@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
+from envkit.tuning.proposals import STARTUP, propose
 
-from runner.tuning.proposals import STARTUP, propose
 from tests.tuning.planted import read_space
 
 SPACE = """\

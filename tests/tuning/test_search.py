@@ -6,12 +6,12 @@ import math
 from dataclasses import replace
 
 import pytest
+from envkit.common.errors import InputError
+from envkit.tuning import feasible, search, space_file
+from envkit.tuning.search import Candidate
+from envkit.tuning.space import choices, nearest, profile
+from envkit.tuning.trial_store import BASELINE, PREPARING, Entry
 
-from runner.common.errors import InputError
-from runner.tuning import feasible, search, space_file
-from runner.tuning.search import Candidate
-from runner.tuning.space import choices, nearest, profile
-from runner.tuning.trial_store import BASELINE, PREPARING, Entry
 from tests.tuning.planted import Planted, coarse, planted, read_space, resolve
 
 GRID_BLOCKS = 8

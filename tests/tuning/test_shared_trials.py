@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
+from envkit.tuning.shared_trials import SharedTrials, said, say, storage_in
+from envkit.tuning.trial_store import BASELINE, TrialStore
 
-from runner.tuning.shared_trials import SharedTrials, said, say, storage_in
-from runner.tuning.trial_store import BASELINE, TrialStore
 from tests.tuning.planted import coarse
 
 CHOICE = {"runtime": "gnu"}

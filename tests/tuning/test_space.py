@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from runner.tuning import space, space_file
+from envkit.tuning import space, space_file
+
 from tests.tuning.planted_engine import SMALL_SPACE
 
 

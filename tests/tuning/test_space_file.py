@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
+from envkit.common.errors import InputError
+from envkit.engines.base import PROJECT
+from envkit.profiles.profile import load
+from envkit.tuning import space_file
+from envkit.tuning.narrow import identity
+from envkit.tuning.space import allowed, choices, nearest, profile, shown
 
-from runner.common.errors import InputError
-from runner.engines.base import PROJECT
-from runner.profiles.profile import load
-from runner.tuning import space_file
-from runner.tuning.narrow import identity
-from runner.tuning.space import allowed, choices, nearest, profile, shown
 from tests.refusals import assert_refused
 from tests.tuning.planted import read_space, resolve, write_space
 

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
+from envkit.worker import accelerator, nvml
+from envkit.worker.accelerator import GpuClock, HostClock, Watch, idle_share
+from envkit.worker.nvml import Nvml
 
-from runner.worker import accelerator, nvml
-from runner.worker.accelerator import GpuClock, HostClock, Watch, idle_share
-from runner.worker.nvml import Nvml
 from tests.nvidia import UUIDS, Library
 
 UUID = UUIDS[0].removeprefix("GPU-")

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from envkit.worker.cgroup import cpu_quota, is_seen, throttled_seconds
 
-from runner.worker.cgroup import cpu_quota, is_seen, throttled_seconds
 from tests.worker.made_up import write
 
 

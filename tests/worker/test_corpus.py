@@ -3,8 +3,8 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 
-from runner.worker import corpus
-from runner.worker.corpus import SOURCE, SPECIAL, TARGET, Phrase
+from envkit.worker import corpus
+from envkit.worker.corpus import SOURCE, SPECIAL, TARGET, Phrase
 
 
 def test_the_seed_decides_everything():

@@ -7,8 +7,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-
-from runner.worker import distributed
+from envkit.worker import distributed
 
 
 def document(rank, **fields):

@@ -5,9 +5,8 @@ import struct
 
 import numpy
 import pytest
-
-from runner.worker import fashion_mnist
-from runner.worker.fashion_mnist import SHA256, load, mismatch, synthetic
+from envkit.worker import fashion_mnist
+from envkit.worker.fashion_mnist import SHA256, load, mismatch, synthetic
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from envkit.worker import gpus, nvml
+from envkit.worker.gpus import built_for, hidden, too_old, visible
+from envkit.worker.nvml import Nvml, Unavailable
 
-from runner.worker import gpus, nvml
-from runner.worker.gpus import built_for, hidden, too_old, visible
-from runner.worker.nvml import Nvml, Unavailable
 from tests.nvidia import UUIDS, Library
 
 FIRST = UUIDS[0]

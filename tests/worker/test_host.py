@@ -7,9 +7,9 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from envkit.worker import host
+from envkit.worker.host import ADDR_NO_RANDOMIZE, cpu_facts, expand_cpu_list, fingerprint
 
-from runner.worker import host
-from runner.worker.host import ADDR_NO_RANDOMIZE, cpu_facts, expand_cpu_list, fingerprint
 from tests.conftest import PROJECT
 from tests.worker.made_up import write
 
@@ -200,7 +200,7 @@ def test_address_space_randomisation(tmp_path, personality, kernel, persona, asl
 
 @pytest.mark.skipif(shutil.which("setarch") is None, reason="setarch is not installed")
 def test_a_process_without_random_addresses_says_so():
-    ask = "from runner.worker.host import fingerprint; print(fingerprint()['aslr'])"
+    ask = "from envkit.worker.host import fingerprint; print(fingerprint()['aslr'])"
     command = ["setarch", "-R", sys.executable, "-S", "-c", ask]
     result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=PROJECT)
     if result.returncode:

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.engines.base import PROJECT
+from envkit.worker import instances
 
-from runner.engines.base import PROJECT
-from runner.worker import instances
 from tests.processes import gone, until
 from tests.trainings import training
 
@@ -19,7 +19,7 @@ DEATH_S = 240
 # Has a training in the worker's place, which is given where it meets the others.
 LAUNCHER = """
 import sys
-from runner.worker import instances, ranks
+from envkit.worker import instances, ranks
 ranks.WORKER = (sys.executable, "-c", sys.argv[1])
 sys.exit(instances.launch(int(sys.argv[2]), ["train"]))
 """

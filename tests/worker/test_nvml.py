@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 
 import pytest
+from envkit.worker import nvml
+from envkit.worker.nvml import Nvml, Unavailable, around, held_back, reading
 
-from runner.worker import nvml
-from runner.worker.nvml import Nvml, Unavailable, around, held_back, reading
 from tests.nvidia import UUIDS, Library
 
 NUMBERS = {

@@ -3,8 +3,7 @@ from __future__ import annotations
 import hashlib
 
 import numpy
-
-from runner.worker import people
+from envkit.worker import people
 
 
 def test_the_seed_decides_everything():

@@ -8,8 +8,7 @@ import zlib
 
 import numpy
 import pytest
-
-from runner.worker import png
+from envkit.worker import png
 
 RANDOM = numpy.random.default_rng(3)
 

@@ -10,9 +10,9 @@ import subprocess
 import sys
 
 import pytest
+from envkit.worker.image.libraries import locate, search_folders
+from envkit.worker.preloads import FOLDER, LIBRARIES, elf
 
-from runner.worker.image.libraries import locate, search_folders
-from runner.worker.preloads import FOLDER, LIBRARIES, elf
 from tests.simulation import PROJECT
 
 FILES = [(machine, name) for machine, libraries in LIBRARIES.items() for name in libraries]

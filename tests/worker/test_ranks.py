@@ -6,8 +6,8 @@ import os
 import signal
 
 import pytest
+from envkit.worker import ranks
 
-from runner.worker import ranks
 from tests.worker.made_up import write
 
 

@@ -9,12 +9,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from runner.engines.base import PROJECT
-from runner.worker import scratch
+from envkit.engines.base import PROJECT
+from envkit.worker import scratch
 
 OTHER = """
 import sys
-from runner.worker import scratch
+from envkit.worker import scratch
 with scratch.folder("envkit-test") as made:
     (made / "log").write_text("x")
     print(made, flush=True)

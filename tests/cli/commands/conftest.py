@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from envkit.engines.slurm import client
 
-from runner.engines.slurm import client
 from tests.instant_engine import replace_engine
 from tests.instant_images import InstantImages
 from tests.nvidia import accelerator

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.bench import record
+from envkit.bench.plan import Plan
+from envkit.profiles import profile
 
-from runner.bench import record
-from runner.bench.plan import Plan
-from runner.profiles import profile
 from tests.instant_engine import replace_engine
 from tests.simulated_worker import sample
 from tests.tuning.planted_engine import PlantedEngine

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.advice import expected
+from envkit.advice.expected import Fit, Fitted
+from envkit.cli.commands import advise as advise_command
 
-from runner.advice import expected
-from runner.advice.expected import Fit, Fitted
-from runner.cli.commands import advise as advise_command
 from tests.advice.trainings import observed
 from tests.cli.commands.conftest import words
 from tests.simulated_worker import inspection

@@ -6,8 +6,8 @@ import json
 import re
 
 import pytest
+from envkit.bench import record
 
-from runner.bench import record
 from tests import records
 from tests.cli.commands.conftest import words
 from tests.sessions import BLOCKS, REFERENCE_KERNEL_S, change_inspection, rewrite, session, signed, verdicts

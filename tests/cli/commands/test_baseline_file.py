@@ -115,7 +115,7 @@ def test_a_later_version_that_says_it_can_be_read_is_read(save, check):
 
 def test_the_published_schema_is_valid_and_describes_what_is_written(save):
     document = json.loads(save().read_text())
-    schema = json.loads((PROJECT / "runner/analysis/schemas/baseline.schema.json").read_text())
+    schema = json.loads((PROJECT / "runner/envkit/analysis/schemas/baseline.schema.json").read_text())
     Draft202012Validator.check_schema(schema)
     Draft202012Validator(schema).validate(document)
     assert schema["properties"].keys() == document.keys()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.bench import record
+from envkit.bench.blocks import recorded_plan
+from envkit.profiles import profile
 
-from runner.bench import record
-from runner.bench.blocks import recorded_plan
-from runner.profiles import profile
 from tests.cli.commands.conftest import FACTS
 from tests.sessions import REFERENCE_KERNEL_S, signed, verdicts
 from tests.simulation import times

@@ -7,9 +7,9 @@ import json
 import os
 
 import pytest
+from envkit.bench import record
+from envkit.cli import measuring
 
-from runner.bench import record
-from runner.cli import measuring
 from tests import records
 from tests.sessions import BLOCKS, rewrite, session
 

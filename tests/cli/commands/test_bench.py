@@ -7,10 +7,10 @@ import json
 import os
 
 import pytest
+from envkit.bench import record
+from envkit.bench.blocks import samples as recorded_samples
+from envkit.common import user_key
 
-from runner.bench import record
-from runner.bench.blocks import samples as recorded_samples
-from runner.common import user_key
 from tests.cli.commands.conftest import words
 from tests.simulation import times
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib.util
 
 import pytest
+from envkit.bench import record
+from envkit.bench.plan import Plan
+from envkit.worker.workloads import ALL
 
-from runner.bench import record
-from runner.bench.plan import Plan
-from runner.worker.workloads import ALL
 from tests.cli.commands.conftest import words
 from tests.records import spent
 from tests.simulation import times

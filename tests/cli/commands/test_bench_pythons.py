@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from envkit.bench import record
 
-from runner.bench import record
 from tests.cli.commands.conftest import words
 
 # What an inspection has of packages where there are none.

@@ -6,8 +6,8 @@ import json
 from collections import Counter
 
 import pytest
+from envkit.bench import record
 
-from runner.bench import record
 from tests.cli.commands.conftest import words
 from tests.records import spent
 

@@ -8,11 +8,11 @@ import os
 import sys
 
 import pytest
+from envkit.bench import record
+from envkit.bench.plan import Plan
+from envkit.cli.execution import in_container
+from envkit.engines.base import PROJECT, EngineOptions
 
-from runner.bench import record
-from runner.bench.plan import Plan
-from runner.cli.execution import in_container
-from runner.engines.base import PROJECT, EngineOptions
 from tests.cli.commands.conftest import words
 from tests.nvidia import accelerator
 from tests.simulation import times
@@ -163,8 +163,8 @@ OLD_DRIVER = """
 import ctypes
 import sys
 sys.path[:0] = [{project!r}, {packages!r}]
-from runner.worker import nvml
-from runner.worker.__main__ import main
+from envkit.worker import nvml
+from envkit.worker.__main__ import main
 from tests.nvidia import Library
 real, driver = ctypes.CDLL, Library(nvmlSystemGetDriverVersion="470.57.02", nvmlSystemGetCudaDriverVersion_v2=11040)
 ctypes.CDLL = lambda name, *more, **options: driver if name == nvml.LIBRARY else real(name, *more, **options)
@@ -179,8 +179,8 @@ def test_a_driver_too_old_for_the_image(refused, tmp_path, run_folder):
     (torch / "__init__.py").touch()
     (torch / "version.py").write_text("from typing import Optional\n\ncuda: Optional[str] = '13.0'\n")
     worker, python = tmp_path / "worker.py", tmp_path / "python"
-    worker.write_text(OLD_DRIVER.format(project=str(PROJECT), packages=str(tmp_path / "packages")))
-    python.write_text(f'#!/bin/sh\nshift 2 # -m runner.worker\nexec {sys.executable} {worker} "$@"\n')
+    worker.write_text(OLD_DRIVER.format(project=str(PROJECT / "runner"), packages=str(tmp_path / "packages")))
+    python.write_text(f'#!/bin/sh\nshift # the path of the worker\nexec {sys.executable} {worker} "$@"\n')
     python.chmod(0o755)
     where = ["--python", python, "--data", "synthetic", "--output", run_folder]
     assert refused("bench", "physical-cores", *ON_GPU, *where) == (
@@ -294,7 +294,7 @@ def test_settings_that_would_come_to_nothing_there(refused, simulation, instant,
 
 
 def test_the_list_says_which_do_not_apply(cli, monkeypatch):
-    monkeypatch.setattr("runner.worker.gpus.look", lambda: accelerator(1))
+    monkeypatch.setattr("envkit.worker.gpus.look", lambda: accelerator(1))
     listed = {one["name"]: one["does_not_apply"] for one in json.loads(cli("profiles", "--json").stdout)}
     assert (listed["baseline"], listed["gpu-host"]) == (None, None)
     assert listed["nccl-log"].startswith("needs gpus to be 2 or more, and here it is 1 (")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from runner.cli.commands import doctor
-from runner.worker.measure.machine_load import Load
+from envkit.cli.commands import doctor
+from envkit.worker.measure.machine_load import Load
 
 OF_NO_COMMAND = "means nothing to a command after --, which is watched as it runs on this machine; leave it out"
 

@@ -5,8 +5,8 @@ import platform
 import shlex
 
 import pytest
+from envkit.profiles.formats import FORMATS
 
-from runner.profiles.formats import FORMATS
 from tests.cli.commands.conftest import FACTS
 from tests.nvidia import accelerator
 

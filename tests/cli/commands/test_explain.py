@@ -3,8 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from runner.common.machine_lock import machine_lock
+from envkit.common.machine_lock import machine_lock
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import io
 import json
 
 import pytest
+from envkit.bench import measure, record
+from envkit.report.exports import FORMATS
 from pyarrow import parquet
 
-from runner.bench import measure, record
-from runner.report.exports import FORMATS
 from tests.records import arm, run_events, write
 from tests.simulation import times
 

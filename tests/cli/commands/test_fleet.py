@@ -6,8 +6,8 @@ import json
 import shutil
 
 import pytest
+from envkit.bench import record
 
-from runner.bench import record
 from tests import records
 from tests.cli.commands.conftest import words
 from tests.cluster.fleet.nodes import fleet, node

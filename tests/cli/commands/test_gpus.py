@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.bench import record
+from envkit.bench.plan import Plan
 
-from runner.bench import record
-from runner.bench.plan import Plan
 from tests.cli.commands.conftest import FACTS, words
 from tests.simulation import times
 
@@ -125,7 +125,7 @@ def test_a_command_of_ones_own_exchanges_as_it_likes(refused):
 
 # --- what reports and exports say of GPUs, of NCCL, and of an all-reduce ---
 
-# In the shape of runner.worker.evidence.nccl.parse.
+# In the shape of envkit.worker.evidence.nccl.parse.
 LOG = {
     "log": "written", "version": "2.28.3+cuda13.0", "rank": 0, "ranks": 2, "network": "Socket", "interfaces": "eth0",
     "transports": "P2P", "paths": {"P2P/CUMEM": 4}, "channels": 8, "rings": 2, "trees": 2, "algorithms": "ring",

@@ -7,10 +7,10 @@ import time
 from datetime import datetime
 
 import pytest
+from envkit.bench import record
+from envkit.cli import measuring
+from envkit.cli.measuring import RESULTS
 
-from runner.bench import record
-from runner.cli import measuring
-from runner.cli.measuring import RESULTS
 from tests.cli.commands.conftest import words
 from tests.records import BEGUN, arm, run_events, write
 

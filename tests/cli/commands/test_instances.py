@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.bench.plan import Plan
 
-from runner.bench.plan import Plan
 from tests.cli.commands.conftest import FACTS, words
 from tests.simulation import STEADY, times
 

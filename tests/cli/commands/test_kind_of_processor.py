@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.bench import record
+from envkit.cli.commands import advise as advise_command
+from envkit.cli.commands import profiles as profiles_command
+from envkit.profiles import profile
+from envkit.worker.host import cpu_facts
 
-from runner.bench import record
-from runner.cli.commands import advise as advise_command
-from runner.cli.commands import profiles as profiles_command
-from runner.profiles import profile
-from runner.worker.host import cpu_facts
 from tests.advice.trainings import observed
 from tests.cli.commands.conftest import FACTS, words
 from tests.simulation import times

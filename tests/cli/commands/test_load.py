@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.bench import neighbours, record
+from envkit.bench.neighbours import Process
+from envkit.report.exports.rows import results
 
-from runner.bench import neighbours, record
-from runner.bench.neighbours import Process
-from runner.report.exports.rows import results
 from tests.cli.commands.conftest import words
 from tests.sessions import session
 from tests.simulation import times

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.bench import record
+from envkit.bench.plan import Plan
 
-from runner.bench import record
-from runner.bench.plan import Plan
 from tests.cli.commands.conftest import words
 
 SMALL = ("--workers", "0,2", "--batches", "16,32", "--blocks", 1)

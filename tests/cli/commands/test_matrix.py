@@ -6,11 +6,11 @@ import contextlib
 import json
 
 import pytest
+from envkit import engines
+from envkit.bench import record
+from envkit.cli.commands import matrix as commands_matrix
+from envkit.profiles import profile
 
-from runner import engines
-from runner.bench import record
-from runner.cli.commands import matrix as commands_matrix
-from runner.profiles import profile
 from tests.simulation import times
 
 

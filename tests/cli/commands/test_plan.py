@@ -6,9 +6,9 @@ import json
 import re
 
 import pytest
+from envkit.bench import record
+from envkit.bench.blocks import samples as recorded_samples
 
-from runner.bench import record
-from runner.bench.blocks import samples as recorded_samples
 from tests.cli.commands.conftest import words
 from tests.simulation import times
 
@@ -49,7 +49,7 @@ def test_it_says_how_many_blocks_and_minutes_each_difference_takes(plan, instant
 
 def test_longer_samples_are_advised_by_the_length_that_they_had(bench_arguments, cli, simulation, instant, monkeypatch):
     simulation.worker("mine", seconds=NOISY)
-    monkeypatch.setattr("runner.cli.commands.plan.NOTABLE_SHARE", -1.0)
+    monkeypatch.setattr("envkit.cli.commands.plan.NOTABLE_SHARE", -1.0)
     arguments = bench_arguments("mine", "--blocks", 5)[1:]
     at = arguments.index("--steps")
     said = words(cli("plan", *arguments[:at], *arguments[at + 2 :]).stdout)

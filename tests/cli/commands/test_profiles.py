@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from runner.profiles import profile
+from envkit.profiles import profile
 
 
 def test_every_profile_is_listed(cli):

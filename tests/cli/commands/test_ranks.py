@@ -6,11 +6,11 @@ import json
 import re
 
 import pytest
+from envkit.bench import quality
+from envkit.bench.plan import Plan
+from envkit.engines import step
+from envkit.worker.workloads import WORKLOADS
 
-from runner.bench import quality
-from runner.bench.plan import Plan
-from runner.engines import step
-from runner.worker.workloads import WORKLOADS
 from tests.cli.commands.conftest import FACTS, words
 from tests.simulation import STEADY, times
 

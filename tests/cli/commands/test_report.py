@@ -181,7 +181,7 @@ def test_drawing_says_nothing_of_caches_settings_and_displays(cli_process, measu
 
 def test_what_draws_is_loaded_only_when_asked_for(measured):
     script = (
-        "import sys; from runner.cli import main; main(sys.argv[1:]); print({*sys.modules} & {'matplotlib', 'jinja2'})"
+        "import sys; from envkit.cli import main; main(sys.argv[1:]); print({*sys.modules} & {'matplotlib', 'jinja2'})"
     )
     command = [sys.executable, "-c", script, "report", str(measured)]
     result = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True)

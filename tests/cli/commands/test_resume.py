@@ -7,9 +7,9 @@ import os
 import signal
 
 import pytest
+from envkit.bench import record
+from envkit.bench.blocks import samples as recorded_samples
 
-from runner.bench import record
-from runner.bench.blocks import samples as recorded_samples
 from tests.cli.commands.conftest import words
 from tests.processes import PATIENCE_S, gone, until
 from tests.simulated_worker import inspection

@@ -7,10 +7,10 @@ import os
 import stat
 
 import pytest
+from envkit.bench import record, seal
+from envkit.common import user_key
+from envkit.engines.local import LocalEngine
 
-from runner.bench import record, seal
-from runner.common import user_key
-from runner.engines.local import LocalEngine
 from tests import records
 from tests.cli.commands.conftest import words
 from tests.instant_engine import replace_engine

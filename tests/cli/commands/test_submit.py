@@ -8,14 +8,14 @@ import shlex
 import shutil
 
 import pytest
+from envkit.analysis import recorded_runs
+from envkit.bench import record
+from envkit.bench.record import Record, RecordFull
+from envkit.cluster.slurm.node_status import Outcome
+from envkit.cluster.slurm.settings import Settings
+from envkit.engines.slurm import client
+from envkit.worker.modes import Options
 
-from runner.analysis import recorded_runs
-from runner.bench import record
-from runner.bench.record import Record, RecordFull
-from runner.cluster.slurm.node_status import Outcome
-from runner.cluster.slurm.settings import Settings
-from runner.engines.slurm import client
-from runner.worker.modes import Options
 from tests.cli.commands.conftest import words
 from tests.cluster.slurm.conftest import settings
 from tests.records import run_events, seal, write

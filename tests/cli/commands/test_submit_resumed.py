@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from envkit.bench import record
+from envkit.cluster.slurm.node_status import Outcome
+from envkit.engines.slurm import client
 
-from runner.bench import record
-from runner.cluster.slurm.node_status import Outcome
-from runner.engines.slurm import client
 from tests.cluster.slurm.conftest import settings
 from tests.records import run_events, seal, write
 

@@ -7,11 +7,11 @@ import os
 import stat
 
 import pytest
+from envkit.bench import record
+from envkit.cluster.slurm.settings import FILE_NAME, Settings
+from envkit.common import user_key
+from envkit.engines.slurm import client
 
-from runner.bench import record
-from runner.cluster.slurm.settings import FILE_NAME, Settings
-from runner.common import user_key
-from runner.engines.slurm import client
 from tests.sessions import rewrite
 
 EVIL = "/tmp/evil"

@@ -7,8 +7,8 @@ import io
 import json
 
 import pytest
+from envkit.bench import record
 
-from runner.bench import record
 from tests.cli.commands.conftest import words
 from tests.simulation import times
 

@@ -6,9 +6,9 @@ import json
 import os
 
 import pytest
+from envkit.bench import record
+from envkit.worker.__main__ import parser
 
-from runner.bench import record
-from runner.worker.__main__ import parser
 from tests.cli.commands.conftest import words
 from tests.simulation import times
 

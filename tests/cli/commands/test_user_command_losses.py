@@ -6,8 +6,8 @@ import json
 import math
 
 import pytest
+from envkit.bench import record
 
-from runner.bench import record
 from tests.cli.commands.conftest import words
 from tests.simulation import times
 

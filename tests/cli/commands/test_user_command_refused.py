@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.worker.workloads import WORKLOADS
+from envkit.worker.workloads import WORKLOADS
 
 OWN = ("--command", "python train.py --epochs 1")
 

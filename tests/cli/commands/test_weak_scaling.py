@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.bench.plan import Plan
+from envkit.engines import step
+from envkit.report import pictures
 
-from runner.bench.plan import Plan
-from runner.engines import step
-from runner.report import pictures
 from tests.cli.commands.conftest import words
 from tests.simulation import STEADY, times
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
-from runner.cli.execution import environment_cache
-from runner.worker import gpus
+from envkit.cli.execution import environment_cache
+from envkit.worker import gpus
 
 ENVIRONMENT = {"profile": "mine", "variables": {"A": "1"}, "prefix": ["tool", "-x"]}
 CODE = Path(environment_cache.__file__).parents[2]

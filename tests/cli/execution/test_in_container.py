@@ -7,13 +7,12 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-
-from runner.cli import engine_options
-from runner.cli.execution import environment_cache, in_container
-from runner.cli.execution.in_container import _attached
-from runner.engines import apptainer
-from runner.engines.base import EngineOptions, Task
-from runner.engines.enroot import EnrootEngine
+from envkit.cli import engine_options
+from envkit.cli.execution import environment_cache, in_container
+from envkit.cli.execution.in_container import _attached
+from envkit.engines import apptainer
+from envkit.engines.base import EngineOptions, Task
+from envkit.engines.enroot import EnrootEngine
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tests.conftest import PROJECT
 # What sudo makes of a command: its process is another user's.
 ANOTHER_USERS = """
 import os
-from runner.cli.execution.launch import launch
+from envkit.cli.execution.launch import launch
 
 def refuse(pid, number):
     raise PermissionError(1, "Operation not permitted")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from runner.checks.process_scan import Seen
-from runner.checks.sample_effect import check_sample
-from runner.cli.execution.process_checks import read, verdict
-from runner.profiles.environment import Environment
-from runner.worker.initial_environment import Block
+from envkit.checks.process_scan import Seen
+from envkit.checks.sample_effect import check_sample
+from envkit.cli.execution.process_checks import read, verdict
+from envkit.profiles.environment import Environment
+from envkit.worker.initial_environment import Block
 
 
 def block(text):

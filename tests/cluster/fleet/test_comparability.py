@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from envkit.cluster.fleet import comparability, reading
 
-from runner.cluster.fleet import comparability, reading
 from tests import records
 from tests.cluster.fleet.nodes import fleet, node, node_events
 from tests.nvidia import accelerator

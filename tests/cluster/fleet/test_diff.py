@@ -6,9 +6,9 @@ import json
 import shutil
 
 import pytest
+from envkit.bench import record
+from envkit.cluster.fleet import kept
 
-from runner.bench import record
-from runner.cluster.fleet import kept
 from tests import records
 from tests.cli.commands.conftest import words
 from tests.cluster.fleet.nodes import fleet, node

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from envkit.cluster.fleet.differences import UNKNOWN, commonest, differences, facts, unusual
+from envkit.cluster.fleet.extract import read_node
 
-from runner.cluster.fleet.differences import UNKNOWN, commonest, differences, facts, unusual
-from runner.cluster.fleet.extract import read_node
 from tests.cluster.fleet.nodes import node
 
 

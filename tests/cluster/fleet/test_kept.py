@@ -7,8 +7,8 @@ import os
 import shutil
 
 import pytest
+from envkit.cluster.fleet import kept
 
-from runner.cluster.fleet import kept
 from tests.cluster.fleet.nodes import fleet, node
 from tests.records import BEGUN
 

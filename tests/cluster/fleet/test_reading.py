@@ -7,13 +7,13 @@ import os
 from pathlib import Path
 
 import pytest
+from envkit.bench.record import FILE_NAME
+from envkit.cluster.fleet import reading
+from envkit.cluster.fleet.extract import read_node
+from envkit.cluster.fleet.node import LeftOut, Node
+from envkit.cluster.fleet.parsing import shortened, whole
+from envkit.common.errors import InputError
 
-from runner.bench.record import FILE_NAME
-from runner.cluster.fleet import reading
-from runner.cluster.fleet.extract import read_node
-from runner.cluster.fleet.node import LeftOut, Node
-from runner.cluster.fleet.parsing import shortened, whole
-from runner.common.errors import InputError
 from tests import records
 from tests.cluster.fleet.nodes import REFERENCE_KERNEL_S, STEP_S, fleet, node, node_events
 from tests.processes import gone, until

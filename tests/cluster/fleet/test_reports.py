@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.cluster.fleet import document, findings, page, prometheus, sentences
+from envkit.cluster.fleet.findings import NodeVerdict
 
-from runner.cluster.fleet import document, findings, page, prometheus, sentences
-from runner.cluster.fleet.findings import NodeVerdict
 from tests.cluster.fleet.nodes import fleet, node
 from tests.records import BEGUN
 from tests.report.exports.gauges import gauges

@@ -6,10 +6,10 @@ import math
 
 import numpy
 import pytest
+from envkit.cluster.fleet.slow import ERROR_RATE, MIN_NODES, judge, measure
 from scipy import stats
 
 from benchmarks.fleet_alarms import NOISES, SPREADS, rates
-from runner.cluster.fleet.slow import ERROR_RATE, MIN_NODES, judge, measure
 
 MARGIN = 0.02
 

@@ -6,9 +6,9 @@ import os
 import signal
 
 import pytest
+from envkit.bench import record
+from envkit.bench.blocks import samples
 
-from runner.bench import record
-from runner.bench.blocks import samples
 from tests.processes import PATIENCE_S, running, until
 from tests.simulation import times
 

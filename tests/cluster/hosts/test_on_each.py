@@ -8,10 +8,10 @@ import threading
 import time
 
 import pytest
+from envkit.common.errors import INTERRUPTED
+from envkit.engines.hosts import on_each
+from envkit.engines.hosts.ssh import Patience
 
-from runner.common.errors import INTERRUPTED
-from runner.engines.hosts import on_each
-from runner.engines.hosts.ssh import Patience
 from tests.processes import gone, until
 
 

@@ -9,9 +9,9 @@ import secrets
 import signal
 
 import pytest
+from envkit.bench import record
+from envkit.bench.blocks import samples
 
-from runner.bench import record
-from runner.bench.blocks import samples
 from tests.processes import PATIENCE_S, gone, running, until
 
 TOGETHER = "all-nodes"

@@ -13,17 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from envkit.bench import record
+from envkit.bench.plan import Arm
+from envkit.bench.specification import Specification
+from envkit.cli import slurm_node
+from envkit.cli.measuring_options import against_baseline
+from envkit.cluster.slurm.settings import Settings
+from envkit.common.errors import InputError
+from envkit.engines.base import EngineOptions
+from envkit.tuning.session import SPACE_FILE
+from envkit.tuning.specification import TuningSpecification
 
-from runner.bench import record
-from runner.bench.plan import Arm
-from runner.bench.specification import Specification
-from runner.cli import slurm_node
-from runner.cli.measuring_options import against_baseline
-from runner.cluster.slurm.settings import Settings
-from runner.common.errors import InputError
-from runner.engines.base import PROJECT, EngineOptions
-from runner.tuning.session import SPACE_FILE
-from runner.tuning.specification import TuningSpecification
+from tests.conftest import CODE_PATH, PROJECT
 from tests.tuning.planted_engine import SMALL_SPACE, planted, ship
 
 ID = "c0ffee00"
@@ -41,8 +42,8 @@ def specification(profile: str, engine: str = "local", **replaced: Any) -> Speci
 
 def settings(**replaced: object) -> Settings:
     fixed: dict[str, object] = {
-        "id": ID, "specification": specification("mine", blocks=6), "python": sys.executable, "project": str(PROJECT),
-        "digest": None, "nodes": 2, "nodelist": (), "partition": None, "minutes": 15, "options": (),
+        "id": ID, "specification": specification("mine", blocks=6), "python": sys.executable,
+        "project": str(PROJECT / "runner"), "digest": None, "nodes": 2, "nodelist": (), "partition": None, "minutes": 15, "options": (),
     }  # fmt: skip
     return Settings(**{**fixed, **replaced})  # type: ignore[arg-type]
 
@@ -90,11 +91,11 @@ def on_node(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tupl
 def start_node(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], subprocess.Popen[str]]]:
     """Start what Slurm starts on node1, and return while it runs."""
     processes = []
-    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+    monkeypatch.setenv("PYTHONPATH", CODE_PATH)
 
     def start() -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "runner.cli.slurm_node", str(folder), ID, submitted_as(folder)], cwd=PROJECT,
+            [sys.executable, "-m", "envkit.cli.slurm_node", str(folder), ID, submitted_as(folder)], cwd=PROJECT,
             text=True, env={**os.environ, "SLURMD_NODENAME": "node1", "SLURM_JOB_ID": JOB}, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip

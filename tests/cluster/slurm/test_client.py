@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-
-from runner.engines.slurm import client
-from runner.engines.slurm.client import Job, NoAnswer, Refused
+from envkit.engines.slurm import client
+from envkit.engines.slurm.client import Job, NoAnswer, Refused
 
 MUNGE = """\
 sbatch: error: If munged is up, restart with --num-threads=10

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from envkit.cluster.slurm import table
+from envkit.cluster.slurm.collect import collect, in_doubt, may_come, status
+from envkit.cluster.slurm.follow import LATE, Followed
+from envkit.cluster.slurm.node_status import Outcome
+from envkit.engines.slurm.client import Job
 
-from runner.cluster.slurm import table
-from runner.cluster.slurm.collect import collect, in_doubt, may_come, status
-from runner.cluster.slurm.follow import LATE, Followed
-from runner.cluster.slurm.node_status import Outcome
-from runner.engines.slurm.client import Job
 from tests.cluster.slurm.conftest import JOB, settings
 from tests.records import run_events, write
 from tests.reports import events_of

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.cluster.slurm.follow import LATE, NotStarted, follow
-from runner.cluster.slurm.view import View
-from runner.engines.slurm import client
-from runner.engines.slurm.client import Job, NoAnswer
+from envkit.cluster.slurm.follow import LATE, NotStarted, follow
+from envkit.cluster.slurm.view import View
+from envkit.engines.slurm import client
+from envkit.engines.slurm.client import Job, NoAnswer
 
 
 def task(number, state, reason="None"):

@@ -9,16 +9,16 @@ import stat
 import time
 
 import pytest
+from envkit.bench import record
+from envkit.bench.blocks import samples
+from envkit.bench.plan import UserCommand
+from envkit.cli import slurm_node
+from envkit.cluster.slurm import node_status
+from envkit.cluster.slurm.collect import collect
+from envkit.cluster.slurm.settings import FILE_NAME, Settings
+from envkit.engines.base import EngineOptions
+from envkit.worker.host import cpu_facts
 
-from runner.bench import record
-from runner.bench.blocks import samples
-from runner.bench.plan import UserCommand
-from runner.cli import slurm_node
-from runner.cluster.slurm import node_status
-from runner.cluster.slurm.collect import collect
-from runner.cluster.slurm.settings import FILE_NAME, Settings
-from runner.engines.base import EngineOptions
-from runner.worker.host import cpu_facts
 from tests.cluster.slurm.conftest import JOB, settings, specification
 from tests.processes import PATIENCE_S, until
 from tests.records import run_events, write

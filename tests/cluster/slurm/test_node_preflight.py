@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from envkit.cluster.slurm import node_preflight
+from envkit.cluster.slurm.node_preflight import RollCall
 
-from runner.cluster.slurm import node_preflight
-from runner.cluster.slurm.node_preflight import RollCall
 from tests.cluster.slurm.conftest import JOB, settings
 
 FOLDER = Path("/shared/run")

@@ -7,12 +7,12 @@ import math
 import os
 
 import pytest
+from envkit.bench import record
+from envkit.cli import node_tuning
+from envkit.cluster.slurm import node_status
+from envkit.profiles import profile
+from envkit.tuning import confirm
 
-from runner.bench import record
-from runner.cli import node_tuning
-from runner.cluster.slurm import node_status
-from runner.profiles import profile
-from runner.tuning import confirm
 from tests.cluster.slurm.conftest import GAIN, JOB, MORE, NODES
 from tests.tuning.planted_engine import SMALL_SPACE
 

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from envkit.cluster.slurm.script import grace_s, render
 
-from runner.cluster.slurm.script import grace_s, render
 from tests.cluster.slurm.conftest import settings
 
 FOLDER = Path("/shared/run")

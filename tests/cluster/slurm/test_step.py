@@ -9,13 +9,12 @@ import socket
 from pathlib import Path
 
 import pytest
-
-from runner.common.errors import InputError
-from runner.engines import step
-from runner.engines.base import Outcome
-from runner.engines.slurm import client
-from runner.engines.slurm import step as by_srun
-from runner.engines.start import GIVEN
+from envkit.common.errors import InputError
+from envkit.engines import step
+from envkit.engines.base import Outcome
+from envkit.engines.slurm import client
+from envkit.engines.slurm import step as by_srun
+from envkit.engines.start import GIVEN
 
 
 @pytest.fixture
@@ -50,7 +49,7 @@ def test_srun_has_the_runners_environment_and_the_worker_its_own(asked):
     ((argv, environment),) = calls
     assert argv[:4] == ["srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1"]
     assert {"--kill-on-bad-exit=1", "--nodelist=node2,node1"} <= {*argv}
-    assert argv[-2:] == ["-m", "runner.engines.start"]
+    assert argv[-2:] == ["-m", "envkit.engines.start"]
     assert "s3" not in " ".join(argv)
     assert environment["LD_PRELOAD"] == ""
     given = json.loads(environment[GIVEN])
@@ -67,7 +66,7 @@ def test_a_container_that_srun_makes_is_given_what_it_is_to_have_and_no_more(ask
     inside, options = {"TOKEN": "s3"}, ["--container-image=/x.sqsh", "--container-workdir=/kit"]
     step.run(["python", "-m", "x"], inside, 2, 60.0, container=options, made={"ENROOT_LOGIN_SHELL": "no"})
     ((argv, environment),) = calls
-    assert argv[-4:] == [*options, "/opt/kit/bin/python", "/kit/runner/engines/start.py"]
+    assert argv[-4:] == [*options, "/opt/kit/bin/python", "/kit/envkit/engines/start.py"]
     assert [word for word in argv if word.startswith("--export=")] == ["--export=ENVKIT_STEP,ENROOT_LOGIN_SHELL"]
     assert environment["ENROOT_LOGIN_SHELL"] == "no"
     assert "PYXIS_CONTAINER_NAME" not in environment

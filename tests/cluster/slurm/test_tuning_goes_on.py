@@ -6,12 +6,12 @@ import json
 from collections import Counter
 
 import pytest
+from envkit.bench import record
+from envkit.cli import node_tuning
+from envkit.cluster.slurm import node_status
+from envkit.profiles import profile
+from envkit.tuning.shared_trials import FILE_NAME, FOUND, RATIOS, said, storage_in
 
-from runner.bench import record
-from runner.cli import node_tuning
-from runner.cluster.slurm import node_status
-from runner.profiles import profile
-from runner.tuning.shared_trials import FILE_NAME, FOUND, RATIOS, said, storage_in
 from tests.cluster.slurm.conftest import NODES, gain
 from tests.simulated_worker import inspection
 

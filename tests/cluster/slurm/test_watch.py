@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.cluster.slurm.node_status import Outcome
+from envkit.cluster.slurm.view import View, of_job, of_jobs
+from envkit.cluster.slurm.watch import Watch
+from envkit.engines.slurm.client import Job
 
-from runner.cluster.slurm.node_status import Outcome
-from runner.cluster.slurm.view import View, of_job, of_jobs
-from runner.cluster.slurm.watch import Watch
-from runner.engines.slurm.client import Job
 from tests.cluster.slurm.conftest import JOB
 from tests.records import run_events
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from envkit.engines.base import PROJECT
 
-from runner.engines.base import PROJECT
 from tests.simulation import times
 
 SCRIPT = PROJECT / ".ci/engines/sshd"

@@ -6,9 +6,10 @@ import os
 import signal
 from pathlib import Path
 
-from runner.bench import record
-from runner.bench.blocks import samples
-from runner.profiles import profile
+from envkit.bench import record
+from envkit.bench.blocks import samples
+from envkit.profiles import profile
+
 from tests.engines.hosts.conftest import STATE
 from tests.processes import PATIENCE_S, gone, running, until
 from tests.simulation import times

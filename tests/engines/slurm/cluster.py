@@ -6,9 +6,10 @@ import subprocess
 import time
 from pathlib import Path
 
-from runner.bench import record
-from runner.bench.blocks import samples
-from runner.engines.base import PROJECT
+from envkit.bench import record
+from envkit.bench.blocks import samples
+from envkit.engines.base import PROJECT
+
 from tests.processes import PATIENCE_S
 
 CLUSTER = PROJECT / ".ci/engines/slurm"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 
 import pytest
+from envkit.bench import record
 
-from runner.bench import record
 from tests.engines.slurm.cluster import (
     REAL_S,
     SHORT,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.bench import record
 
-from runner.bench import record
 from tests.engines.slurm.cluster import (
     CLUSTER,
     all_measure,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runner.bench import record
+from envkit.bench import record
+
 from tests.engines.slurm.cluster import (
     CONFIGURATION,
     LOCAL,

@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+from envkit.bench import record
 
-from runner.bench import record
-from runner.engines.base import PROJECT
+from tests.conftest import CODE_PATH
 from tests.engines.slurm.cluster import (
     CLUSTER,
     LOCAL,
@@ -38,7 +38,7 @@ ENDLESS = "3000000"
 
 
 def first(seed):
-    """The arm with which a run begins (see runner.bench.plan)."""
+    """The arm with which a run begins (see envkit.bench.plan)."""
     names = ["baseline", "1 process"]
     random.Random(f"{seed}:0").shuffle(names)
     return names[0]
@@ -117,7 +117,7 @@ def test_ranks_on_both_nodes_under_apptainer(cli, tmp_path, engine_options, surr
 def test_a_rank_that_dies_is_named_and_its_log_shown_and_the_others_end(cli, folder, tmp_path):
     died = tmp_path / "died"
     (tmp_path / "sitecustomize.py").write_text(TROUBLE.format(died=died))
-    result = cli("submit", "baseline", *JOINT, "--blocks", 1, "--output", folder, PYTHONPATH=f"{tmp_path}:{PROJECT}")
+    result = cli("submit", "baseline", *JOINT, "--blocks", 1, "--output", folder, PYTHONPATH=f"{tmp_path}:{CODE_PATH}")
     assert result.returncode == 1, result
     # the end of its log, of which the last line is in the line of what failed, too
     shown = [line.strip() for line in result.stdout.splitlines() if line.startswith("         | ")]

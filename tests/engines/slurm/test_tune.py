@@ -6,9 +6,9 @@ import json
 import re
 
 import pytest
+from envkit.bench import record
+from envkit.profiles import profile
 
-from runner.bench import record
-from runner.profiles import profile
 from tests.engines.slurm.cluster import CLUSTER, REAL_S, ended, last_lines, slurm, trials, waiting_for
 from tests.engines.test_tune import CANDIDATES, SCRIPT
 from tests.engines.test_tune import SPACE as PYTHON_SPACE

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from runner.bench import record
-from runner.profiles import profile
+from envkit.bench import record
+from envkit.profiles import profile
+
 from tests.engines.slurm.cluster import ended, events, last_lines, slurm, trials, waiting_for
 from tests.processes import PATIENCE_S
 

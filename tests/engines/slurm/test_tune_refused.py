@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from envkit.bench import record
+from envkit.profiles import profile
 
-from runner.bench import record
-from runner.profiles import profile
 from tests.engines.slurm.cluster import (
     CLUSTER,
     LOCAL,

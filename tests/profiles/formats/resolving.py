@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import subprocess
 
+from envkit.profiles.environment import Environment
+from envkit.profiles.formats.resolved import Resolved
 from hypothesis import strategies
-
-from runner.profiles.environment import Environment
-from runner.profiles.formats.resolved import Resolved
 
 # Any text that a variable can have; what formats take for themselves comes up more often.
 TEXTS = strategies.text(strategies.characters(exclude_characters="\0", exclude_categories=["Cs"]))

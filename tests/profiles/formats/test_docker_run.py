@@ -3,10 +3,10 @@ from __future__ import annotations
 import shlex
 
 import pytest
+from envkit.common.errors import InputError
+from envkit.profiles.formats.docker_run import dockerfile, options
 from hypothesis import given
 
-from runner.common.errors import InputError
-from runner.profiles.formats.docker_run import dockerfile, options
 from tests.profiles.formats.resolving import VALUES, resolved
 
 

@@ -4,10 +4,10 @@ import re
 import string
 
 import pytest
+from envkit.common.errors import InputError
+from envkit.profiles.formats.dotenv import dotenv
 from hypothesis import given
 
-from runner.common.errors import InputError
-from runner.profiles.formats.dotenv import dotenv
 from tests.profiles.formats.resolving import VALUES, resolved
 
 PLAIN_CHARACTERS = set(string.ascii_letters + string.digits + string.punctuation + " ") - set("$#'\"`")

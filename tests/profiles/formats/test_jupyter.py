@@ -5,10 +5,10 @@ from string import Template
 
 import jsonschema
 import pytest
+from envkit.common.errors import InputError
+from envkit.profiles.formats.jupyter import jupyter, missing
 from hypothesis import given
 
-from runner.common.errors import InputError
-from runner.profiles.formats.jupyter import jupyter, missing
 from tests.profiles.formats.resolving import VALUES, resolved
 
 # Of what a kernelspec may have, what is used here.

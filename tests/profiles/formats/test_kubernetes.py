@@ -3,9 +3,9 @@ from __future__ import annotations
 import kubernetes_validate
 import pytest
 import yaml
+from envkit.profiles.formats.kubernetes import kubernetes
 from hypothesis import given, settings
 
-from runner.profiles.formats.kubernetes import kubernetes
 from tests.profiles.formats.resolving import VALUES, resolved
 
 VERSION = kubernetes_validate.latest_version()

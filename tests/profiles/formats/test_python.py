@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
+from envkit.profiles import catalogue
+from envkit.profiles.formats.python import BEFORE_TORCH, missing, python, read_at_start
 from hypothesis import given
 
-from runner.profiles import catalogue
-from runner.profiles.formats.python import BEFORE_TORCH, missing, python, read_at_start
 from tests.profiles.formats.resolving import VALUES, resolved
 
 # Those that are there when a process starts, or have to be preloaded.

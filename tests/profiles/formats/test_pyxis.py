@@ -6,9 +6,9 @@ import os
 import subprocess
 
 import pytest
+from envkit.profiles.formats import pyxis
 from hypothesis import HealthCheck, given, settings
 
-from runner.profiles.formats import pyxis
 from tests.profiles.formats.resolving import VALUES, environment_of, resolved
 
 EXAMPLES = 25  # each starts several processes

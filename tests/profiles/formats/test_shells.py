@@ -5,10 +5,10 @@ import shutil
 import subprocess
 
 import pytest
+from envkit.common.errors import InputError
+from envkit.profiles.formats import shells
 from hypothesis import given, settings
 
-from runner.common.errors import InputError
-from runner.profiles.formats import shells
 from tests.profiles.formats.resolving import TEXTS, VALUES, environment_of, resolved
 
 SHELLS = [

@@ -4,10 +4,10 @@ import json
 
 import jsonschema
 import pytest
+from envkit.common.errors import InputError
+from envkit.profiles.formats.vscode import vscode
 from hypothesis import given
 
-from runner.common.errors import InputError
-from runner.profiles.formats.vscode import vscode
 from tests.profiles.formats.resolving import VALUES, resolved
 
 TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}

@@ -8,9 +8,9 @@ import json
 import math
 
 import pytest
+from envkit.report.exports import FORMATS, columnar, comma, json_rows, openmetrics
 from pyarrow import parquet
 
-from runner.report.exports import FORMATS, columnar, comma, json_rows, openmetrics
 from tests.report.exports.gauges import gauges
 
 AWKWARD = 'a, "quoted"\nnämé\\'

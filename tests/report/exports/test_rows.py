@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from envkit.report.exports.rows import columns, results, samples
 
-from runner.report.exports.rows import columns, results, samples
 from tests.records import BEGUN, SAMPLE_S, arm, read_events
 from tests.simulated_worker import of_ranks
 

@@ -6,9 +6,8 @@ import re
 from types import SimpleNamespace
 
 import pytest
-
-from runner.worker.evidence import cublas
-from runner.worker.readings import Unread
+from envkit.worker.evidence import cublas
+from envkit.worker.readings import Unread
 
 MIB = 2**20
 DEFAULT = 8 * MIB + 128 * 1024  # on other GPUs than Hopper and Blackwell

@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib
 
 import pytest
-
-from runner.worker.evidence import gpu
+from envkit.worker.evidence import gpu
 
 # In the shape of torch.cuda.memory._snapshot()
 SETTINGS = {

@@ -8,8 +8,7 @@ import resource
 from types import SimpleNamespace
 
 import pytest
-
-from runner.worker.evidence import limits
+from envkit.worker.evidence import limits
 
 ORDINARY_USER = 65534
 

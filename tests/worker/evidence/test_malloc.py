@@ -8,16 +8,16 @@ import subprocess
 import sys
 
 import pytest
+from envkit.worker.image.libraries import locate, search_folders
 
-from runner.worker.image.libraries import locate, search_folders
-from tests.conftest import PROJECT
+from tests.conftest import CODE_PATH
 
 PROBE = """
 import json, os, sys
 for name in set(os.environ) - {"PATH"}:
     del os.environ[name]
 os.environ.update(json.loads(sys.argv[1]))
-from runner.worker.evidence import malloc
+from envkit.worker.evidence import malloc
 print(json.dumps(malloc.probe()))
 """
 
@@ -38,7 +38,7 @@ def probed(installed):
             started = {**started, "LD_PRELOAD": installed[allocator]["path"]}
         result = subprocess.run(
             [sys.executable, "-S", "-c", PROBE, json.dumps(later)],
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT), **started},
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": CODE_PATH, **started},
             capture_output=True, text=True, check=True, cwd="/",
         )  # fmt: skip
         return json.loads(result.stdout)

@@ -9,11 +9,10 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-
-from runner.engines.base import PROJECT
-from runner.worker.evidence import math_libraries
-from runner.worker.evidence.math_libraries import mkl, onednn, parse_verbose
-from runner.worker.image.libraries import locate, search_folders
+from envkit.engines.base import PROJECT
+from envkit.worker.evidence import math_libraries
+from envkit.worker.evidence.math_libraries import mkl, onednn, parse_verbose
+from envkit.worker.image.libraries import locate, search_folders
 
 HEAD = """\
 onednn_verbose,v1,info,oneDNN v3.12.0 (commit 80afa71049cd69a3df32adcccb623b12cd7baa22)
@@ -84,9 +83,9 @@ def test_where_mkl_can_not_be_asked_nothing_is_verified(monkeypatch):
 
 REAL = """
 import json, sys, torch
-from runner.engines.base import PROJECT
-from runner.worker.evidence import math_libraries
-from runner.worker.evidence.capture import printed
+from envkit.engines.base import PROJECT
+from envkit.worker.evidence import math_libraries
+from envkit.worker.evidence.capture import printed
 def multiply():
     with torch.backends.mkl.verbose(torch.backends.mkl.VERBOSE_ON):
         torch.mm(torch.ones(64, 64), torch.ones(64, 64))

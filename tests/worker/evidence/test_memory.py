@@ -9,8 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
-from runner.worker.evidence import memory
+from envkit.worker.evidence import memory
 
 NUMA_MAPS = """\
 55c924570000 default file=/usr/bin/head mapped=2 N0=2 kernelpagesize_kB=4

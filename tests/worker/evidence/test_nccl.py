@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 
 import pytest
-
-from runner.profiles import profile
-from runner.worker.evidence import nccl
-from runner.worker.evidence.nccl import log_name, parse
+from envkit.profiles import profile
+from envkit.worker.evidence import nccl
+from envkit.worker.evidence.nccl import log_name, parse
 
 # Two GPUs of one machine without direct copies between them.
 SHARED_MEMORY = """\

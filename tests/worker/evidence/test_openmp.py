@@ -10,16 +10,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from envkit.worker import initial_environment
+from envkit.worker.evidence.openmp import milliseconds, variables_read, wait_policy
+from envkit.worker.readings import Unread
 
-from runner.worker import initial_environment
-from runner.worker.evidence.openmp import milliseconds, variables_read, wait_policy
-from runner.worker.readings import Unread
-from tests.conftest import PROJECT
+from tests.conftest import CODE_PATH
 
 PROBE = """
 import ctypes, json, os, sys
-from runner.worker import initial_environment
-from runner.worker.evidence import openmp
+from envkit.worker import initial_environment
+from envkit.worker.evidence import openmp
 os.environ.update(json.loads(sys.argv[2]))
 if sys.argv[4] == "seen":  # as the evidence hook does when torch is looked for
     initial_environment.AT_TORCH = dict(os.environ)
@@ -40,7 +40,7 @@ def probed():
         changes = (json.dumps(before or {}), json.dumps(after or {}))
         result = subprocess.run(
             [sys.executable, "-S", "-c", PROBE, libraries[0], *changes, watched],
-            env={"PYTHONPATH": str(PROJECT), **variables}, capture_output=True, text=True, check=True, cwd="/",
+            env={"PYTHONPATH": CODE_PATH, **variables}, capture_output=True, text=True, check=True, cwd="/",
         )  # fmt: skip
         return json.loads(result.stdout)
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.worker.evidence.malloc import allocator_of, parse_mimalloc, parse_tunables
-from runner.worker.evidence.memory import advised
-from runner.worker.evidence.openmp import named_like_runtime, parse_display
+from envkit.worker.evidence.malloc import allocator_of, parse_mimalloc, parse_tunables
+from envkit.worker.evidence.memory import advised
+from envkit.worker.evidence.openmp import named_like_runtime, parse_display
 
 GNU = """
 libgomp: Invalid value for environment variable OMP_PLACES

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
+from envkit.checks.effect import check
+from envkit.profiles.environment import Environment
+from envkit.worker.evidence import gpu, queues
+from envkit.worker.readings import Unread
 
-from runner.checks.effect import check
-from runner.profiles.environment import Environment
-from runner.worker.evidence import gpu, queues
-from runner.worker.readings import Unread
 from tests.nvidia import Driver
 from tests.worker.evidence.test_cublas import Torch
 

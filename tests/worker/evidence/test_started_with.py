@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from runner.worker import evidence
-from runner.worker.initial_environment import started_with
+from envkit.worker import evidence
+from envkit.worker.initial_environment import started_with
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.worker.evidence import symbols
+from envkit.worker.image.libraries import locate, search_folders
 
-from runner.worker.evidence import symbols
-from runner.worker.image.libraries import locate, search_folders
-from tests.conftest import PROJECT
+from tests.conftest import CODE_PATH
 
 SYSTEM_PYTHON = Path("/usr/bin/python3")
 # e_type in the header of an ELF file (elf(5)): an executable at a fixed address; others are position-independent.
 ELF_TYPE, FIXED_ADDRESS = slice(16, 18), b"\x02\x00"
-ORIGIN = "import json; from runner.worker.evidence.symbols import origin; print(json.dumps(origin({!r})))"
+ORIGIN = "import json; from envkit.worker.evidence.symbols import origin; print(json.dumps(origin({!r})))"
 
 
 def at_fixed_address(python):
@@ -28,7 +28,7 @@ def at_fixed_address(python):
 def origin(python, name, before="", **variables):
     """What an interpreter says of a function."""
     result = subprocess.run(
-        [python, "-S", "-c", before + ORIGIN.format(name)], env={"PYTHONPATH": str(PROJECT), **variables}, cwd="/",
+        [python, "-S", "-c", before + ORIGIN.format(name)], env={"PYTHONPATH": CODE_PATH, **variables}, cwd="/",
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     return json.loads(result.stdout)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import threading
 
-from runner.worker.evidence import openmp, threads
+from envkit.worker.evidence import openmp, threads
 
 
 def test_a_thread_that_is_bound_to_one_cpu_is_counted():

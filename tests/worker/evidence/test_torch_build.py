@@ -5,8 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import torch
-
-from runner.worker.evidence import torch_build
+from envkit.worker.evidence import torch_build
 
 
 def test_what_pytorch_says_of_itself():

@@ -9,20 +9,20 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.worker import initial_environment
+from envkit.worker.evidence import variables
+from envkit.worker.evidence.symbols import mapped_files
 
-from runner.worker import initial_environment
-from runner.worker.evidence import variables
-from runner.worker.evidence.symbols import mapped_files
-from tests.conftest import PROJECT
+from tests.conftest import CODE_PATH
 
-PROBE = "import json; from runner.worker.evidence import variables; print(json.dumps(variables.probe()))"
+PROBE = "import json; from envkit.worker.evidence import variables; print(json.dumps(variables.probe()))"
 
 
 @pytest.fixture
 def probed():
     def run(**given):
         result = subprocess.run(
-            [sys.executable, "-S", "-c", PROBE], env={**os.environ, "PYTHONPATH": str(PROJECT), **given},
+            [sys.executable, "-S", "-c", PROBE], env={**os.environ, "PYTHONPATH": CODE_PATH, **given},
             capture_output=True, text=True, check=True, cwd="/",
         )  # fmt: skip
         return json.loads(result.stdout)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import PROJECT
 
-HOOK = PROJECT / "runner/worker/evidence_hook"
+HOOK = PROJECT / "runner/envkit/worker/evidence_hook"
 # The counters are those of torch: how many graphs it compiled, and why it broke them.
 TRAIN = """
 import atexit, json, sys

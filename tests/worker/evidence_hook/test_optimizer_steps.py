@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import PROJECT
 from tests.worker import stand_in_torch
 
-HOOK = PROJECT / "runner/worker/evidence_hook"
+HOOK = PROJECT / "runner/envkit/worker/evidence_hook"
 TRAIN = """
 import torch
 sgd = torch.optim.SGD()
@@ -148,5 +148,5 @@ def test_the_program_s_own_modules_are_its_own(run, tmp_path):
     (tmp_path / "optimizer_steps.py").write_text("MINE = 'mine'")
     (tmp_path / "runner.py").write_text("MINE = 'and mine'")
     more = "import optimizer_steps, runner, torch.optim.optimizer as module\nprint(optimizer_steps.MINE, runner.MINE)"
-    printed = run("seconds:1:0", f"import runner\n{TRAIN.format(9)}{more}\nprint(module.__file__)").printed
+    printed = run("seconds:1:0", f"import envkit\n{TRAIN.format(9)}{more}\nprint(module.__file__)").printed
     assert printed[-4:] == ["mine", "and", "mine", str(tmp_path / "torch/optim/optimizer.py")]

@@ -6,8 +6,9 @@ import json
 from importlib import metadata
 from pathlib import Path
 
-from runner.worker.image.contents import conda_packages, python_packages, system_packages, torch_build
-from runner.worker.image.inspection import inspect
+from envkit.worker.image.contents import conda_packages, python_packages, system_packages, torch_build
+from envkit.worker.image.inspection import inspect
+
 from tests.worker.made_up import write
 
 STATUS = """\

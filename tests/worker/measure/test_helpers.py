@@ -9,8 +9,8 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from envkit.worker.measure import helpers
 
-from runner.worker.measure import helpers
 from tests.processes import until
 from tests.worker.made_up import write
 
@@ -72,7 +72,7 @@ def test_what_a_server_forks_and_has_ended_since_counts_too(children, process, t
 def test_a_real_helper_is_seen():
     code = (
         "import multiprocessing, time\n"
-        "from runner.worker.measure import helpers\n"
+        "from envkit.worker.measure import helpers\n"
         "def burn():\n"
         "    while time.process_time() < 0.2: pass\n"
         "    time.sleep(600)\n"

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from envkit.worker.measure import machine_load
+from envkit.worker.measure.machine_load import PAGE_BYTES, TICKS_PER_S, Counters, CpuTime, between, read
 
-from runner.worker.measure import machine_load
-from runner.worker.measure.machine_load import PAGE_BYTES, TICKS_PER_S, Counters, CpuTime, between, read
 from tests.worker.made_up import write
 
 STAT = """\

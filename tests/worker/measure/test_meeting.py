@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 
 import pytest
+from envkit.worker.measure import meeting
+from envkit.worker.measure.meeting import Meeting, documents
 
-from runner.worker.measure import meeting
-from runner.worker.measure.meeting import Meeting, documents
 from tests.processes import PATIENCE_S
 
 

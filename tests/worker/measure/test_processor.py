@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from envkit.worker.measure.processor import frequency_mhz, throttle_events
 
-from runner.worker.measure.processor import frequency_mhz, throttle_events
 from tests.worker.made_up import write
 
 FREQUENCY, THROTTLING = "cpufreq/scaling_cur_freq", "thermal_throttle/core_throttle_count"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.worker.measure.quality_target import QualityTarget, TargetError, parse
+from envkit.worker.measure.quality_target import QualityTarget, TargetError, parse
 
 
 def curve(*epochs):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from envkit.worker.accelerator import GpuClock
+from envkit.worker.measure.entry_points import COPY, FORWARD, INPUT, LOSS, told
+from envkit.worker.measure.recorder import OTHER, Recorder
 
-from runner.worker.accelerator import GpuClock
-from runner.worker.measure.entry_points import COPY, FORWARD, INPUT, LOSS, told
-from runner.worker.measure.recorder import OTHER, Recorder
 from tests.worker.test_accelerator import Gpu
 
 

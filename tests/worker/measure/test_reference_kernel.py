@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 import pytest
+from envkit.engines.base import EngineOptions, Task
+from envkit.engines.local import LocalEngine
+from envkit.worker import __main__, cgroup, host
+from envkit.worker.measure import reference_kernel
 
-from runner.engines.base import EngineOptions, Task
-from runner.engines.local import LocalEngine
-from runner.worker import __main__, cgroup, host
-from runner.worker.measure import reference_kernel
 from tests.conftest import PROJECT
 
 
@@ -30,7 +30,7 @@ def test_a_worker_times_it_through_the_engine():
 
 
 def test_it_needs_nothing_that_is_slow_to_import():
-    code = "import sys; import runner.worker.measure.reference_kernel; print({'torch', 'numpy'} & {*sys.modules})"
+    code = "import sys; import envkit.worker.measure.reference_kernel; print({'torch', 'numpy'} & {*sys.modules})"
     found = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
     assert found.stdout == "set()\n"
 
@@ -83,7 +83,7 @@ def test_the_digest_tells_works_apart(monkeypatch, tmp_path):
 
 def test_it_does_not_outlive_the_runner(simulation):
     another = f"--die-with-parent={os.getpid() + 1}"  # which is as if the parent were gone already
-    argv = [sys.executable, "-m", "runner.worker", "reference-kernel", another]
+    argv = [sys.executable, "-m", "envkit.worker", "reference-kernel", another]
     assert subprocess.run(argv, cwd=PROJECT, env={}, capture_output=True, check=False).returncode == 1
     LocalEngine(EngineOptions(python=str(simulation.python))).run(Task(("reference-kernel",)))
     start = json.loads((simulation.folder / "starts.jsonl").read_text())

@@ -9,15 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.worker.measure import tester
 
-from runner.worker.measure import tester
 from tests.conftest import PROJECT
 from tests.processes import gone, until
 
 # Prints the tester's pid when that is ready, and waits.
 TRAINS = """
 from types import SimpleNamespace
-from runner.worker.measure.tester import Tester
+from envkit.worker.measure.tester import Tester
 weights = {"weight": SimpleNamespace(numel=lambda: 1, element_size=lambda: 4)}
 network = SimpleNamespace(model=SimpleNamespace(state_dict=lambda: weights))
 tester = Tester(lambda: SimpleNamespace(network=network))

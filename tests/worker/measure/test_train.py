@@ -10,11 +10,10 @@ import time
 from types import SimpleNamespace
 
 import pytest
-
-from runner.worker import accelerator, distributed, nvml, workloads
-from runner.worker.measure import helpers, machine_load, processor, train
-from runner.worker.measure.machine_load import Counters, CpuTime
-from runner.worker.measure.quality_target import parse
+from envkit.worker import accelerator, distributed, nvml, workloads
+from envkit.worker.measure import helpers, machine_load, processor, train
+from envkit.worker.measure.machine_load import Counters, CpuTime
+from envkit.worker.measure.quality_target import parse
 
 STEP_S = 0.25
 

@@ -8,8 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-
-from runner.worker.measure import turn
+from envkit.worker.measure import turn
 
 
 @pytest.fixture

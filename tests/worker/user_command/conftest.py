@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import PROJECT
 
 
-def started(*words, folder, argv, worker=("-m", "runner.worker"), **variables):
+def started(*words, folder, argv, worker=("-m", "envkit.worker"), **variables):
     return subprocess.Popen(
         [sys.executable, *worker, "command", "--folder", str(folder), *words, "--", *map(str, argv)],
         cwd=PROJECT, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

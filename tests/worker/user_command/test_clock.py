@@ -7,10 +7,9 @@ import re
 from itertools import pairwise
 
 import pytest
-
-from runner.worker.user_command import clock
-from runner.worker.user_command.metric import NotMeasured, parse
-from runner.worker.user_command.readings import Readings
+from envkit.worker.user_command import clock
+from envkit.worker.user_command.metric import NotMeasured, parse
+from envkit.worker.user_command.readings import Readings
 
 BEGUN_S = 100.0
 

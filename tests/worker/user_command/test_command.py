@@ -11,18 +11,18 @@ import time
 from pathlib import Path
 
 import pytest
+from envkit.bench.parse_sample import SAMPLE_KEYS
+from envkit.checks.effect import check
+from envkit.profiles.environment import Environment
+from envkit.worker.user_command import command
 
-from runner.bench.parse_sample import SAMPLE_KEYS
-from runner.checks.effect import check
-from runner.profiles.environment import Environment
-from runner.worker.user_command import command
 from tests.conftest import PROJECT
 from tests.processes import gone, until
 from tests.worker.user_command.conftest import started
 
 # What a short shell script may say of its steps: more would be longer than it takes.
 MICROSECONDS = ("--metric", r"t=(\d)", "--unit", "us")
-IMPATIENT = "from runner.worker import __main__, child; child.GRACE_S = 0.1; __main__.main()"
+IMPATIENT = "from envkit.worker import __main__, child; child.GRACE_S = 0.1; __main__.main()"
 
 
 def pids_in(path):
@@ -274,7 +274,7 @@ def test_the_command_ends_when_the_runner_is_killed(tmp_path):
     """Its grandchild too, although the kernel tells only the worker."""
     script = "sleep 300 & echo $! > pid.new; mv pid.new pid; wait"
     runner = (
-        "import os, subprocess, sys; subprocess.Popen([sys.executable, '-m', 'runner.worker', 'command', "
+        "import os, subprocess, sys; subprocess.Popen([sys.executable, '-m', 'envkit.worker', 'command', "
         f"f'--die-with-parent={{os.getpid()}}', '--folder', {str(tmp_path)!r}, '--', 'sh', '-c', {script!r}]).wait()"
     )
     process = subprocess.Popen([sys.executable, "-c", runner], cwd=PROJECT, stdin=subprocess.DEVNULL)

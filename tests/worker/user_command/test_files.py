@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 
 import pytest
+from envkit.worker.user_command import files
 
-from runner.worker.user_command import files
 from tests.worker.made_up import write
 
 

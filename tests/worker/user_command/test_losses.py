@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
-
-from runner.worker.user_command.losses import Losses, parse_losses
-from runner.worker.user_command.metric import MetricError, NotMeasured, parse
-from runner.worker.user_command.readings import Readings
+from envkit.worker.user_command.losses import Losses, parse_losses
+from envkit.worker.user_command.metric import MetricError, NotMeasured, parse
+from envkit.worker.user_command.readings import Readings
 
 LOSS = r"loss (\S+)"
 

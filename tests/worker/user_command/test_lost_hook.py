@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
+from envkit.worker.user_command import lookout as module
+from envkit.worker.user_command import lost_hook
+from envkit.worker.user_command.command import HOOK
+from envkit.worker.user_command.lookout import Lookout
+from envkit.worker.user_command.metric import NotMeasured
 
-from runner.worker.user_command import lookout as module
-from runner.worker.user_command import lost_hook
-from runner.worker.user_command.command import HOOK
-from runner.worker.user_command.lookout import Lookout
-from runner.worker.user_command.metric import NotMeasured
 from tests import worker_runs
 from tests.worker import unhooked
 
@@ -100,7 +100,7 @@ def test_every_process_with_the_hook_says_so(tmp_path):
     ],
 )
 def test_what_the_interpreter_and_its_options_say(argv, said):
-    given = {"PYTHONPATH": f"/kit/runner{lost_hook.HOOK_FOLDER}", "ENVKIT_EVIDENCE": "/x"}
+    given = {"PYTHONPATH": f"/kit/envkit{lost_hook.HOOK_FOLDER}", "ENVKIT_EVIDENCE": "/x"}
     assert f" runs without envkit's hook: {said}" in lost_hook.why(2**30, argv, given, "sh run.sh")
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-
-from runner.worker.user_command.metric import MetricError, NotMeasured, parse
-from runner.worker.user_command.readings import Readings
+from envkit.worker.user_command.metric import MetricError, NotMeasured, parse
+from envkit.worker.user_command.readings import Readings
 
 
 def readings(metric, *lines, unit="s", every_s=0.5, left_out=0):

@@ -7,11 +7,10 @@ import os
 import subprocess
 
 import pytest
-
-from runner.worker.user_command import process_tree
-from runner.worker.user_command.metric import NotMeasured
-from runner.worker.user_command.optimizer_steps import GRACE_S, POLL_S, Asked, Watch, chosen
-from runner.worker.user_command.process_tree import Look, Usage
+from envkit.worker.user_command import process_tree
+from envkit.worker.user_command.metric import NotMeasured
+from envkit.worker.user_command.optimizer_steps import GRACE_S, POLL_S, Asked, Watch, chosen
+from envkit.worker.user_command.process_tree import Look, Usage
 
 STEPS = Asked(3, steps=12)
 WATCHED = Asked(3, seconds=10.0, limit_s=45.0)
@@ -26,7 +25,7 @@ def leave(folder, pid, rank=0, steps=12, complete=True, **more):
 def clock(monkeypatch):
     """What the time is, in seconds, by ``clock.update(now=...)``."""
     told = {"now": 0.0}
-    monkeypatch.setattr("runner.worker.user_command.optimizer_steps.time.perf_counter", lambda: told["now"])
+    monkeypatch.setattr("envkit.worker.user_command.optimizer_steps.time.perf_counter", lambda: told["now"])
     return told
 
 

@@ -8,8 +8,8 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from envkit.bench.parse_sample import SAMPLE_KEYS
 
-from runner.bench.parse_sample import SAMPLE_KEYS
 from tests import worker_runs
 from tests.processes import gone
 from tests.worker import stand_in_torch

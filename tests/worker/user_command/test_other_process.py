@@ -8,11 +8,11 @@ import subprocess
 import sys
 
 import pytest
+from envkit.checks import process_scan
+from envkit.checks.effect import check
+from envkit.profiles.environment import Environment
+from envkit.worker.user_command import other_process
 
-from runner.checks import process_scan
-from runner.checks.effect import check
-from runner.profiles.environment import Environment
-from runner.worker.user_command import other_process
 from tests.processes import until
 
 

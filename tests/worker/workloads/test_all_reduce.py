@@ -6,11 +6,10 @@ import hashlib
 from types import SimpleNamespace
 
 import pytest
-
-from runner.worker import accelerator, distributed
-from runner.worker.modes import Options
-from runner.worker.workloads import all_reduce
-from runner.worker.workloads.all_reduce import REPEATS, SIZES, bus_factor
+from envkit.worker import accelerator, distributed
+from envkit.worker.modes import Options
+from envkit.worker.workloads import all_reduce
+from envkit.worker.workloads.all_reduce import REPEATS, SIZES, bus_factor
 
 
 @pytest.mark.parametrize(("ranks", "factor"), [(1, 0), (2, 1), (4, 1.5), (8, 1.75)])

@@ -6,10 +6,10 @@ import itertools
 import pickle
 
 import pytest
+from envkit.worker import workloads
+from envkit.worker.workloads import loader, loader_epochs
+from envkit.worker.workloads.loader_epochs import Epochs, Settings, settings_of, started_by
 
-from runner.worker import workloads
-from runner.worker.workloads import loader, loader_epochs
-from runner.worker.workloads.loader_epochs import Epochs, Settings, settings_of, started_by
 from tests.worker.made_up import write
 
 SPAWNED = "python -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=5) --multiprocessing-fork"
@@ -59,7 +59,7 @@ def test_what_workers_of_another_interpreter_get_can_be_sent_to_them():
 
 @pytest.mark.parametrize(
     ("line", "method"),
-    [("python -m runner.worker train", "fork"), (SPAWNED, "spawn"), (SERVED, "forkserver"), ("", None), (None, None)],
+    [("python -m envkit.worker train", "fork"), (SPAWNED, "spawn"), (SERVED, "forkserver"), ("", None), (None, None)],
 )
 def test_how_a_process_was_started_is_the_kernels_word(tmp_path, line, method):
     write(tmp_path, {"proc/7/cmdline": line and line.replace(" ", "\0")})

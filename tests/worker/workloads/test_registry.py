@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 
 import pytest
-
-from runner.worker import workloads
-from runner.worker.modes import Options
-from runner.worker.workloads import ALL, WORKLOADS, loader
-from runner.worker.workloads.loader import Batches, Settings, settings_of
+from envkit.worker import workloads
+from envkit.worker.modes import Options
+from envkit.worker.workloads import ALL, WORKLOADS, loader
+from envkit.worker.workloads.loader import Batches, Settings, settings_of
 
 
 @pytest.mark.parametrize("name", WORKLOADS)

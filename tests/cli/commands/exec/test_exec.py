@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from envkit.worker.image.libraries import locate, search_folders
 
-from runner.worker.image.libraries import locate, search_folders
 from tests.cli.commands.exec.conftest import PYTHON_PATH, in_a_terminal, read_until
 from tests.conftest import PROJECT, command_line
 from tests.processes import PATIENCE_S, gone, until
@@ -151,7 +151,7 @@ def test_the_witness_comes_before_the_users_own_python_path(execute, shared):
     show = ("sh", "-c", "echo $PYTHONPATH; ls -d $ENVKIT_EVIDENCE")
     result = execute("mine", *show)
     path, evidence = result.stdout.split()
-    assert path == f"{PROJECT}/runner/worker/evidence_hook:{PYTHON_PATH.format(shared)}"
+    assert path == f"{PROJECT}/runner/envkit/worker/evidence_hook:{PYTHON_PATH.format(shared)}"
     assert not Path(evidence).exists()  # any more
     result = execute("mine", *show, options=("--no-check",))
     assert (result.stdout.splitlines()[0], result.stderr.count("envkit:")) == (PYTHON_PATH.format(shared), 0)
@@ -161,7 +161,7 @@ def test_an_empty_entry_of_the_python_path_stays(execute, shared):
     """It stands for the current folder."""
     path = f"{PYTHON_PATH.format(shared)}:"
     result = execute("mine", "sh", "-c", "echo $PYTHONPATH", PYTHONPATH=path)
-    assert result.stdout == f"{PROJECT}/runner/worker/evidence_hook:{path}\n"
+    assert result.stdout == f"{PROJECT}/runner/envkit/worker/evidence_hook:{path}\n"
 
 
 # --- signals ---
@@ -362,7 +362,7 @@ def test_variables_that_were_passed_on_are_named_only(execute, tmp_path):
 
 
 def test_what_outlives_the_command_is_quiet(shared, tmp_path):
-    path = PYTHON_PATH.format(f"{PROJECT}/runner/worker/evidence_hook:{shared}")
+    path = PYTHON_PATH.format(f"{PROJECT}/runner/envkit/worker/evidence_hook:{shared}")
     variables = {**os.environ, "PYTHONPATH": path, "ENVKIT_EVIDENCE": str(tmp_path / "gone")}
     result = subprocess.run(python("import torch"), env=variables, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (0, "")

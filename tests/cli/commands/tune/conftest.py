@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from envkit.bench import record
+from envkit.cli.commands import tune
+from envkit.profiles import profile
 
-from runner.bench import record
-from runner.cli.commands import tune
-from runner.profiles import profile
 from tests.tuning.planted_engine import SMALL_SPACE, planted, ship
 
 SPACE = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from envkit.tuning import session
 
-from runner.tuning import session
 from tests.cli.commands.tune.conftest import events
 
 NAMES = [f"arenas-{number}" for number in range(1, 9)]

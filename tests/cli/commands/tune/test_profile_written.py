@@ -7,12 +7,13 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from runner.bench.plan import Arm, UserCommand
-from runner.common import atomic
-from runner.common.errors import InputError
-from runner.profiles import profile
-from runner.tuning import conclusion
-from runner.worker.modes import Options
+from envkit.bench.plan import Arm, UserCommand
+from envkit.common import atomic
+from envkit.common.errors import InputError
+from envkit.profiles import profile
+from envkit.tuning import conclusion
+from envkit.worker.modes import Options
+
 from tests.cli.commands.conftest import words
 from tests.cli.commands.tune.conftest import written
 from tests.plans import plan_of

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from envkit.bench import record
+from envkit.bench.plan import Plan
 
-from runner.bench import record
-from runner.bench.plan import Plan
 from tests.cli.commands.conftest import words
 from tests.cli.commands.tune.conftest import events, written
 from tests.tuning.planted_engine import WHERE

@@ -8,12 +8,12 @@ import re
 from dataclasses import replace
 
 import pytest
+from envkit.bench import record
+from envkit.engines.base import Outcome
+from envkit.engines.process import timed_out
+from envkit.profiles import profile
+from envkit.worker.workloads import get
 
-from runner.bench import record
-from runner.engines.base import Outcome
-from runner.engines.process import timed_out
-from runner.profiles import profile
-from runner.worker.workloads import get
 from tests.cli.commands.conftest import words
 from tests.cli.commands.tune.conftest import events, written
 from tests.simulated_worker import sample

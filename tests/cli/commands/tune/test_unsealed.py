@@ -6,10 +6,10 @@ import json
 import stat
 
 import pytest
+from envkit.bench import dataset, record
+from envkit.common import user_key
+from envkit.tuning.session import SPACE_FILE
 
-from runner.bench import dataset, record
-from runner.common import user_key
-from runner.tuning.session import SPACE_FILE
 from tests.cli.commands.tune.conftest import written
 from tests.instant_engine import replace_engine
 from tests.sessions import rewrite

@@ -1,0 +1,22 @@
+"""Tune the environment layer of PyTorch training and measure what it is worth."""
+
+__version__ = "0.1.0"
+
+
+def check(profile: str) -> bool:
+    """Say whether a profile is in effect in this process, and return that: for a cell of a notebook.
+
+    ``profile`` is a profile's name, or a YAML file. Imports torch where nobody has done so yet. Of other packages it
+    needs only PyYAML, so that it works in any Python that finds this one.
+    """
+    # by name, and not before it is called: `envkit exec`, which starts fast, imports this package first
+    import importlib
+    import sys
+
+    try:
+        importlib.import_module("torch")
+        return bool(importlib.import_module("envkit.checks.this_process").check(profile))
+    except ModuleNotFoundError as error:
+        package = {"yaml": "pyyaml"}.get(str(error.name), error.name)
+        print(f"envkit: {sys.executable} has no package '{package}': install it there, or use a kernel that has it")
+        return False

@@ -1,0 +1,100 @@
+"""What a profile is expected to gain, by what is seen of a training: fitted to a gallery of trainings.
+
+The coefficients, and what they were fitted to, are in ``expected.json``, which ``benchmarks/advice.py`` writes. A fit
+is linear: the logarithm of the speedup is an intercept and a coefficient for each feature (``symptoms.FEATURES``).
+Around it is a range in which 70% of the truths lie, by what a fit without a training says of that training
+(docs/advise.md).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from envkit.advice.symptoms import FEATURES, Symptoms
+
+FILE = Path(__file__).with_suffix(".json")
+# What is expected must be as much above 1 before a profile is worth trying.
+LEAST_GAIN = 0.03
+
+
+@dataclass(frozen=True)
+class Expected:
+    """How many times as fast a training is expected to be under a profile; ``low`` and ``high`` hold 70% of truths."""
+
+    profile: str
+    gain: float
+    low: float
+    high: float
+
+    @property
+    def cautious(self) -> float:
+        """The gain less half of the doubt: of many noisy ones the first was lucky too, the noisier the more."""
+        return math.sqrt(self.gain * self.low)
+
+    @property
+    def is_worth_trying(self) -> bool:
+        return self.gain >= 1 + LEAST_GAIN
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The logarithm of a profile's gain: ``intercept``, and a coefficient for each feature; +- ``half_width``."""
+
+    coefficients: Mapping[str, float]  # by the feature's name
+    intercept: float
+    half_width: float
+
+    def of(self, seen: Mapping[str, float | None]) -> float | None:
+        """The logarithm of the gain; None where a feature was not seen."""
+        total = self.intercept
+        for name, coefficient in self.coefficients.items():
+            value = seen[name]
+            if value is None:
+                return None
+            total += coefficient * value
+        return total
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """All fits, and what they come from. Those of a profile are in an order: the first that can be used is the best."""
+
+    machine: str
+    measured: str
+    trainings: Sequence[str]
+    fits: Mapping[str, Sequence[Fit]]  # by profile
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any]) -> Fitted:
+        fits = {profile: [Fit(**one) for one in found] for profile, found in document["fits"].items()}
+        return Fitted(**{**document, "fits": fits})
+
+
+@functools.cache
+def fitted() -> Fitted:
+    """What the kit has."""
+    return Fitted.from_json(json.loads(FILE.read_text()))
+
+
+def features(symptoms: Symptoms) -> dict[str, float | None]:
+    """Each feature's value, or None."""
+    return {one.name: one.value(symptoms) for one in FEATURES}
+
+
+def expected(symptoms: Symptoms, profiles: Iterable[str], by: Fitted | None = None) -> list[Expected]:
+    """What is expected of each profile, the most first with caution; nothing of those not measured on the gallery."""
+    known, seen = (by or fitted()).fits, features(symptoms)
+    found = []
+    for profile in profiles:
+        logarithms = ((fit.of(seen), fit.half_width) for fit in known.get(profile, ()))
+        first = next(((value, half) for value, half in logarithms if value is not None), None)
+        if first is not None:
+            value, half = first
+            found.append(Expected(profile, *map(math.exp, (value, value - half, value + half))))
+    return sorted(found, key=lambda one: -one.cautious)

@@ -1,0 +1,251 @@
+"""Two sessions side by side: what can't be compared, how speed changed, and what else is different.
+
+Speed is compared per step. What slows the whole machine (neighbours on its hypervisor, heat, another clock) slows the
+reference kernel too, which ran in each block outside of any profile; the normalised speed of a block is therefore the
+kernel's time over its time per step, and the shift of its logarithm from session to session is estimated. This takes
+training to be slowed as much as the kernel is. The ratio of a profile to the reference was measured within each session
+and needs no such kernel.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from envkit.analysis.baselines import Baseline
+from envkit.analysis.engine_facts import SHOWN_OF_DIGEST, cpu_name, engine_facts, gpu_names, shortened
+from envkit.bench.blocks import INITIAL_WEIGHTS
+from envkit.common.errors import InputError
+from envkit.common.text_enum import TextEnum
+from envkit.stats.interval import ERROR_RATE
+from envkit.stats.two_sample import autocorrelation, shift, widened
+from envkit.worker.modes import Options
+
+# Samples are as long as a machine's pace makes worthwhile, which is not the same on all days: those are compared that
+# differ in length by no more than so many times.
+ALIKE = 2
+
+
+class BaselineVerdict(TextEnum):
+    """What became of an arm's speed from the old session to the new one."""
+
+    REGRESSION = "regression"  # the whole interval is below the threshold
+    FASTER = "faster"  # the whole interval is as far above 1
+    NO_REGRESSION = "no regression"  # none of the interval is below the threshold
+    NOT_CERTAIN = "not certain"  # the threshold is inside the interval
+    NOT_COMPARED = "not compared"  # another reference kernel, and no ratio to the reference in both sessions
+
+
+@dataclass(frozen=True)
+class Factor:
+    """By how much a speed changed from the old session to the new one: below 1 it is slower now."""
+
+    ratio: float
+    low: float
+    high: float
+    autocorrelation: float  # how alike neighbouring blocks were, from 0 to 0.9: the interval is widened by it
+
+
+@dataclass(frozen=True)
+class Change:
+    """One arm, then and now. Times are medians over blocks, in seconds per step.
+
+    A change of ``normalised`` counts only where ``measured`` went the same way by half the threshold.
+    """
+
+    arm: str
+    old_step_s: float
+    new_step_s: float
+    measured: Factor  # the change of speed as it is
+    normalised: Factor | None  # at an equal reference kernel; None where that was other work
+    relative: Factor | None  # of the ratio of its speed to the reference's; None for the reference itself
+    verdict: BaselineVerdict
+    reference_kernel_only: bool  # only the speed of that was seen to change
+
+    @property
+    def decisive(self) -> Factor | None:
+        """The one that the verdict is by."""
+        return self.normalised or self.relative
+
+
+@dataclass(frozen=True)
+class Changes:
+    """How two sessions compare."""
+
+    arms: list[Change]
+    machine: Factor | None  # the change of its own speed, by the reference kernel; None where that was other work
+    confidence: float  # of each interval: by Bonferroni's correction the verdicts then hold together at 95%
+
+    @property
+    def regressions(self) -> list[Change]:
+        return [one for one in self.arms if one.verdict == BaselineVerdict.REGRESSION]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something of the two environments that is not the same; None where a session does not have it."""
+
+    what: str
+    old: str | None
+    new: str | None
+
+
+def obstacles(old: Baseline, new: Baseline) -> list[str]:
+    """Why no speeds of the two can be compared, each as a clause; none where they can."""
+    pairs: list[tuple[str, Any, Any]] = [("the plan's workload", old.plan["workload"], new.plan["workload"])]
+    pairs += [
+        (f"the plan's {name.replace('_', ' ')}", old.plan[name], new.plan[name])
+        for name in ("steps", "warmup_steps")
+        if max(old.plan[name], new.plan[name]) > ALIKE * max(1, min(old.plan[name], new.plan[name]))
+    ]
+    pairs.append(("the mode of training", _modes(old), _modes(new)))
+    for name in old.document["digests"]:
+        if name != INITIAL_WEIGHTS and name in new.document["digests"]:
+            digests = (one.document["digests"][name][:SHOWN_OF_DIGEST] for one in (old, new))
+            pairs.append((f"the digest of the workload's {name}", *digests))
+    for arm in _common(old, new):
+        pairs += machine_pairs(old.engine(arm)["inspection"], new.engine(arm)["inspection"])
+    found = [unequal(pair) for pair in dict.fromkeys(pairs) if pair[1] != pair[2]]
+    return found + [f"'{arm}' was not measured" for arm in old.arms if arm not in new.arms]
+
+
+def _modes(one: Baseline) -> str:
+    """How it was trained, in words; earlier sessions had no choice."""
+    usual = asdict(Options())
+    given = {**usual, **one.plan.get("options", {})}
+    said = (f"{name.replace('_', ' ')} {value}" for name, value in sorted(given.items()) if value != usual.get(name))
+    return ", ".join(said) or "as usual"
+
+
+def machine_pairs(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+    """What must be equal of two machines, as seen from inside an image: (name, then, now).
+
+    GPUs must where there were some then.
+    """
+    then, now = gpu_names(old), gpu_names(new)
+    hosts = (old["fingerprint"], new["fingerprint"])
+    # a session of an earlier version has the name alone
+    numbered = all(one.get("cpu_numbers") is not None for one in hosts)
+    was, is_now = (cpu_name(one) if numbered else one["cpu_model"] for one in hosts)
+    return [
+        ("the CPU", was, is_now),
+        ("the architecture", old["fingerprint"]["architecture"], new["fingerprint"]["architecture"]),
+        ("the number of usable CPUs", old["facts"]["usable_cpus"], new["facts"]["usable_cpus"]),
+        *([("the GPUs", then, now)] if then else []),
+    ]
+
+
+def unequal(pair: tuple[str, Any, Any]) -> str:
+    what, then, now = pair
+    return f"{what} was {then} and is now {now}"
+
+
+def changes(old: Baseline, new: Baseline, threshold: float) -> Changes | None:
+    """How the speed of each arm that both have changed; a loss of more than ``threshold`` (a share) is a regression.
+
+    None where nothing can decide: the kernels are different work, and nothing was measured beside the reference.
+    """
+    arms = _common(old, new)
+    normalise = old.document["reference_kernel"]["digest"] == new.document["reference_kernel"]["digest"]
+    beside = [arm for arm in arms if arm != old.reference and old.reference == new.reference]
+    decided = arms if normalise else beside
+    if not decided:
+        return None
+    confidence = 1 - ERROR_RATE / len(decided)
+    compared = []
+    for arm in arms:
+        measured = _factor([_ratios([1.0] * one.blocks, one.step_s(arm)) for one in (old, new)], confidence)
+        normalised = relative = None
+        if normalise:
+            normalised = _factor([_ratios(one.reference_kernel_s, one.step_s(arm)) for one in (old, new)], confidence)
+        if arm in beside:
+            ratios = [_ratios(one.step_s(one.reference), one.step_s(arm)) for one in (old, new)]
+            relative = _factor(ratios, confidence)
+        then, now = (statistics.median(one.step_s(arm)) for one in (old, new))
+        verdict = _verdict(normalised or relative, threshold)
+        kernel_only = normalise and not _seen(verdict, measured, threshold)
+        if kernel_only:
+            lost = verdict == BaselineVerdict.REGRESSION
+            verdict = BaselineVerdict.NOT_CERTAIN if lost else BaselineVerdict.NO_REGRESSION
+        compared.append(Change(arm, then, now, measured, normalised, relative, verdict, kernel_only))
+    speeds = [_ratios([1.0] * one.blocks, one.reference_kernel_s) for one in (old, new)]
+    return Changes(compared, _factor(speeds, confidence) if normalise else None, confidence)
+
+
+def _common(old: Baseline, new: Baseline) -> list[str]:
+    return [arm for arm in old.arms if arm in new.arms]
+
+
+def _ratios(above: Sequence[float], below: Sequence[float]) -> list[float]:
+    return [one / other for one, other in zip(above, below, strict=True)]
+
+
+def _factor(speeds: Sequence[Sequence[float]], confidence: float) -> Factor:
+    """The change from the speeds of the old session to those of the new one, each in the order of its blocks.
+
+    Neighbouring blocks are alike (what disturbs them lasts longer than one), so the interval is widened.
+    """
+    old, new = ([math.log(speed) for speed in session] for session in speeds)
+    found = shift(old, new, confidence)
+    if found is None:
+        raise InputError(
+            f"{len(old)} and {len(new)} blocks are too few for intervals at {confidence:.2%}, which so many profiles "
+            "need; measure more blocks"
+        )
+    correlation = autocorrelation(old, new)
+    estimate, low, high = (math.exp(value) for value in widened(found, correlation))
+    return Factor(estimate, low, high, correlation)
+
+
+def _seen(verdict: BaselineVerdict, measured: Factor, threshold: float) -> bool:
+    """Whether the speed itself changed in the verdict's direction, and not the reference kernel's alone."""
+    if verdict == BaselineVerdict.REGRESSION:
+        return measured.ratio < 1 - threshold / 2
+    return verdict != BaselineVerdict.FASTER or measured.ratio > 1 + threshold / 2
+
+
+def _verdict(factor: Factor | None, threshold: float) -> BaselineVerdict:
+    if factor is None:
+        return BaselineVerdict.NOT_COMPARED
+    if factor.high < 1 - threshold:
+        return BaselineVerdict.REGRESSION
+    if factor.low > 1 + threshold:
+        return BaselineVerdict.FASTER
+    return BaselineVerdict.NO_REGRESSION if factor.low >= 1 - threshold else BaselineVerdict.NOT_CERTAIN
+
+
+def differences(old: Baseline, new: Baseline) -> list[Difference]:
+    """What is not the same in the environments of the two, and in what was trained."""
+    then, now = _facts(old), _facts(new)
+    return [
+        Difference(what, then.get(what), now.get(what))
+        for what in dict.fromkeys([*then, *now])
+        if then.get(what) != now.get(what)
+    ]
+
+
+def _facts(one: Baseline) -> dict[str, str]:
+    """Everything that could differ, by the name it is shown with."""
+    document = one.document
+    found: dict[str, str | None] = {"kit version": document["runner_version"]}
+    found["timed steps left out"] = str(one.skipped_steps)
+    found["steps of a sample"] = f"{one.plan['steps']} after {one.plan['warmup_steps']} to warm up"
+    found |= {f"option {name}": value for name, value in document["plan"]["engine_options"].items()}
+    for name, seen in document["engines"].items():
+        # one engine each: whatever it is called, it is compared with the other session's
+        prefix = f"{name}: " if len(document["engines"]) > 1 else ""
+        found |= {f"{prefix}{what}": value for what, value in engine_facts(seen).items()}
+    found["kept variables"] = ", ".join(document["allowed_variables"]) or None
+    for name, arm in document["arms"].items():
+        environment = arm["environment"]
+        found |= {f"{name}: {variable}": value for variable, value in environment["variables"].items()}
+        found |= {f"{name}: preload": ", ".join(environment["preload"]) or None}
+        found |= {f"{name}: prefix": " ".join(environment["prefix"]) or None}
+        found |= {f"{name}: expects {key}": str(value) for key, value in environment["expect"].items()}
+        found |= {f"{name}: final loss": str(arm["final_loss"])}
+    found |= {f"digest of {what.replace('_', ' ')}": shortened(value) for what, value in document["digests"].items()}
+    found["digest of the reference kernel"] = shortened(document["reference_kernel"]["digest"])
+    return {what: value for what, value in found.items() if value is not None}

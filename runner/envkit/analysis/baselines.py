@@ -1,0 +1,355 @@
+"""Baselines: one session's measurement as a small JSON file, to be committed and held against later sessions.
+
+``schemas/baseline.schema.json`` says what a file has. Keys that it does not name are allowed and ignored, so that a
+later version can add some; a file says itself which formats' readers understand it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+import shlex
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+from envkit import __version__
+from envkit.analysis.load import NEARLY_ALL
+from envkit.analysis.summary import finite, summarise
+from envkit.bench import measure, record, record_schema
+from envkit.bench.blocks import first_event, skipped_steps
+from envkit.bench.plan import Plan, UserCommand
+from envkit.bench.record import FILE_NAME, Event
+from envkit.common import atomic
+from envkit.common.errors import InputError
+from envkit.common.suggestion import suggestion
+from envkit.stats.interval import MIN_BLOCKS
+
+FOLDER = Path("baselines")
+SCHEMA = 2
+# The oldest format whose readers understand what is written here.
+READABLE_BY = 2
+_SCHEMA_FILE = Path(__file__).resolve().parent / "schemas/baseline.schema.json"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_INSPECTED = (
+    "facts", "fingerprint", "python", "packages", "unverified_packages", "libraries", "providers", "accelerator",
+)  # fmt: skip
+_RESTORE = "restore the file, or save it anew: envkit baseline save NAME --from DIR --replace"
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """``document`` is what the file holds, and ``source`` (a file, or a run's folder) what messages call it."""
+
+    document: dict[str, Any]
+    source: str
+
+    @property
+    def name(self) -> str:
+        return str(self.document["name"])
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        return dict(self.document["plan"])
+
+    @property
+    def user_command(self) -> UserCommand | None:
+        """The user's command that was measured, if it was one."""
+        return UserCommand.from_json(self.plan.get("user_command"))
+
+    @property
+    def blocks(self) -> int:
+        return len(self.reference_kernel_s)
+
+    @property
+    def disturbed(self) -> int:
+        """Return how many blocks were disturbed from outside."""
+        return int(self.document.get("blocks_with_interference", 0))
+
+    @property
+    def is_under_load(self) -> bool:
+        """Return whether nearly all blocks were disturbed, so that the times hold only beside that load."""
+        return self.disturbed >= NEARLY_ALL * self.blocks
+
+    @property
+    def skipped_steps(self) -> int:
+        """How many timed steps at the start of each sample were left out."""
+        return int(self.document.get("skipped_steps", 0))
+
+    @property
+    def reference_kernel_s(self) -> list[float]:
+        """One time per block, in seconds."""
+        return list(self.document["reference_kernel"]["seconds"])
+
+    def step_s(self, arm: str) -> list[float]:
+        """The mean time per step in each block, in seconds."""
+        return list(self.document["arms"][arm]["step_s"])
+
+    @property
+    def reference(self) -> str:
+        return str(self.document["plan"]["arms"][0]["name"])
+
+    @property
+    def arms(self) -> list[str]:
+        """The names of the arms, the reference first."""
+        return [arm["name"] for arm in self.document["plan"]["arms"]]
+
+    def engine(self, arm: str) -> dict[str, Any]:
+        """What was seen of the engine (``engine``) and the image (``inspection``) that ``arm`` ran in."""
+        name = next(one["engine"] for one in self.document["plan"]["arms"] if one["name"] == arm)
+        return dict(self.document["engines"][name])
+
+
+def from_record(folder: Path, name: str) -> Baseline:
+    """The baseline that the record in ``folder`` makes, of its blocks with a sample of each arm.
+
+    Raises InputError for a run that failed or was not in effect, with too few blocks, or without the reference
+    kernel, and for a record that lacks what every run records.
+    """
+    with record.reading(folder):
+        return _from_record(folder, name)
+
+
+def latest(results: Path, name: str) -> Baseline:
+    """The baseline that the latest run in the folder ``results`` makes, of those that can make one.
+
+    Raises InputError if there is none.
+    """
+    begun = []
+    for path in results.glob(f"*/{FILE_NAME}"):
+        with contextlib.suppress(InputError), record.reading(path.parent):  # another run's affair
+            begun.append((float(record.first(path.parent)["time"]), path.parent))
+    for _, folder in sorted(begun, reverse=True):
+        with contextlib.suppress(InputError):
+            return from_record(folder, name)
+    there = f"none of the {len(begun)} runs" if begun else "there is no run"
+    which = f"{there} in {results}{' can become a baseline' if begun else ''}"
+    raise InputError(f"{which}; name one with --from DIR, which says what it lacks, or measure: envkit bench PROFILE")
+
+
+def _from_record(folder: Path, name: str) -> Baseline:
+    events = record.read(folder)
+    summary = summarise(events)
+    if summary.ended == measure.FAILED:
+        raise InputError(f"{folder}: a worker failed in this run; measure again")
+    if summary.not_in_effect:
+        raise InputError(f"{folder}: {summary.not_in_effect[0].arm} was not in effect in this run; see: envkit report")
+    arms = summary.plan.arms
+    if summary.plan.compares_images:
+        raise InputError(f"{folder}: compares images, and a baseline is of one; measure a profile in it")
+    if summary.plan.ablated:
+        whole = summary.plan.whole.profile
+        raise InputError(f"{folder}: takes a profile apart; measure the whole of it: envkit bench {whole}")
+    if summary.plan.epochs:
+        raise InputError(f"{folder}: is a full training (--full), one sample each; measure without --full")
+    if len(summary.plan.workloads) > 1:
+        raise InputError(f"{folder}: measured several workloads; measure the one to save a baseline of, by --workload")
+    if summary.plan.distributed:
+        raise InputError(f"{folder}: was trained on several ranks (--nproc); measure one process to save a baseline of")
+    if summary.plan.at_once:
+        raise InputError(f"{folder}: had several train at once (--instances); measure one process alone")
+    blocks = _complete_blocks(folder, events, [arm.name for arm in arms], summary.ended)
+    samples = {arm.name: [block[arm.name] for block in blocks] for arm in arms}
+    readings = [block[""] for block in blocks]
+    first = samples[summary.plan.reference.name][0]
+    skipped = skipped_steps(events)
+    run = events[0]
+    document = {
+        "schema": SCHEMA,
+        "readable_by": READABLE_BY,
+        "name": name,
+        "created": _utc(datetime.now(timezone.utc).timestamp()),
+        "measured": _utc(run["time"]),
+        "record_sha256": hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest(),
+        "runner_version": __version__,
+        "plan": _planned(summary.plan),
+        "engines": {
+            engine: {
+                "engine": seen["engine"],
+                "inspection": {key: seen["inspection"][key] for key in _INSPECTED if key in seen["inspection"]},
+            }
+            for engine, seen in run["engines"].items()
+        },
+        "allowed_variables": sorted(run["allowed_variables"]),
+        "skipped_steps": skipped,
+        "blocks_with_interference": len(summary.interference.keys() & {one["block"] for one in samples[arms[0].name]}),
+        "digests": first["digests"],
+        "reference_kernel": {"digest": readings[0]["digest"], "seconds": [one["seconds"] for one in readings]},
+        "arms": {
+            arm.name: {
+                "environment": run["environments"][arm.name],
+                "step_s": [round(statistics.fmean(one["step_s"][skipped:]), 9) for one in samples[arm.name]],
+                "final_loss": finite(samples[arm.name][0]["losses"][-1]) if samples[arm.name][0]["losses"] else None,
+            }
+            for arm in arms
+        },
+    }
+    return Baseline({**document, "digest": digest(document)}, str(folder))
+
+
+def _complete_blocks(
+    folder: Path, events: Sequence[Event], arms: Sequence[str], ended: str | None
+) -> list[dict[str, Event]]:
+    """For each complete block its samples by arm, and its reference kernel under ``""``."""
+    blocks: dict[int, dict[str, Event]] = {}
+    for event in events:
+        if event["event"] in ("sample", "reference-kernel"):
+            blocks.setdefault(event["block"], {})[event.get("arm", "")] = event
+    readings = [block[""] for block in blocks.values() if "" in block]
+    failure = first_event(events, "reference-kernel-failure")
+    if failure is not None and not all("" in block for block in blocks.values()):
+        raise InputError(
+            f"{folder}: {len(blocks) - len(readings)} of {len(blocks)} blocks have no reference kernel, because it "
+            f"could not run ({_short(str(failure['problem']))}); nothing could be held against it: measure again"
+        )
+    if blocks and not readings:
+        raise InputError(f"{folder}: has no reference kernel (an older version recorded it); measure again")
+    if len({one["digest"] for one in readings}) > 1:
+        why = "was resumed with another reference kernel (Python or this kit changed)"
+        raise InputError(f"{folder}: {why}; measure again")
+    reading = readings[:1]  # it is not read in every block: the latest holds
+    for _, block in sorted(blocks.items()):
+        reading = [block[""]] if "" in block else reading
+        block[""] = reading[0]
+    complete = [block for _, block in sorted(blocks.items()) if block.keys() == {"", *arms}]
+    if len(complete) < MIN_BLOCKS:
+        go_on = f"go on with: envkit bench --resume {shlex.quote(str(folder))}"
+        go_on = "measure more --blocks" if ended in measure.ENDED else go_on
+        raise InputError(f"{folder}: has {len(complete)} complete blocks, and {MIN_BLOCKS} are needed; {go_on}")
+    return complete
+
+
+def _planned(plan: Plan) -> dict[str, Any]:
+    """What was measured, as the file has it."""
+    return {
+        "arms": [{"name": arm.name, "profile": arm.profile, "engine": arm.engine} for arm in plan.arms],
+        "engine_options": plan.engine_options,
+        "workload": plan.workload,
+        **asdict(plan.training),
+        "timeout_s": plan.stopping.timeout_s,
+        "options": asdict(plan.options),
+        "user_command": plan.user_command and asdict(plan.user_command),
+    }
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def digest(document: dict[str, Any]) -> str:
+    """SHA-256 of everything but the digest itself, as JSON with sorted keys, no blanks, and only ASCII."""
+    rest = {key: value for key, value in document.items() if key != "digest"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def names(folder: Path) -> list[str]:
+    """The names of all baselines in ``folder``, sorted."""
+    return sorted(path.stem for path in folder.glob("*.json"))
+
+
+def path_of(name: str, folder: Path) -> Path:
+    """Where the baseline ``name`` is kept. Raises InputError for what can't be a file's name everywhere."""
+    if not _NAME.fullmatch(name):
+        raise InputError(f"'{name}' can't be a baseline's name; use letters, digits, '.', '_' and '-', as in cnn-epyc")
+    return folder / f"{name}.json"
+
+
+def load(name: str, folder: Path) -> Baseline:
+    """The baseline ``name`` in ``folder``, or that in the file ``name`` where it looks like a path.
+
+    Raises InputError if there is none, or it is damaged, was edited, or comes from a version that is too new.
+    """
+    if "/" in name or name.endswith(".json"):
+        path = Path(name)
+        if not path.is_file():
+            raise InputError(f"{path}: no such file")
+    else:
+        path = path_of(name, folder)
+        if not path.is_file():
+            known = names(folder)
+            there = f"there are: {', '.join(known)}" if known else "there are none"
+            raise InputError(
+                f"no baseline '{name}' in {folder}{suggestion(name, known)}; {there}; "
+                f"save one with: envkit baseline save {name} --from DIR"
+            )
+    return read(path)
+
+
+def read(path: Path) -> Baseline:
+    """The baseline in the file ``path``. Raises InputError as ``load`` does."""
+    try:
+        document = json.loads(path.read_bytes().decode("utf-8"), parse_constant=_no_number)
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is not valid JSON ({error}); {_RESTORE}") from None
+    if not isinstance(document, dict) or type(document.get("schema")) is not int:
+        raise InputError(f"{path}: is not a baseline (it has no 'schema'); give a file of envkit baseline save")
+    least = document.get("readable_by", document["schema"])
+    if document["schema"] > SCHEMA and not (isinstance(least, int) and least <= SCHEMA):
+        raise InputError(
+            f"{path}: was written by a later version (schema {document['schema']}, this reads up to {SCHEMA}); update"
+        )
+    today = record_schema.baseline(document)
+    _validate(path, today)
+    if document["digest"] != digest(document):  # as the file has it, under its own names
+        raise InputError(f"{path}: was edited: its digest is that of another content; {_RESTORE}")
+    return Baseline(today, str(path))
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON")
+
+
+def _validate(path: Path, document: dict[str, Any]) -> None:
+    """Raise InputError for the first thing that the published schema, or its references among themselves, forbid."""
+    error = next(iter(sorted(_validator().iter_errors(document), key=lambda error: list(map(str, error.path)))), None)
+    if error is not None:
+        raise InputError(f"{path}: {_short(_key(error.absolute_path))}: {_short(error.message)}; {_RESTORE}")
+    blocks = len(document["reference_kernel"]["seconds"])
+    for index, arm in enumerate(document["plan"]["arms"]):
+        for key, known in (("name", document["arms"]), ("engine", document["engines"])):
+            if arm[key] not in known:
+                raise InputError(f"{path}: plan.arms[{index}].{key}: there is no {arm[key]!r} further on; {_RESTORE}")
+        if len(document["arms"][arm["name"]]["step_s"]) != blocks:
+            raise InputError(
+                f"{path}: arms.{_short(arm['name'])}.step_s: must hold {blocks}, one per reference kernel; {_RESTORE}"
+            )
+
+
+@cache
+def _validator() -> Any:
+    from jsonschema import Draft202012Validator  # takes as long to import as all else together
+
+    return Draft202012Validator(json.loads(_SCHEMA_FILE.read_text()))
+
+
+def _key(path: Sequence[str | int]) -> str:
+    """``arms.baseline.step_s[3]``."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return "".join(parts).lstrip(".") or "the top level"
+
+
+def _short(message: str) -> str:
+    line = " ".join(message.split())
+    return line if len(line) <= 120 else f"{line[:60]} … {line[-55:]}"
+
+
+def write(baseline: Baseline, path: Path, replace: bool) -> None:
+    """Write the whole file or nothing. Raises InputError if it is there and not to be replaced, or can't be written."""
+    if path.exists() and not replace:
+        raise InputError(f"{path}: is there already; give another name, or replace it with --replace")
+    text = json.dumps(baseline.document, indent=1) + "\n"
+    # lists of numbers on one line each: short to look at, and one line of a diff
+    text = re.sub(r"\[\n([-+.\de,\s]+)\n *\]", lambda found: f"[{' '.join(found[1].split())}]", text)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path.parent}: can't be made: {error.strerror}; give another --folder") from None
+    atomic.write(path, text.encode())

@@ -1,0 +1,82 @@
+"""How far a run got: what a verdict still takes, and what the first worker of each arm showed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from envkit.analysis.load import Load, load
+from envkit.bench import pace, room
+from envkit.bench.measure import INTERRUPTED, TOO_SHORT
+from envkit.bench.plan import Plan
+from envkit.bench.record import Event
+from envkit.checks.effect import Check
+
+# How a run ended that can go on as it is; None: it still runs, or was killed.
+CUT_SHORT = (None, INTERRUPTED, TOO_SHORT)
+
+
+@dataclass(frozen=True)
+class FirstRun:
+    """What the first worker of an arm showed that has no sample: seconds of a step, and its settings."""
+
+    arm: str
+    step_s: float
+    checks: list[Check]
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A run that has too few blocks for a verdict: how many it has of ``fewest``. Times are in seconds of workers."""
+
+    blocks: int
+    fewest: int
+    total_s: float  # of a run from its start to a verdict
+    more_s: float  # of this run, where it goes on: with a first worker of each arm again
+
+
+@dataclass(frozen=True)
+class Course:
+    unfinished: Unfinished | None = None
+    longer: dict[str, float] | None = None  # the budget_s that was given, and what a verdict takes_s
+    first_runs: list[FirstRun] | None = None
+    load: Load | None = None  # of a run that compares nothing; else each comparison has its own
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "unfinished": self.unfinished and asdict(self.unfinished),
+            "longer_than_budget": self.longer,
+            "first_runs": [asdict(one) for one in self.first_runs or ()],
+            "load": self.load and self.load.to_json(),
+        }
+
+
+def course(events: Sequence[Event], plan: Plan, ended: str | None, interference: Mapping[int, Sequence[str]]) -> Course:
+    """Return how far the run in ``events`` got, which ``ended`` for that reason."""
+    longer = next((event for event in events if event["event"] == room.LONGER), None)
+    return Course(
+        unfinished=_unfinished(events, plan) if ended in CUT_SHORT else None,
+        longer=longer and {name: float(longer[name]) for name in ("budget_s", "takes_s")},
+        first_runs=_first_runs(events, plan),
+        load=None if plan.contrasts else load(events, plan.arms, interference),
+    )
+
+
+def _unfinished(events: Sequence[Event], plan: Plan) -> Unfinished | None:
+    found = room.need(events, plan)
+    if found is None or found.blocks >= found.fewest:
+        return None
+    first = {event["arm"]: event["worker_seconds"] for event in events if event["event"] == "warm-up"}
+    again_s = sum(first.values())
+    return Unfinished(found.blocks, found.fewest, round(found.total_s(), 3), round(found.more_s + again_s, 3))
+
+
+def _first_runs(events: Sequence[Event], plan: Plan) -> list[FirstRun]:
+    sampled = {event["arm"] for event in events if event["event"] == "sample"}
+    first = {event["arm"]: event for event in events if event["event"] == "warm-up" and "step_s" in event}
+    return [
+        FirstRun(arm.name, pace.seen(event).step_s, [Check(**one) for one in event.get("checks", ())])
+        for arm in plan.arms
+        if arm.name not in sampled and (event := first.get(arm.name))
+    ]

@@ -1,0 +1,41 @@
+"""Findings about the processes of a run, and about what its commands printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from envkit.advice.symptoms import of_sample
+from envkit.analysis.metric_readings import metric_readings
+from envkit.analysis.unrelated_complaints import Printed, unrelated_complaints
+from envkit.bench.blocks import samples
+from envkit.bench.plan import Plan
+from envkit.bench.record import Event
+from envkit.checks.doctor import diagnose_process
+from envkit.checks.doctor.finding import Situation
+from envkit.profiles.environment import Environment
+from envkit.profiles.resolve import of_rank
+
+
+def findings(
+    events: Sequence[Event], plan: Plan, engines: dict[str, Any], environments: dict[str, Environment]
+) -> list[dict[str, str]]:
+    """Return what the samples of each arm show to be wrong."""
+    found, printed = [], []
+    for arm in plan.arms:
+        own = samples(events, arm)
+        if own:
+            printed.append(Printed(environments[arm.name], own))
+            inside = of_rank(engines[arm.target]["inspection"], plan.parts_of(arm))
+            middle = sorted(own, key=lambda sample: sample["usage"]["minor_faults"])[len(own) // 2]
+            symptoms = of_sample(middle)
+            # a profile is there to take reasons away, and a command's usage has its start and end in it
+            seen = arm in plan.references and plan.user_command is None and symptoms.is_long_enough
+            situation = Situation(
+                inside["facts"], inside["fingerprint"], environments[arm.name], own[0]["evidence"],
+                symptoms=symptoms if seen else None,
+            )  # fmt: skip
+            wrong = [*diagnose_process(situation), *metric_readings(own)]
+            found += [{**asdict(one), "seen": f"{arm.name}: {one.seen}"} for one in wrong]
+    return found + [asdict(one) for one in unrelated_complaints(printed)]

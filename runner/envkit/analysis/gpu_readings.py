@@ -1,0 +1,83 @@
+"""What the samples of a run say of the GPUs that they were trained on, and of what NCCL chose there."""
+
+from __future__ import annotations
+
+import statistics as basic
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from envkit.bench.events import SampleEvent
+
+# A GPU's clocks are not held back where it has nothing to do.
+NOT_HELD_BACK = ("idle",)
+
+
+@dataclass(frozen=True)
+class GpuReadings:
+    """One arm's GPUs; of several ranks all of them together (``envkit.worker.nvml.together``). None is not known.
+
+    Pairs are the lowest and the highest reading around any sample's timed steps; other figures are medians.
+    """
+
+    arm: str
+    samples: int
+    sm_mhz: tuple[int, int] | None
+    temperature_c: tuple[int, int] | None
+    power_w: float | None
+    held_back: dict[str, int]  # by reason: the samples around which it held the clocks back
+    idle_share: float | None
+    kernels_per_step: float | None
+    allocated_bytes: float | None  # the most that tensors had
+    nccl: dict[str, Any] | None  # what the first log says that there is (envkit.worker.evidence.nccl)
+
+
+def readings(arm: str, own: Sequence[SampleEvent]) -> GpuReadings | None:
+    """What the arm's samples say; None where none of them saw a GPU."""
+    told = [event["gpu"] for event in own if event.get("gpu")]
+    nccl = next(filter(None, map(nccl_of, own)), None)
+    if not told and nccl is None:
+        return None
+    around = [[one[when] for when in ("before", "after") if one.get(when)] for one in told]
+    reasons = [{reason for one in both for reason in one["held_back"] or ()} for both in around]
+    held_back = Counter(reason for of_sample in reasons for reason in of_sample if reason not in NOT_HELD_BACK)
+    return GpuReadings(
+        arm=arm,
+        samples=len(told),
+        sm_mhz=_range("sm_mhz", around),
+        temperature_c=_range("temperature_c", around),
+        power_w=_median("mean_power_w", told),
+        held_back=dict(sorted(held_back.items())),
+        idle_share=_median("idle_share", told),
+        kernels_per_step=_median("kernels_per_step", told),
+        allocated_bytes=_median("allocated_bytes", told),
+        nccl=nccl,
+    )
+
+
+def nccl_of(event: SampleEvent) -> dict[str, Any] | None:
+    """What NCCL's log says in the first process of a sample that has one."""
+    processes = (event, *event.get("other_processes", ()))
+    found = (one["evidence"].get("nccl") or {} for one in processes)
+    return next((one for one in found if one.get("log") == "written"), None)
+
+
+def _range(name: str, around: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[int, int] | None:
+    values: list[int] = [one[name] for both in around for one in both if one[name] is not None]
+    return (min(values), max(values)) if values else None
+
+
+def _median(name: str, told: Sequence[Mapping[str, Any]]) -> float | None:
+    values: list[float] = [one[name] for one in told if one.get(name) is not None]
+    return basic.median(values) if values else None
+
+
+def trained_on(inspection: Mapping[str, Any]) -> str:
+    """``, NVIDIA H100 80GB HBM3 (driver 580.95.05)`` for a sentence on the machine; empty where no GPU was looked for.
+
+    Of GPUs that differ all are named.
+    """
+    found = inspection.get("accelerator") or {}
+    names = dict.fromkeys(str(device["name"]) for device in found.get("devices", ()))
+    return f", {' and '.join(names)} (driver {found['driver']})" if names else ""

@@ -1,0 +1,80 @@
+"""What differs between images that a run compares: as they were inspected, and as the workers in them saw it.
+
+Of the workers' evidence only what follows from the image is compared, and not what a profile sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from envkit.analysis.engine_facts import engine_facts, shortened, text
+from envkit.bench.blocks import INITIAL_WEIGHTS, samples
+from envkit.bench.events import SampleEvent
+from envkit.bench.plan import Arm, Plan
+from envkit.bench.record import Event
+
+# By probe, what its image decides.
+OBSERVED = {
+    "torch": ("version", "cpu_capability"),
+    "mkl": ("version", "code"),
+    "onednn": ("isa", "implementation"),
+    "openmp": ("runtime", "library"),
+    "malloc": ("allocator", "library"),
+}
+# Where packages come from, by the part of an inspection's contents, in the words that come before a package's name.
+FROM = {"python": "package", "conda": "conda package", "system": "system package"}
+OTHER_WEIGHTS = "initial weights"
+CUDA_OF_BUILD = "torch's build: cuda"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something of two images that is not the same; None where one of them does not have it."""
+
+    what: str
+    reference: str | None
+    image: str | None
+
+
+def of_run(events: Sequence[Event], plan: Plan) -> dict[str, list[Difference]]:
+    """For each arm that is compared, in what its image differs from its reference's; empty where they have one image.
+
+    What a timing depends on most comes first, and the packages of the system last.
+    """
+    if not plan.compares_images:
+        return {}
+    facts = {arm.name: _inspected(events, arm) for arm in plan.arms}
+    first = {arm.name: samples(events, arm)[:1] for arm in plan.arms}
+    if all(first.values()):  # else what one of them has not seen yet would be a difference
+        facts = {name: {**found, **_observed(first[name][0])} for name, found in facts.items()}
+    return {arm.name: between(facts[plan.reference_of(arm).name], facts[arm.name]) for arm in plan.compared}
+
+
+def between(there: Mapping[str, str | None], here: Mapping[str, str | None]) -> list[Difference]:
+    """What is not the same among the facts of two images, of which the reference's are ``there``."""
+    names = dict.fromkeys([*there, *here])
+    last = sorted(names, key=lambda name: name.startswith(FROM["system"]))
+    return [Difference(name, there.get(name), here.get(name)) for name in last if there.get(name) != here.get(name)]
+
+
+def _inspected(events: Sequence[Event], arm: Arm) -> dict[str, str | None]:
+    """Everything of an arm's image that could differ, by the name that reports use."""
+    seen = events[0]["engines"][arm.target]
+    contents = seen["inspection"].get("contents", {})
+    found = engine_facts(seen)
+    found |= {f"torch's build: {name}": value for name, value in contents.get("torch", {}).items()}
+    for part, words in FROM.items():
+        found |= {f"{words} {name}": version for name, version in contents.get(part, {}).items()}
+    return found
+
+
+def _observed(sample: SampleEvent) -> dict[str, str | None]:
+    """What a worker saw of that, and the weights that it began with."""
+    found: dict[str, str | None] = {}
+    for probe, names in OBSERVED.items():
+        evidence = sample["evidence"].get(probe, {})
+        found |= {f"observed {probe}.{name}": text(evidence.get(name)) for name in names}
+    if INITIAL_WEIGHTS in sample["digests"]:
+        found[OTHER_WEIGHTS] = shortened(sample["digests"][INITIAL_WEIGHTS])
+    return found

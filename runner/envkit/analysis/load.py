@@ -1,0 +1,86 @@
+"""The load beside which a result holds: nearly all blocks were disturbed, and too few others are left.
+
+Such a result says more about the load than about a profile, so that nothing is recommended from it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+from envkit.analysis.noise import KINDS
+from envkit.bench.plan import Arm
+from envkit.bench.record import Event
+from envkit.checks.interference import interference_in, others_cpus
+
+# With as large a share of blocks disturbed from outside, a result says more about the disturbance than about a profile.
+NEARLY_ALL = 0.8
+# How the kinds of interference are called here.
+OTHERS, STOLEN, SWAPPED, HOT = CODES = ("other-programs", "stolen", "swapping", "hot-cores")
+
+
+@dataclass(frozen=True)
+class Load:
+    """What disturbed nearly all ``of`` so many blocks."""
+
+    blocks: int  # disturbed ones
+    of: int
+    kind: str  # what disturbed most of them: one of CODES
+    cpus: float | None  # the CPUs that others used, or that were stolen: the median of the disturbed samples
+    usable_cpus: float | None  # that the workers had
+    programs: tuple[str, ...] = ()  # those that used most, as ``python3 (1234)``, where that is known
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def words(self) -> str:
+        """Return ``beside other programs that used 1.9 of 2 CPUs``, or what else disturbed it."""
+        cpus = "" if self.cpus is None else f"{self.cpus:.2g} of {self.usable_cpus:g} CPUs"
+        return {
+            OTHERS: f"beside other programs that used {cpus}",
+            STOLEN: f"while the hypervisor withheld {cpus}",
+            SWAPPED: "while the machine swapped",
+            HOT: "while cores were too hot",
+        }[self.kind]
+
+
+def load(events: Sequence[Event], arms: Sequence[Arm], hit: Mapping[int, Sequence[str]]) -> Load | None:
+    """Return what disturbed the samples of ``arms`` in the blocks in ``hit``; None where these are not nearly all."""
+    blocks = {event["block"] for event in events if event["event"] == "sample"}
+    if not hit or len(hit) < NEARLY_ALL * len(blocks):
+        return None
+    names = {arm.name for arm in arms}
+    disturbed = [
+        event for event in events
+        if event["event"] == "sample" and event["arm"] in names and event["block"] in hit and interference_in(event)
+    ]  # fmt: skip
+    kinds = Counter(kind for texts in hit.values() for kind in KINDS if any(kind in text for text in texts))
+    kind = dict(zip(KINDS, CODES, strict=True))[kinds.most_common(1)[0][0]]
+    used = [one for event in disturbed if (one := _cpus(event, kind)) is not None]
+    usable = [float(event["usage"]["worker_cpus"]) for event in disturbed if event["usage"].get("worker_cpus")]
+    return Load(
+        blocks=len(hit),
+        of=len(blocks),
+        kind=kind,
+        cpus=round(median(used), 3) if used else None,
+        usable_cpus=median(usable) if usable else None,
+        programs=_programs(events) if kind == OTHERS else (),
+    )
+
+
+def _cpus(event: Event, kind: str) -> float | None:
+    usage, seconds = event["usage"], event["seconds"]
+    if kind == OTHERS:
+        return others_cpus(usage, seconds)
+    stolen = usage.get("worker_cpus_steal_s")
+    return stolen / seconds if kind == STOLEN and stolen is not None else None
+
+
+def _programs(events: Collection[Event]) -> tuple[str, ...]:
+    """Return the programs that the runner saw at work beside its first blocks."""
+    seen = next((event for event in events if event["event"] == "load"), None)
+    return tuple(f"{one['name']} ({one['pid']})" for one in (seen or {}).get("programs", ()))

@@ -1,0 +1,90 @@
+"""Did two arms learn the same? Their losses on the same batches, beside by how much rounding may move these.
+
+Those of a user's command may be of other batches each time: they are held against each other as ``envkit.stats.curves``
+says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from envkit.bench.blocks import same_training, samples
+from envkit.bench.plan import Arm, Plan
+from envkit.bench.record import Event
+from envkit.stats.curves import apart
+from envkit.stats.interval import MIN_BLOCKS
+from envkit.worker.modes import BF16
+from envkit.worker.workloads import GROWN, LOSS_TOLERANCE, find
+
+# What rounding grows to where numbers have 8 bits of mantissa (bfloat16) in the place of 24.
+BF16_LOSS_TOLERANCE = 2e-2
+# As a share of the mean loss: to what rounding may grow in a user's training, of which nobody knows how it learns.
+OWN_LOSS_TOLERANCE = GROWN
+
+
+@dataclass(frozen=True)
+class Losses:
+    """How far an arm's losses are from its reference's on the same batches (shares of the reference's loss).
+
+    Those of a user's command are means over samples, and differences are shares of the reference's mean loss.
+    """
+
+    steps: int
+    reference_final: float
+    final: float
+    largest_difference: float
+    agree: bool
+    # Of a user's command: how far a single sample is from the mean of its arm. Of the reference's where these repeat
+    # each other, which the others then should too; else the largest of both.
+    own_difference: float | None = None
+
+
+def between(events: Sequence[Event], plan: Plan, arm: Arm) -> Losses | None:
+    """How an arm's losses compare with those of its reference; None where they can't be compared. Both have samples."""
+    reference = plan.reference_of(arm)
+    if plan.user_command is not None:
+        return _of_command(events, arm, reference)
+    return compared(events, plan, arm, reference) if same_training(events, plan, arm) else None
+
+
+def _of_command(events: Sequence[Event], arm: Arm, reference: Arm) -> Losses | None:
+    """The same of a user's command; None where no losses are read, or samples are fewer than an interval takes."""
+    own, there = ([event["losses"] for event in samples(events, one)] for one in (arm, reference))
+    if min(len(own), len(there)) < MIN_BLOCKS or not all([*own, *there]):
+        return None
+    found = apart(own, there)
+    final, reference_final = (fmean(losses[-1] for losses in side) for side in (own, there))
+    repeats = found.within <= OWN_LOSS_TOLERANCE
+    single = found.within if repeats else max(found.within, found.within_other)
+    agree = found.between <= (OWN_LOSS_TOLERANCE if repeats else single)
+    return Losses(len(there[0]), reference_final, final, found.between, agree, single)
+
+
+def compared(events: Sequence[Event], plan: Plan, arm: Arm, reference: Arm) -> Losses:
+    """The worst agreement of any of the arm's samples with the first of ``reference``'s; both have some."""
+    there = samples(events, reference)[0]["losses"]
+    candidates = [event["losses"] for event in samples(events, arm)]
+    if plan.until is not None:  # trainings may end after different epochs; as far as all got, batches are the same
+        shortest = min(map(len, [there, *candidates]))
+        there, candidates = there[:shortest], [losses[:shortest] for losses in candidates]
+    furthest = max(candidates, key=lambda losses: loss_difference(losses, there))
+    largest = loss_difference(furthest, there)
+    tolerance = loss_tolerance(plan, arm, plan.ranks_of(arm) != plan.ranks_of(reference))
+    return Losses(len(there), there[-1], furthest[-1], largest, largest <= tolerance)
+
+
+def loss_tolerance(plan: Plan, arm: Arm, other_ranks: bool = False) -> float:
+    """By what share losses may differ for no other reason than rounding; or than ``other_ranks``, where these do."""
+    known = find(plan.workload_of(arm))
+    usual = known.loss_tolerance if known else LOSS_TOLERANCE
+    of_ranks = known.ranks_tolerance if known and other_ranks else 0.0
+    return max(usual, of_ranks, BF16_LOSS_TOLERANCE if plan.options.precision == BF16 else 0.0)
+
+
+def loss_difference(losses: Sequence[float], reference: Sequence[float]) -> float:
+    """The largest difference on any batch, as a share of the reference's loss; infinity where a loss is no number."""
+    shares = [abs(one - other) / abs(other) for one, other in zip(losses, reference, strict=True)]
+    return math.inf if any(map(math.isnan, shares)) else max(shares)

@@ -1,0 +1,69 @@
+"""Interference: which blocks were disturbed from outside, and by what (``envkit.checks.interference`` has the rule).
+
+A virtual machine's neighbours on the same cores show in no counter, but in the times of the reference kernel, which no
+profile touches.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from envkit.bench.plan import Arm
+from envkit.bench.record import Event
+from envkit.checks.interference import interference_in
+
+# The reference kernel's times are called uneven from here on, and with at least so many. On a shared host, of whose
+# neighbours nothing showed in any counter, it took 1.29 to 1.58 times as long in its slowest of 4 to 17 blocks as in
+# its fastest.
+UNEVEN, FEWEST_TIMES = 1.25, 4
+# What each kind of interference is, by the words in its reason.
+KINDS = {
+    "others used": "other programs used its CPUs",
+    "stolen": "the hypervisor withheld CPU time",
+    "swapped": "it swapped",
+    "too hot": "its cores were too hot",
+}
+
+
+def interference_by_block(events: Sequence[Event]) -> dict[int, list[str]]:
+    """For each block with a disturbed sample, which arms it hit and why: ``baseline: others used 0.43 CPUs``."""
+    found: dict[int, list[str]] = {}
+    for event in events:
+        if event["event"] == "sample" and (reasons := interference_in(event)):
+            found.setdefault(event["block"], []).extend(f"{event['arm']}: {reason}" for reason in reasons)
+    return found
+
+
+def interference_with(both: Sequence[Arm], interference: dict[int, list[str]]) -> dict[int, list[str]]:
+    """The blocks in which one of the two arms was hit, and by what: these do not count without noise.
+
+    Of many arms nearly every block has one that was.
+    """
+    arms = tuple(f"{one.name}: " for one in both)
+    hit = {block: [text for text in texts if text.startswith(arms)] for block, texts in interference.items()}
+    return {block: texts for block, texts in hit.items() if texts}
+
+
+def reference_kernel_range(
+    events: Sequence[Event], interference: Mapping[int, Sequence[str]]
+) -> tuple[float, float] | None:
+    """The reference kernel's shortest and longest time in seconds, where others slow this machine and no counter tells.
+
+    It is the same work in each block (None where it was not, by its digest), and each time the median of its passes.
+    Only blocks without interference are looked at, and never how long training took. Of ten blocks the longest and the
+    shortest are left out, of twenty two each, and so on: nothing counts what disturbs the reference kernel alone.
+    """
+    found = [one for one in events if one["event"] == "reference-kernel" and one["block"] not in interference]
+    times = sorted(one["seconds"] for one in found)
+    if len(times) < FEWEST_TIMES or len({one["digest"] for one in found}) > 1:
+        return None
+    left_out = len(times) // 10
+    least, most = times[left_out], times[-1 - left_out]
+    return (least, most) if most >= UNEVEN * least else None
+
+
+def commonest(interference: Mapping[int, Sequence[str]]) -> str:
+    """What disturbed most of these blocks (at least one), as a clause with the machine as "it"."""
+    kinds = Counter(kind for texts in interference.values() for kind in KINDS if any(kind in text for text in texts))
+    return KINDS[kinds.most_common(1)[0][0]]

@@ -1,0 +1,282 @@
+"""What the profiled processes of one profile, or of two, say: time per operator, and where a difference comes from.
+
+Documents are those of ``envkit.worker.measure.operators``. A number per step is the median over a profile's processes.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+OTHERS, OUTSIDE = "other operators", "outside of operators"
+# How much of a change of CPU time is "most of it"; page faults have to have fallen (or grown) by as large a share.
+MOST = 0.5
+NEARLY_ALL = 0.75
+# Below this share of the difference in time, CPU time has not changed with it.
+LITTLE = 0.1
+NAMED = 3
+# All of so many values are above all of so many others in 2 of 70 cases by chance alone.
+ENOUGH = 4
+AUTOGRAD = "autograd::engine::evaluate_function: "
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number per step: one for each process, in the order in which they ran."""
+
+    values: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.values)
+
+    @property
+    def low(self) -> float:
+        return min(self.values)
+
+    @property
+    def high(self) -> float:
+        return max(self.values)
+
+    def apart_from(self, other: Figure) -> bool:
+        """Whether all values are above, or all below, all of the other's, and there are enough to say so."""
+        enough = min(len(self.values), len(other.values)) >= ENOUGH
+        return enough and (self.low > other.high or self.high < other.low)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"median": self.median, "processes": list(self.values)}
+
+
+@dataclass(frozen=True)
+class Operator:
+    """Milliseconds in the operator itself, calls, and bytes that it allocates and keeps: all per step."""
+
+    name: str
+    ms: Figure
+    calls: float
+    allocated_bytes: float
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """One profile's processes. Times are milliseconds per step."""
+
+    arm: str
+    step_ms: Figure
+    profiled_ms: Figure  # under the profiler, as are operators and gpu_idle
+    user_ms: Figure  # CPU time of all threads
+    system_ms: Figure
+    faults: Figure
+    operators: dict[str, Operator]  # by name: with what is outside of all of them they add up to whole_ms
+    gpu_idle: Figure | None = None  # the share of the time in which it had nothing to do; None without a GPU
+    forward_ms: Figure | None = None  # of the forward pass under the profiler, where operators are those of it alone
+
+    @property
+    def overhead(self) -> float:
+        """By which share the profiler makes a step longer."""
+        return self.profiled_ms.median / self.step_ms.median - 1
+
+    @property
+    def whole_ms(self) -> Figure:
+        """What the operators are parts of."""
+        return self.forward_ms or self.profiled_ms
+
+    def to_json(self) -> dict[str, Any]:
+        figures = ("step_ms", "profiled_ms", "user_ms", "system_ms", "faults")
+        return {
+            "arm": self.arm,
+            "profiler_overhead": self.overhead,
+            **{name: getattr(self, name).to_json() for name in figures},
+            "gpu_idle_share": self.gpu_idle.to_json() if self.gpu_idle else None,
+            "forward_ms": self.forward_ms.to_json() if self.forward_ms else None,
+            "operators": [{**asdict(one), "ms": one.ms.to_json()} for one in self.operators.values()],
+        }
+
+
+def profiled(arm: str, documents: Sequence[Document]) -> Profiled:
+    """The processes of one profile, each per step of its own."""
+
+    def each(value: Callable[[Document], float]) -> Figure:
+        return Figure(tuple(value(document) for document in documents))
+
+    def usage(name: str, scale: float) -> Figure:
+        return each(lambda one: scale * one["usage"][name] / len(one["step_s"]))
+
+    by_name = [{one["name"]: one for one in document["operators"]} for document in documents]
+    names = dict.fromkeys(name for found in by_name for name in found)
+
+    def per_step(name: str, key: str, scale: float = 1) -> Figure:
+        steps = [len(document["profiled_step_s"]) for document in documents]
+        pairs = zip(by_name, steps, strict=True)
+        return Figure(tuple(scale * (found.get(name, {}).get(key, 0) / number) for found, number in pairs))
+
+    operators = {
+        name: Operator(
+            name,
+            per_step(name, "self_s", 1000),
+            per_step(name, "calls").median,
+            per_step(name, "allocated_bytes").median,
+        )
+        for name in names
+    }
+    steps = each(lambda one: 1000 * statistics.fmean(one["profiled_step_s"]))
+    forward = None
+    if "forward_s" in documents[0]:
+        forward = each(lambda one: 1000 * one["forward_s"] / len(one["profiled_step_s"]))
+    inside = _sum([one.ms for one in operators.values()], len(documents))
+    whole = (forward or steps).values
+    rest = Figure(tuple(max(0.0, of_all - part) for of_all, part in zip(whole, inside.values, strict=True)))
+    return Profiled(
+        arm=arm,
+        step_ms=each(lambda one: 1000 * statistics.fmean(one["step_s"])),
+        profiled_ms=steps,
+        user_ms=usage("user_s", 1000),
+        system_ms=usage("system_s", 1000),
+        faults=usage("minor_faults", 1),
+        operators={**operators, OUTSIDE: Operator(OUTSIDE, rest, 0, 0)},
+        gpu_idle=_gpu_idle(documents),
+        forward_ms=forward,
+    )
+
+
+def _gpu_idle(documents: Sequence[Document]) -> Figure | None:
+    shares = [document.get("gpu_idle_share") for document in documents]
+    told = tuple(share for share in shares if share is not None)
+    return Figure(told) if told else None
+
+
+def _sum(figures: Sequence[Figure], processes: int) -> Figure:
+    return Figure(tuple(sum(figure.values[nth] for figure in figures) for nth in range(processes)))
+
+
+@dataclass(frozen=True)
+class Line:
+    """One operator of both profiles, or of the only one; None where a profile does not use it."""
+
+    name: str
+    reference: Operator | None
+    other: Operator | None
+
+    @property
+    def longest_ms(self) -> float:
+        return max(one.ms.median for one in (self.reference, self.other) if one is not None)
+
+    @property
+    def ratio(self) -> float | None:
+        """The reference's time over the other's: above 1 the other is faster. None where one of them takes none."""
+        if self.reference is None or self.other is None or not min(self.reference.ms.median, self.other.ms.median):
+            return None
+        return self.reference.ms.median / self.other.ms.median
+
+    @property
+    def difference_ms(self) -> float:
+        """How much more the other takes than the reference, in milliseconds per step."""
+        reference, other = (one.ms.median if one else 0.0 for one in (self.reference, self.other))
+        return other - reference
+
+
+def lines(reference: Profiled, other: Profiled | None, top: int) -> list[Line]:
+    """The ``top`` operators that take longest under either, and all others in one line at the end."""
+    sides = [reference] if other is None else [reference, other]
+    names = dict.fromkeys(name for side in sides for name in side.operators)
+    every = [Line(name, reference.operators.get(name), other.operators.get(name) if other else None) for name in names]
+    every.sort(key=lambda line: -line.longest_ms)
+    shown, rest = every[:top], every[top:]
+    if rest:
+        merged = [_others(side, [line.name for line in rest]) for side in sides]
+        shown.append(Line(OTHERS, merged[0], merged[1] if other else None))
+    return shown
+
+
+def _others(side: Profiled, names: Sequence[str]) -> Operator:
+    found = [side.operators[name] for name in names if name in side.operators]
+    summed = _sum([one.ms for one in found], len(side.step_ms.values))
+    return Operator(OTHERS, summed, sum(one.calls for one in found), sum(one.allocated_bytes for one in found))
+
+
+def short_name(name: str) -> str:
+    """An operator's name without the namespaces in which nearly all of them are."""
+    if name.startswith(AUTOGRAD):
+        return f"{name.removeprefix(AUTOGRAD)} (autograd)"
+    return name.removeprefix("aten::")
+
+
+def reasons(reference: Profiled, other: Profiled) -> list[str]:
+    """Sentences that say where the difference in time comes from: no more than the numbers support.
+
+    First whether there is a difference that all processes show; then whether CPU time changed with it, and whether in
+    the kernel or in the program; then the operators whose times are apart in all processes.
+    """
+    step, before = other.step_ms, reference.step_ms
+    if not step.apart_from(before):
+        processes = min(len(step.values), len(before.values))
+        if processes < ENOUGH:
+            few = f"From {processes} process{'' if processes == 1 else 'es'} each nothing can be concluded"
+            return [f"{few}: take {ENOUGH} (--processes)."]
+        ranges = f"{before.low:.1f} to {before.high:.1f} ms and {step.low:.1f} to {step.high:.1f} ms"
+        return [f"The processes' times overlap ({ranges} per step): these few show no difference to explain."]
+    change = step.median - before.median
+    faster = change < 0
+    said = [
+        f"{other.arm} takes {abs(change):.1f} ms {'less' if faster else 'more'} per step than {reference.arm} "
+        f"({before.median:.1f} and {step.median:.1f} ms)."
+    ]
+    return [*said, _of_cpu_time(reference, other, faster), *_of_operators(reference, other, faster)]
+
+
+def _of_cpu_time(reference: Profiled, other: Profiled, faster: bool) -> str:
+    sign = -1 if faster else 1
+    system = sign * (other.system_ms.median - reference.system_ms.median)
+    user = sign * (other.user_ms.median - reference.user_ms.median)
+    total = system + user
+    if total < LITTLE * abs(other.step_ms.median - reference.step_ms.median):
+        used = " and ".join(f"{one.user_ms.median + one.system_ms.median:.1f}" for one in (reference, other))
+        return (
+            f"Its threads don't use {'less' if faster else 'more'} CPU time for that ({used} ms per step, all "
+            f"together): the difference is in how work is shared out and waited for, not in how much there is."
+        )
+    kernel = system >= MOST * total
+    apart = other.system_ms.apart_from(reference.system_ms) if kernel else other.user_ms.apart_from(reference.user_ms)
+    if not apart:
+        return "CPU time differs, but not in all processes: it does not show whose it is."
+    part = min(system if kernel else user, total)
+    said = (
+        f"Of the {total:.1f} ms of CPU time that it {'saves' if faster else 'costs'} per step, all threads together, "
+        f"{part:.1f} ms are {'the kernel' if kernel else 'the program'}'s"
+    )
+    if not kernel:
+        return (
+            f"{said}, where threads compute or wait for each other, also for one that is in the kernel: these numbers "
+            "don't tell computing from waiting."
+        )
+    faults, before = other.faults, reference.faults
+    changed = abs(faults.median - before.median) >= MOST * max(faults.median, before.median)
+    counts = f"{before.median:,.0f} to {faults.median:,.0f} per step"
+    if changed and (faults.median < before.median) == faster and faults.apart_from(before):
+        fall = f"page faults {'fall' if faster else 'rise'} from {counts}"
+        if part >= NEARLY_ALL * total:
+            return f"{said}, and {fall}: the difference is in getting memory from the kernel, not in arithmetic."
+        return (
+            f"{said}, and {fall}: so much is in getting memory from the kernel; the other {total - part:.1f} ms are "
+            "the program's own."
+        )
+    return f"{said}, but page faults don't change with it ({counts}): the numbers don't show what for."
+
+
+def _of_operators(reference: Profiled, other: Profiled, faster: bool) -> list[str]:
+    sign = -1 if faster else 1
+    every = lines(reference, other, top=10**6)
+    apart = [line for line in every if line.reference and line.other and line.other.ms.apart_from(line.reference.ms)]
+    named = sorted(apart, key=lambda line: -sign * line.difference_ms)[:NAMED]
+    named = [line for line in named if sign * line.difference_ms > 0]
+    whole = sign * (other.profiled_ms.median - reference.profiled_ms.median)
+    if not named or whole <= 0:
+        return ["Under the profiler no operator's time is apart in all processes: it does not show where."]
+    listed = ", ".join(f"{short_name(line.name)} ({line.difference_ms:+.1f} ms)" for line in named)
+    share = sum(sign * line.difference_ms for line in named) / whole
+    largest = "The largest part of it is" if len(named) == 1 else "The largest parts of it are"
+    of_all = f"{share:.0%}" if share <= 1 else "all and more, as others go the other way,"
+    return [f"{largest} in {listed}: {of_all} of what the profiler sees."]

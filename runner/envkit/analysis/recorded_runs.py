@@ -1,0 +1,165 @@
+"""The runs that a folder holds: found, filtered and read."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from envkit.analysis.summary import Comparison, Summary, summarise
+from envkit.bench import record
+from envkit.bench.plan import Plan
+from envkit.bench.record import FILE_NAME
+from envkit.common.errors import InputError
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What the first line of a record says, which is quick to read. ``started`` is in local time."""
+
+    folder: Path
+    started: datetime
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run and what it found. ``blocks`` are those that have a sample of each arm."""
+
+    folder: Path
+    started: datetime
+    summary: Summary
+    blocks: int
+
+    def to_json(self) -> dict[str, Any]:
+        document = self.summary.to_json()
+        plan = self.summary.plan
+        return {
+            "folder": str(self.folder),
+            "started": self.started.isoformat(timespec="seconds"),
+            "profiles": list(dict.fromkeys(arm.profile for arm in plan.subjects)),
+            "engines": engines(plan),
+            "workload": plan.workload,
+            "modes": plan.options.text(),
+            "scaling": plan.scaling,
+            "blocks": self.blocks,
+            **{key: document[key] for key in ("reference", "comparisons", "ended")},
+        }
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run, or those of the nodes of one submission; ``folder`` is then the submission's. Of ``nodes`` that many were
+    read as ``runs`` has."""
+
+    folder: Path
+    runs: list[Run]
+    nodes: int
+
+    def to_json(self) -> dict[str, Any]:
+        runs = [one.to_json() for one in self.runs]
+        if self.runs[0].folder == self.folder:
+            return runs[0]
+        alike = ("started", "profiles", "engines", "workload")
+        return {"folder": str(self.folder), **{key: runs[0][key] for key in alike}, "nodes": runs}
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A record that can't be used, and why in one line."""
+
+    folder: Path
+    problem: str
+
+
+def folders(place: Path) -> list[Path]:
+    """The folders of runs in ``place``, by name, or ``place`` itself if it is one. Raises InputError if it is none.
+
+    In the place of a search by ``envkit tune`` comes the run that confirmed what it found, where it got that far, and
+    in that of ``envkit submit`` the runs of its nodes.
+    """
+    try:
+        found = [place] if (place / FILE_NAME).exists() else [*place.iterdir()]
+        runs = [run for inner in found for run in _runs(inner)]
+        return sorted(run for run in runs if (run / FILE_NAME).exists())
+    except OSError as error:
+        raise InputError(f"{place}: can't be read: {error.strerror}; give a folder that holds runs") from None
+
+
+def _runs(folder: Path) -> list[Path]:
+    """The folder of a run, or those of the runs that are inside."""
+    if record.is_search(folder):
+        return [folder / record.CONFIRMATION]
+    return [*folder.iterdir()] if record.is_submission(folder) else [folder]
+
+
+def beginnings(found: list[Path]) -> tuple[list[Beginning], list[Unread]]:
+    """The beginnings of the runs in these folders, the latest first, and the records that have none."""
+    begun, unread = [], []
+    for folder in found:
+        try:
+            event = record.first(folder)
+            with record.reading(folder):
+                begun.append(Beginning(folder, datetime.fromtimestamp(event["time"]), Plan.from_json(event["plan"])))
+        except InputError as error:
+            unread.append(Unread(folder, _reason(folder, error)))
+    return sorted(begun, key=lambda one: one.started, reverse=True), unread
+
+
+def runs(begun: list[Beginning], unread: list[Unread], wanted: Callable[[Run], bool]) -> Iterator[Run]:
+    """Read the runs one by one as they are asked for; a record that can't be used is added to ``unread``."""
+    for one in begun:
+        try:
+            events = record.read(one.folder)
+            with record.reading(one.folder):
+                arms: dict[int, set[str]] = {}
+                for event in events:
+                    if event["event"] == "sample":
+                        arms.setdefault(event["block"], set()).add(event["arm"])
+                blocks = sum(len(names) == len(one.plan.arms) for names in arms.values())
+                run = Run(one.folder, one.started, summarise(events), blocks)
+        except InputError as error:
+            unread.append(Unread(one.folder, _reason(one.folder, error)))
+            continue
+        if wanted(run):
+            yield run
+
+
+def entries(
+    begun: list[Beginning], unread: list[Unread], wanted: Callable[[Run], bool], most: int | None = None
+) -> Iterator[Entry]:
+    """The same with the runs of one submission together, in the place of the latest; ``most`` of each are read."""
+    together: dict[Path, list[Beginning]] = {}
+    submitted: dict[Path, bool] = {}
+    for one in begun:
+        place = one.folder.parent
+        if place not in submitted:
+            submitted[place] = record.is_submission(place)
+        together.setdefault(place if submitted[place] else one.folder, []).append(one)
+    for folder, of_one in together.items():
+        found = runs(sorted(of_one, key=lambda one: natural(one.folder.name)), unread, wanted)
+        if read := list(itertools.islice(found, most)):
+            yield Entry(folder, read, len(of_one) if most else len(read))
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """What sorts node2 before node10."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
+
+
+def engines(plan: Plan) -> list[str]:
+    return list(dict.fromkeys(arm.engine for arm in plan.arms))
+
+
+def comparisons(run: Run, profile: str | None) -> list[Comparison]:
+    """The run's comparisons, or those of ``profile``."""
+    profiles = {arm.name: arm.profile for arm in run.summary.plan.arms}
+    return [one for one in run.summary.comparisons if profile is None or profiles[one.arm] == profile]
+
+
+def _reason(folder: Path, error: InputError) -> str:
+    return str(error).removeprefix(f"{folder}/")

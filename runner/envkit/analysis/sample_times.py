@@ -1,0 +1,55 @@
+"""The samples of a run with the time of each of their steps, as pictures and tables show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from envkit.bench.blocks import skipped_steps
+from envkit.bench.plan import Plan
+from envkit.bench.record import Event
+from envkit.checks.interference import interference_in
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sample."""
+
+    arm: str
+    block: int
+    began_s: float  # in seconds of all workers before it
+    step_s: list[float]  # of each timed step that counts
+    interference: list[str]  # what disturbed it
+    warmup_steps: int = 0  # that came before these
+    epoch_steps: int = 0  # of each epoch, where its end was measured
+
+    @property
+    def mean_step_s(self) -> float:
+        return sum(self.step_s) / len(self.step_s)
+
+    def begins_epoch(self, step: int) -> bool:
+        """Whether a step, from 0, is the first of an epoch."""
+        return self.epoch_steps > 0 and (self.warmup_steps + step) % self.epoch_steps == 0
+
+
+def sample_times(events: Sequence[Event], plan: Plan) -> list[Sample]:
+    """All samples, in the order in which they were measured."""
+    found = []
+    skipped = {arm.name: skipped_steps(events, arm) for arm in plan.arms}
+    passed = 0.0  # the sum of what workers took, because clocks jump
+    for event in events:
+        if event["event"] == "sample":
+            left_out = skipped[event["arm"]]
+            found.append(
+                Sample(
+                    arm=event["arm"],
+                    block=event["block"],
+                    began_s=passed,
+                    step_s=event["step_s"][left_out:],
+                    interference=interference_in(event),
+                    warmup_steps=len(event.get("warmup_step_s", ())) + left_out,
+                    epoch_steps=event.get("loader", {}).get("steps_per_epoch", 0),
+                )
+            )
+        passed += event.get("worker_seconds", 0.0)
+    return found

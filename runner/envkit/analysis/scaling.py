@@ -1,0 +1,119 @@
+"""How a training scales over ranks: the arms that several ranks train, beside one process."""
+
+from __future__ import annotations
+
+import statistics as basic
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from envkit.analysis.losses import Losses, compared
+from envkit.bench.blocks import block_ratios, recorded_design, samples
+from envkit.bench.events import SampleEvent
+from envkit.bench.plan import STRONG, Arm, Plan
+from envkit.bench.record import Event
+from envkit.stats.interval import Speedup
+from envkit.stats.sequential import at_end
+from envkit.worker.workloads.all_reduce import bus_factor
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A ratio with its interval."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """One size of an all-reduce, and how long it takes."""
+
+    size_bytes: int
+    seconds: float  # a median over samples
+    bytes_per_s: float  # of the algorithm
+    bus_bytes_per_s: float  # what each rank sends at least in that time: see envkit.worker.workloads.all_reduce
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """One arm that ``ranks`` processes train together; ratios are None where there are too few blocks.
+
+    For how long a step communicates, or waits for others, is by the profiler, under which steps take longer: medians
+    over samples.
+    """
+
+    arm: str
+    ranks: int
+    # The time of one process of the baseline over its time, both for one item. That process has all CPUs; in weak
+    # scaling it has those of one rank, and a batch as large as one rank's part.
+    speedup: Estimate | None
+    # Of the baseline's own ranks: the time of one process on the CPUs of one rank, over `ranks` times its time, both
+    # for one item. It is 1 where so many ranks do so many times as much.
+    efficiency: Estimate | None
+    communication_s: float  # a mean over ranks
+    communication_share: float  # that share of a step
+    communication_range: tuple[float, float]  # the lowest and the highest share of a rank
+    losses: Losses | None  # beside those of one process; None in weak scaling, where its batches are others
+    exchanged: tuple[Exchanged, ...] = ()  # of a workload that does nothing else
+    kind: str = STRONG  # or WEAK (envkit.bench.plan)
+    # The arms of one process that speedup and efficiency are held against; None where there is none.
+    speedup_over: str | None = None
+    efficiency_over: str | None = None
+
+
+def scaled(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_early: bool) -> Scaled:
+    """What the samples of ``arm``, of which there are some, say; ratios only of a run that has ``ended``."""
+    ranks = plan.ranks_of(arm)
+    single = plan.one_process
+    parts = (part for part in plan.single_processes if part.cpu_shares == plan.ranks)
+    part = next((part for part in parts if part.profile == arm.profile), None)
+    own = samples(events, arm)
+    told = [event["communication"] for event in own]
+    by_rank = [_shares(event) for event in own]
+    return Scaled(
+        arm=arm.name,
+        ranks=ranks,
+        speedup=_estimate(events, plan, arm, single, 1, stopped_early) if ended else None,
+        efficiency=_estimate(events, plan, arm, part, ranks, stopped_early) if ended else None,
+        communication_s=basic.median(one["seconds"] for one in told),
+        communication_share=basic.median(one["share"] for one in told),
+        communication_range=(basic.median(map(min, by_rank)), basic.median(map(max, by_rank))),
+        losses=compared(events, plan, arm, single) if single and samples(events, single) and not plan.weak else None,
+        exchanged=exchanged(own, ranks),
+        kind=plan.scaling,
+        speedup_over=single.name if single else None,
+        efficiency_over=part.name if part else None,
+    )
+
+
+def _shares(sample: SampleEvent) -> list[float]:
+    """The share of a step in which each rank communicates; the first records have its mean alone."""
+    known = [rank["communication"]["share"] for rank in sample["ranks"] if "communication" in rank]
+    return known or [sample["communication"]["share"]]
+
+
+def exchanged(own: Sequence[SampleEvent], ranks: int) -> tuple[Exchanged, ...]:
+    """Each size that was added up over ``ranks`` in the samples ``own``; none of other workloads."""
+    told = [event["exchange"] for event in own if event.get("exchange")]
+    found = []
+    for of_size in zip(*told, strict=True):
+        size, seconds = of_size[0]["bytes"], basic.median(one["seconds"] for one in of_size)
+        found.append(Exchanged(size, seconds, size / seconds, size / seconds * bus_factor(ranks)))
+    return tuple(found)
+
+
+def speedup_over(events: Sequence[Event], plan: Plan, arm: Arm, one: Arm | None, stopped_early: bool) -> Speedup | None:
+    """The time of ``one`` over that of ``arm``, both for one item; None from too few blocks, or without ``one``."""
+    design = recorded_design(events, plan)
+    if one is None or design is None:
+        return None
+    return at_end(design, block_ratios(events, plan, arm, reference=one), plan.stopping.margin, stopped_early)
+
+
+def _estimate(
+    events: Sequence[Event], plan: Plan, arm: Arm, one: Arm | None, divisor: int, stopped_early: bool
+) -> Estimate | None:
+    """The time of ``one`` over ``divisor`` times that of ``arm``."""
+    found = speedup_over(events, plan, arm, one, stopped_early)
+    return None if found is None else Estimate(*(one / divisor for one in (found.ratio, found.low, found.high)))

@@ -1,0 +1,374 @@
+"""What a record says, as plain data: per arm, compared, proven or not. Reports only print this."""
+
+from __future__ import annotations
+
+import math
+import statistics as basic
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from envkit.analysis.ablation import Worth, taken_apart
+from envkit.analysis.at_once import AtOnce, at_once
+from envkit.analysis.course import Course, course
+from envkit.analysis.findings import findings
+from envkit.analysis.gpu_readings import GpuReadings, readings
+from envkit.analysis.image_differences import Difference, of_run
+from envkit.analysis.learning_curves import LearningCurve, learning_curves, reached
+from envkit.analysis.load import Load, load
+from envkit.analysis.losses import Losses, between
+from envkit.analysis.noise import interference_by_block, interference_with, reference_kernel_range
+from envkit.analysis.sample_times import Sample, sample_times
+from envkit.analysis.scaling import Scaled, scaled
+from envkit.bench.blocks import (
+    block_ratios,
+    comparable_steps,
+    complete_blocks,
+    first_event,
+    recorded_design,
+    recorded_lengths,
+    recorded_plan,
+    samples,
+    skipped_steps,
+    timed_steps,
+)
+from envkit.bench.events import SampleEvent
+from envkit.bench.measure import ENDED, FAILED, PRECISE
+from envkit.bench.plan import Arm, Plan
+from envkit.bench.record import Event
+from envkit.checks.effect import Check
+from envkit.checks.sample_effect import checks_of, set_by_the_command
+from envkit.profiles.environment import Environment
+from envkit.stats.bootstrap import Bootstrap, bootstrap
+from envkit.stats.drift import Drift, drift
+from envkit.stats.interval import Speedup
+from envkit.stats.sequential import Design, at_end, design
+from envkit.stats.verdict import Verdict
+from envkit.worker.fashion_mnist import SYNTHETIC
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One arm's samples. Times are medians over samples, in seconds; counts are medians per timed step."""
+
+    arm: str
+    samples: int
+    step_s: float
+    images_per_s: float | None  # of a user's command it is not known
+    system_share: float
+    faults_per_step: float  # of a user's command: those of a run
+    peak_memory_bytes: float
+    throttled_s: float  # summed over the CPUs
+    training_s: float
+    quality: dict[str, float]  # the figures of a test where one was made
+    final_loss: float | None  # that of the last step; of a user's command where its losses are read
+    checks: list[Check]
+    not_observed: str = ""  # what could not be seen of it
+    set_by_itself: dict[str, str] = field(default_factory=dict)  # performance variables
+    unit: str = "images"  # what images_per_s counts
+
+    @property
+    def accuracy(self) -> float | None:
+        return self.quality.get("accuracy")
+
+    @property
+    def in_effect(self) -> bool:
+        return all(checked.holds for checked in self.checks)
+
+    @property
+    def unverified(self) -> list[Check]:
+        """What is expected and could not be told: it is neither in effect nor not."""
+        return [checked for checked in self.checks if not checked.verified]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One arm against its reference."""
+
+    arm: str
+    verdict: Verdict
+    speedup: Speedup | None = None
+    single_ratio: float | None = None  # of one run each, in the place of a speedup
+    losses: Losses | None = None
+    without_interference: Speedup | None = None  # without blocks in which either was disturbed, where others are enough
+    load: Load | None = None  # beside which alone it holds, where nearly all blocks were disturbed
+    bootstrap: Bootstrap | None = None
+    deviation: float | None = None  # the standard deviation of a block's log ratio
+    drift: Drift | None = None  # how that ratio changed in the run
+
+    @property
+    def words(self) -> str:
+        """The verdict in words, with the margin where that is a part of it."""
+        return self.speedup.words if self.speedup else str(self.verdict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, with verdicts in words."""
+        return {
+            **asdict(self),
+            "verdict": self.words,
+            "speedup": self.speedup and self.speedup.to_json(),
+            "without_interference": self.without_interference and self.without_interference.to_json(),
+        }
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a record says."""
+
+    plan: Plan
+    engines: dict[str, dict[str, Any]]  # by Arm.target: what each said of itself (engine) and its image (inspection)
+    data_source: str
+    environments: dict[str, Environment]
+    command: list[str]  # as it was typed
+    cwd: str | None  # where that was; earlier records lack it
+    specification: dict[str, Any] | None  # what was asked for; earlier records lack it
+    commands: dict[str, str]
+    measured: list[Measured]
+    comparisons: list[Comparison]
+    samples: list[Sample]
+    interference: dict[int, list[str]]  # by block: what disturbed it from outside
+    reference_kernel_range_s: tuple[float, float] | None  # of the other blocks, where that is much (analysis.noise)
+    noise_known: bool
+    design: Design | None
+    warm_up: dict[str, int]  # by arm: after how many steps training was steady
+    unsteady: list[str]
+    skipped_steps: int  # timed steps of each sample that are left out for that
+    left_out: dict[str, int]  # the same by workload, with those before them that are not timed
+    reference_drift: Drift | None  # how the reference's own time changed
+    seconds_per_block: float  # with the starts of the workers
+    calibration: dict[str, Any] | None  # what the baseline against itself showed
+    findings: list[dict[str, str]]
+    failures: list[Event]
+    removed_variables: list[str]
+    allowed_variables: list[str]
+    not_measured: dict[str, str]  # why a matrix left profiles out
+    ended: str | None
+    image_differences: dict[str, list[Difference]]
+    scaling: list[Scaled] = field(default_factory=list)
+    gpus: list[GpuReadings] = field(default_factory=list)
+    ablation: list[Worth] = field(default_factory=list)  # the settings of a profile that is taken apart
+    instances: list[AtOnce] = field(default_factory=list)
+    learning: list[LearningCurve] = field(default_factory=list)  # of full trainings
+    course: Course = field(default_factory=Course)
+
+    @property
+    def synthetic(self) -> bool:
+        return self.plan.training.data == SYNTHETIC
+
+    @property
+    def not_in_effect(self) -> list[Measured]:
+        return [measured for measured in self.measured if not measured.in_effect]
+
+    @property
+    def not_reached(self) -> list[LearningCurve]:
+        """Of the arms that were to reach a target, those of which a training never did."""
+        return [one for one in self.learning if one.to_target and one.to_target.seconds is None]
+
+    def inspection(self, arm: Arm) -> dict[str, Any]:
+        """What was seen inside the image that ``arm`` ran in, before it ran."""
+        return dict(self.engines[arm.target]["inspection"])
+
+    def to_json(self) -> dict[str, Any]:
+        """What a script needs."""
+        return {
+            "reference": self.plan.reference.name,
+            "references": {arm.name: self.plan.reference_of(arm).name for arm in self.plan.compared},
+            "comparisons": [finite(one.to_json()) for one in self.comparisons],
+            "interference": self.interference,
+            "reference_kernel_range_s": self.reference_kernel_range_s,
+            "design": self.design and asdict(self.design),
+            "warm_up_steps": self.warm_up,
+            "unsteady": self.unsteady,
+            "skipped_steps": self.skipped_steps,
+            "reference_drift": self.reference_drift and asdict(self.reference_drift),
+            "calibration": self.calibration,
+            "measured": [
+                {**finite(asdict(one)), "in_effect": one.in_effect, "accuracy": one.accuracy} for one in self.measured
+            ],
+            "synthetic_data": self.synthetic,
+            "data_source": self.data_source,
+            "findings": self.findings,
+            "scaling": [finite(asdict(one)) for one in self.scaling],
+            "instances": [finite(one.to_json()) for one in self.instances],
+            "gpus": [asdict(one) for one in self.gpus],
+            "settings": [one.to_json() for one in self.ablation],
+            "learning_curves": [asdict(one) for one in self.learning],
+            "failures": [{key: event[key] for key in ("block", "arm", "problem")} for event in self.failures],
+            "not_measured": self.not_measured,
+            "ended": self.ended,
+            **self.course.to_json(),
+            "plan": self.plan.to_json(),
+            "engines": self.engines,
+            "image_differences": {arm: [asdict(one) for one in found] for arm, found in self.image_differences.items()},
+        }
+
+
+def finite(value: Any) -> Any:
+    """The same without numbers that JSON does not have (NaN, infinity): None in their place."""
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def summarise(events: Sequence[Event]) -> Summary:
+    """The summary of a record's events, whether the run was completed or not."""
+    run = events[0]
+    plan = recorded_plan(events)
+    kept = run["allowed_variables"]
+    environments = {name: Environment.from_json(document) for name, document in run["environments"].items()}
+    measured = {
+        arm.name: _measured(arm, environments[arm.name], kept, own, skipped_steps(events, arm))
+        for arm in plan.arms
+        if (own := samples(events, arm))
+    }
+    last = next((event for event in reversed(events) if event["event"] in ("end", "resume")), {"event": "run"})
+    ended = last["reason"] if last["event"] == "end" else None  # else it still runs, or was killed
+    interference = interference_by_block(events)
+    fixed = recorded_lengths(events) or first_event(events, "design") or {}
+    left_out = first_event(events, "left-out")
+    return Summary(
+        plan=plan,
+        engines=run["engines"],
+        data_source=run["data_source"],
+        environments=environments,
+        command=run["command"],
+        cwd=run["cwd"],
+        specification=run["specification"],
+        commands=fixed.get("commands") or run["commands"],
+        measured=list(measured.values()),
+        comparisons=[_comparison(events, plan, arm, measured, interference, ended) for arm in plan.compared],
+        samples=sample_times(events, plan),
+        interference=interference,
+        reference_kernel_range_s=reference_kernel_range(events, interference),
+        noise_known=all("worker_cpus" in event["usage"] for event in samples(events)),
+        design=recorded_design(events, plan),
+        warm_up=fixed.get("warm_up", {}),
+        unsteady=fixed.get("unsteady", []),
+        skipped_steps=skipped_steps(events),
+        left_out={
+            plan.workload_of(arm): plan.workload_spec(arm).warmup_steps + skipped_steps(events, arm)
+            for arm in plan.arms
+        },
+        reference_drift=drift([basic.fmean(steps) for steps in timed_steps(events, plan.reference)]),
+        seconds_per_block=_seconds_per_block(events),
+        calibration=run["calibration"],
+        findings=[*run["findings"], *findings(events, plan, run["engines"], environments)],
+        failures=[event for event in events if event["event"] == "failure"],
+        removed_variables=[*run["removed_variables"]],
+        allowed_variables=[*kept],
+        not_measured=left_out["profiles"] if left_out else {},
+        ended=ended,
+        image_differences=of_run(events, plan),
+        scaling=_scaling(events, plan, measured, ended),
+        instances=_at_once(events, plan, measured, ended),
+        gpus=[found for arm in plan.arms if (found := readings(arm.name, samples(events, arm)))],
+        ablation=taken_apart(
+            events, plan, [one.arm for one in measured.values() if one.in_effect], ended in ENDED, ended == PRECISE
+        ),
+        learning=learning_curves(events, plan),
+        course=course(events, plan, ended, interference),
+    )
+
+
+def _scaling(events: Sequence[Event], plan: Plan, measured: dict[str, Measured], ended: str | None) -> list[Scaled]:
+    """Of each arm with several ranks that is in effect, beside one process that is."""
+    if not all(measured[arm.name].in_effect for arm in plan.single_processes if arm.name in measured):
+        return []
+    in_effect = [arm for arm in plan.distributed if arm.name in measured and measured[arm.name].in_effect]
+    return [scaled(events, plan, arm, ended in ENDED, ended == PRECISE) for arm in in_effect]
+
+
+def _at_once(events: Sequence[Event], plan: Plan, measured: dict[str, Measured], ended: str | None) -> list[AtOnce]:
+    """Of each arm of several at once, where that and what it is held against are in effect."""
+    sound = {name for name, one in measured.items() if one.in_effect}
+    beside = {arm: {arm, plan.reference_of(arm), plan.alone(arm) or arm} for arm in plan.at_once}
+    shown = [arm for arm, needed in beside.items() if {one.name for one in needed} <= sound]
+    return [at_once(events, plan, arm, ended in ENDED, ended == PRECISE) for arm in shown]
+
+
+def _seconds_per_block(events: Sequence[Event]) -> float:
+    """How long a block takes, with the starts of its workers; 0 where none is complete."""
+    in_blocks = [event for event in events if event["event"] in ("sample", "reference-kernel")]
+    blocks = len({event["block"] for event in in_blocks})
+    return sum(event["worker_seconds"] for event in in_blocks) / blocks if blocks else 0.0
+
+
+def _comparison(
+    events: Sequence[Event],
+    plan: Plan,
+    arm: Arm,
+    measured: dict[str, Measured],
+    interference: dict[int, list[str]],
+    ended: str | None,
+) -> Comparison:
+    reference = plan.reference_of(arm)
+    both = [measured[name] for name in (reference.name, arm.name) if name in measured]
+    if not all(one.in_effect for one in both):
+        return Comparison(arm.name, Verdict.NOT_IN_EFFECT)
+    losses = between(events, plan, arm) if len(both) == 2 else None
+    ratios = block_ratios(events, plan, arm)
+    if ended == FAILED:
+        return Comparison(arm.name, Verdict.FAILED, losses=losses)
+    if not all(reached(events, plan, one) for one in (reference, arm)):
+        return Comparison(arm.name, Verdict.NOT_REACHED, losses=losses)
+    if plan.one_run_each and ratios:
+        return Comparison(arm.name, Verdict.ONE_RUN_EACH, single_ratio=math.exp(ratios[0]), losses=losses)
+    planned = recorded_design(events, plan) or design(len(ratios), len(plan.compared))
+    if ended not in ENDED:
+        return Comparison(arm.name, Verdict.NOT_ENDED, losses=losses)
+    found = at_end(planned, ratios, plan.stopping.margin, stopped_early=ended == PRECISE)
+    hit = interference_with((reference, arm), interference)
+    quiet = block_ratios(events, plan, arm, without=set(hit))
+    blocks = set(complete_blocks(events, plan, arm))
+    rest = at_end(planned, quiet, plan.stopping.margin, stopped_early=False) if blocks & hit.keys() else None
+    return Comparison(
+        arm.name,
+        verdict=found.verdict if found else Verdict.TOO_FEW_SAMPLES,
+        speedup=found,
+        losses=losses,
+        without_interference=rest,
+        load=load(events, (reference, arm), hit) if found and not rest else None,
+        bootstrap=bootstrap(*(comparable_steps(events, plan, one, blocks) for one in (reference, arm))),
+        deviation=basic.stdev(ratios) if len(ratios) > 1 else None,
+        drift=drift([math.exp(ratio) for ratio in ratios]),
+    )
+
+
+def _steps(event: SampleEvent) -> float:
+    """How many steps a sample's usage is of; what a user's command used is known of all of it alone."""
+    return event.get("usage_steps") or (1 if event["images_per_step"] is None else len(event["step_s"]))
+
+
+def _measured(
+    arm: Arm, environment: Environment, kept: dict[str, str], own: Sequence[SampleEvent], skipped: int
+) -> Measured:
+    images = own[0]["images_per_step"]
+    step_s = basic.median(basic.fmean(event["step_s"][skipped:]) for event in own)
+    usage = [event["usage"] for event in own]
+    losses = [event["losses"][-1] for event in own if event["losses"]]
+    checked = [checks_of(environment, event, kept) for event in own]
+    # of several samples the one that is least in effect, and least of which was verified, is shown
+    worst = max(checked, key=lambda of: (sum(not one.holds for one in of), sum(not one.verified for one in of)))
+    return Measured(
+        arm=arm.name,
+        samples=len(own),
+        step_s=step_s,
+        images_per_s=None if images is None else images / step_s,
+        system_share=basic.median(one["system_s"] / (one["system_s"] + one["user_s"] or 1) for one in usage),
+        faults_per_step=basic.median(event["usage"]["minor_faults"] / _steps(event) for event in own),
+        peak_memory_bytes=basic.median(event["peak_memory_bytes"] for event in own),
+        throttled_s=sum(one["throttled_s"] for one in usage),
+        training_s=basic.median(event["seconds"] for event in own),
+        quality=_quality(own),
+        final_loss=basic.median(losses) if losses else None,
+        checks=worst,
+        not_observed=next((found for event in own if (found := event["evidence"].get("not_observed"))), ""),
+        set_by_itself=dict(pair for one in own for pair in set_by_the_command(environment, one, kept).items()),
+        unit=own[0].get("unit") or "images",
+    )
+
+
+def _quality(own: Sequence[SampleEvent]) -> dict[str, float]:
+    """The medians of the figures of those samples that were tested."""
+    tested = [found for event in own if (found := event.get("quality"))]
+    return {name: basic.median(one[name] for one in tested) for name in (tested[0] if tested else ())}

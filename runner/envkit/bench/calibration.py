@@ -1,0 +1,80 @@
+"""The noise floor: what earlier runs of the baseline against itself showed of this machine and engine."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from envkit.bench import record
+from envkit.bench.blocks import block_ratios
+from envkit.bench.measure import ENDED
+from envkit.bench.plan import Plan
+from envkit.common.errors import InputError
+from envkit.engines import ENGINES
+from envkit.stats.interval import MIN_BLOCKS
+
+# The options that name what workers run in, which its engine says besides, and may be an arm's own.
+IMAGES = {one.image_option for one in ENGINES.values()}
+
+
+def is_calibration(plan: Plan) -> bool:
+    """Whether all arms are one profile under one engine, in one image, and one process of each trains the same."""
+    alike = {(arm.profile, arm.target, plan.workload_of(arm)) for arm in plan.arms}
+    return len(plan.arms) > 1 and len(alike) == 1 and not plan.distributed and not plan.at_once
+
+
+def find(results: Path, plan: Plan, engines: dict[str, Any], kept: dict[str, str | None]) -> dict[str, Any] | None:
+    """The latest calibration in the folder ``results`` that holds for a run of ``plan``, or None.
+
+    It must have been made on this machine (by its fingerprint and facts) with the same engine, image, workload, modes
+    and length of samples, with the same variables ``kept`` of the caller's, and have ended. Returns ``sd`` (standard
+    deviation of a block's log ratio), ``blocks``, ``folder`` and ``time`` (seconds since 1970).
+    """
+    if len(plan.workloads) > 1 or plan.distributed:
+        return None  # one of a single workload says nothing of several, nor one process of ranks
+    if None in kept.values():
+        return None  # nobody can tell whether their values were the same
+    found = []
+    for path in results.glob(f"*/{record.FILE_NAME}"):
+        try:
+            with record.reading(path.parent):
+                first = record.first(path.parent)
+                of = Plan.from_json(first["plan"])
+                conditions = _conditions(of, first["engines"], first["allowed_variables"])
+                if not is_calibration(of) or conditions != _conditions(plan, engines, kept):
+                    continue
+                events = record.read(path.parent)
+                if events[-1].get("reason") not in ENDED:
+                    continue
+                ratios = block_ratios(events, of, of.compared[0])
+        except InputError:
+            continue  # a record that can't be read is not this run's affair
+        if len(ratios) >= MIN_BLOCKS:
+            noise = {"sd": statistics.stdev(ratios), "blocks": len(ratios)}
+            found.append({**noise, "folder": str(path.parent), "time": first["time"]})
+    return max(found, key=lambda one: float(one["time"]), default=None)
+
+
+def same_gpus(inspection: dict[str, Any]) -> dict[str, Any]:
+    """What must stay the same of GPUs that are trained on.
+
+    Network interfaces come and go with containers, and why there is no GPU is told in other words by other versions.
+    """
+    seen = inspection.get("accelerator") or {}
+    return {key: value for key, value in seen.items() if key not in ("interfaces", "problem", "fix")}
+
+
+def _conditions(plan: Plan, engines: dict[str, Any], kept: dict[str, str | None]) -> Any:
+    seen = engines[plan.reference.target]
+    inside = seen["inspection"]
+    steps = (plan.training.steps, plan.training.warmup_steps, plan.epochs)
+    # how losses are read changes no time
+    command = plan.user_command and replace(plan.user_command, loss_metric=None)
+    length = (plan.workload_of(plan.reference), plan.options, command, steps)
+    limits = {name: value for name, value in plan.engine_options.items() if name not in IMAGES}
+    image = (seen["engine"], inside["packages"], limits)
+    # earlier versions did not record these numbers, and the rest tells kinds of processors apart, too
+    machine = {name: value for name, value in inside["fingerprint"].items() if name != "cpu_numbers"}
+    return length, image, inside["facts"], machine, same_gpus(inside), kept

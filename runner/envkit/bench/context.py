@@ -1,0 +1,191 @@
+"""The execution context of a run: engines that are ready, what is inside their images, and what workers inherit."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from envkit.bench import record, seal
+from envkit.bench.calibration import same_gpus
+from envkit.bench.plan import Arm, Plan, UserCommand
+from envkit.bench.record import Event
+from envkit.bench.requirements import choosing, on_gpus
+from envkit.bench.specification import Specification
+from envkit.common.errors import InputError
+from envkit.engines import ENGINES, get_all
+from envkit.engines.base import Engine, EngineOptions
+from envkit.engines.inspect_image import inspect
+from envkit.profiles.environment import clean
+from envkit.worker.gpus import VISIBLE
+from envkit.worker.performance_variables import WHERE
+
+# What an inspection has of the first word of a user's command.
+PROGRAM = "program"
+# Keys of an inspection that hold the caller's PYTHONPATH. No record has them.
+OF_PYTHON_PATH = ("python_path", "package_folders")
+
+
+@dataclass(frozen=True)
+class ExecutionContext:
+    """What workers are started with, whatever it is that they measure."""
+
+    options: EngineOptions
+    engines: dict[str, Engine]  # by target (Arm.target)
+    inherited: dict[str, str]  # the caller's variables that workers may have
+    kept: dict[str, str]  # those of them that could change the outcome, and that the user allowed
+    removed: tuple[str, ...]  # the names of those that workers may not have
+    seen: dict[str, dict[str, Any]]  # by target: what its engine says of itself, and the inspection of its image
+
+
+def execution_context(asked: Specification, commands: Sequence[str] = ()) -> ExecutionContext:
+    """Get ready what the arms run in, and look into it; ``commands`` are looked for in there. Raises InputError."""
+    for name in asked.keep_env:
+        if name not in os.environ:
+            raise InputError(f"--keep-env {name}: it is not set in your environment; set it, or leave it out")
+    own = asked.user_command is not None
+    wanted = [*asked.keep_env, *choosing(asked.options)]
+    inherited, removed = clean(os.environ, [*wanted, *_where_to_run(own)])
+    kept = {name: inherited[name] for name in wanted if name in inherited}
+    used = _engines_of(asked.arms, asked.engine_options)
+    gpus = on_gpus(asked.options, own)
+    seen = _look(used, inherited, commands, gpus, contents=any(arm.image for arm in asked.arms))
+    if asked.user_command is not None:
+        _note_program(asked.user_command, seen)
+    return ExecutionContext(asked.engine_options, used, inherited, kept, tuple(sorted(removed)), seen)
+
+
+def recorded_context(folder: Path, first: Event, plan: Plan) -> ExecutionContext:
+    """Return the context of the record in ``folder``; ``first``, its first event, must carry this user's seal.
+
+    The values of kept variables come from the environment again. Raise InputError if anything changed.
+    """
+    with record.reading(folder):
+        names = sorted(first["allowed_variables"])
+        options = EngineOptions(**plan.engine_options)
+    for name in names:
+        if name not in os.environ:
+            why = "the run keeps it, and it is not set in your environment"
+            raise InputError(f"--resume {folder}: {name}: {why}; set it as it was when the run began")
+    own = plan.user_command is not None
+    inherited, removed = clean(os.environ, [*names, *_where_to_run(own)])
+    kept = {name: inherited[name] for name in names}
+    require_same_values(folder, first, kept)
+    used = _engines_of(plan.arms, options)
+    seen = _look(used, inherited, (), on_gpus(plan.options, own))
+    require_same_machine(folder, first, seen)
+    return ExecutionContext(options, used, inherited, kept, tuple(sorted(removed)), seen)
+
+
+def require_same_values(folder: Path, first: Event, kept: Mapping[str, str]) -> None:
+    """Raise InputError if a kept variable changed its value since this user began the record.
+
+    Skip variables without a digest: this user had no key then, or has none now.
+    """
+    with record.reading(folder):
+        then: dict[str, str | None] = {name: first["allowed_variables"][name] for name in kept}
+    now = seal.value_digests(kept, kept)
+    for name, before in then.items():
+        if None not in (before, now[name]) and before != now[name]:
+            raise InputError(
+                f"--resume {folder}: {name} has another value in your environment than when the run began: samples of "
+                "both can't be compared; set it as it was, or start a new run"
+            )
+
+
+def require_same_machine(folder: Path, first: Event, seen: Mapping[str, Any]) -> None:
+    """Raise InputError if this machine, as it was ``seen``, differs from the record's; ``first`` is its first event."""
+    with record.reading(folder):
+        if first["engines"].keys() != seen.keys():
+            was, now = (", ".join(sorted(names)) or "none" for names in (first["engines"], seen))
+            raise InputError(f"--resume {folder}: its engines were {was}, and are now {now}; start a new run")
+        _require_program(folder, first["engines"])
+        for name, before in first["engines"].items():
+            _require_unchanged(folder, before, seen[name])
+
+
+def _where_to_run(own: bool) -> Iterable[str]:
+    """What a user's command inherits to know where to run, which may be elsewhere when it is resumed."""
+    return WHERE if own else ()
+
+
+def _engines_of(arms: Sequence[Arm], options: EngineOptions) -> dict[str, Engine]:
+    """An engine that is ready to run for each place (``Arm.target``) of ``arms``.
+
+    Raises InputError as ``engines.get_all`` does, and for an image that is not there.
+    """
+    of_options = [arm.engine for arm in arms if not arm.image]
+    used = get_all(of_options, options) if of_options else {}
+    for arm in arms:
+        if arm.image:
+            own = replace(options, **{ENGINES[arm.engine].image_option: arm.image})
+            used[arm.target] = get_all([arm.engine], own)[arm.engine]
+    return used
+
+
+def _look(
+    used: dict[str, Engine],
+    inherited: dict[str, str],
+    commands: Sequence[str],
+    gpus: bool | None,
+    contents: bool = False,
+) -> dict[str, dict[str, Any]]:
+    """What each engine says of itself, and what is seen inside its image; the rest is as for ``inspect``."""
+    return {
+        name: {"engine": engine.describe(), "inspection": inspect(engine, inherited, commands, contents, gpus)}
+        for name, engine in used.items()
+    }
+
+
+def recorded(seen: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return what was ``seen`` without the values of the caller's variables, for a record."""
+    found = {}
+    for name, one in seen.items():
+        inspection = {key: value for key, value in one["inspection"].items() if key not in OF_PYTHON_PATH}
+        accelerator = inspection.get("accelerator") or {}
+        if f"{VISIBLE}=" in (accelerator.get("problem") or ""):
+            inspection["accelerator"] = {**accelerator, "problem": f"{VISIBLE} leaves no GPU that is there"}
+        found[name] = {**one, "inspection": inspection}
+    return found
+
+
+def _note_program(command: UserCommand, seen: Mapping[str, Any]) -> None:
+    """Add to what is ``seen`` of this machine which file the command's first word is, by the PATH."""
+    if "local" in seen and "/" not in (word := command.argv[0]):
+        seen["local"]["inspection"][PROGRAM] = {word: shutil.which(word)}
+
+
+def _require_program(folder: Path, engines: Mapping[str, Any]) -> None:
+    """Raise InputError where a word that was noted is another file now: another Python may have another torch."""
+    noted = engines["local"]["inspection"].get(PROGRAM, {}) if "local" in engines else {}
+    for word, before in noted.items():
+        now = shutil.which(word)
+        if before is not None and (now is None or _file(now) != _file(before)):
+            raise InputError(
+                f"--resume {folder}: {word} was {before} and is {now} on this PATH: samples of both can't be compared; "
+                "resume where it is what it was, or start a new run"
+            )
+
+
+def _file(program: str) -> Path:
+    """The folder is another name of itself on some machines (/bin); a virtual environment's Python is itself a link."""
+    return Path(program).parent.resolve() / Path(program).name
+
+
+def _require_unchanged(folder: Path, then: dict[str, Any], now: dict[str, Any]) -> None:
+    """A run is only continued where it was started: on the same machine, with the same image, code and libraries."""
+    inside, inside_now = then["inspection"], now["inspection"]
+    parts = [
+        (part, inside[part], inside_now[part]) for part in ("facts", "fingerprint", "packages", "libraries", "python")
+    ]
+    parts += [("engine", then["engine"], now["engine"]), ("accelerator", same_gpus(inside), same_gpus(inside_now))]
+    for part, before, after in parts:
+        for key in before.keys() | after.keys():
+            if before.get(key) != after.get(key):
+                raise InputError(
+                    f"--resume {folder}: {part}.{key} was {before.get(key)} and is now {after.get(key)}: "
+                    "samples of both can't be compared; start a new run"
+                )

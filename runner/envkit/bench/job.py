@@ -1,0 +1,62 @@
+"""The job of a run: all that is needed to start its workers."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+
+from envkit.bench.plan import Arm, Plan
+from envkit.engines.base import Engine, Task
+from envkit.profiles.environment import Environment
+from envkit.worker.fashion_mnist import SYNTHETIC
+from envkit.worker.performance_variables import asked_for, preloading
+from envkit.worker.workloads import GENERATED
+
+PADDING = "ENVKIT_PADDING"
+# Data that is in no folder: workers make it.
+NO_FOLDER = (SYNTHETIC, GENERATED)
+# Two of these enclose the name of a caller's variable whose value belongs there.
+MARK = "@envkit@"
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything it takes to start workers: what to measure, as whom, and with what."""
+
+    plan: Plan
+    environments: dict[str, Environment]  # by the arm's name
+    engines: dict[str, Engine]  # by its place (Arm.target)
+    inherited: dict[str, str]  # the caller's variables that workers may have
+    kept: dict[str, str]  # those of them that the user kept, as they change the outcome or a container needs them
+
+    def task(self, arm: Arm, arguments: tuple[str, ...], padding: int = 0) -> Task:
+        """The start of one worker of ``arm``, its environment made larger by ``padding`` bytes."""
+        environment, data = self.environments[arm.name], self.plan.workload_spec(arm).data
+        told = asked_for(environment.variables) if self.plan.user_command else {}  # the command may replace them
+        variables = preloading(environment.variables, self.kept)
+        return Task(
+            arguments=arguments,
+            variables={**variables, **told, **({PADDING: "x" * padding} if padding else {})},
+            inherited=self.inherited,
+            prefix=environment.prefix,
+            data=None if self.plan.user_command or data in NO_FOLDER else data,
+            folder=self.plan.user_command.folder if self.plan.user_command else None,
+            timeout_s=self.plan.stopping.timeout_s,
+            passed_on={name: value for name, value in self.kept.items() if name not in variables},
+            nodes=1 if arm.ranks is not None else self.plan.nodes,
+            gpus=self.plan.options.on_gpus,
+        )
+
+    def typed(self, arm: Arm) -> str:
+        """Return the shell command that starts a worker of ``arm``. The shell fills in the caller's variables."""
+        marked = {name: f"{MARK}{name}{MARK}" for name in {*self.kept, "PATH"}}
+        kept = {name: marked[name] for name in self.kept}
+        job = replace(self, kept=kept, inherited={**self.inherited, **marked})
+        words = self.engines[arm.target].command(job.task(arm, self.plan.worker_arguments(arm)))
+        return " ".join(map(_typed, words))
+
+
+def _typed(word: str) -> str:
+    """Quote a word for a shell; write marked names as ``"$NAME"``."""
+    parts = word.split(MARK)
+    return "".join(f'"${part}"' if at % 2 else part and shlex.quote(part) for at, part in enumerate(parts)) or "''"

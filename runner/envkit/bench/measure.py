@@ -1,0 +1,355 @@
+"""The measuring loop: blocks of fresh workers in random order, until the answer is precise enough or time is up.
+
+First each arm is started once to see its pace, from which the lengths of samples follow (``envkit.bench.pace``). The
+number of blocks follows from how long the first four took, whose samples have these lengths already, and the budget.
+Where that has no room for a verdict, ``envkit.bench.room`` says whether the run goes on or ends at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Generator, Sequence
+from dataclasses import asdict, dataclass, replace
+from statistics import fmean
+from typing import Any
+
+from envkit.bench import pace, private_values, quality, room
+from envkit.bench.blocks import block_ratios, recorded_design, recorded_lengths, samples, skipped_steps
+from envkit.bench.costs import DESIGN_BLOCKS, LATEST, block_s, reading_s, readings_s, wants_reading
+from envkit.bench.interim import standing
+from envkit.bench.job import Job
+from envkit.bench.neighbours import LOAD, Neighbours
+from envkit.bench.parse_sample import (
+    KERNEL_KEYS,
+    diverged,
+    held_against,
+    other_loader,
+    other_ranks,
+    parse_document,
+    parse_sample,
+    unlike_parts,
+    with_worker_error,
+)
+from envkit.bench.plan import Arm, Plan
+from envkit.bench.record import Event, Record
+from envkit.checks.effect import Check
+from envkit.checks.sample_effect import check_sample
+from envkit.common.progress import Progress
+from envkit.engines import turns
+from envkit.engines.base import Outcome, Task
+from envkit.stats.sequential import Design, at_look, design, may_stop
+
+# Why a run ended; the reasons that mean it was completed.
+PRECISE, BUDGET, PLANNED, COMPLETE = "precise enough", "budget used up", "planned blocks measured", "complete"
+ENDED = (PRECISE, BUDGET, PLANNED, COMPLETE)
+FAILED, NOT_IN_EFFECT, INTERRUPTED = "a worker failed", "not in effect", "interrupted"
+TOO_SHORT = "the budget is too short"
+KERNEL_TIMEOUT_S = 60.0
+
+
+@dataclass
+class _Failure(Exception):
+    """A worker failed: what is to be recorded of it."""
+
+    arm: str
+    problem: str
+    outcome: Outcome
+
+
+class _Run:
+    """One run in progress: its job, its record, and what has happened so far (of an interrupted run too)."""
+
+    def __init__(self, job: Job, record: Record, events: list[Event], progress: Progress) -> None:
+        self.job = job
+        self.events = events
+        self._record = record
+        self._progress = progress
+        self._alone = False  # whether workers can't be started together, as was seen
+        self._neighbours = Neighbours()
+
+    @property
+    def spent_s(self) -> float:
+        """What counts towards the budget: all workers so far, those of an interrupted run too."""
+        return float(sum(event.get("worker_seconds", 0) for event in self.events))
+
+    @property
+    def plan(self) -> Plan:
+        return self.job.plan
+
+    @property
+    def usable_cpus(self) -> int:
+        """The fewest that any arm's workers have, as was seen inside what they run in."""
+        seen = self.events[0]["engines"].values()
+        return min(int(one["inspection"]["facts"]["usable_cpus"]) for one in seen)
+
+    @property
+    def design(self) -> Design | None:
+        return recorded_design(self.events, self.plan)
+
+    @property
+    def planned(self) -> int:
+        """How many blocks there will be; 0 before that is fixed."""
+        longer = self.plan.fewest_blocks if self.has(room.LONGER) else 0
+        return self.design.planned if self.design else self.plan.stopping.blocks or longer
+
+    def say(self, text: str) -> None:
+        self._progress.say(text)
+
+    def append(self, event: str, **fields: Any) -> None:
+        """Record an event, without the values of the caller's variables."""
+        hidden = private_values.hidden(fields, self.job.kept, self.job.inherited)
+        self.events.append(self._record.append(event, **hidden))
+
+    def has(self, event: str, **fields: Any) -> bool:
+        return any(
+            one["event"] == event and all(one[name] == value for name, value in fields.items()) for one in self.events
+        )
+
+    def first(self, arm: Arm) -> None:
+        """Start ``arm`` once, unmeasured, and record its pace; all its files are in the page cache from then on.
+
+        What it shows of its settings is recorded too: a run that ends before its first block tells these.
+        """
+        self._progress.start("warming up", arm.name, self.left_s())
+        how_long = (pace.first_steps(self.plan, arm), pace.first_s(self.plan, arm))
+        task = self.job.task(arm, self.plan.first_arguments(arm, *how_long))
+        outcome = self.job.engines[arm.target].run(task)
+        document, problem = parse_document(outcome, {"step_s"})
+        if document is not None:
+            problem = diverged(document, self.plan.options)
+        if document is None or problem is not None:
+            raise _Failure(arm.name, f"{problem} (warming up)", outcome)
+        told = {name: document[name] for name in ("step_s", "peak_memory_bytes")}
+        if "evidence" in document:
+            checks = self._checked(arm, {**document, "stderr": outcome.stderr_tail})
+            told["checks"] = [*map(asdict, checks)]
+        self.append("warm-up", arm=arm.name, worker_seconds=round(outcome.seconds, 3), **told)
+
+    def _checked(self, arm: Arm, document: dict[str, Any]) -> list[Check]:
+        return check_sample(self.job.environments[arm.name], document, self.job.kept)
+
+    def reference_kernel(self, block: int) -> None:
+        """Time the fixed piece of work that other days' runs are held against, outside of any profile."""
+        arm = self.plan.reference
+        task = Task(("reference-kernel",), inherited=self.job.inherited, timeout_s=KERNEL_TIMEOUT_S)
+        self._progress.start(f"block {block + 1}", "reference kernel", self.goes_on_s(block))
+        outcome = self.job.engines[arm.target].run(task)
+        document, problem = parse_document(outcome, KERNEL_KEYS)
+        where = {"block": block, "worker_seconds": round(outcome.seconds, 3)}
+        if document is None:  # speedups do without it
+            self.append("reference-kernel-failure", **where, problem=problem, stderr=outcome.stderr_tail)
+        else:
+            self.append("reference-kernel", **where, **document)
+
+    def block(self, block: int, arms: Sequence[Arm]) -> bool:
+        """Measure one sample of each of ``arms``; returns whether all profiles were in effect."""
+        lengths = recorded_lengths(self.events)
+        at_once = lengths["together"] if lengths and not self._alone else 1
+        for first in range(0, len(arms), at_once):
+            some = arms[first : first + at_once]
+            self._progress.start(f"block {block + 1}", some[0].name, self.goes_on_s(block))
+            with contextlib.closing(self._outcomes(block, some)) as outcomes:
+                for arm, outcome in zip(some, outcomes, strict=True):
+                    if not self._sample(block, arm, outcome):
+                        return False
+        self._tell(block)
+        return True
+
+    def _tell(self, block: int) -> None:
+        """Say how things stand after a block."""
+        if self.plan.one_run_each:
+            return
+        of = f" of {self.planned}" if self.planned else ""
+        self._progress.block(f"block {block + 1}{of}", standing(self.events, self.plan), self.goes_on_s(block + 1))
+        if (seen := self._neighbours.after_block(self.events, block)) is not None:
+            self.append(LOAD, block=block, programs=seen.programs)
+            self.say(seen.words)
+
+    def _outcomes(self, block: int, arms: Sequence[Arm]) -> Generator[Outcome, None, None]:
+        """How the worker of each ended, one after the other, which are started at once where there are several."""
+        starts = [
+            (
+                self.job.engines[arm.target],
+                self.job.task(arm, self.plan.worker_arguments(arm, block), self.plan.padding(block, arm)),
+            )
+            for arm in arms
+        ]
+        if len(starts) == 1:
+            ((engine, task),) = starts
+            yield engine.run(task)
+            return
+        with turns.together(starts) as waiting:
+            for one, (engine, task) in zip(waiting, starts, strict=True):
+                outcome = one.train()
+                if outcome.failure == turns.UNREACHABLE:  # an engine in a virtual machine has a /tmp of its own
+                    self._alone = True
+                    outcome = engine.run(task)
+                yield outcome
+
+    def _sample(self, block: int, arm: Arm, outcome: Outcome) -> bool:
+        """Record a sample; returns whether the profile was in effect."""
+        if outcome.failure is not None:
+            raise _Failure(arm.name, with_worker_error(outcome).failure or "", outcome)
+        alike = {one.name for one in self.plan.arms if self.plan.workload_of(one) == self.plan.workload_of(arm)}
+        before = [event for event in samples(self.events) if event["arm"] in alike]
+        earlier = [held_against(event, self.plan, arm) for event in before]
+        document, problem = parse_sample(outcome, earlier, self.plan.options)
+        if document is None:
+            raise _Failure(arm.name, problem or "", outcome)
+        wrong = other_ranks(document, self.plan.ranks_of(arm), self.plan.options, arm.instances or 1)
+        wrong = wrong or other_loader(document, self.plan.workload_of(arm))
+        if wrong := wrong or unlike_parts(self.plan, arm, document, earlier):
+            raise _Failure(arm.name, wrong, outcome)
+        if len(document["step_s"]) <= (skipped := skipped_steps(self.events, arm)):  # logs may be short
+            few = f"found only {len(document['step_s'])} step times, and the first {skipped} are left out as warm-up"
+            raise _Failure(arm.name, few, outcome)
+        where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
+        document = quality.worked_out({**document, "stderr": outcome.stderr_tail})
+        checks = self._checked(arm, document)
+        self.append(
+            "sample", **where, padding_bytes=self.plan.padding(block, arm), **document, checks=[*map(asdict, checks)]
+        )
+        if self.plan.user_command or self.plan.epochs:  # which may take minutes
+            self._progress.finish(f"block {block + 1}", arm.name, fmean(document["step_s"]), self.plan.step_name)
+        return all(one.holds for one in checks)
+
+    def failed(self, block: int, failure: _Failure) -> None:
+        """Record a failure; its worker's time counts like that of others."""
+        outcome = failure.outcome
+        where = {"block": block, "arm": failure.arm, "worker_seconds": round(outcome.seconds, 3)}
+        self.append("failure", **where, problem=failure.problem, stderr=outcome.stderr_tail)
+
+    def left_s(self) -> float:
+        return max(0.0, self.plan.stopping.budget_s - self.spent_s)
+
+    def goes_on_s(self, blocks: int) -> float:
+        """About how long the run goes on after ``blocks`` blocks: beyond the budget where the plan does."""
+        if not self.planned or not blocks:
+            return self.left_s()
+        return (self.planned - blocks) * block_s(self.events, blocks) + readings_s(self.events, self.plan, blocks)
+
+
+def measure(job: Job, record: Record, events: list[Event], progress: Progress) -> str:
+    """Run blocks and append what happens to ``record`` and ``events``; returns why it ended.
+
+    ``events`` holds what an earlier, interrupted run recorded: samples that are there are not measured again, and
+    their time counts towards the budget.
+    """
+    run = _Run(job, record, events, progress)
+    measured = {(event["block"], event["arm"]) for event in samples(events)}
+    prepared = job.plan.epochs > 0  # the full training begins as one's own would
+    for block in itertools.count():
+        missing = [arm for arm in job.plan.order(block) if (block, arm.name) not in measured]
+        if not missing:
+            continue
+        if len(missing) == len(job.plan.arms):
+            reason = _reason_to_end(run, block)
+            if reason is not None:
+                return reason
+        try:
+            if not prepared and not _prepare(run):
+                return TOO_SHORT
+            prepared = True
+            if wants_reading(run.events, run.plan, block):
+                run.reference_kernel(block)
+            if not run.block(block, missing):
+                return NOT_IN_EFFECT
+        except _Failure as failure:
+            run.failed(block, failure)
+            return FAILED
+    raise AssertionError("blocks are endless")
+
+
+def _prepare(run: _Run) -> bool:
+    """Start each arm once, and fix how long samples are, or go on with what was fixed.
+
+    Returns whether to go on: False where the budget is much too short.
+    """
+    unknown = recorded_lengths(run.events) is None and not run.has("design")  # earlier versions fixed them otherwise
+    for arm in run.plan.arms:
+        run.first(arm)
+        if (
+            unknown
+            and run.spent_s > (1 + room.OVERSHOOT) * run.plan.stopping.budget_s
+            and not _has_room(run, room.UNSURE)
+        ):
+            return False
+    if unknown:
+        warm_ups = [event for event in run.events if event["event"] == "warm-up" and "step_s" in event]
+        first = {event["arm"]: pace.seen(event) for event in warm_ups}
+        found = pace.lengths(run.plan, first, run.usable_cpus, pace.free_bytes())
+        run.job = replace(run.job, plan=pace.sized(run.plan, found))
+        run.append("lengths", **found, commands={arm.name: run.job.typed(arm) for arm in run.plan.arms})
+        if not _has_room(run, room.UNSURE):
+            return False
+        first_s = pace.block_s(run.plan, first)
+        fit = int(run.left_s() / first_s)
+        if run.plan.user_command and not run.plan.stopping.blocks and fit >= run.plan.fewest_blocks:
+            run.say(f"one run of each took {first_s:.0f} s in all: about {fit} blocks fit into the budget")
+    run.job = replace(run.job, plan=pace.sized(run.job.plan, recorded_lengths(run.events)))
+    return True
+
+
+def precise_enough(events: Sequence[Event], plan: Plan, fixed: Design) -> bool:
+    """Whether all comparisons are decided, each by an interval that is narrow enough."""
+    ratios = [block_ratios(events, plan, arm, reference=other) for arm, other in plan.contrasts]
+    return all(may_stop(at_look(fixed, of_arm, plan.stopping.margin), plan.stopping.precision) for of_arm in ratios)
+
+
+def _reason_to_end(run: _Run, blocks: int) -> str | None:
+    """Why to end after ``blocks`` complete blocks, or None to go on."""
+    plan = run.plan
+    if blocks == 0:
+        return None
+    if plan.one_run_each:
+        return COMPLETE
+    if not run.has("design"):
+        if not _has_room(run):
+            return TOO_SHORT
+        if blocks >= (LATEST if plan.stopping.blocks else DESIGN_BLOCKS):
+            _fix_design(run, blocks)
+    fixed = run.design
+    if fixed is not None and blocks in fixed.looks[:-1] and precise_enough(run.events, plan, fixed):
+        return PRECISE
+    if plan.stopping.blocks:
+        return COMPLETE if blocks >= plan.stopping.blocks else None
+    return PLANNED if fixed is not None and blocks >= fixed.planned else _over_budget(run, blocks)
+
+
+def _over_budget(run: _Run, blocks: int) -> str | None:
+    """Why to end before all planned blocks are there: the machine has become so much slower. It has an interval."""
+    plan = run.plan
+    if plan.contrasts and blocks < plan.fewest_blocks:
+        return None  # a budget that had far too little room was refused
+    reads = wants_reading(run.events, plan, blocks)
+    next_s = block_s(run.events, blocks, 1) + (reading_s(run.events) if reads else 0.0)
+    return BUDGET if run.spent_s + next_s > (1 + room.OVERSHOOT) * plan.stopping.budget_s else None
+
+
+def _fix_design(run: _Run, blocks: int) -> None:
+    """Record, before any look, how many blocks there will be: as many as the budget has room for."""
+    plan = run.plan
+    if plan.stopping.blocks:
+        fixed = Design(plan.stopping.blocks, (plan.stopping.blocks,), plan.sharing)
+    else:
+        one_s = block_s(run.events, blocks, DESIGN_BLOCKS)
+        planned = blocks + int(max(0.0, run.left_s() - readings_s(run.events, plan, blocks)) / one_s)
+        fixed = design(max(planned, plan.fewest_blocks), plan.sharing)
+    run.append("design", planned_blocks=fixed.planned, looks=fixed.looks)
+
+
+def _has_room(run: _Run, share: float = 1.0) -> bool:
+    """Return whether to go on, and say so once where that takes longer than the budget.
+
+    The answer follows from how long workers took, and from no ratio: blocks take ``share`` of what was seen. A run is
+    refused before its second block or not at all, and never where it was resumed: its user knows what it takes.
+    """
+    found = room.need(run.events, run.plan)
+    if found is None or not room.is_short(found, run.plan, share) or run.has(room.LONGER):
+        return True
+    if found.blocks <= 1 and not run.has("resume") and room.is_refused(found, run.plan):
+        return not room.is_refused(found, run.plan, share)  # where it is not sure yet the first block tells
+    run.append(room.LONGER, budget_s=run.plan.stopping.budget_s, takes_s=round(found.total_s(), 3), blocks=found.fewest)
+    run.say(room.going_on(found))
+    return True

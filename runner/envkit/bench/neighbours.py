@@ -1,0 +1,120 @@
+"""Notice early that a run is measured beside other programs, and name these, so that the user can stop them.
+
+Programs are looked for between blocks, while no worker is timed. What is noticed decides nothing: blocks count as they
+would without it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from envkit.bench.record import Event
+from envkit.checks.interference import interference_in, others_cpus
+
+# The event that names the programs beside which the first blocks were measured.
+LOAD = "load"
+# So many blocks in a row are disturbed before a word is said of it, and so large a share of all until then.
+IN_A_ROW, NEARLY_ALL = 2, 0.8
+# A program is named from so many CPUs on; and no more than so many are.
+LEAST_CPUS, MOST_PROGRAMS = 0.05, 3
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+PROC = Path("/proc")
+
+
+@dataclass(frozen=True)
+class Process:
+    """What /proc/PID/stat tells: its name, its parent, when it began and the CPU time that it used (in ticks)."""
+
+    name: str
+    parent: int
+    began: int
+    ticks: int
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is said of the load, and the programs (``name``, ``pid``, ``cpus``), those first that use most."""
+
+    words: str
+    programs: list[dict[str, Any]]
+
+
+class Neighbours:
+    """Looks at /proc before the first block and after each one, until it has seen a load."""
+
+    def __init__(self) -> None:
+        self._time_s, self._before = time.monotonic(), processes()
+        self._done = False
+
+    def after_block(self, events: Sequence[Event], block: int) -> Seen | None:
+        """Return what disturbs the run, once: after IN_A_ROW disturbed blocks where nearly all were until then."""
+        if self._done or any(event["event"] == LOAD for event in events):
+            self._done = True
+            return None
+        before, since_s = self._before, self._time_s
+        self._time_s, self._before = time.monotonic(), processes()
+        hit = {event["block"]: event for event in events if event["event"] == "sample" and interference_in(event)}
+        in_a_row = all(number in hit for number in range(block - IN_A_ROW + 1, block + 1))
+        if not in_a_row or len(hit) < NEARLY_ALL * (block + 1):
+            return None
+        self._done = True
+        used = busiest(before, self._before, self._time_s - since_s)
+        return Seen(_words([*hit.values()], used), used)
+
+
+def processes(proc: Path = PROC) -> dict[int, Process]:
+    """Return the processes of this machine by their numbers (proc_pid_stat(5)); one that ends meanwhile is left out."""
+    found = {}
+    for folder in proc.iterdir():
+        if folder.name.isdigit():
+            try:
+                text = (folder / "stat").read_text(errors="replace")
+                name, _, rest = text.partition("(")[2].rpartition(") ")
+                fields = rest.split()
+                ticks = int(fields[11]) + int(fields[12])
+                found[int(folder.name)] = Process(name, int(fields[1]), int(fields[19]), ticks)
+            except (OSError, ValueError, IndexError):
+                continue
+    return found
+
+
+def busiest(before: Mapping[int, Process], after: Mapping[int, Process], seconds: float) -> list[dict[str, Any]]:
+    """Return the programs that used most CPU time between two looks, but for this process and its descendants."""
+    found: list[dict[str, Any]] = []
+    for pid, one in after.items():
+        earlier = before.get(pid)
+        if earlier is None or earlier.began != one.began or _is_ours(pid, after):
+            continue
+        cpus = (one.ticks - earlier.ticks) / TICKS_PER_S / max(seconds, 1 / TICKS_PER_S)
+        if cpus >= LEAST_CPUS:
+            found.append({"name": one.name, "pid": pid, "cpus": round(cpus, 2)})
+    return sorted(found, key=lambda one: float(one["cpus"]), reverse=True)[:MOST_PROGRAMS]
+
+
+def _is_ours(pid: int, all_of_them: Mapping[int, Process]) -> bool:
+    """Return whether a process is this one or descends from it."""
+    while pid in all_of_them:
+        if pid == os.getpid():
+            return True
+        pid = all_of_them[pid].parent
+    return False
+
+
+def _words(hit: Sequence[Event], programs: Sequence[Mapping[str, Any]]) -> str:
+    """Return the line that says what disturbs the run, and what to do about it."""
+    used = [one for event in hit if (one := others_cpus(event["usage"], event["seconds"])) is not None]
+    reasons = interference_in(hit[-1])
+    if used and any("others used" in reason for reason in reasons):
+        cpus = f"{median(used):.2g} of {hit[-1]['usage']['worker_cpus']:g} CPUs"
+        named = ", ".join(f"{one['name']} ({one['pid']}) {one['cpus']:.2g}" for one in programs)
+        return (
+            f"other programs use {cpus} beside this run{f': {named}' if named else ''}; "
+            "stop them, or the result holds only beside them"
+        )
+    return f"blocks are disturbed from outside ({'; '.join(reasons)}); the result holds only under that load"

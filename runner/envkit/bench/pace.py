@@ -1,0 +1,162 @@
+"""How long samples are: what follows from the pace of each arm's first worker, before anything is compared.
+
+What differs between two processes of one profile does not average out within a process: how memory happens to be laid
+out when it starts decides how many pages each of its steps faults in (docs/results/designs.md). So many short processes
+tell more than few long ones, and a sample is as short as the start of its worker makes worthwhile.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from envkit.bench.plan import Arm, Plan
+from envkit.bench.record import Event
+from envkit.stats.steady import MIN_STEPS, steady
+from envkit.worker.cgroup import memory_limit
+from envkit.worker.workloads import get
+
+# An arm's first worker takes that many steps, and goes on until so many seconds have passed.
+FIRST_STEPS, FIRST_S = 12, 2.0
+# Timed steps take that share of what else a worker takes; and there are at least so many.
+SHARE = 1 / 4
+LEAST_STEPS = 10
+# A leading step counts as warming up while it takes so many times as long as what is typical later.
+SLOW = 1.5
+# Workers that wait for their turn may have that share of the memory that is free, and wait for about so long.
+MEMORY_SHARE, WAIT_S = 0.5, 60.0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What an arm's first worker showed."""
+
+    step_s: float  # of a step once it is steady
+    all_s: float  # of the whole worker
+    other_s: float  # what of that was no step
+    steps: int
+    warm_up: int  # how many of the steps were slower first
+    reached: bool  # False where it may not have been steady at all
+    memory_bytes: float
+
+
+def seen(warm_up: Event) -> Seen:
+    """By the event of an arm's first worker, with the time of each of its steps from the very first."""
+    curve = warm_up["step_s"]
+    found = steady([curve]) if len(curve) >= MIN_STEPS else None
+    slow, reached = (found.steps, found.reached) if found else _leading(curve)
+    other = max(0.0, warm_up["worker_seconds"] - sum(curve))
+    memory = warm_up["peak_memory_bytes"]
+    return Seen(statistics.median(curve[slow:]), warm_up["worker_seconds"], other, len(curve), slow, reached, memory)
+
+
+def first_steps(plan: Plan, arm: Arm) -> int:
+    """Return how many steps the first worker of ``arm`` takes at least: no more than a sample has."""
+    known = plan.workload_spec(arm)
+    return min(FIRST_STEPS, known.warmup_steps + known.steps) if _is_given(plan, arm) else FIRST_STEPS
+
+
+def first_s(plan: Plan, arm: Arm) -> float:
+    """Return for how many seconds the first worker of ``arm`` trains at least.
+
+    That is 0 where the user gave the length of samples, for a command of theirs, and on several ranks, which count.
+    """
+    return 0.0 if _is_given(plan, arm) or plan.user_command or plan.ranks_of(arm) > 1 else FIRST_S
+
+
+def _is_given(plan: Plan, arm: Arm) -> bool:
+    known = plan.workload_spec(arm)
+    return bool(known.steps and known.warmup_steps)
+
+
+def _leading(curve: Sequence[float]) -> tuple[int, bool]:
+    """How many leading steps are slow, in a curve that is too short for ``steady``; and whether that ends."""
+    half = len(curve) // 2
+    typical = statistics.median(curve[half:])
+    steps = next((step for step, second in enumerate(curve[:half]) if second <= SLOW * typical), half)
+    return steps, steps < half or half == 0
+
+
+def lengths(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float) -> dict[str, Any]:
+    """What is recorded of the lengths of samples: steps by workload, and how many workers are started at once.
+
+    ``first`` has what was seen, by the arm's name. Lengths that the user gave stay as they are. Of a user's own command
+    only the readings to leave out can be chosen: ``skipped_steps``.
+    """
+    first = {name: _known(plan, name, one) for name, one in first.items()}
+    looked_at = {} if plan.user_command is not None and not _alike(first) else first
+    warm_up = {name: one.warm_up for name, one in looked_at.items()}
+    found: dict[str, Any] = {
+        "warm_up": warm_up,
+        "unsteady": [name for name, one in looked_at.items() if not one.reached],
+        "together": 1,
+        "skipped_steps": 0,
+    }
+    if plan.user_command is not None:
+        return {**found, "skipped_steps": max(warm_up.values(), default=0)}
+    found["steps"], found["warmup_steps"] = {}, {}
+    longest_s = 0.0
+    for workload, given in plan.workloads.items():
+        alike = [first[arm.name] for arm in plan.arms if plan.workload_of(arm) == workload]
+        known = get(workload)
+        before = given.warmup_steps or max(known.warmup_steps, *(one.warm_up for one in alike))
+        step_s = statistics.fmean(one.step_s for one in alike)
+        other_s = min(one.other_s for one in alike) + before * step_s  # files are read but once
+        found["warmup_steps"][workload] = before
+        paced = max(LEAST_STEPS, round(SHARE * other_s / step_s)) if known.paced else known.steps
+        found["steps"][workload] = given.steps or paced
+        longest_s = max(longest_s, other_s + found["steps"][workload] * max(one.step_s for one in alike))
+    found["together"] = _together(plan, first, cpus, free_bytes, longest_s)
+    return found
+
+
+def _known(plan: Plan, arm: str, one: Seen) -> Seen:
+    """What was seen, or is known already: where epochs end, some steps are slow in each, and the first warms up."""
+    epoch = 0 if plan.user_command is not None else get(plan.workload_of(plan.arm(arm))).epoch_steps
+    return replace(one, warm_up=epoch, reached=True) if epoch else one
+
+
+def _alike(first: Mapping[str, Seen]) -> bool:
+    """Whether a user's command printed equally many readings under each profile, and enough to tell warm-up by."""
+    counts = {one.steps for one in first.values()}
+    return len(counts) == 1 and min(counts) >= MIN_STEPS
+
+
+def _together(plan: Plan, first: Mapping[str, Seen], cpus: int, free_bytes: float, longest_s: float) -> int:
+    """How many workers are started at once: one for each CPU, if they have the memory and none waits for long."""
+    if not all(starts_ahead(plan, arm) for arm in plan.arms):
+        return 1
+    largest = max(one.memory_bytes for one in first.values())
+    wait = 1 + int(WAIT_S / longest_s)
+    return max(1, min(len(plan.arms), cpus, int(MEMORY_SHARE * free_bytes / largest), wait))
+
+
+def free_bytes() -> float:
+    """The memory that workers can still have: of this machine (proc_meminfo(5)), and of what this process is in."""
+    found = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+    available = float(found[1]) * 1024 if found else 0.0
+    return min(available, memory_limit() or available)
+
+
+def starts_ahead(plan: Plan, arm: Arm) -> bool:
+    """Whether a worker of ``arm`` can wait for its turn: one process of a workload of the kit's, on CPUs."""
+    alone = plan.ranks_of(arm) == 1 and (arm.cpu_shares or arm.instances or 1) == 1
+    return alone and plan.user_command is None and not plan.epochs and plan.nodes == 1 and not plan.options.on_gpus
+
+
+def sized(plan: Plan, lengths: Mapping[str, Any] | None) -> Plan:
+    """The plan with the lengths of its samples, where these were fixed."""
+    return plan.sized(lengths["steps"], lengths["warmup_steps"]) if lengths and "steps" in lengths else plan
+
+
+def block_s(plan: Plan, first: Mapping[str, Seen]) -> float:
+    """About what a block of the sized ``plan`` takes (seconds), where workers start one after the other."""
+    total = 0.0
+    for arm in plan.arms:
+        trained, one = plan.workload_spec(arm), first[arm.name]
+        total += one.all_s if plan.user_command else one.other_s + (trained.warmup_steps + trained.steps) * one.step_s
+    return total

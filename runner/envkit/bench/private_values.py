@@ -1,0 +1,102 @@
+"""Remove the values of the caller's variables from recorded events. They may be secrets. Names stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from envkit.worker.performance_variables import PRELOAD, preloaded
+
+# Shorter values also occur in unrelated text, so text keeps them.
+SHORTEST = 6
+# What programs print may have a part of a value, as where a line was cut: so many characters of it are hidden there. Of
+# a value that begins with a slash they are not: other paths begin alike. Shorter values are hidden as whole words.
+PRINTED = ("stderr", "problem", "reason")
+FRAGMENT, SHORTEST_WORD = 8, 4
+CALLERS = "the caller's value"
+
+
+def hidden(document: Mapping[str, Any], kept: Mapping[str, str], inherited: Mapping[str, str]) -> dict[str, Any]:
+    """Return an event's fields without the values that the worker got from the caller.
+
+    Drop evidence of variables that equal the caller's (``inherited``), and the libraries of a ``kept`` LD_PRELOAD.
+    Replace values of ``kept`` variables by their names everywhere. Keep values that a profile or the command sets.
+    """
+    secrets = {value: name for name, value in kept.items() if len(value) >= SHORTEST}
+    secrets |= dict.fromkeys(preloaded(kept.get(PRELOAD, "")), PRELOAD)
+    longest_first = dict(sorted(secrets.items(), key=lambda pair: -len(pair[0])))
+    callers = {**inherited, **kept}
+    found = {key: _hidden(value, longest_first, callers, kept) for key, value in document.items()}
+    return {key: _printed(value, kept) if key in PRINTED else value for key, value in found.items()}
+
+
+def _printed(said: Any, kept: Mapping[str, str]) -> Any:
+    """Replace parts of values, and short values, in what a program printed."""
+    if not isinstance(said, str):
+        return said
+    for name, value in kept.items():
+        if SHORTEST_WORD <= len(value) < SHORTEST:
+            said = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", f"${name}", said)
+        elif len(value) > FRAGMENT and not value.startswith("/"):
+            said = _without_fragments(said, value, f"${name}")
+    return said
+
+
+def _without_fragments(said: str, value: str, instead: str) -> str:
+    """Replace each stretch of ``said`` in which every FRAGMENT characters are in ``value`` too."""
+    known = {value[at : at + FRAGMENT] for at in range(len(value) - FRAGMENT + 1)}
+    parts, begin, at = [], 0, 0
+    while at <= len(said) - FRAGMENT:
+        if said[at : at + FRAGMENT] not in known:
+            at += 1
+            continue
+        end = at + 1
+        while said[end : end + FRAGMENT] in known:
+            end += 1
+        parts += [said[begin:at], instead]
+        begin = at = end - 1 + FRAGMENT
+    return "".join([*parts, said[begin:]])
+
+
+def _hidden(value: Any, secrets: Mapping[str, str], callers: Mapping[str, str], kept: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        return text(value, secrets)
+    if isinstance(value, dict):
+        if isinstance(value.get("sensitive"), dict):
+            value = {**value, "sensitive": _set_otherwise(value["sensitive"], callers, kept)}
+        elif str(value.get("key", "")).startswith("variable "):
+            value = _check(value, kept)
+        # libraries list the settings that they read from variables
+        shown = {key: CALLERS if key in kept and str(inner) == kept[key] else inner for key, inner in value.items()}
+        return {text(key, secrets): _hidden(inner, secrets, callers, kept) for key, inner in shown.items()}
+    if isinstance(value, list | tuple):
+        return [_hidden(inner, secrets, callers, kept) for inner in value]
+    return value
+
+
+def text(said: Any, secrets: Mapping[str, str]) -> Any:
+    """Replace values by names in a text; ``secrets`` maps values to names."""
+    if isinstance(said, str):
+        for value, name in secrets.items():
+            if value in said:
+                said = said.replace(value, f"${name}")
+    return said
+
+
+def _set_otherwise(given: Mapping[str, str], callers: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that differ from the caller's, and LD_PRELOAD without the caller's libraries."""
+    found = {name: value for name, value in given.items() if callers.get(name) != value}
+    if PRELOAD in found and PRELOAD in kept:
+        own = {*preloaded(kept[PRELOAD])}
+        found[PRELOAD] = ":".join(entry for entry in preloaded(found[PRELOAD]) if entry not in own)
+        if not found[PRELOAD]:
+            del found[PRELOAD]
+    return found
+
+
+def _check(check: Mapping[str, Any], kept: Mapping[str, str]) -> dict[str, Any]:
+    """Hide the caller's value in the check of a variable, such as ``variable OMP_NUM_THREADS (process 7)``."""
+    name = str(check["key"]).split()[1]
+    value = kept.get(name)
+    return {key: CALLERS if value is not None and inner == value else inner for key, inner in check.items()}

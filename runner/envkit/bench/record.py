@@ -1,0 +1,275 @@
+"""A run's file: one JSON document per line, appended and flushed to disk as things happen, never rewritten.
+
+Its first event holds all that decides what is started, and carries a seal (``envkit.bench.seal``). Only the user may
+read the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shlex
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from envkit.bench import record_schema, seal
+from envkit.common import atomic
+from envkit.common.errors import InputError
+
+FILE_NAME = "record.jsonl"
+# In the folder of a search by `envkit tune`: the folder of the run that measured what it found.
+CONFIRMATION = "confirmation"
+SCHEMA = 3
+FIRST = 1
+# Events of which each is one measurement.
+MEASURED = ("sample", "trial")
+Event = dict[str, Any]
+
+
+class RecordFull(Exception):
+    """An event could not be written to the record in ``folder``. What was written before is safe."""
+
+    def __init__(self, folder: Path, reason: str | None) -> None:
+        super().__init__(f"{folder / FILE_NAME}: can't be written: {reason}")
+        self.folder = folder
+
+
+class Record:
+    """An open record. Exclusive: a second runner on the same folder is refused."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    @staticmethod
+    def create(folder: Path) -> Record:
+        """Make ``folder`` and an empty record in it.
+
+        Raises InputError if there is one already, no permission or a bad key.
+
+        A record without a whole line is that of a run that was killed before it began, and is begun anew.
+        """
+        seal.require_sound_key()
+        path = folder / FILE_NAME
+        try:
+            atomic.make_private(folder)
+            descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            os.fchmod(descriptor, 0o600)  # whatever the umask, and whoever made the file
+        except OSError as error:
+            raise InputError(
+                f"{folder}: results can't be written there: {error.strerror}; give another folder with --output"
+            ) from None
+        record = Record(path, _locked(descriptor, path))
+        if is_begun(folder):
+            os.close(descriptor)
+            go_on = f"continue it with --resume {shlex.quote(str(folder))}"
+            raise InputError(f"{path}: holds a run already; {go_on}, or give another folder")
+        os.ftruncate(descriptor, 0)
+        _flush_names(folder)
+        return record
+
+    @staticmethod
+    def reopen(folder: Path) -> Record:
+        """Open the record of an earlier run for appending, without the half line that a kill may have left."""
+        path = folder / FILE_NAME
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        except OSError as error:
+            raise InputError(f"--resume {folder}: {path.name} can't be opened: {error.strerror}") from None
+        record = Record(path, _locked(descriptor, path))
+        content = path.read_bytes()
+        os.ftruncate(descriptor, content.rfind(b"\n") + 1)
+        return record
+
+    def append(self, event: str, **fields: Any) -> Event:
+        """Write one line with the time (seconds since 1970) and have it on disk before returning.
+
+        Raises RecordFull, with the file as it was before, if it can't be written.
+        """
+        return self._write(_event(event, fields))
+
+    def append_sealed(self, event: str, bound_to: Event | None = None, **fields: Any) -> Event:
+        """Append an event that decides what a resumed run starts, with the user's seal.
+
+        ``bound_to`` is the record's first event, for a later one. Raise InputError if others may know the key.
+        """
+        return self._write(seal.sealed(_event(event, fields), bound_to[seal.KEY] if bound_to else None))
+
+    def _write(self, document: Event) -> Event:
+        line = (json.dumps(document) + "\n").encode()
+        size = os.fstat(self._descriptor).st_size
+        try:
+            written = 0
+            while written < len(line):
+                written += os.write(self._descriptor, line[written:])
+            os.fsync(self._descriptor)
+        except OSError as error:
+            os.ftruncate(self._descriptor, size)
+            raise RecordFull(self.path.parent, error.strerror) from None
+        return document
+
+    def __enter__(self) -> Record:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        os.close(self._descriptor)
+
+
+def _event(kind: str, fields: Event) -> Event:
+    return {"event": kind, "time": round(time.time(), 3), **fields}
+
+
+def _locked(descriptor: int, path: Path) -> int:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise InputError(f"{path}: another runner is writing to it; wait for it, or give another folder") from None
+    except OSError as error:  # some network file systems are mounted without locks
+        os.close(descriptor)
+        why = f"can't be locked against a second runner: {error.strerror}"
+        raise InputError(f"{path}: {why}; give a folder on another file system") from None
+    return descriptor
+
+
+def _flush_names(folder: Path) -> None:
+    """Have the name of a new file on disk too: flushing the file alone need not write its folder's entry."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read(folder: Path, kind: str = "run", parse: Callable[[bytes], Any] = json.loads) -> list[Event]:
+    """The events of a record in order. A last line that a kill cut short is left out.
+
+    ``kind`` is the event that it must begin with: ``run``, ``tune`` or ``submit``. ``parse`` makes an event of a line,
+    and raises ValueError for a damaged one. Raises InputError for a folder without such a record, a damaged line,
+    or a record of a later version. What an earlier version wrote has today's names. Events of a kind that is not known
+    are among those returned: readers pick the kinds that they know.
+    """
+    return _read(folder, kind, True, parse)
+
+
+def first(folder: Path, kind: str = "run") -> Event:
+    """The event that a record begins with. Raises InputError as ``read`` does, but looks at the first line only."""
+    return _read(folder, kind, False, json.loads)[0]
+
+
+def is_begun(folder: Path) -> bool:
+    """Whether there is a record that can be gone on with: a run that was killed at once left no whole line."""
+    try:
+        with (folder / FILE_NAME).open("rb") as file:
+            return file.readline().endswith(b"\n")
+    except OSError:
+        return False
+
+
+def is_search(folder: Path) -> bool:
+    """Whether the record in ``folder``, if there is one, is that of a search by ``envkit tune``."""
+    return _begins(folder, b'{"event": "tune"')
+
+
+def is_submission(folder: Path) -> bool:
+    """Whether the record in ``folder``, if there is one, is that of ``envkit submit``, with a folder for each node."""
+    return _begins(folder, b'{"event": "submit"')
+
+
+def _begins(folder: Path, words: bytes) -> bool:
+    try:
+        with (folder / FILE_NAME).open("rb") as file:
+            return file.read(len(words)) == words
+    except OSError:
+        return False
+
+
+def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], Any]) -> list[Event]:
+    path = folder / FILE_NAME
+    try:
+        with path.open("rb") as file:
+            content = file.read() if whole else file.readline()
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}; give the folder of a run") from None
+    lines = content.split(b"\n")[:-1]  # what follows the last newline is empty or cut short
+    if not lines:
+        raise InputError(f"{path}: is not the record of a run: it has no whole line; start the run again")
+    events: list[Event] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            event = parse(line)
+        except (ValueError, RecursionError):
+            event = None
+        if not isinstance(event, dict) or (events and not isinstance(event.get("event"), str)):
+            raise InputError(f"{path}:{number}: damaged line; remove it to read the rest")
+        events.append(event)
+    if events[0].get("event") == "tune" and kind == "run":
+        raise InputError(
+            f"{path}: is the record of a search by envkit tune; what it found was measured in {folder / CONFIRMATION}"
+        )
+    if events[0].get("event") == "submit" and kind == "run":
+        raise InputError(f"{path}: is the record of a submission; give the folder of a node's run, beside it")
+    if events[0].get("event") != kind:
+        raise InputError(f"{path}: is not the record of a {kind} (its first line must be the event '{kind}')")
+    schema = events[0].get("schema")
+    if type(schema) is not int or schema < FIRST:
+        found = "has no schema" if schema is None else f"has the schema {json.dumps(schema)}, which no version wrote"
+        raise InputError(f"{path}: is not the record of a run (its first line {found})")
+    if schema > SCHEMA:
+        raise InputError(f"{path}: was written by a later version (schema {schema}, this reads up to {SCHEMA}); update")
+    with reading(folder):
+        return _as_written(path, lines, [record_schema.event(event) for event in events])
+
+
+def _as_written(path: Path, lines: Sequence[bytes], events: Sequence[Event]) -> list[Event]:
+    """The events of these lines. A measurement that stands there again, word for word, is left out: nothing is lost.
+
+    File systems, and whoever puts parts of a file together, can leave such lines. Raises InputError for others that no
+    run writes.
+    """
+    first: dict[bytes, int] = {}
+    numbered = [
+        (number, event)
+        for number, (line, event) in enumerate(zip(lines, events, strict=True), start=1)
+        if event["event"] not in MEASURED or first.setdefault(line, number) == number
+    ]
+    _require_order(path, numbered)
+    return [event for _, event in numbered]
+
+
+def _require_order(path: Path, numbered: Sequence[tuple[int, Event]]) -> None:
+    """Raise InputError for two samples in one place, or measurements in another order than that of a run.
+
+    It goes from block to block, and from the first again where it was resumed, as one may lack a sample; and it ends.
+    """
+    block, ended, places = -1, False, dict[tuple[int, str], int]()
+    for number, event in numbered:
+        kind, at, arm = event["event"], event.get("block"), event.get("arm")
+        if kind == "resume":
+            block, ended = -1, False
+        elif kind == "end":
+            ended = True
+        elif kind in MEASURED and (ended or (isinstance(at, int) and at < block)):
+            after = "the end of the run" if ended else f"those of block {block + 1}"
+            wrong = f"a {kind} stands after {after}: lines are not in the order in which they were written"
+            raise InputError(f"{path}:{number}: {wrong}; sort them by their times")
+        elif kind == "sample" and isinstance(at, int) and isinstance(arm, str):
+            block, first = at, places.setdefault((at, arm), number)
+            if first != number:
+                wrong = f"another sample of '{arm}' in block {at + 1} than that on line {first}"
+                raise InputError(f"{path}:{number}: {wrong}; remove one of them")
+
+
+@contextlib.contextmanager
+def reading(folder: Path) -> Iterator[None]:
+    """Raise InputError where the record in ``folder`` lacks what is looked for in it, or has something else there."""
+    try:
+        yield
+    except KeyError as error:
+        raise InputError(f"{folder / FILE_NAME}: an event lacks {error}; the record can't be used") from error
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, StopIteration) as error:
+        raise InputError(f"{folder / FILE_NAME}: is not understood ({error}); the record can't be used") from error

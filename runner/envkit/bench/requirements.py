@@ -1,0 +1,262 @@
+"""What a specification needs of workloads, profiles, images and machines, refused before anything is measured.
+
+Messages name the options by which it was asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from envkit.bench import batch_split, dataset, quality
+from envkit.bench.dataset import DataSet
+from envkit.bench.plan import Arm, own_ranks
+from envkit.bench.specification import EVERY, Specification
+from envkit.common.errors import InputError
+from envkit.engines import step
+from envkit.profiles.profile import Profile
+from envkit.worker.distributed import NCCL
+from envkit.worker.gpus import CHOOSING
+from envkit.worker.modes import CPU, CUDA, USUAL, Options
+from envkit.worker.workloads import GENERATED, find, get
+
+# What torch.compile needs in an image to make code for CPUs (torch._inductor.config.cpp.cxx). By openssl it tells
+# whether headers are those that it compiled before (torch._inductor.codecache).
+COMPILERS = ("g++", "openssl")
+# How a CPU build of torch ends its version.
+CPU_BUILD = "+cpu"
+
+
+def arm_of(arm: Arm, loaded: Profile) -> Arm:
+    """The arm with its profile's own name, and on as many ranks as that says."""
+    return replace(arm, profile=loaded.name, ranks=arm.ranks or own_ranks(loaded.ranks))
+
+
+def require(asked: Specification) -> int:
+    """Raise InputError for what could be measured nowhere; returns the most ranks that an arm has on one node.
+
+    The arms have the ranks of their profiles (``arm_of``).
+    """
+    require_instances(asked)
+    require_modes(asked.workloads, asked.options)
+    if asked.until is not None:
+        quality.require_target(asked.until, asked.workloads)
+    ranks = [arm.ranks or asked.nproc for arm in asked.arms]
+    trained = None if asked.user_command else asked.workload
+    how = _grown(asked) if asked.weak else asked.options
+    require_shares(asked.arms, trained, how, asked.nproc, asked.nodes)
+    require_exchange(asked.workloads, asked.options, min(ranks) * asked.nodes)
+    return max(ranks)
+
+
+def _grown(asked: Specification) -> Options:
+    """How all ranks train together where their batch is to grow with them. Raises InputError where it can't."""
+    ranks = asked.nproc * asked.nodes
+    if ranks == 1:
+        raise InputError("--weak: the batch grows with the ranks, and there is one; add --nproc N, or leave it out")
+    for name in asked.workloads:
+        if found := batch_split.ungrown(name, asked.options, ranks):
+            raise InputError(f"--weak: {'; '.join(found)}")
+    if not any(arm.cpu_shares == asked.nproc for arm in asked.arms):
+        raise InputError("--weak: no arm is one process with the CPUs of one rank, to hold ranks against; leave it out")
+    return replace(asked.options, scale=asked.options.scale * ranks)
+
+
+def require_instances(asked: Specification) -> None:
+    """Raise InputError for what does not go together with several trainings at once."""
+    if asked.instances == 1:
+        return
+    ranked = (f"profile '{arm.profile}' has {arm.ranks} ranks of its own" for arm in asked.arms if arm.ranks)
+    against = (
+        "--nproc has ranks, which train one thing together" if asked.nproc * asked.nodes > 1 else None,
+        next(ranked, None),
+        "a command of your own is started once (one that starts several can be)" if asked.user_command else None,
+        "--full trains once each" if asked.epochs else None,
+        f"--device {CUDA} takes one process for a GPU" if asked.options.device == CUDA else None,
+        "--workload all has a comparison on each" if asked.workload == EVERY else None,
+    )
+    for why in filter(None, against):
+        what = f"--instances {asked.instances} has so many processes train at once, each by itself on its own cores"
+        raise InputError(f"{what}, and {why}; leave one of them out")
+
+
+def require_nodes(nodes: int, engine: str) -> None:
+    """Raise InputError where a training on so many nodes can't be started."""
+    if nodes == 1:
+        return
+    step.require_engine(engine)
+    step.require(nodes)
+
+
+def require_exchange(workloads: Iterable[str], how: Options, fewest: int) -> None:
+    """Raise InputError where ranks can't exchange as they are to; ``fewest`` is how many an arm has at least."""
+    if how.exchange == NCCL and how.device != CUDA:
+        raise InputError(f"--backend {NCCL}: NCCL exchanges between GPUs alone; add --device {CUDA}, or leave it out")
+    if fewest == 1 and any(map(exchanges, workloads)):
+        raise InputError("--workload all-reduce: one process has nobody to exchange with; give envkit bench --nproc N")
+
+
+def require_modes(workloads: Sequence[str], how: Options) -> None:
+    """Raise InputError where ``workloads`` can't be trained like that."""
+    for name in workloads:
+        workload = get(name)
+        if how.channels_last and not workload.images:
+            raise InputError(f"--channels-last means nothing to {name}, which has no images; leave it out")
+        if how.scale != 1 and not workload.scales:
+            raise InputError(f"--scale means nothing to {name}, whose name says its sizes; leave it out")
+        if workload.stages > 1 and how.modes != USUAL.modes:
+            what = "on CPUs in fp32, not compiled and not channels-last"
+            raise InputError(f"{name} is trained {what}; leave such options out")
+        if workload.exchange and replace(how, device=CPU).modes != USUAL.modes:
+            raise InputError(f"{name} trains nothing: it is not compiled, and always in fp32; leave such options out")
+    quality.require(workloads)
+
+
+def require_shares(arms: Iterable[Arm], trained: str | None, how: Options, ranks: int, nodes: int = 1) -> None:
+    """Raise InputError where an arm is on several ranks that can't share the batches of what it trains.
+
+    ``trained`` is the workload of arms that have none of their own, None for a command of the user's; ``ranks`` is how
+    many there are on each of ``nodes`` where an arm does not say it.
+    """
+    for arm in arms:
+        several = (arm.ranks or 1) > 1
+        if nodes > 1 and several:
+            own = f"profile '{arm.profile}' has {arm.ranks} ranks of its own"
+            raise InputError(f"{own}, on one node; leave --nodes out")
+        if trained is not None:
+            given = f"--nproc {ranks}" if nodes == 1 else f"--nodes {nodes} --nproc {ranks}"
+            what = f"profile '{arm.profile}', ranks: {arm.ranks}" if arm.ranks else given
+            each, on = (arm.ranks, 1) if arm.ranks else (ranks, nodes)
+            if found := batch_split.unshared(arm.workload or trained, how, each, on):
+                raise InputError(f"{what}: {'; '.join(found)}")
+        elif several:
+            raise InputError(
+                f"profile '{arm.profile}' has {arm.ranks} ranks, which a command of your own has to start by itself; "
+                "leave one of them out"
+            )
+
+
+def exchanges(name: str) -> bool:
+    """Whether a workload is nothing but what ranks exchange; a user's own, in a file, is not."""
+    found = find(name)
+    return found is not None and found.exchange
+
+
+def tools(how: Options) -> list[str]:
+    """The commands that an image must have."""
+    return [*COMPILERS] if how.compile else []
+
+
+def choosing(how: Options) -> tuple[str, ...]:
+    """What training on a GPU keeps of the caller's: a batch system says so which GPU it may use."""
+    return CHOOSING if how.device == CUDA else ()
+
+
+def on_gpus(how: Options, own: bool) -> bool | None:
+    """Whether GPUs are trained on; None where a command of the user's ``own`` may do so if it finds some."""
+    return True if how.device == CUDA else None if own else False
+
+
+def require_in(seen: Mapping[str, Mapping[str, Any]], workloads: Sequence[str], how: Options) -> None:
+    """Raise InputError where an image, as it was ``seen`` under each engine, lacks what the training needs."""
+    for engine, about in seen.items():
+        inspection, image = about["inspection"], about["engine"]["image"]
+        if how.device == CUDA:
+            _require_gpu(inspection["accelerator"], f"{image} (engine {engine})")
+        missing = [command for command in tools(how) if inspection["commands"][command] is None]
+        if how.compile and not inspection["python_headers"]:
+            missing.append("Python's headers (Python.h)")
+        if missing:
+            fix = "install it there" if about["engine"]["name"] == "local" else "take the variant compile of the image"
+            raise InputError(
+                f"--compile: torch.compile needs {' and '.join(missing)}, and {image} (engine {engine}) has none; "
+                f"{fix}, or leave --compile out"
+            )
+        version = inspection["packages"]["torch"]
+        pinning = [name for name in workloads if get(name).pins]
+        if pinning and version.endswith(CPU_BUILD):
+            raise InputError(
+                f"{pinning[0]}: pinned memory is for an accelerator, and torch {version} in {image} has none; "
+                "leave -pin out"
+            )
+
+
+def _require_gpu(found: Mapping[str, Any], where: str) -> None:
+    """``found`` is what ``envkit.worker.gpus.look`` saw there."""
+    if found["problem"] is not None:
+        raise InputError(f"--device {CUDA}: {where} can't: {found['problem']}; {found['fix']}")
+
+
+def require_two_images(arms: Sequence[Arm], seen: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise InputError where images that are to be compared are one, or for different processors.
+
+    ``seen`` has, by ``Arm.target``, what an engine said of itself and its image, and what was seen inside.
+    """
+    having = [arm for arm in arms if arm.image]
+    for arm in having[1:]:
+        reference = having[0]
+        identities = [_identity(seen[one.target]) for one in (reference, arm)]
+        if identities[0] == identities[1]:
+            raise InputError(
+                f"{arm.image} and {reference.image} are the same image ({identities[0]}); name two that differ, "
+                "or measure one against itself: envkit calibrate"
+            )
+        machines = [seen[one.target]["inspection"]["fingerprint"]["architecture"] for one in (reference, arm)]
+        if machines[0] != machines[1]:
+            raise InputError(
+                f"{arm.image} is for {machines[1]} and {reference.image} for {machines[0]}: one of them is emulated "
+                "here, and its times mean nothing; name two images for the same architecture"
+            )
+
+
+def _identity(seen: Mapping[str, Any]) -> str:
+    """What two images can't have in common: their digest, and of this machine's Pythons where they are installed."""
+    engine, python = seen["engine"], seen["inspection"]["python"]
+    return f"{engine['digest'][:19]}…" if "digest" in engine else f"Python {python['version']} in {python['prefix']}"
+
+
+def require_gpus(seen: Mapping[str, Mapping[str, Any]], ranks: int, how: Options) -> None:
+    """Raise InputError where so many ranks have too few GPUs, as these were ``seen`` in what they run in."""
+    for place, about in seen.items():
+        usable = about["inspection"]["facts"].get("gpus", 0)
+        if how.device == CUDA and ranks > usable:
+            there, most = ("1 is", "one process") if usable == 1 else (f"{usable} are", f"{usable} ranks or fewer")
+            raise InputError(
+                f"--device {CUDA}: {ranks} ranks take a GPU each, and {there} usable ({place}); train on {most}"
+            )
+
+
+def require_room(
+    seen: Mapping[str, Mapping[str, Any]], number: int, option: str = "--nproc", who: str = "each rank"
+) -> None:
+    """Raise InputError where the cores are too few for so many processes, as they were ``seen`` under each engine.
+
+    The rest is as for ``batch_split.crowded``.
+    """
+    for engine, about in seen.items():
+        cores = about["inspection"]["facts"]["physical_cores"]
+        if found := batch_split.crowded(number, cores, f"engine {engine}", option, who):
+            raise InputError(found)
+
+
+def data(asked: Specification) -> DataSet:
+    """The data that is trained on. Where it comes from is printed on stderr.
+
+    Raises InputError where nothing takes what was given.
+    """
+    if asked.user_command:  # it brings its own
+        return DataSet("none", "the command's own")
+    given, workloads = asked.data, asked.workloads
+    reading = [name for name in workloads if not get(name).generated]
+    if not reading:
+        if given is not None:
+            raise InputError(
+                f"--data {given}: means nothing to {workloads[0]}, which makes its data itself; leave it out"
+            )
+        return DataSet(GENERATED, "generated from a seed")
+    found = dataset.find(given, lambda text: print(text, file=sys.stderr))
+    if len(reading) == len(workloads):
+        return found
+    return replace(found, source=f"{found.source}; the others' is generated from a seed")

@@ -1,0 +1,136 @@
+"""Go on with a record: by itself if it carries this user's seal, else by the command, which the user gives again.
+
+The kit prepares a command that is given again as it prepares a new run, from its options and this machine. It compares
+the record with the result. The record itself adds numbers only, such as the seed and the lengths of samples.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from envkit.bench import record, seal
+from envkit.bench.context import ExecutionContext, require_same_machine, require_same_values
+from envkit.bench.plan import Plan
+from envkit.bench.record import Event
+from envkit.common.errors import InputError
+from envkit.common.folders import quoted
+from envkit.profiles.environment import Environment
+
+# Messages name so many differences, and count the rest.
+NAMED = 6
+# Upper bounds of numbers that later events give.
+MOST_STEPS, MOST_BLOCKS, MOST_AT_ONCE = 10**8, 10**6, 4096
+MISSING = "missing"
+
+
+def no_seal(folder: Path, first: Event, again: str) -> InputError:
+    """Return the error for a record without this user's seal; ``again`` is the command to give."""
+    return InputError(
+        f"--resume {folder}: the record {_unsealed(first)}, so it can't say what to run; give the whole command again: "
+        f"{again} --resume {quoted(folder)}"
+    )
+
+
+def _unsealed(first: Event) -> str:
+    if first.get(seal.KEY) is None:
+        return "carries no seal of yours (it was begun where you can have no key, or was edited)"
+    return "carries no seal of yours (another user or machine made it, or it was edited)"
+
+
+def require_same(folder: Path, first: Event, differences: Sequence[str]) -> None:
+    """Raise InputError that names the ``differences`` between the command and the record in ``folder``, if any."""
+    if differences:
+        more = f"; and {len(differences) - NAMED} more" if len(differences) > NAMED else ""
+        named = "; ".join(differences[:NAMED])
+        unsealed = "" if seal.is_good(first) else f"{_unsealed(first)}, and "
+        raise InputError(
+            f"--resume {folder}: the record {unsealed}differs from the command that was given: {named}{more}; give the "
+            "record's own command, or start a new run"
+        )
+
+
+def require_same_run(
+    folder: Path, first: Event, plan: Plan, environments: Mapping[str, Environment], context: ExecutionContext
+) -> None:
+    """Raise InputError if the prepared run differs from the record's; ``first`` is its first event."""
+    with record.reading(folder):
+        then = [without_folder(first["plan"]), first["environments"], sorted(first["allowed_variables"])]
+    own = {name: one.to_json() for name, one in environments.items()}
+    now = [without_folder(plan.to_json()), own, sorted(context.kept)]
+    names = ("", "environments", "kept variables")
+    compared = zip(then, now, names, strict=True)
+    require_same(folder, first, [line for one in compared for line in differences(*one)])
+    require_same_machine(folder, first, context.seen)
+    if seal.is_good(first):  # another user's digests tell nothing
+        require_same_values(folder, first, context.kept)
+
+
+def without_folder(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a plan that names profiles beside the record by file name, so that the folder may have moved."""
+    arms = plan["arms"]
+    if plan.get("ablated"):
+        arms = [*arms[:2], *({**arm, "profile": Path(arm["profile"]).name} for arm in arms[2:])]
+    return {**plan, "arms": arms}
+
+
+def differences(then: Any, now: Any, name: str = "") -> list[str]:
+    """List the differences of two documents by key, such as ``stopping.budget_s was 60 and is now 90``."""
+    return [*_differences(json.loads(json.dumps(then)), json.loads(json.dumps(now)), name)]
+
+
+def _differences(then: Any, now: Any, name: str) -> Iterator[str]:
+    if isinstance(then, dict) and isinstance(now, dict):
+        for key in dict.fromkeys([*then, *now]):
+            here = f"{name}.{key}" if name else str(key)
+            yield from _differences(then.get(key, MISSING), now.get(key, MISSING), here)
+    elif isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
+        for number, pair in enumerate(zip(then, now, strict=True)):
+            yield from _differences(*pair, f"{name}[{number}]")
+    elif then != now or isinstance(then, bool) != isinstance(now, bool):
+        yield f"{name} was {_shown(then)} and is now {_shown(now)}"
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 100 else f"{text[:60]}…{text[-35:]}"
+
+
+def seed_of(folder: Path, plan: Mapping[str, Any]) -> int:
+    """Return the seed in a recorded plan. Raise InputError if it is no number."""
+    with record.reading(folder):
+        return _number("seed", plan["seed"], 0, 2**63)
+
+
+def lengths_of(plan: Mapping[str, Any]) -> tuple[int, int, float]:
+    """Return steps, blocks and budget (seconds) of a recorded plan. Raise ValueError or LookupError."""
+    steps = {_number("steps", one["steps"], 0, MOST_STEPS) for one in plan["workloads"].values()}
+    (of_all,) = steps
+    budget_s = plan["stopping"]["budget_s"]
+    if isinstance(budget_s, bool) or not isinstance(budget_s, int | float) or not 0 <= budget_s < math.inf:
+        raise ValueError(f"budget_s is {budget_s!r}, and must be a number of seconds")
+    return of_all, _number("blocks", plan["stopping"]["blocks"], 0, MOST_BLOCKS), budget_s
+
+
+def require_numbers(folder: Path, events: Sequence[Event]) -> None:
+    """Raise InputError if the fixed lengths are no numbers in range. Workers get them, and no seal covers them."""
+    with record.reading(folder):
+        for event in events:
+            if event["event"] == "lengths":
+                _number("together", event["together"], 1, MOST_AT_ONCE)
+                _number("skipped_steps", event["skipped_steps"], 0, MOST_STEPS)
+                for name in ("steps", "warmup_steps"):
+                    for steps in event.get(name, {}).values():
+                        _number(name, steps, 0, MOST_STEPS)
+            elif event["event"] == "design":
+                for blocks in (event["planned_blocks"], *event["looks"]):
+                    _number("looks", blocks, 0, MOST_BLOCKS)
+
+
+def _number(name: str, value: Any, least: int, most: int) -> int:
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError(f"{name} is {value!r}, and must be a whole number from {least} to {most}")
+    return value

@@ -1,0 +1,176 @@
+"""How long a verdict takes, and what a run does whose budget has no room for one.
+
+A verdict needs a fewest number of blocks (``Plan.fewest_blocks``). Only the times of workers decide whether a run goes
+on until then, and never the ratios that it found: intervals keep their error rate (docs/statistics.md).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from envkit.bench import costs, pace
+from envkit.bench.blocks import recorded_lengths
+from envkit.bench.plan import Plan
+from envkit.bench.record import Event
+from envkit.common.errors import InputError
+
+# A run may take so much more than its budget to complete the blocks that were planned.
+OVERSHOOT = 0.15
+# A run goes on until a verdict, for up to so many times its budget; beyond that it is refused.
+LONGEST = 3.0
+# The share of its first estimate that a block may take: the first workers read files that were not in memory yet.
+UNSURE = 0.5
+# The least that a worker takes (seconds): it imports torch, or only starts a command of the user's.
+LEAST_WORKER_S, LEAST_COMMAND_S = 0.5, 0.05
+# Shorter times are told in seconds, and longer ones in minutes.
+IN_SECONDS = 90.0
+# Slurm's time (seconds since 1970) at which the job ends that this process runs in (sbatch(1), since Slurm 22.05).
+JOB_END = "SLURM_JOB_END_TIME"
+# The event of a run that takes longer than its budget.
+LONGER = "longer"
+
+
+class TooShort(InputError):
+    """The budget has no room for a verdict."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a verdict takes. Times are in seconds of workers."""
+
+    blocks: int  # complete ones, so far
+    fewest: int
+    spent_s: float
+    block_s: float  # of the next block, by what was seen
+    before_s: float = 0.0  # first workers that are still to be started before it
+
+    def total_s(self, share: float = 1.0) -> float:
+        """Return what the whole run takes where a block takes ``share`` of ``block_s``."""
+        return self.spent_s + self.before_s + max(0, self.fewest - self.blocks) * share * self.block_s
+
+    @property
+    def more_s(self) -> float:
+        return self.total_s() - self.spent_s
+
+
+def need(events: Sequence[Event], plan: Plan) -> Need | None:
+    """Return what a verdict takes by the times of the workers in ``events``.
+
+    None where nothing is compared, where each arm has one run, or before the first worker ended.
+    """
+    if not plan.contrasts or plan.one_run_each:
+        return None
+    arms_of: dict[int, set[str]] = {}
+    first: dict[str, Event] = {}
+    for event in events:
+        if event["event"] == "sample":
+            arms_of.setdefault(event["block"], set()).add(event["arm"])
+        elif event["event"] == "warm-up":
+            first[event["arm"]] = event
+    blocks = sum(len(arms) == len(plan.arms) for arms in arms_of.values())
+    spent_s = float(sum(event.get("worker_seconds", 0) for event in events))
+    missing, before_s = [arm for arm in plan.arms if arm.name not in first], 0.0
+    lengths = recorded_lengths(events)
+    if blocks:
+        block_s = costs.block_s(events, blocks)
+    elif first and (missing or lengths is None):
+        each = sum(event["worker_seconds"] for event in first.values()) / len(first)
+        block_s, before_s = each * len(plan.arms), each * len(missing)
+    elif first:
+        block_s = pace.block_s(pace.sized(plan, lengths), {name: pace.seen(event) for name, event in first.items()})
+    else:
+        return None
+    return Need(blocks, plan.fewest_blocks, spent_s, block_s, before_s)
+
+
+def length(seconds: float) -> str:
+    """Return ``15 s``, rounded up to 5 seconds, and from 90 seconds on ``2.5 minutes``, rounded up to half of one."""
+    return f"{_fives(seconds)} s" if seconds < IN_SECONDS else f"{_halves(seconds):g} minutes"
+
+
+def budget(seconds: float) -> str:
+    """Return the option that gives so many seconds, rounded up as in ``length``."""
+    return f"--budget {f'{_fives(seconds)}s' if seconds < IN_SECONDS else f'{_halves(seconds):g}m'}"
+
+
+def _fives(seconds: float) -> int:
+    return 5 * max(1, math.ceil(seconds / 5))
+
+
+def _halves(seconds: float) -> float:
+    return math.ceil(seconds / 30) / 2
+
+
+def is_short(found: Need, plan: Plan, share: float = 1.0) -> bool:
+    """Return whether the budget has no room for a verdict where a block takes ``share`` of what was seen."""
+    return not plan.stopping.blocks and found.total_s(share) > (1 + OVERSHOOT) * plan.stopping.budget_s
+
+
+def is_refused(found: Need, plan: Plan, share: float = 1.0) -> bool:
+    """Return whether a verdict takes so much longer than the budget that the run ends at once.
+
+    A run to which nobody gave a budget never does.
+    """
+    return (
+        not plan.stopping.open_ended and is_short(found, plan, share) and found.total_s(share) > _longest_s(plan, found)
+    )
+
+
+def _longest_s(plan: Plan, found: Need) -> float:
+    """Return how long the run may take (seconds of workers): in a job of Slurm's no longer than that."""
+    longest_s, end = LONGEST * plan.stopping.budget_s, _job_end()
+    return longest_s if end is None else min(longest_s, found.spent_s + max(0.0, end - time.time()))
+
+
+def _job_end() -> float | None:
+    try:
+        return float(os.environ[JOB_END])
+    except (KeyError, ValueError):
+        return None
+
+
+def refusal(found: Need, plan: Plan) -> str:
+    """Return the line that says how much a verdict takes, and the budget to give."""
+    given, total_s = plan.stopping.budget_s, found.total_s()
+    needs = f"a verdict needs {found.fewest} blocks, about {length(total_s)} on this machine"
+    job = "" if total_s > LONGEST * given else ", in a job of Slurm's that is as long"
+    return f"--budget {given:g}s is too short: {needs}; give {budget(total_s)}{job}"
+
+
+def going_on(found: Need) -> str:
+    """Return the line that says that the run takes longer than its budget."""
+    needs = f"a verdict needs {found.fewest} blocks, about {length(found.total_s())} in all"
+    block = f"one block takes {found.block_s:.{0 if found.block_s >= 10 else 1}f} s"
+    return f"{block}: {needs}; going on until then, Ctrl-C ends with what was measured"
+
+
+def require(plan: Plan, worker_s: Sequence[float] = (), arms: int | None = None) -> None:
+    """Raise TooShort where no machine could give a verdict within LONGEST times the budget that was given.
+
+    ``worker_s`` has what workers took already (seconds), of which later ones take at least UNSURE. So many ``arms`` are
+    left of the plan's; None: all.
+    """
+    stopping = plan.stopping
+    if stopping.open_ended or stopping.blocks or plan.one_run_each or not plan.contrasts:
+        return
+    if worker_s:
+        block_s = sum(worker_s) / len(worker_s) * (len(plan.arms) if arms is None else arms)
+        found = Need(0, plan.fewest_blocks, 0.0, block_s, UNSURE * block_s)
+        if found.total_s(UNSURE) > LONGEST * stopping.budget_s:
+            raise TooShort(refusal(found, plan))
+        return
+    least_s = LEAST_COMMAND_S if plan.user_command else LEAST_WORKER_S
+    first_s = sum(least_s + pace.first_s(plan, arm) for arm in plan.arms)
+    found = Need(0, plan.fewest_blocks, 0.0, least_s * len(plan.arms), first_s)
+    if found.total_s() > LONGEST * stopping.budget_s:
+        what = "worker" if plan.user_command is None else "command"
+        takes = f"a verdict needs {found.fewest} blocks, and each {what} takes {least_s:g} s or more"
+        raise TooShort(f"--budget {stopping.budget_s:g}s is too short: {takes}; give --budget {_least(found)} or more")
+
+
+def _least(found: Need) -> str:
+    return f"{math.ceil(found.total_s())}s"

@@ -1,0 +1,168 @@
+"""What a run is asked to measure: plain, immutable data, made once from options, that goes to JSON and back.
+
+``Plan`` (``envkit.bench.plan``) is what follows from it on one machine: with the data, and the ranks of profiles, that
+are found there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from envkit.bench.plan import MARGIN, Ablated, Arm, UserCommand
+from envkit.common.errors import InputError
+from envkit.engines.base import EngineOptions
+from envkit.worker.measure.quality_target import TargetError
+from envkit.worker.measure.quality_target import parse as parse_target
+from envkit.worker.modes import USUAL, Options
+from envkit.worker.user_command.losses import parse_losses
+from envkit.worker.user_command.metric import MetricError, parse
+from envkit.worker.workloads import DEFAULT, WORKLOADS, find
+
+# In the place of a workload's name: each of those that `envkit bench` measures together.
+EVERY = "all"
+PRECISION = 0.04
+TIMEOUT_S = 300.0
+FULL_TIMEOUT_S = 7200.0
+# By which a document says what it is.
+SCHEMA = "envkit-specification-1"
+SCHEMA_FILE = Path(__file__).resolve().parent / "schemas/specification.schema.json"
+
+
+@dataclass(frozen=True)
+class Specification:
+    """Times are in seconds; ``precision``, ``margin`` and the rest that ``Plan`` has too mean the same there."""
+
+    title: str  # a part of the name of the record's folder
+    arms: tuple[Arm, ...]  # the first is the reference
+    budget_s: float
+    workload: str = DEFAULT  # a workload's name, EVERY, or a name for the user's command
+    user_command: UserCommand | None = None
+    options: Options = USUAL
+    engine_options: EngineOptions = field(default_factory=EngineOptions)
+    nproc: int = 1  # processes that train together on each node
+    nodes: int = 1
+    data: str | None = None  # a folder, or what stands for one; None: what is found
+    warmup_steps: int = 0  # 0: by the machine's pace
+    steps: int = 0  # 0: by the machine's pace
+    epochs: int = 0  # above 0: full trainings of so many
+    until: str | None = None  # what such a training ends at, as accuracy=0.85, or after all epochs
+    open_ended: bool = True  # whether nobody gave the budget
+    blocks: int = 0
+    precision: float = PRECISION
+    margin: float = MARGIN
+    timeout_s: float = TIMEOUT_S
+    seed: int | None = None  # None: random
+    keep_env: tuple[str, ...] = ()
+    force: bool = False
+    allow_unknown: bool = False
+    ablated: tuple[Ablated, ...] = ()  # where a profile is taken apart: its settings; the second arm is all of it
+    weak: bool = False  # weak scaling: the batch grows with the ranks
+
+    @property
+    def workloads(self) -> list[str]:
+        """The kit's own workloads that are trained; none where a user's command is measured."""
+        return [] if self.user_command else list(dict.fromkeys(arm.workload or self.workload for arm in self.arms))
+
+    @property
+    def instances(self) -> int:
+        """The most that an arm has at once, each a training of its own."""
+        return max(arm.instances or 1 for arm in self.arms)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, **asdict(self), "engine_options": self.engine_options.to_json()}
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any]) -> Specification:
+        """Raises ValueError for what is none, TypeError or KeyError for what is no mapping."""
+        values = {name: value for name, value in document.items() if name != "schema"}
+        if document.get("schema") != SCHEMA:
+            raise ValueError(f"its schema is {document.get('schema')!r}, and this version reads {SCHEMA}")
+        unknown = values.keys() - {one.name for one in fields(Specification)}
+        if unknown:
+            raise ValueError(f"unknown key {sorted(unknown)[0]!r}")
+        _validate(document)
+        found = Specification(
+            **{
+                **values,
+                "arms": tuple(Arm(**arm) for arm in values["arms"]),
+                "user_command": UserCommand.from_json(values["user_command"]),
+                "options": Options(**values["options"]),
+                "engine_options": EngineOptions(**values["engine_options"]),
+                "keep_env": tuple(values["keep_env"]),
+                "ablated": tuple(Ablated(**one) for one in values.get("ablated", ())),  # earlier ones lack it
+            }
+        )
+        for name in found.workloads:
+            if name != EVERY and find(name) is None:
+                raise ValueError(f"no workload {name!r}; there are: {', '.join(WORKLOADS)}")
+        if found.user_command is not None:
+            _require_metrics(found.user_command)
+        if found.until is not None:
+            _require_target(found)
+        _require_arms(found)
+        return found
+
+    @staticmethod
+    def read(path: Path) -> Specification:
+        """The one in a file. Raises InputError."""
+        try:
+            return Specification.from_json(json.loads(path.read_bytes()))
+        except OSError as error:
+            raise InputError(f"{path}: can't be read: {error.strerror}; write one with --dry-run") from None
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise InputError(f"{path}: is no specification of a run: {error}; write one with --dry-run") from None
+
+    def anywhere(self) -> Specification:
+        """The same with files named in full, to be measured from another folder."""
+        arms = tuple(
+            replace(arm, profile=str(Path(arm.profile).absolute())) if arm.profile.endswith((".yaml", ".yml")) else arm
+            for arm in self.arms
+        )
+        data = str(Path(self.data).absolute()) if self.data and Path(self.data).is_dir() else self.data
+        return replace(self, arms=arms, data=data)
+
+
+def _require_metrics(own: UserCommand) -> None:
+    """Raise ValueError for a metric that is none, which each worker would end with."""
+    for name, text, read in (("metric", own.metric, parse), ("loss_metric", own.loss_metric, parse_losses)):
+        if text is not None:
+            try:
+                read(text)
+            except MetricError as error:
+                raise ValueError(f"user_command.{name}: '{text}' {error}") from None
+    if own.metric is not None and own.optimizer_steps is not None:
+        raise ValueError("user_command.optimizer_steps: means nothing with a metric")
+
+
+def _require_target(asked: Specification) -> None:
+    """Raise ValueError for a target that is none, or that no training is to reach."""
+    try:
+        parse_target(asked.until or "")
+    except TargetError as error:
+        raise ValueError(f"until: '{asked.until}' {error}") from None
+    if not asked.epochs:
+        raise ValueError("until: means nothing without epochs")
+
+
+def _require_arms(asked: Specification) -> None:
+    """Raise ValueError where settings name arms that there are not."""
+    there = {None, *(arm.name for arm in asked.arms)}
+    for one in asked.ablated:
+        missing = [name for name in (one.alone, one.beside, one.without) if name not in there]
+        if missing:
+            raise ValueError(f"ablated: {one.setting}: there is no arm {missing[0]!r}")
+
+
+def _validate(document: Mapping[str, Any]) -> None:
+    """Raise ValueError for a value that can't be."""
+    import jsonschema
+
+    validator = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_bytes()))
+    error = min(validator.iter_errors(document), key=lambda one: [*map(str, one.absolute_path)], default=None)
+    if error is not None:
+        where = ".".join(map(str, error.absolute_path))
+        raise ValueError(f"{where}: {error.message}" if where else error.message)

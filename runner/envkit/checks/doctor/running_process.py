@@ -1,0 +1,93 @@
+"""Watch a process and its children from outside, through /proc, and say what was seen in the words of the evidence."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from envkit.checks import steady_process
+from envkit.engines.owner import stat_fields
+from envkit.worker.evidence.openmp import named_like_runtime, replaces_others
+from envkit.worker.host import expand_cpu_list
+from envkit.worker.initial_environment import started_with
+from envkit.worker.performance_variables import PRELOAD, preloaded
+from envkit.worker.user_command import process_tree
+
+INTERVAL_S = 0.1
+
+
+def _runs(pid: int) -> bool:
+    """Whether it has not ended; one that nobody has waited for yet has."""
+    fields = stat_fields(pid)
+    return fields is not None and fields[0] != "Z"
+
+
+def watch(pid: int, seconds: float) -> dict[str, Any]:
+    """What process ``pid`` and those that it started did for ``seconds``, or until they ended.
+
+    ``threads.runnable`` is the median number of threads that ran or wanted to; start-up, with at most one such
+    thread, is left out, as it is of ``steady`` (``steady_process.increase``). The masks are those of the threads that
+    were seen to run.
+    """
+    runnable: list[int] = []
+    seen: dict[str, str] = {}
+    mapped: list[str] = []  # of the process that has most
+    alone: dict[int, str] = {}  # children that may run on one CPU only
+    looks: list[steady_process.Look] = []  # since it began to work in parallel
+    begin = time.monotonic()
+    while time.monotonic() < begin + seconds and _runs(pid):
+        running = 0
+        for process in process_tree.look(pid).processes:
+            mapped = max(mapped, _runtimes(process), key=len)
+            threads = list(_threads(process))
+            own = {mask for _, _, mask in threads}
+            if process != pid and len(own) == 1 and len(expand_cpu_list(*own)) == 1:
+                alone[process] = own.pop()
+            for thread, state, mask in threads:
+                if state == "R":
+                    running += 1
+                    seen[f"{process}/{thread}"] = mask
+        runnable.append(running)
+        if looks or running > 1:
+            looks.append(steady_process.look(pid))
+        time.sleep(INTERVAL_S)
+    masks = Counter(seen.values())
+    busy = [count for count in runnable if count > 1] or runnable
+    steady = {"steady": steady_process.increase(looks)} if looks and looks[-1].at_s > looks[0].at_s else {}
+    return {
+        **steady,
+        "openmp": {"mapped": mapped},
+        "threads": {"runnable": round(statistics.median(busy)) if busy else 0, "masks": dict(sorted(masks.items()))},
+        "children": {"on_one_cpu": max(Counter(alone.values()).values(), default=0)},
+        "usage": {
+            "seconds": time.monotonic() - begin,
+        },
+    }
+
+
+def _threads(pid: int) -> Iterator[tuple[str, str, str]]:
+    """Number, state and CPU list of each thread."""
+    for task in Path(f"/proc/{pid}/task").glob("*/status"):
+        try:
+            fields = dict(line.split(":", 1) for line in task.read_text().splitlines() if ":" in line)
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
+        yield task.parent.name, fields["State"].split()[0], fields["Cpus_allowed_list"].strip()
+
+
+def _runtimes(pid: int) -> list[str]:
+    """The OpenMP runtimes that can run in a process: those that are mapped, but for what a preloaded one replaces."""
+    try:
+        lines = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
+        block = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
+    except OSError:  # it has ended, or is another user's
+        return []
+    paths = dict.fromkeys(line.split(maxsplit=5)[5] for line in lines if ".so" in line and line.count("/"))
+    mapped = [path for path in paths if named_like_runtime(path)]
+    first = {str(Path(entry).resolve()) for entry in preloaded(started_with(block).get(PRELOAD, ""))}
+    replacing = [path for path in mapped if path in first and replaces_others(path)]
+    return replacing[:1] or mapped

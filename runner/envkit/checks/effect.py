@@ -1,0 +1,260 @@
+"""Was a profile in effect? Compare what it expects with what a worker observed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from envkit.checks import complaints
+from envkit.profiles import catalogue
+from envkit.profiles.catalogue import Variable
+from envkit.profiles.environment import Environment
+from envkit.profiles.formats.python import read_at_start
+from envkit.profiles.values import number_or_boolean
+from envkit.worker.performance_variables import is_performance_variable
+from envkit.worker.readings import NOT_VERIFIED
+
+# OpenMP runtimes by what the evidence calls them.
+RUNTIMES = {"gnu": "gnu-openmp", "intel": "intel-openmp", "llvm": "llvm-openmp"}
+# A runtime may spell a text in its own way; what is seen here has the worker's words, which are the variable's.
+OWN_WORDS = {"openmp.wait_policy"}
+# What is shown of a program that left no evidence of its own.
+NOT_SEEN = "not seen"
+# What an allocator that was seen from outside does, which only the process itself could tell.
+OF_MEMORY = ("malloc.settings.", "memory.")
+INSIDE_ONLY = "it was seen from outside only"
+# Allocators under which nothing reads what is for glibc's own.
+OTHER_ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc")
+# Libraries that read variables only where they are the one that runs.
+ONE_RUNS = {*RUNTIMES.values(), *OTHER_ALLOCATORS}
+# Libraries that nothing but PyTorch brings and uses.
+OF_TORCH = {"pytorch", "onednn"}
+# Its version is not known to whoever sets its variables, but it lists all settings that it has.
+LISTS_ALL = "mimalloc"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was expected, and what was seen in its place.
+
+    It is not ``verified`` where the worker says that it can't tell, and ``seen`` is then why. That is no proof that it
+    was otherwise, so it ``holds`` all the same; reports say of it that it was not verified.
+    """
+
+    key: str
+    expected: Any
+    seen: Any
+    verified: bool = True
+
+    @property
+    def holds(self) -> bool:
+        return not self.verified or _same(self.expected, self.seen)
+
+
+def _same(expected: Any, seen: Any) -> bool:
+    """Equal, whereby runtimes' texts may differ in case (``CLOSE``), but 1 is not True."""
+    if isinstance(expected, str) and isinstance(seen, str):
+        return expected.lower() == seen.lower()
+    return type(expected) is type(seen) and bool(expected == seen)
+
+
+def check(
+    environment: Environment, evidence: Mapping[str, Any], kept: Mapping[str, str], printed: str = ""
+) -> list[Check]:
+    """Everything that must hold, in the order to read it: preloads, the profile's `expect`, then the variables.
+
+    Of the variables that can change the outcome, the worker must have been given the profile's and those that the
+    user chose to keep (``kept``), and no other. What the profile sets must be read by a library that runs, have the
+    value that it was given, and be refused by no library in what the worker ``printed`` to stderr. Of all this only
+    what does not hold, or was not verified, is listed.
+    """
+    preloaded = evidence["variables"].get("preloaded", {})
+    checks = [
+        Check(f"preload.{library}", "mapped", preloaded.get(path, "not asked for"))
+        for library, path in environment.preload.items()
+    ]
+    # a user's own command that left no evidence was seen from outside only
+    missing = NOT_SEEN if "not_observed" in evidence else None
+    checks += [_expectation(key, expected, evidence, missing) for key, expected in environment.expect.items()]
+    wanted = {name: value for name, value in {**kept, **environment.variables}.items() if is_performance_variable(name)}
+    given = evidence["variables"].get("sensitive", {})
+    variables = [
+        Check(f"variable {name}", wanted.get(name, "not set"), given.get(name, "not set"))
+        for name in sorted(wanted.keys() | given.keys())
+    ]
+    # others of the profile's, which the evidence hook in a user's command was asked for
+    variables += [
+        Check(f"variable {name}", environment.variables[name], "not set" if value is None else value)
+        for name, value in evidence["variables"].get("named", {}).items()
+        if name in environment.variables.keys() - wanted.keys()
+    ]
+    variables += _implied(environment.expect, environment.variables.items() & given.items(), evidence)
+    for name, seen in changed(environment, evidence).items():
+        if given.get(name) == environment.variables[name] and not read_at_start(name):
+            checks, variables = (_by_the_program(name, seen, one, environment) for one in (checks, variables))
+            variables += _nobody_tells(name, seen, environment, evidence)
+    lines = [line for line in complaints.complaints(printed) if not _is_unrelated(line, environment, evidence)]
+    variables += [Check("stderr", "no complaint of a library", line) for line in lines]
+    return checks + [variable for variable in variables if not (variable.holds and variable.verified)]
+
+
+def changed(environment: Environment, evidence: Mapping[str, Any]) -> dict[str, Mapping[str, str | None]]:
+    """Those of the profile's variables that the program itself changed after its start, as the evidence has them."""
+    found = evidence["variables"].get("changed", {})
+    return {name: found[name] for name in environment.variables if name in found}
+
+
+def _by_the_program(
+    name: str, seen: Mapping[str, str | None], checks: Iterable[Check], environment: Environment
+) -> list[Check]:
+    """The ``checks``; those that fail by what the program made of the variable ``name`` say so."""
+    keys, value = set_by(name, environment.variables[name]), seen.get("at_torch", seen["now"])
+    did = f"removed {name}" if value is None else f"set {name}={value}"
+    return [
+        replace(one, seen=f"{one.seen}, as the program itself {did}") if one.key in keys and not one.holds else one
+        for one in checks
+    ]
+
+
+def set_by(name: str, value: str) -> list[str]:
+    """The keys under which the evidence shows what a variable with this ``value`` sets."""
+    variable = catalogue.load().get(name)
+    if variable is None or variable.verified_by is None:
+        return []
+    return [variable.verified_by + key for key, _, _ in catalogue.settings(variable, value)]
+
+
+def readings(name: str, environment: Environment, evidence: Mapping[str, Any]) -> list[Check]:
+    """What the library that reads one of the profile's variables says of it; nothing where nothing tells."""
+    variable = catalogue.load().get(name)
+    if variable is None:
+        return []
+    found = [*told(variable, environment.variables[name], evidence)]
+    for key in set_by(name, environment.variables[name]):
+        if key in environment.expect and (seen := look_up(evidence, key)) is not None:
+            found.append(Check(key, environment.expect[key], seen))
+    return found
+
+
+def _nobody_tells(
+    name: str, seen: Mapping[str, str | None], environment: Environment, evidence: Mapping[str, Any]
+) -> Iterator[Check]:
+    """What is to be said of a variable that the program changed, where the library that reads it says nothing.
+
+    A part of PyTorch has read it when torch was imported, or later; others may have read it before.
+    """
+    value = environment.variables[name]
+    keys = set_by(name, value)
+    if readings(name, environment, evidence) or any(
+        _why_not(evidence, key) for key in keys if key in environment.expect
+    ):
+        return
+    key, variable = f"variable {name}", catalogue.load().get(name)
+    is_torchs = variable is not None and variable.read_by.keys() <= OF_TORCH
+    if is_torchs and value not in (seen.get("at_torch", value), seen["now"]):
+        yield Check(
+            key, value, f"{_or_not_set(seen['at_torch'])}, as the program itself set it before it imported torch"
+        )
+    else:
+        why = f"the program itself changed it to {_or_not_set(seen['now'])}, and nothing tells which value was read"
+        yield Check(key, value, why, verified=False)
+
+
+def _or_not_set(value: str | None) -> str:
+    return "not set" if value is None else value
+
+
+def _expectation(key: str, expected: Any, evidence: Mapping[str, Any], missing: str | None) -> Check:
+    """What was seen of an expectation; ``missing`` where nothing was, or the worker's reason why it could not tell."""
+    seen = look_up(evidence, key)
+    if seen is not None:
+        return Check(key, expected, seen)
+    why = _why_not(evidence, key)
+    if why is None and missing is not None and look_up(evidence, "malloc.allocator") and key.startswith(OF_MEMORY):
+        why = INSIDE_ONLY
+    return Check(key, expected, missing) if why is None else Check(key, expected, why, verified=False)
+
+
+def _why_not(evidence: Mapping[str, Any], key: str) -> str | None:
+    """The worker's reason why it could not tell what is under ``key``, or all settings among which that is."""
+    probe, _, name = key.partition(".")
+    reasons: Mapping[str, str] = (evidence.get(probe) or {}).get(NOT_VERIFIED) or {}
+    return reasons.get(name) or reasons.get(name.partition(".")[0])
+
+
+def _implied(
+    expect: Mapping[str, Any], given: Iterable[tuple[str, str]], evidence: Mapping[str, Any]
+) -> Iterator[Check]:
+    """What a profile need not expect in words: a library that reads each variable runs, and it has the value given."""
+    allocator, runs = look_up(evidence, "malloc.allocator"), _running(evidence)
+    for name, value in sorted(given):
+        variable = catalogue.load().get(name)
+        if variable is None:
+            continue
+        if variable.read_by.keys() <= ONE_RUNS and not runs & variable.read_by.keys():
+            running = " and ".join(sorted(runs)) or "nothing known"
+            yield Check(f"variable {name}", f"read by {' or '.join(variable.read_by)}", f"{running} running")
+        if _is_for_glibcs_malloc(variable, value) and allocator in OTHER_ALLOCATORS:
+            yield Check(f"variable {name}", "read by glibc's malloc", f"{allocator} running")
+        yield from (one for one in told(variable, value, evidence) if one.key not in expect)
+
+
+def told(variable: Variable, value: str, evidence: Mapping[str, Any]) -> Iterator[Check]:
+    """What a library says of the settings that a variable with this ``value`` makes; nothing where nothing is seen."""
+    if variable.verified_by is None:
+        return
+    for key, kind, text in catalogue.settings(variable, value):
+        at = variable.verified_by + key
+        wanted = text.lower() if at in OWN_WORDS else number_or_boolean(kind, text)
+        seen = look_up(evidence, at)
+        if wanted is not None and type(seen) is type(wanted):
+            yield Check(at, wanted, seen)
+        elif seen is None and _is_of_another_version(variable, evidence):
+            yield Check(at, text, "no setting of this version")
+
+
+def _is_for_glibcs_malloc(variable: Variable, value: str) -> bool:
+    """Of its tunables only some: the others are read under any allocator."""
+    if set(variable.read_by) != {"glibc"}:
+        return False
+    return variable.name.startswith("MALLOC_") or "glibc.malloc." in value
+
+
+def _is_of_another_version(variable: Variable, evidence: Mapping[str, Any]) -> bool:
+    """Whether an allocator runs that lists all its settings, and has only in some versions what this one sets."""
+    runs = look_up(evidence, "malloc.allocator")
+    lists = runs == LISTS_ALL and bool((evidence.get("malloc") or {}).get("settings"))
+    return lists and variable.read_by.get(runs, "any") != "any"
+
+
+def unrelated_complaints(environment: Environment, evidence: Mapping[str, Any], printed: str) -> list[str]:
+    """Return the complaints of libraries that concern nothing which the profile sets: those of other commands."""
+    return [line for line in complaints.complaints(printed) if _is_unrelated(line, environment, evidence)]
+
+
+def _is_unrelated(line: str, environment: Environment, evidence: Mapping[str, Any]) -> bool:
+    proved = []
+    for name in environment.variables:
+        found = readings(name, environment, evidence)
+        if found and all(one.holds for one in found):
+            proved.append(name)
+    return not complaints.concerns(line, environment, _running(evidence), proved)
+
+
+def _running(evidence: Mapping[str, Any]) -> set[str]:
+    """The OpenMP runtime and the allocator of a process, as far as they are known."""
+    allocator = look_up(evidence, "malloc.allocator")
+    return {name for name in (RUNTIMES.get(look_up(evidence, "openmp.runtime")), allocator) if name}
+
+
+def look_up(evidence: Mapping[str, Any], key: str) -> Any:
+    """``openmp.settings.GOMP_SPINCOUNT`` in the nested evidence; None where there is nothing.
+
+    A setting's own name may have dots (``malloc.settings.glibc.malloc.hugetlb``).
+    """
+    probe, _, rest = key.partition(".")
+    found = evidence.get(probe) or {}
+    if rest.startswith("settings."):
+        return (found.get("settings") or {}).get(rest.removeprefix("settings."))
+    return found.get(rest)

@@ -1,0 +1,35 @@
+"""Look for what would spoil a run before it starts, and stop it if its result would be worthless."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from envkit.checks.doctor import diagnose
+from envkit.checks.doctor.finding import Finding, Situation
+from envkit.common.errors import InputError
+from envkit.profiles.environment import Environment
+
+
+def preflight(environments: Sequence[tuple[Environment, Mapping[str, Any]]], force: bool) -> list[dict[str, Any]]:
+    """The findings, as plain data, for each Environment and the inspection of the image that it is for.
+
+    What else the machine does is not looked at here: each sample tells what others used while it was measured.
+
+    Raises InputError for the first finding that makes the measurement worthless, unless ``force``.
+    """
+    found: dict[tuple[str, str], Finding] = {}
+    for environment, inspection in environments:
+        situation = Situation(
+            inspection["facts"], inspection["fingerprint"], environment, libraries=inspection["libraries"],
+            accelerator=inspection.get("accelerator", {}),
+        )  # fmt: skip
+        for finding in diagnose(situation):
+            if finding.severity == "stop" and not force:
+                raise InputError(
+                    f"profile '{environment.profile}': {finding.seen}: {finding.why}; "
+                    f"fix: {finding.fix}; or measure it all the same with --force"
+                )
+            found[finding.code, finding.seen] = finding
+    return [asdict(finding) for finding in found.values()]

@@ -1,0 +1,138 @@
+"""What can be seen from outside, through /proc, of a command and the processes that it started.
+
+That is little, and for programs in which the evidence hook can't testify: what a process was given when it started, and
+which files are mapped into it. Looking takes about a millisecond per process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from envkit.worker.initial_environment import Block, block_of
+from envkit.worker.performance_variables import PRELOAD, adds_to
+from envkit.worker.user_command import lost_hook
+
+TYPE_CHECKING = False  # see environment_cache.py
+if TYPE_CHECKING:
+    from typing import Any
+
+MOMENTS_S = (0.05, 1.0, 3.0, 10.0)  # after the start; then once in every INTERVAL_S
+INTERVAL_S = 60.0
+LONGEST_COMMAND = 60
+
+
+def moments() -> Iterator[float]:
+    """When to look, in seconds after the start."""
+    yield from MOMENTS_S
+    last = MOMENTS_S[-1]
+    while True:
+        last += INTERVAL_S
+        yield last
+
+
+class Seen:
+    """One process: its command line, the variables that it was started with, and the files that are mapped.
+
+    ``lost`` says why it runs without the evidence hook, where it uses torch and should have one.
+    """
+
+    def __init__(self, argv: Sequence[str], block: Block, mapped: frozenset[str], lost: str | None = None) -> None:
+        self.argv = list(argv)
+        self.lost = lost
+        self.block = block
+        self._mapped = mapped
+
+    def wrong(self, environment: Mapping[str, Any]) -> list[str]:
+        """What of an environment (as JSON) it was not given, one text each; the evidence hook is in PYTHONPATH too."""
+        variables = self.block.variables()
+        missing = [
+            f"{library} is not mapped"
+            for library, path in environment["preload"].items()
+            if os.path.realpath(path) not in self._mapped
+        ]
+        given = [(name, value, variables.get(name, "not set")) for name, value in environment["variables"].items()]
+        return missing + [
+            f"{name} is {seen}, not {value}"
+            for name, value, seen in given
+            if seen != value and name != "PYTHONPATH" and not (name == PRELOAD and adds_to(seen, value))
+        ]
+
+
+def look(pid: int, command: Sequence[str], evidence: Path, earlier: Mapping[int, Seen]) -> Iterator[tuple[int, Seen]]:
+    """``pid``, which runs ``command``, and what descends from it: those that have begun to run their program.
+
+    The hook leaves what it has seen in the folder ``evidence``. A process that was seen ``earlier`` may have
+    written over the variables that it was started with.
+    """
+    todo = [(pid, " ".join(command))]
+    while todo:
+        process, starter = todo.pop()
+        folder = Path(f"/proc/{process}")
+        try:
+            block = block_of(process, earlier[process].block if process in earlier else None)
+            argv = (folder / "cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
+            lines = (folder / "maps").read_bytes().decode(errors="replace").splitlines()  # last: empty where it ended
+            for task in (folder / "task").iterdir():
+                todo += [(int(child), " ".join(argv)) for child in (task / "children").read_text().split()]
+        except OSError:
+            continue  # it has ended, or is another user's
+        mapped = frozenset(columns[5] for line in lines if len(columns := line.split(maxsplit=5)) == 6)
+        if block is not None and _has_begun(mapped):
+            is_lost = lost_hook.is_lost(process, mapped, evidence)
+            why = lost_hook.why(process, argv, block.variables(), starter) if is_lost else None
+            yield process, Seen(argv, block, mapped, why)
+
+
+def _has_begun(mapped: frozenset[str]) -> bool:
+    """Whether the loader has done its work: it maps what is preloaded before the C library.
+
+    A program without a loader, a static one, has begun as soon as it is there.
+    """
+    names = {path.rpartition("/")[2] for path in mapped}
+    loaded = any(name.startswith(("ld-linux", "ld64.", "ld-musl", "ld.so", "ld-2.")) for name in names)
+    return any(name.startswith(("libc.so", "libc-2.", "ld-musl")) for name in names) if loaded else bool(names)
+
+
+def verdict(environment: Mapping[str, Any], seen: Mapping[int, Seen]) -> tuple[bool | None, list[str]]:
+    """Whether the processes had the environment, as far as can be seen, and what to tell the user; None: not known.
+
+    Where only some had it nobody knows which of them trained: a shell may have had it and its child not.
+    """
+    name = environment["profile"]
+    if not seen:
+        return None, [f"{name}: can't be checked: no Python process with torch ended in it, and none could be watched"]
+    wrong = {pid: one.wrong(environment) for pid, one in seen.items()}
+    good = sum(not found for found in wrong.values())
+    if good == len(seen):
+        had = f"{good} of {processes(len(seen))} had its variables" + (" and preloads" * bool(environment["preload"]))
+        # what it expects beyond these, of an OpenMP runtime for example, is not known
+        return None if environment["expect"] else True, [
+            f"{name}: no Python process with torch ended in it; seen from outside, {had} (nothing more can be seen)"
+        ]
+    if good:
+        lines = [
+            f"{name}: not known whether it was in effect: no Python process with torch ended in it; seen from outside, "
+            f"{len(seen) - good} of {processes(len(seen))} did not have all of it"
+        ]
+    else:
+        lines = [f"{name} was NOT in effect, as far as can be seen from outside"]
+    for pid, found in wrong.items():
+        lines += [f"  {text} (process {pid}: {shorter(seen[pid].argv)})" for text in found]
+    return None if good else False, lines
+
+
+def lost(seen: Mapping[int, Seen]) -> list[str]:
+    """Say of each process that uses torch without the evidence hook why that is so."""
+    return [f"  {one.lost}" for one in seen.values() if one.lost is not None]
+
+
+def processes(count: int) -> str:
+    return f"{count} process{'es' * (count != 1)}"
+
+
+def shorter(argv: Sequence[str]) -> str:
+    """A command line, cut where it is long."""
+    text = " ".join(" ".join(argv).split())
+    return text if len(text) <= LONGEST_COMMAND else f"{text[: LONGEST_COMMAND - 1]}…"

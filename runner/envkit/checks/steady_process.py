@@ -1,0 +1,97 @@
+"""What a training that runs already, and all that it has started, uses for some seconds: seen from outside.
+
+Only counters of the kernel are read, and for a span of time alone, so that how it started does not count. Source of
+the formats: proc_pid_stat(5), and for the delay of threads that could run the kernel's
+Documentation/scheduler/sched-stats.rst (nanoseconds).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from envkit.common.errors import InputError
+from envkit.worker.user_command import process_tree
+
+INTERVAL_S = 0.25
+# Of a CPU: a look at many threads takes long, and the next one then comes later.
+LARGEST_SHARE = 0.02
+# Of one that ends meanwhile, as much must have been seen.
+SHORTEST_S = 3.0
+# What maps PyTorch's library.
+TORCH = "libtorch"
+
+
+@dataclass(frozen=True)
+class Look:
+    """What processes had used when looked at, and how long threads of theirs had waited for a CPU (seconds), by pid."""
+
+    tree: process_tree.Look
+    waited_s: dict[int, float]
+
+    @property
+    def at_s(self) -> float:
+        return self.tree.at_s
+
+
+def watch(pid: int, seconds: float) -> dict[str, Any]:
+    """What process ``pid`` and those that it started used for ``seconds``, or until it ended: as ``increase``.
+
+    Raises InputError for a process that is not there, is another user's, has no PyTorch, or ends at once.
+    """
+    looks = [look(pid)]
+    _require(pid, looks[0])
+    while looks[-1].at_s < looks[0].at_s + seconds and pid in looks[-1].tree.processes:
+        time.sleep(max(INTERVAL_S, (time.perf_counter() - looks[-1].at_s) / LARGEST_SHARE))
+        looks.append(look(pid))
+    passed = looks[-1].at_s - looks[0].at_s
+    if passed < min(SHORTEST_S, seconds):
+        raise InputError(f"--pid {pid}: it ended after {passed:.1f} s of watching: too short to see much")
+    return increase(looks)
+
+
+def look(pid: int) -> Look:
+    """At ``pid`` and everything that descends from it."""
+    tree, waited_s = process_tree.look(pid), dict[int, float]()
+    for process in tree.processes:
+        waited_ns = 0
+        for task in Path(f"/proc/{process}/task").glob("[0-9]*"):
+            try:
+                waited_ns += int((task / "schedstat").read_text().split()[1])
+            except (OSError, IndexError):
+                continue  # it has ended, or the kernel does not count that
+        waited_s[process] = waited_ns / 1e9
+    return Look(tree, waited_s)
+
+
+def increase(looks: Sequence[Look]) -> dict[str, Any]:
+    """``seconds`` from the first look to the last, ``usage`` and ``waited_s`` in that time.
+
+    What began meanwhile had used nothing before; of what ended, what was seen last counts.
+    """
+    first = looks[0]
+    processes = {pid: usage for one in looks for pid, usage in one.tree.processes.items()}
+    waited_s = {pid: seconds for one in looks for pid, seconds in one.waited_s.items()}
+    whole = process_tree.Look(looks[-1].at_s, processes)
+    found = process_tree.increase(first.tree, whole, without=())
+    return {
+        "seconds": found["seconds"],
+        "usage": {name: found[name] for name in process_tree.Usage._fields},
+        "waited_s": sum(seconds - first.waited_s.get(pid, 0.0) for pid, seconds in waited_s.items()),
+    }
+
+
+def _require(pid: int, seen: Look) -> None:
+    """Raise InputError where a process can't be watched, or neither it nor what it started has PyTorch."""
+    try:
+        mapped = "".join(Path(f"/proc/{one}/maps").read_text(errors="replace") for one in {pid, *seen.tree.processes})
+    except (FileNotFoundError, ProcessLookupError):
+        raise InputError(f"--pid {pid}: there is no such process") from None
+    except PermissionError:
+        why = f"it is another user's, or may not be looked at (/proc/{pid}/maps)"
+        raise InputError(f"--pid {pid}: {why}: run this as that user") from None
+    if TORCH not in mapped:
+        raise InputError(f"--pid {pid}: has not loaded PyTorch; give the process that trains")

@@ -1,0 +1,164 @@
+"""Is a profile in effect in this very process, for example a notebook's kernel? What ``envkit.check`` does.
+
+What the process was started with counts, as everywhere. Here a cell may have set more, and what a library reads when it
+is loaded, or first needed, is as good then. What the library says of itself decides whether it came in time; of the
+others the text that ``envkit env --format python`` prints leaves a note, as it refuses to come after torch.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from envkit.checks.effect import readings
+from envkit.checks.sample_effect import ProcessEvidence, judged
+from envkit.common.errors import InputError
+from envkit.profiles import profile
+from envkit.profiles.environment import Environment
+from envkit.profiles.formats.python import BEFORE_TORCH, read_at_start
+from envkit.profiles.preload_links import linked
+from envkit.profiles.profile import Profile
+from envkit.profiles.resolve import resolve
+from envkit.worker import initial_environment
+from envkit.worker.evidence import collect, openmp, threads
+from envkit.worker.host import expand_cpu_list
+from envkit.worker.image.inspection import inspect
+from envkit.worker.performance_variables import PRELOAD, WHERE, is_performance_variable
+
+# torch gives a thread so many elements at least (GRAIN_SIZE of aten/src/ATen/TensorIterator.h).
+GRAIN_SIZE = 32768
+
+
+@dataclass
+class _SetHere:
+    """The profile's variables that the process was not started with and has now, by what became of them."""
+
+    read: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)  # nothing tells
+    late: list[str] = field(default_factory=list)  # the library that reads it was there before
+    at_start: list[str] = field(default_factory=list)  # what reads it does so when a process starts
+
+    def names(self) -> set[str]:
+        return {*self.read, *self.unknown, *self.late, *self.at_start}
+
+
+def check(name: str) -> bool:
+    """Whether the profile is in effect, after saying so. Imports torch where nobody has done so yet."""
+    try:
+        chosen = profile.load(name)
+        _work_in_parallel()
+        openmp.STARTED_ON = cpus = _started_on()
+        environment = _resolved(chosen, cpus)
+        initial_environment.AT_TORCH = _at_torch(initial_environment.own(), os.environ)
+        holds, lines = judge(environment, collect(), initial_environment.own(), os.environ)
+    except InputError as error:
+        holds, lines = False, [f"envkit: {error}"]
+    print(*lines, sep="\n")
+    return holds
+
+
+def _work_in_parallel() -> None:
+    """As in the evidence hook: a runtime starts and binds its threads when they are first needed."""
+    import torch
+
+    torch.zeros(GRAIN_SIZE * torch.get_num_threads(), device="cpu").add_(1)
+
+
+def _started_on() -> set[int]:
+    """The CPUs that this process began with, as far as that shows: a runtime may have bound some of its threads.
+
+    A kernel's threads that wait for messages began before it, and a runtime's are bound to one of these CPUs each.
+    """
+    return set().union(*map(expand_cpu_list, threads.probe()["masks"]))
+
+
+def _at_torch(started: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str] | None:
+    """The variables when torch was imported, where the note of those set before names all that runtimes read and that
+    are other than at the start; else None.
+    """
+    noted = now.get(BEFORE_TORCH, "").split()
+    others = {name for name in {*started, *now} if started.get(name) != now.get(name)}
+    if not noted or any(name.startswith(openmp.READ_HERE) for name in others - {*noted}):
+        return None
+    return {**started, **{name: now[name] for name in noted if name in now}}
+
+
+def _resolved(chosen: Profile, cpus: set[int]) -> Environment:
+    """The profile for this interpreter and machine, whose CPUs are counted by what this thread may use."""
+    bound = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    try:
+        return resolve(chosen, linked(inspect(chosen.prefix[:1], accelerators=True)))
+    finally:
+        os.sched_setaffinity(0, bound)
+
+
+def judge(
+    environment: Environment, evidence: Mapping[str, Any], started: Mapping[str, str], now: Mapping[str, str]
+) -> tuple[bool, list[str]]:
+    """Whether the environment is in effect, and what to tell the user: one line where all is well.
+
+    ``started`` are the variables that this process was started with, ``now`` those that it has.
+    """
+    noted = now.get(BEFORE_TORCH, "").split()
+    changed = {name for name, value in environment.variables.items() if now.get(name) == value != started.get(name)}
+    here = _set_here(environment, evidence, changed, noted)
+    mine = here.names()
+    given = {name: value for name, value in evidence["variables"].get("sensitive", {}).items() if name not in mine}
+    asked = {name: value for name, value in environment.variables.items() if name not in mine - {*here.read}}
+    given |= {name: asked[name] for name in here.read}
+    named = {name: now.get(name) for name in asked if not is_performance_variable(name)}
+    since = {name: seen for name, seen in evidence["variables"].get("changed", {}).items() if name not in changed}
+    variables = {**evidence["variables"], "sensitive": given, "named": named, "changed": since}
+    evidence = {**evidence, "variables": variables}
+    where = {name: value for name, value in given.items() if name in WHERE}
+    document = {"pid": os.getpid(), "argv": [], "evidence": evidence}
+    observed = judged(document, replace(environment, variables=asked), where, on_gpus=False)
+    return observed.holds and not (here.late or here.at_start), _lines(environment, observed, here)
+
+
+def _set_here(environment: Environment, evidence: Mapping[str, Any], changed: set[str], noted: list[str]) -> _SetHere:
+    here = _SetHere()
+    for name in environment.variables:
+        if name not in changed:
+            continue
+        if read_at_start(name):
+            here.at_start.append(name)
+        elif is_performance_variable(name):  # others are for programs, which read them as they are now
+            found = readings(name, environment, evidence)
+            read = name in noted or all(one.holds for one in found)
+            (here.late if not read else here.read if found or name in noted else here.unknown).append(name)
+    return here
+
+
+def _lines(environment: Environment, observed: ProcessEvidence, here: _SetHere) -> list[str]:
+    name = environment.profile
+    unverified = [f"  {one.key} was not verified: {one.seen}" for one in observed.checks if not one.verified]
+    if here.unknown:
+        what = "were not verified: they were" if len(here.unknown) > 1 else "was not verified: it was"
+        when = "set in this process, and nothing tells whether that was before torch was imported"
+        unverified.append(f"  {', '.join(here.unknown)} {what} {when}")
+    beside = [f"set besides, and can change the outcome too: {_listed(observed.own)}"] if observed.own else []
+    wrong = [f"  {one.key}: expected {one.expected}, seen {one.seen}" for one in observed.checks if not one.holds]
+    if wrong and environment.gpus and not observed.evidence.get("gpu"):
+        wrong.append("  nothing was computed on a GPU in this process yet: do that, and check again")
+    if here.late:
+        fix = "restart the kernel, and set it before anything imports torch"
+        wrong.append(f"  set too late, after torch was imported: {', '.join(here.late)}; {fix}")
+    if here.at_start:
+        fix = f"start a kernel that has it (envkit env {name} --format jupyter)"
+        wrong.append(f"  set too late, as it is read when a process starts: {', '.join(here.at_start)}; {fix}")
+    if wrong:
+        return [f"{name} is NOT in effect in this process", *wrong, *beside]
+    keys = dict.fromkeys(one.key for one in observed.checks if one.verified)
+    # LD_PRELOAD is told as preloads
+    variables = len(environment.variables.keys() - {PRELOAD, *here.unknown})
+    checked = ", ".join([*keys, f"{variables} variable{'s' * (variables != 1)}"])
+    how_far = ", as far as it could be verified," if unverified else ""
+    return [f"{name} is in effect{how_far} in this process (checked: {checked})", *unverified, *beside]
+
+
+def _listed(variables: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in variables.items())

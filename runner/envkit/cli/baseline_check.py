@@ -1,0 +1,194 @@
+"""Prepare ``envkit baseline check`` from its command line, and compare the baseline with it.
+
+A baseline is data: it names nothing that is run. It is compared with the measurement that the command line asks for,
+and adds two numbers: how many blocks to measure, and how long samples are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from envkit import engines
+from envkit.analysis.baseline_diff import machine_pairs, unequal
+from envkit.analysis.baselines import Baseline
+from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.bench.prepare import Prepared
+from envkit.bench.resuming import NAMED, differences
+from envkit.bench.specification import Specification
+from envkit.cli import engine_options, measuring_options, training_options, user_command
+from envkit.cli.arguments import count, duration
+from envkit.cli.measuring_options import against_baseline
+from envkit.common.errors import InputError
+from envkit.stats.interval import MIN_BLOCKS
+from envkit.worker.fashion_mnist import SYNTHETIC
+from envkit.worker.modes import Options
+from envkit.worker.performance_variables import PRELOAD
+from envkit.worker.workloads import DEFAULT, GENERATED, WORKLOADS
+
+# Options of other commands that measure.
+NOT_HERE: dict[str, Any] = {
+    "full": False, "epochs": None, "until": None, "half_width": None, "margin": None, "seed": None, "nproc": None,
+    "nodes": None, "weak": False, "dry_run": False, "resume": None,
+}  # fmt: skip
+# The most timed steps of a sample.
+MOST_STEPS = 10**7
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``envkit bench`` that say what to measure."""
+    parser.add_argument("profile", metavar="PROFILE", nargs="*",
+                        help="what to measure, as with envkit bench; it must be what the baseline is of")  # fmt: skip
+    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
+    engine_options.add(parser)
+    group = parser.add_argument_group("measuring")
+    group.add_argument("--workload", type=user_command.known_workload, metavar="NAME",
+                       help=f"to train: {', '.join(WORKLOADS)} (default: cnn); or a file like x.yaml")  # fmt: skip
+    training_options.add_options(group)
+    group.add_argument("--steps", metavar="N", type=count, help="timed steps per sample (default: as the baseline has)")
+    group.add_argument("--warmup-steps", metavar="N", type=count, help="untimed steps before them (default: as it has)")
+    group.add_argument("--blocks", metavar="N", type=count, help="measure so many (default: as many as it has)")
+    group.add_argument("--budget", type=duration, help=argparse.SUPPRESS)  # known, to say what to give instead
+    group.add_argument("--timeout", metavar="TIME", type=duration, help="stop a worker that takes longer (default: 5m)")
+    measuring_options.add_worker_options(group)
+    user_command.add_options(parser)
+    parser.set_defaults(**NOT_HERE)
+
+
+def asked(arguments: argparse.Namespace, old: Baseline) -> Specification:
+    """Return the measurement that the command line asks for. Raise InputError if the baseline is of another one."""
+    if arguments.budget is not None:
+        raise InputError(
+            "--budget can't be given to baseline check, which measures a number of blocks that is fixed before "
+            f"({old.blocks}, as many as {old.name} has); give another with --blocks"
+        )
+    if arguments.blocks is not None and arguments.blocks < MIN_BLOCKS:
+        raise InputError(f"--blocks {arguments.blocks}: is too few to compare; give {MIN_BLOCKS} or more")
+    if not arguments.profile:
+        raise InputError(
+            f"{old.source}: a baseline does not say what to run; read its command line, and give it if you trust it: "
+            f"{_command(arguments.name, old)}"
+        )
+    arms = against_baseline(arguments.profile, arguments.engine or "local")
+    made = measuring_options.specification(arguments, f"check-{old.name}", arms)
+    # the interval holds for a number of blocks that is fixed before the run
+    made = replace(made, blocks=arguments.blocks or old.blocks)
+    if made.user_command is None:
+        steps, before = (_steps(old, name) for name in ("steps", "warmup_steps"))
+        made = replace(made, steps=made.steps or steps, warmup_steps=made.warmup_steps or before)
+    _require_same(old, differences(_recorded(old), _intended(made)))
+    return made
+
+
+def require_same_run(old: Baseline, prepared: Prepared) -> None:
+    """Raise InputError if the baseline is of another machine, or of other environments, than the prepared run."""
+    seen = prepared.context.seen
+    for name, before in old.document["engines"].items():
+        pairs = machine_pairs(before["inspection"], seen[name]["inspection"])
+        refuse(old, [unequal(pair) for pair in pairs if pair[1] != pair[2]])
+    then = {name: _settings(one["environment"]) for name, one in old.document["arms"].items()}
+    now = {name: _settings(one.to_json()) for name, one in prepared.job.environments.items()}
+    found = differences(then, now)
+    kept = differences(sorted(old.document["allowed_variables"]), sorted(prepared.job.kept), "kept variables")
+    data = differences(_data(old.plan["data"]), _data(prepared.job.plan.training.data), "data")
+    _require_same(old, [*found, *kept, *data])
+
+
+def _data(location: str) -> str:
+    """Return the kind of data, whatever its folder. Digests compare the content after the run."""
+    return location if location in (SYNTHETIC, GENERATED) else "real"
+
+
+def refuse(old: Baseline, reasons: Sequence[str]) -> None:
+    """Raise InputError if there are ``reasons`` why the baseline can't be compared."""
+    if reasons:
+        raise InputError(
+            f"{old.source}: can't be compared with what is measured now: {'; '.join(reasons)}; "
+            "save a baseline for each such case"
+        )
+
+
+def _require_same(old: Baseline, found: Sequence[str]) -> None:
+    if found:
+        more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
+        raise InputError(
+            f"{old.source}: differs from the command line: {'; '.join(found[:NAMED])}{more}; give the command that it "
+            f"was measured with, or compare another run: envkit baseline check {shlex.quote(old.name)} --against DIR"
+        )
+
+
+def _steps(old: Baseline, name: str) -> int:
+    """Return ``steps`` or ``warmup_steps`` of the baseline's samples. Raise InputError if out of range."""
+    steps = old.plan[name]
+    if type(steps) is not int or not 0 <= steps <= MOST_STEPS:
+        raise InputError(f"{old.source}: plan.{name}: {steps!r} is no number of steps from 0 to {MOST_STEPS}")
+    return steps
+
+
+def _recorded(old: Baseline) -> dict[str, Any]:
+    plan, command = old.plan, old.user_command
+    return {
+        "arms": {arm["name"]: arm["engine"] for arm in plan["arms"]},
+        "engine options": plan["engine_options"],
+        "workload": plan["workload"],
+        "modes": {**asdict(Options()), **plan.get("options", {})},
+        "command": command and _without_folder(asdict(command)),
+    }
+
+
+def _intended(made: Specification) -> dict[str, Any]:
+    command = made.user_command
+    return {
+        "arms": {arm.name: arm.engine for arm in made.arms},
+        "engine options": made.engine_options.to_json(),
+        "workload": made.workload,
+        "modes": asdict(made.options),
+        "command": command and _without_folder(asdict(command)),
+    }
+
+
+def _without_folder(command: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a command without its folder: a checkout may be elsewhere."""
+    return {key: value for key, value in command.items() if key != "folder"}
+
+
+def _settings(environment: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an environment sets and expects, without paths of this machine."""
+    variables = {name: value for name, value in environment["variables"].items() if name != PRELOAD}
+    return {
+        "variables": variables, "preload": [*environment["preload"]], "prefix": [*environment["prefix"]],
+        "expect": environment["expect"],
+    }  # fmt: skip
+
+
+def _command(name: str, old: Baseline) -> str:
+    """Return the command line that measures the same as the baseline."""
+    plan, command = old.plan, old.user_command
+    profiles = [arm["profile"] for arm in plan["arms"] if arm["profile"] != REFERENCE_PROFILE] or [REFERENCE_PROFILE]
+    words = ["envkit", "baseline", "check", name, *profiles]
+    engine = plan["arms"][0]["engine"]
+    words += ["--engine", engine] if engine != "local" else []
+    for option, value in plan["engine_options"].items():
+        words += [f"--{option.replace('_', '-')}", value]
+    if command is not None:
+        words += _of_command(command.argv, asdict(command))
+    elif plan["workload"] != DEFAULT:
+        words += ["--workload", plan["workload"]]
+    known = {key: value for key, value in plan.get("options", {}).items() if key in asdict(Options())}
+    words += Options(**known).arguments() if command is None else ()
+    words += ["--data", SYNTHETIC] if plan["data"] == SYNTHETIC else []
+    for variable in old.document["allowed_variables"]:
+        words += ["--keep-env", variable]
+    return shlex.join(words)
+
+
+def _of_command(argv: Sequence[str], command: Mapping[str, Any]) -> list[str]:
+    words = ["--command", shlex.join(argv)]
+    for name in ("metric", "unit", "optimizer_steps", "warmup_lines", "loss_metric"):
+        value = command[name]
+        if value and not (name == "unit" and command["metric"] is None):
+            words.append(f"--{name.replace('_', '-')}={value}")
+    return words

@@ -1,0 +1,181 @@
+"""``envkit ablate PROFILE``: which of a profile's settings makes it faster? Measures each alone, and all without it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from envkit import engines
+from envkit.bench import requirements
+from envkit.bench.context import ExecutionContext, execution_context
+from envkit.bench.job import Job
+from envkit.bench.plan import REFERENCE_PROFILE, Ablated, Arm
+from envkit.bench.prepare import plan_of
+from envkit.bench.specification import Specification
+from envkit.checks.preflight import preflight
+from envkit.cli import measuring, measuring_options, trying
+from envkit.cli.measuring import Invocation
+from envkit.common.errors import InputError
+from envkit.common.machine_lock import machine_lock
+from envkit.profiles import ablation, catalogue, profile
+from envkit.profiles.ablation import Setting
+from envkit.profiles.environment import Environment
+from envkit.profiles.profile import Profile
+from envkit.profiles.resolve import resolve
+from envkit.report import wording
+from envkit.tuning.narrow import identity, why
+
+BUDGET_PER_ARM_S = 90.0
+REFUSED = ("full", "epochs", "until")
+FOLDER = "profiles"  # in the record's folder: what was made of the profile, as files
+
+
+@dataclass
+class Parts:
+    """What a profile is taken apart into, by what the record calls it; ``environments`` has it and the baseline too."""
+
+    inspection: Mapping[str, Any]
+    asked: Specification
+    environments: dict[str, Environment] = field(default_factory=dict)
+    profiles: dict[str, Profile] = field(default_factory=dict)
+    # By which arm each is measured: two that come to the same here are measured once, under the name of the first.
+    arms: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)  # of the others why
+
+    def environment(self, one: Profile) -> Environment:
+        """What a profile comes to here. Raises InputError where it can't be measured."""
+        found = resolve(one, self.inspection)
+        catalogue.require(found, self.inspection, self.asked.allow_unknown)
+        preflight([(found, self.inspection)], self.asked.force)
+        return found
+
+    def add(self, name: str, one: Profile) -> None:
+        try:
+            found = self.environment(one)
+        except InputError as error:
+            self.left_out[name] = why(one.name, error)
+            return
+        alike = (other for other, known in self.environments.items() if identity(known) == identity(found))
+        self.arms[name] = next(alike, name)
+        if self.arms[name] == name:
+            self.environments[name], self.profiles[name] = found, one
+
+    def leave_out(self, problems: Mapping[str, str]) -> None:
+        self.left_out |= problems
+        self.arms = {name: arm for name, arm in self.arms.items() if arm not in problems}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", nargs="?", help="name of a profile, or a YAML file")
+    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
+    each = "the baseline, the profile, each of its settings alone, and the profile without each"
+    measuring_options.add(parser, budget=f"{BUDGET_PER_ARM_S:g}s for each of these: {each}", refused=REFUSED)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    for name in REFUSED:
+        if getattr(arguments, name):
+            raise InputError(f"ablate takes no --{name}: one training each has no interval to tell settings apart by")
+    how = measuring.invocation(arguments)
+    if measuring.goes_on_alone(arguments):
+        return measuring.resume(arguments.resume, how)
+    if arguments.profile is None:
+        raise measuring.lacks_profile(arguments, "ablate needs a PROFILE; envkit profiles lists them")
+    whole, engine = _load(arguments.profile), arguments.engine or "local"
+    arms = [Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine), Arm(whole.name, arguments.profile, engine)]
+    asked = measuring_options.specification(arguments, f"{whole.name}-ablated", arms)
+    with machine_lock():  # for trying and measuring: nothing else is to begin between the two
+        engines.remove_leftovers()
+        return _try_and_measure(asked, whole, how)
+
+
+def _load(name: str) -> Profile:
+    """The profile that is to be taken apart. Raises InputError where there is nothing to take apart."""
+    whole = profile.load(name)
+    settings = ablation.settings(whole)
+    nothing = f"{name}: there is nothing to take apart"
+    if whole.name == REFERENCE_PROFILE:
+        raise InputError(f"{nothing}: it is what profiles are compared with; envkit profiles lists them")
+    if not settings:
+        raise InputError(f"{nothing}: it sets nothing; envkit profiles lists others")
+    if len(settings) == 1:
+        raise InputError(f"{nothing}: it has one setting, {settings[0].name}; envkit bench {name}")
+    if whole.ranks > 1:
+        one = "settings are told apart in one process"
+        raise InputError(f"{name}: trains on {whole.ranks} ranks, and {one}; take a copy without 'ranks'")
+    return whole
+
+
+def _try_and_measure(asked: Specification, whole: Profile, how: Invocation) -> int:
+    """``asked`` has the baseline and the profile; the other arms follow from the profile's settings."""
+    requirements.require(asked)
+    context = execution_context(asked, [*whole.prefix[:1], *requirements.tools(asked.options)])
+    requirements.require_in(context.seen, asked.workloads, asked.options)
+    parts = take_apart(whole, context.seen[asked.arms[0].engine]["inspection"], asked)
+    folder = (how.resume or how.output or measuring.new_folder(asked.title)).absolute()
+    files = {name: folder / FOLDER / f"{one.name}.yaml" for name, one in parts.profiles.items()}
+    arms = (*asked.arms, *(Arm(name, str(path), asked.arms[0].engine) for name, path in files.items()))
+    settings = ablation.settings(whole)
+    if how.resume is None:
+        tried = replace(asked, arms=arms, ablated=tuple(ablated(settings, parts)))
+        parts.leave_out(_problems(tried, parts, context, how))
+    else:  # each was tried when the run began
+        tried_then = {*parts.arms} | {*parts.arms.values()}
+        recorded = measuring.recorded_left_out(how.resume)
+        kept_out = recorded.keys() & tried_then - {whole.name}
+        parts.leave_out({name: recorded[name] for name in recorded if name in kept_out})
+    found = ablated(settings, parts)
+    for names, reason in wording.together(parts.left_out).items():
+        print(f"left out {names}: {reason}", file=sys.stderr)
+    used = {name for one in found for name in (one.alone, one.beside, one.without)} | {whole.name}
+    if not any(name in used for name in files):
+        raise InputError(f"{whole.name}: nothing is left of it that could be measured apart; envkit bench {whole.name}")
+    arms = tuple(arm for arm in arms if arm.name in used)
+    asked = replace(asked, arms=arms, ablated=tuple(found))
+    if asked.open_ended:
+        asked = replace(asked, budget_s=BUDGET_PER_ARM_S * len(arms))
+    made = {path: parts.profiles[name] for name, path in files.items() if name in used}
+    return measuring.run_locked(asked, replace(how, output=folder), left_out=parts.left_out, made=made)
+
+
+def take_apart(whole: Profile, inspection: Mapping[str, Any], asked: Specification) -> Parts:
+    """Raises InputError where the profile itself can't be measured in the image that was inspected."""
+    parts = Parts(inspection, asked)
+    for one in (profile.load(REFERENCE_PROFILE), whole):
+        parts.environments[one.name] = parts.environment(one)
+    settings = ablation.settings(whole)
+    for setting in settings:
+        parts.add(setting.alone, ablation.alone(whole, setting))
+    for setting in settings:
+        parts.add(setting.without, ablation.without(whole, setting))
+    return parts
+
+
+def _problems(asked: Specification, parts: Parts, context: ExecutionContext, how: Invocation) -> dict[str, str]:
+    """Why parts can't be measured, by trying each once. Raises InputError where it is the whole profile."""
+    plan = plan_of(asked, requirements.data(asked).location)
+    job = Job(plan, parts.environments, context.engines, context.inherited, context.kept)
+    found = trying.problems(job, quiet=how.json)
+    whole = asked.arms[1]
+    if whole.name in found:
+        raise InputError(f"{whole.name}: {found[whole.name]}; find out why: envkit doctor {whole.profile}")
+    return found
+
+
+def ablated(settings: list[Setting], parts: Parts) -> list[Ablated]:
+    """By which arms it is told what each setting is worth. One that needs a library is held against that library."""
+    found = []
+    for setting in settings:
+        alone, beside = parts.arms.get(setting.alone), REFERENCE_PROFILE
+        if alone is not None and setting.needs is not None:
+            library = Setting(setting.needs, "library").alone
+            if library in parts.arms:
+                beside = parts.arms[library]
+            else:
+                parts.left_out[setting.alone] = f"{library}, which it is compared with, is left out"
+                alone = None
+        found.append(Ablated(setting.name, setting.needs, alone, beside, parts.arms.get(setting.without)))
+    return found

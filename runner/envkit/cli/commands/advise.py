@@ -1,0 +1,236 @@
+"""``envkit advise -- COMMAND``: watch a training for some seconds, and say which profiles are worth trying, and why."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from envkit import engines
+from envkit.advice import expected, reasons
+from envkit.advice.symptoms import Symptoms, of_process, of_sample
+from envkit.analysis.summary import Summary, summarise
+from envkit.bench import record, room
+from envkit.bench.plan import REFERENCE_PROFILE, Arm, UserCommand
+from envkit.bench.prepare import plan_of, prepare
+from envkit.bench.room import TooShort
+from envkit.bench.specification import Specification
+from envkit.checks import steady_process
+from envkit.checks.doctor import diagnose_process
+from envkit.checks.doctor.finding import Finding, Situation
+from envkit.cli import engine_options, measuring, watching
+from envkit.cli.arguments import duration, refuse, words
+from envkit.cli.measuring import Invocation
+from envkit.cli.user_command import shortened
+from envkit.cli.workload_file import WARMUP_STEPS
+from envkit.common.errors import MEASURED, InputError
+from envkit.common.folders import short
+from envkit.common.machine_lock import machine_lock
+from envkit.engines.inspect_image import inspect
+from envkit.profiles import profile
+from envkit.report import advised, terminal
+from envkit.report.advised import Advice
+from envkit.tuning.narrow import require, why
+
+# How long a sample of a proof times steps, at least, in seconds and in steps.
+SAMPLE_S, FEWEST_STEPS = 3.0, 6
+PROOF = "4m"
+ON_A_GPU = "it computes on a GPU, and all that taught the advice do not"
+# What a proof has in common with the watching, and what means nothing to a process that runs already.
+SAME = ("engine", *engines.base.EngineOptions.names(), "keep_env")
+NOT_WITH_PID = ("prove", *SAME)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "envkit advise [options] -- COMMAND... | envkit advise --pid PID"
+    parser.add_argument("without_dashes", metavar="COMMAND", nargs="*",
+                        help="after --: the training; it is started, watched, and then stopped")  # fmt: skip
+    parser.add_argument("--pid", metavar="PID", type=int,
+                        help="watch a training that runs already, from outside, and leave it running")  # fmt: skip
+    parser.add_argument("--prove", metavar="TIME", type=duration,
+                        help=f"then measure what is advised first with envkit bench, e.g. {PROOF}")  # fmt: skip
+    parser.add_argument("--engine", help=f"where to run it: {', '.join(engines.ENGINES)} (default: local)")
+    parser.add_argument("--keep-env", metavar="NAME", action="append",
+                        help="let it inherit this variable although it can change the outcome")  # fmt: skip
+    parser.add_argument(
+        "--output", metavar="DIR", type=Path, help="folder for the proof's record (default: in ./results)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+    engine_options.add(parser, "local: look for libraries in this interpreter's environment")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.output is not None and arguments.prove is None:
+        raise InputError("--output means nothing without --prove; add it, or leave this out")
+    if arguments.pid is not None:
+        if arguments.user_command is not None or arguments.without_dashes:
+            raise InputError("advise: give --pid, or a command after --, and not both")
+        refuse(arguments, NOT_WITH_PID, "means nothing with --pid: that process runs already; leave it out")
+        return _show(_of_process(arguments.pid, arguments), arguments)
+    if arguments.without_dashes:
+        raise InputError(f"advise: '{arguments.without_dashes[0]}': the command comes after --")
+    if not arguments.user_command:
+        raise InputError("advise: name the training after --, for example: envkit advise -- python train.py")
+    asked = _specification(arguments)
+    with machine_lock(), _naming_prove():
+        if arguments.prove is not None:
+            room.require(plan_of(_proving(asked, REFERENCE_PROFILE, FEWEST_STEPS), ""))
+        engines.remove_leftovers()
+        advice, steps = _of_command(asked, arguments)
+        _show(advice, arguments)
+        if arguments.prove is None or advice.best is None:
+            return MEASURED
+        return _prove(asked, advice, steps, arguments)
+
+
+@contextlib.contextmanager
+def _naming_prove() -> Iterator[None]:
+    """Name the option of this command in what is said of a budget that is too short."""
+    try:
+        yield
+    except TooShort as error:
+        raise TooShort(str(error).replace("--budget", "--prove")) from None
+
+
+def _specification(arguments: argparse.Namespace) -> Specification:
+    """The command under the baseline alone."""
+    argv = tuple(arguments.user_command)
+    return Specification(
+        title="advise",
+        arms=(Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local"),),
+        budget_s=arguments.prove or 0.0,
+        workload=shortened(shlex.join(argv)),
+        user_command=UserCommand(argv, str(Path.cwd().resolve())),
+        engine_options=engine_options.given(arguments),
+        open_ended=False,
+        keep_env=tuple(arguments.keep_env or ()),
+    )
+
+
+def _of_command(asked: Specification, arguments: argparse.Namespace) -> tuple[Advice, int]:
+    """What is advised, and how many steps a sample of a proof times."""
+    prepared = prepare(asked)
+    inspection = prepared.context.seen[asked.arms[0].target]["inspection"]
+    applying, left_out = _apply(inspection)
+    instead = _instead(left_out, inspection)
+    argv = arguments.user_command
+    sample = watching.watch(prepared.job, argv, quiet=arguments.json)
+    symptoms = of_sample(sample)
+    if sample["evidence"].get("gpu"):
+        applying, instead, left_out = [], [], {**left_out, **dict.fromkeys(applying, ON_A_GPU)}
+    assert symptoms.step_s is not None, "steps were watched"
+    steps = max(FEWEST_STEPS, round(SAMPLE_S / symptoms.step_s))
+    again = shlex.join(["envkit", "advise", "--prove", PROOF, *words(arguments, SAME), "--", *argv])
+    proving = again if arguments.prove is None else None
+    situation = Situation(inspection["facts"], inspection["fingerprint"], None, sample["evidence"])
+    found = diagnose_process(situation)
+    return _advice(symptoms, applying, left_out, inspection, instead, found, proving), steps
+
+
+def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, str]]:
+    """Those of the profiles of which something is known that apply here, and why the others don't."""
+    applying, left_out = [], {}
+    for name in expected.fitted().fits:
+        try:
+            require(profile.load(name), inspection)
+            applying.append(name)
+        except InputError as error:
+            left_out[name] = why(name, error)
+    return applying, left_out
+
+
+def _instead(left_out: Iterable[str], inspection: Mapping[str, Any]) -> list[str]:
+    """Return what applies here of the profiles that those left out extend, where no fit tells what they gain."""
+    found = []
+    for name in dict.fromkeys(profile.load(one).extends for one in left_out):
+        if name is None or name in expected.fitted().fits:
+            continue
+        with contextlib.suppress(InputError):
+            require(profile.load(name), inspection)
+            found.append(name)
+    return found
+
+
+def _advice(
+    symptoms: Symptoms,
+    applying: Iterable[str],
+    left_out: Mapping[str, str],
+    inspection: Mapping[str, Any],
+    instead: Iterable[str],
+    findings: Sequence[Finding] = (),
+    proving: str | None = None,
+) -> Advice:
+    usable, machine = int(inspection["facts"]["usable_cpus"]), advised.machine(inspection)
+    gains = expected.expected(symptoms, applying)
+    unmeasured = [name for name in instead if reasons.why_to_try(name, symptoms)]
+    return Advice(symptoms, gains, unmeasured, left_out, findings, usable, machine, proving)
+
+
+def _of_process(pid: int, arguments: argparse.Namespace) -> Advice:
+    """What is advised for a process that runs already, from what can be seen of it from outside."""
+    seen = steady_process.watch(pid, watching.WATCH_S)
+    engine, inherited = engine_options.engine(arguments)
+    inspection = inspect(engine, inherited)
+    applying, left_out = _apply(inspection)
+    return _advice(of_process(seen), applying, left_out, inspection, _instead(left_out, inspection))
+
+
+def _show(advice: Advice, arguments: argparse.Namespace) -> int:
+    if arguments.json:
+        if arguments.prove is None or advice.best is None:
+            print(json.dumps(advice.to_json()))
+        return MEASURED
+    out = terminal.console()
+    out.print(Text(advised.headline(advice), "bold"))
+    out.print()
+    terminal.show_parts(advised.parts(advice), out)
+    return MEASURED
+
+
+def _proving(asked: Specification, profile_name: str, steps: int) -> Specification:
+    """Return what measures a profile beside the baseline, by so many timed ``steps`` of the command."""
+    assert asked.user_command is not None, "it is watched"
+    timed = replace(asked.user_command, optimizer_steps=steps, warmup_lines=WARMUP_STEPS)
+    arms = (asked.arms[0], replace(asked.arms[0], name=profile_name, profile=profile_name))
+    return replace(asked, title=f"advise-{profile_name}", arms=arms, user_command=timed)
+
+
+def _prove(asked: Specification, advice: Advice, steps: int, arguments: argparse.Namespace) -> int:
+    """Measure the first that is advised beside the baseline, and say whether it came as expected."""
+    best, step_s = advice.best, advice.symptoms.step_s
+    assert best is not None, "there is something to prove"
+    assert step_s is not None, "steps were watched"
+    asked = _proving(asked, best.profile, steps)
+    least_s = (steps + WARMUP_STEPS) * step_s
+    try:
+        room.require(plan_of(asked, ""), [least_s])
+    except TooShort:
+        if arguments.json:
+            print(json.dumps(advice.to_json()))
+        raise
+
+    def proved(summary: Summary, folder: Path) -> dict[str, Any]:
+        return {**advice.to_json(), "proof": summary.to_json(), "record": str(folder)}
+
+    how = Invocation(arguments.output, arguments.json, cut_short=proved)
+
+    def then(folder: Path) -> int:
+        summary = summarise(record.read(folder))
+        if arguments.json:
+            print(json.dumps(proved(summary, folder)))
+            return MEASURED
+        out = terminal.console()
+        out.print()
+        terminal.show(summary, str(short(folder)), out)
+        out.print()
+        out.print(Text(advised.proof(best, summary), "bold"))
+        return MEASURED
+
+    return measuring.run_locked(asked, how, then)

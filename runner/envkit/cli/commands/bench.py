@@ -1,0 +1,90 @@
+"""``envkit bench PROFILE...``: measure profiles against the baseline, or one profile in two images."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from envkit import engines
+from envkit.bench import record
+from envkit.bench.specification import EVERY, Specification
+from envkit.cli import image_options, instance_options, measuring, measuring_options, rank_options, submitted
+from envkit.cli.arguments import host_names, refuse, refuse_others
+from envkit.cli.commands import submit
+from envkit.worker.workloads import ALL
+
+# Of ``--workload all``, for each profile on each workload: eight samples of up to 12 s with their workers' starts.
+# Eight are what intervals take that four comparisons share, and with one profile 15 minutes have room for an
+# installation too (docs/workloads.md has a run on a slow machine).
+BUDGET_EACH_S = 96.0
+# The options of ``submit`` besides; and which of those here mean nothing to it.
+SUBMITTED = {**dict.fromkeys(submitted.OF_SLURM), "command": "submit"}
+ON_THIS_MACHINE = ("nodes", "instances", "specification", *image_options.OPTIONS)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", nargs="*", help="name of a profile, or a YAML file")
+    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
+    rank_options.add_option(parser, "and measure how that scales")
+    rank_options.add_weak_option(parser)
+    rank_options.add_nodes_option(parser)
+    parser.add_argument("--hosts", metavar="HOSTS", type=host_names,
+                        help="on these machines, as host1,host2, which ssh reaches, with --nproc all of them together; "
+                        "the same as envkit submit --hosts")  # fmt: skip
+    instance_options.add_option(parser)
+    each = f"with --workload all {BUDGET_EACH_S:g}s for each profile on each, the baseline too"
+    measuring_options.add(parser, budget=f"3m; {each}; {rank_options.BUDGET}; {instance_options.BUDGET}")
+    parser.add_argument("--specification", metavar="FILE", type=Path,
+                        help="measure what this file asks for, as --dry-run printed it; it names programs to run, so "
+                        "give none that you don't trust")  # fmt: skip
+    measuring_options.add_dry_run(parser)
+    image_options.add_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.resume is not None and record.is_submission(arguments.resume):
+        return _submit(arguments)
+    how = measuring.invocation(arguments)
+    if measuring.goes_on_alone(arguments):
+        return measuring.resume(arguments.resume, how)
+    if arguments.specification is not None:
+        why = "can't be given with --specification: the file says what is measured"
+        refuse_others(arguments, ("command", "specification", "output", "json", "dry_run", "resume"), why)
+        return measuring.run(Specification.read(arguments.specification), how)
+    if not arguments.profile:
+        raise measuring.lacks_profile(arguments, "bench needs a PROFILE; envkit profiles lists them")
+    if arguments.hosts:
+        refuse(arguments, ON_THIS_MACHINE, "means nothing with --hosts; leave one of them out")
+        return _submit(arguments)
+    return measuring.run(_asked(arguments), how)
+
+
+def _submit(arguments: argparse.Namespace) -> int:
+    return submit.run(argparse.Namespace(**{**vars(arguments), **SUBMITTED}))
+
+
+def _asked(arguments: argparse.Namespace) -> Specification:
+    title = "+".join(Path(name).stem for name in arguments.profile)
+    engine, nodes = arguments.engine or "local", arguments.nodes or 1
+    against = image_options.given(arguments)
+    if against is not None:
+        rank_options.require(arguments, nodes)
+        instance_options.require_one_image(arguments, against)
+        arms = image_options.arms(arguments, against)
+        asked = measuring_options.specification(arguments, f"{title}-images", arms)
+        # each arm has an image of its own
+        asked = replace(asked, engine_options=replace(asked.engine_options, **{image_options.OPTIONS[against]: None}))
+    else:
+        given = instance_options.arms(arguments, measuring_options.against_baseline(arguments.profile, engine))
+        arms = rank_options.arms(arguments, given, nodes)
+        budget_s = instance_options.budget_s(arguments, arms) or rank_options.budget_s(arguments, arms, nodes)
+        if arguments.workload == EVERY:
+            # the baseline on a workload is what others are compared with there
+            arms = [replace(arm, name=f"{arm.name} on {one}", workload=one) for one in ALL for arm in arms]
+            title = f"{title}-all"
+            budget_s = BUDGET_EACH_S * len(arms)
+        asked = measuring_options.specification(arguments, title, arms, budget_s)
+    if arguments.backend:
+        rank_options.require_backend(arguments.backend, rank_options.most(arguments, arms, nodes))
+    return asked

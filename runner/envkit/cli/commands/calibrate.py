@@ -1,0 +1,32 @@
+"""``envkit calibrate``: measure the baseline against itself, which shows how small a difference can be seen here."""
+
+from __future__ import annotations
+
+import argparse
+
+from envkit import engines
+from envkit.bench.plan import REFERENCE_PROFILE, Arm
+from envkit.cli import measuring, measuring_options
+from envkit.common.errors import InputError
+
+BUDGET_S = 180.0
+REFUSED = ("full", "epochs", "until")
+AGAIN = "again"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
+    measuring_options.add(parser, budget="3m", refused=REFUSED)
+    measuring_options.add_dry_run(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    for name in REFUSED:
+        if getattr(arguments, name):
+            raise InputError(f"calibrate takes no --{name}: one training each does not show how much they vary")
+    how = measuring.invocation(arguments)
+    if measuring.goes_on_alone(arguments):
+        return measuring.resume(arguments.resume, how)
+    arms = [Arm(name, REFERENCE_PROFILE, arguments.engine or "local") for name in (REFERENCE_PROFILE, AGAIN)]
+    asked = measuring_options.specification(arguments, "calibration", arms, BUDGET_S)
+    return measuring.run(asked, how)

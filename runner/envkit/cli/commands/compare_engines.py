@@ -1,0 +1,35 @@
+"""``envkit compare-engines PROFILE``: what a container costs, as the same profile measured under several engines."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from envkit import engines
+from envkit.bench.plan import Arm
+from envkit.cli import measuring, measuring_options
+from envkit.common.errors import InputError
+
+DEFAULT = "local,docker,apptainer"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", nargs="?", help="name of a profile, or a YAML file")
+    parser.add_argument("--engines", metavar="LIST",
+                        help=f"the reference first, of: {', '.join(engines.ENGINES)} (default: {DEFAULT})")  # fmt: skip
+    measuring_options.add(parser)
+    measuring_options.add_dry_run(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    how = measuring.invocation(arguments)
+    if measuring.goes_on_alone(arguments):
+        return measuring.resume(arguments.resume, how)
+    if arguments.profile is None:
+        raise measuring.lacks_profile(arguments, "compare-engines needs a PROFILE, for example baseline")
+    names = list(dict.fromkeys((arguments.engines or DEFAULT).split(",")))
+    if len(names) < 2:
+        raise InputError(f"--engines {arguments.engines}: name two or more, for example {DEFAULT}")
+    arms = [Arm(name, arguments.profile, name) for name in names]
+    title = f"{Path(arguments.profile).stem}-engines"
+    return measuring.run(measuring_options.specification(arguments, title, arms), how)

@@ -1,0 +1,183 @@
+"""``envkit doctor``: find what is wrong before measuring, with a profile or with a command of one's own."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+from rich.text import Text
+
+from envkit import engines
+from envkit.advice.symptoms import of_process
+from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.checks.doctor import diagnose
+from envkit.checks.doctor.finding import Finding, Situation
+from envkit.checks.doctor.running_process import watch as watch_process
+from envkit.checks.effect import check
+from envkit.cli import engine_options
+from envkit.cli.arguments import duration, option
+from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.common.machine_lock import machine_lock
+from envkit.engines.base import EngineOptions, Task
+from envkit.engines.inspect_image import inspect
+from envkit.engines.process import end
+from envkit.profiles import catalogue, profile
+from envkit.profiles.environment import Environment, clean
+from envkit.profiles.resolve import resolve
+from envkit.report import terminal
+from envkit.worker.gpus import CHOOSING
+from envkit.worker.measure.machine_load import watch as watch_machine
+from envkit.worker.modes import CUDA
+
+LOAD_S = 3.0
+WATCH_S = 10.0
+SHORTEST_S = 2.0
+# Enough for every library to have started its threads.
+TRIAL = ("train", "--workload", "cnn", "--data", "synthetic", "--warmup-steps", "1", "--steps", "3")
+# What a profile expects of NCCL, which one process does not use.
+OF_RANKS = "nccl."
+EXIT_STATUSES = "exit status: 0 nothing found that is a reason to stop, 1 such a reason, 2 bad input, 130 interrupted"
+COLOURS = {"stop": "bold red", "warn": "bold yellow", "note": "bold"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXIT_STATUSES
+    parser.usage = "envkit doctor [options] [PROFILE] | envkit doctor [options] -- COMMAND..."
+    parser.add_argument("profile", metavar="PROFILE", nargs="?", help="name of a profile, or a YAML file")
+    parser.add_argument("without_dashes", metavar="COMMAND", nargs="*", help="after --: watch this instead")
+    parser.add_argument("--watch", metavar="TIME", type=duration,
+                        help="how long to watch the command before it is stopped (default: 10s)")  # fmt: skip
+    parser.add_argument("--engine", help=f"where to look: {', '.join(engines.ENGINES)} (default: local)")
+    parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+    engine_options.add(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.user_command is not None:
+        if arguments.profile is not None:
+            raise InputError("doctor: give a PROFILE, or a command after --, and not both")
+        for name, given in {"engine": arguments.engine, **engine_options.given(arguments).to_json()}.items():
+            if given and given != "local":
+                where = "a command after --, which is watched as it runs on this machine"
+                raise InputError(f"doctor: {option(name)} means nothing to {where}; leave it out")
+        findings = _of_command(arguments.user_command, arguments.watch or WATCH_S)
+    elif arguments.without_dashes:
+        raise InputError(f"doctor: '{arguments.without_dashes[0]}': a command to watch comes after --")
+    elif arguments.watch is not None:
+        raise InputError("doctor: --watch means nothing without a command after --; leave it out")
+    else:
+        findings = _of_profile(arguments)
+    if arguments.json:
+        print(json.dumps([asdict(finding) for finding in findings]))
+    else:
+        _show(findings)
+    return FAILED if any(finding.severity == "stop" for finding in findings) else MEASURED
+
+
+def _of_profile(arguments: argparse.Namespace) -> list[Finding]:
+    chosen = profile.load(arguments.profile or REFERENCE_PROFILE)
+    engine, inherited = engine_options.engine(arguments)
+    kept = {name: inherited[name] for name in CHOOSING if name in inherited}
+    inspection = inspect(engine, inherited, chosen.prefix[:1], gpus=chosen.on_gpus or None)
+    environment = resolve(chosen, inspection)
+    wrong = [
+        Finding("would-be-ignored", "stop", f"{one.variable}: {one.wrong}", "the profile would be measured without it",
+                one.fix)
+        for one in catalogue.check(
+            environment.variables, catalogue.readers(inspection), catalogue.versions(inspection)
+        )
+    ]  # fmt: skip
+    if wrong:
+        return wrong  # some of these hang a library or bring it down
+    with machine_lock():
+        load = watch_machine(LOAD_S)
+        on = ("--device", CUDA) if environment.gpus else ()  # it would not be in effect elsewhere
+        outcome = engine.run(
+            Task((*TRIAL, *on), environment.variables, inherited, environment.prefix, passed_on=kept, gpus=bool(on))
+        )
+    situation = Situation(
+        inspection["facts"], inspection["fingerprint"], environment, None, load, inspection["libraries"],
+        inspection.get("accelerator", {}),
+    )  # fmt: skip
+    if outcome.failure is not None:
+        last = (outcome.stderr_tail.strip().splitlines() or ["it printed nothing"])[-1]
+        failed = Finding("worker-failed", "stop", f"a worker {outcome.failure}", last, "see the message")
+        return [failed, *diagnose(situation)]
+    evidence = json.loads(outcome.stdout)["evidence"]
+    expect = {key: value for key, value in environment.expect.items() if not key.startswith(OF_RANKS)}
+    asked = replace(environment, expect=expect)
+    checks = check(asked, evidence, kept, outcome.stderr_tail)
+    unmet = [
+        Finding(
+            "not-in-effect", "stop", f"{one.key}: expected {one.expected}, seen {one.seen}",
+            "the profile would be measured without it", "see envkit show, and what the profile preloads",
+        )
+        for one in checks if not one.holds
+    ]  # fmt: skip
+    unknown = [
+        Finding(
+            "not-verified", "note", f"{one.key}: {one.seen}", "nobody knows whether it is in effect",
+            "take the reason away, or measure all the same: a report says so too",
+        )
+        for one in checks if not one.verified
+    ]  # fmt: skip
+    found = diagnose(replace(situation, evidence=evidence))
+    return [*unmet, *found, *unknown, *_unseen(arguments.profile, environment)]
+
+
+def _unseen(named: str, environment: Environment) -> list[Finding]:
+    """What the trial of one process could not show."""
+    keys = [key for key in environment.expect if key.startswith(OF_RANKS)]
+    if not keys:
+        return []
+    return [
+        Finding(
+            "ranks-only", "note", f"not looked at: {', '.join(keys)}",
+            "only ranks that exchange show it, and this was a trial of one process",
+            f"envkit bench {shlex.quote(named)} --device {CUDA} --nproc 2",
+        )
+    ]  # fmt: skip
+
+
+def _of_command(command: Sequence[str], seconds: float) -> list[Finding]:
+    """Start the command, watch it, stop it if it still runs, and say what was found. Its output goes to stderr."""
+    if not command:
+        raise InputError("doctor --: name the command to watch, for example envkit doctor -- python train.py")
+    engine = engines.get_all(["local"], EngineOptions())["local"]
+    inspection = inspect(engine, clean(os.environ, keep=())[0])
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True)
+    except OSError as error:
+        raise InputError(f"doctor -- {command[0]}: can't be started: {error.strerror}") from None
+    try:
+        evidence = watch_process(process.pid, seconds)
+    finally:
+        ended = process.poll()
+        end(process)
+    if ended is None:
+        print(f"envkit: stopped '{command[0]}' after {seconds:g} s of watching (--watch)", file=sys.stderr)
+    elif ended != 0:
+        raise InputError(f"doctor -- {command[0]}: it ended with status {ended}; it must run for a while to be watched")
+    elif evidence["usage"]["seconds"] < SHORTEST_S:
+        print(
+            f"envkit: '{command[0]}' ended after {evidence['usage']['seconds']:.1f} s: too short to see much",
+            file=sys.stderr,
+        )
+    symptoms = of_process(evidence["steady"]) if "steady" in evidence else None
+    return diagnose(Situation(inspection["facts"], inspection["fingerprint"], None, evidence, symptoms=symptoms))
+
+
+def _show(findings: Sequence[Finding]) -> None:
+    out = terminal.console()
+    for finding in findings:
+        terminal.item(out, finding.severity, f"{finding.code}: {finding.seen}", COLOURS[finding.severity])
+        terminal.item(out, "  why", finding.why)
+        terminal.item(out, "  fix", finding.fix)
+    if not findings:
+        out.print(Text("nothing found"))

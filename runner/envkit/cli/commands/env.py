@@ -1,0 +1,112 @@
+"""``envkit env PROFILE``: what to paste so that a shell, a container, a batch job, an editor or a notebook sets it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+
+from envkit.cli import engine_options, resolving_options
+from envkit.cli.resolving_options import Looked
+from envkit.common.errors import MEASURED, InputError
+from envkit.engines import CONTAINERS, container
+from envkit.engines.base import PACKAGE
+from envkit.profiles.formats import FORMATS, docker_run
+from envkit.profiles.formats.resolved import Resolved
+from envkit.profiles.profile import VARIABLE_NAME
+from envkit.worker.performance_variables import PRELOAD, is_unlisted
+
+SHORT_DIGEST = len("sha256:") + 12
+NOT_OCI = ("local", "apptainer", "enroot")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    uses = "; ".join(f"{name}: {format.use}" for name, format in FORMATS.items()).replace("%", "%%")
+    parser.add_argument("--format", metavar="FORMAT", choices=FORMATS, default="shell", help=f"{uses} (default: shell)")
+    resolving_options.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    chosen = FORMATS[arguments.format]
+    looked = resolving_options.look(arguments)
+    environment = looked.environment
+    if chosen.inside and looked.engine.name == "local":
+        needs = [*environment.preload, *environment.prefix[:1]]
+        if needs:
+            raise InputError(
+                f"profile '{environment.profile}' needs {', '.join(needs)}, and --format {arguments.format} needs the "
+                "paths inside an image: add --engine docker with --image, apptainer with --sif, or enroot with --sqsh"
+            )
+    limits = tuple(container.limits(engine_options.given(arguments)))
+    stray = _stray(looked) if chosen.cleans and looked.engine.name == "local" else ()
+    resolved = _resolved(looked, limits, stray)
+    text = chosen.render(resolved)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"profile '{environment.profile}': {text[error.start : error.end]!r} can't be written in "
+            f"{error.encoding}; take it out, or use a UTF-8 locale"
+        ) from None
+    in_oci = looked.engine.name not in NOT_OCI
+    allowing = docker_run.ALLOWING if chosen.either and in_oci else chosen.allowing
+    notes = [*resolved.notes(chosen.starts, chosen.asking, allowing), *chosen.missing(resolved)]
+    if stray:
+        notes.append(f"unset, as it could change the outcome: {', '.join(stray)}; what you need of it, set again")
+    theirs = os.environ.get(PRELOAD, "")
+    if chosen.cleans and environment.preload and {*theirs.split(":")} - {"", *environment.preload.values()}:
+        notes.append(f"{PRELOAD}={theirs} is replaced by the profile's own; what you need of it, add again")
+    if arguments.memory and arguments.format != "docker":
+        notes.append(f"--memory {arguments.memory} is in no text of this format; give the limit where it is started")
+    if environment.preload and not chosen.inside and looked.engine.name != "local":
+        notes.append(f"the preloaded libraries' paths are those inside the image ({resolved.place})")
+    elif environment.preload and chosen.either:
+        fix = "for a container add --engine docker --image NAME"
+        notes.append(f"the preloaded libraries' paths are this machine's; {fix}")
+    sys.stdout.write(text)
+    for note in notes:  # eval and a redirection hide what stands in comments, and some formats have none
+        print(f"envkit: note: {note}", file=sys.stderr)
+    return MEASURED
+
+
+def _stray(looked: Looked) -> tuple[str, ...]:
+    """The variables of this shell that contradict the profile, or could: those that a shell can name."""
+    names = (name for name in os.environ if is_unlisted(name) and VARIABLE_NAME.match(name))
+    return tuple(sorted(name for name in names if name not in looked.environment.variables))
+
+
+def _resolved(looked: Looked, limits: tuple[str, ...], stray: tuple[str, ...]) -> Resolved:
+    described, facts, environment = looked.engine.describe(), looked.inspection["facts"], looked.environment
+    digest = f" {described['digest'][:SHORT_DIGEST]}" if described.get("digest") else ""
+    inside = f"{container.CODE}/"
+    mounted = [path for path in environment.preload.values() if path.startswith(inside)]
+    kind = CONTAINERS["podman" if described["name"] == "podman" else "docker"]
+    return Resolved(
+        environment=environment,
+        host=f"{platform.node()} ({looked.inspection['fingerprint']['cpu_model']})",
+        place=f"{described['name']} {described['image']}{digest}",
+        image=None if described["name"] in NOT_OCI else described["image"],
+        python=described["image"] if described["name"] == "local" else "python",
+        package_folders=tuple(looked.inspection.get("package_folders", ())) if described["name"] == "local" else (),
+        sqsh=described["image"] if described["name"] == "enroot" else None,
+        usable_cpus=facts["usable_cpus"],
+        physical_cores=facts["physical_cores"],
+        smt=bool(facts["smt"]),
+        limits=limits,
+        asking=kind.gpus if environment.gpus else (),
+        mount=f"{PACKAGE}:{container.CODE}" if mounted else None,
+        stray=stray,
+        beside=_beside(looked),
+    )
+
+
+def _beside(looked: Looked) -> int:
+    """The CPUs that a job needs whose threads are only a part of what runs on them; 0 where they are all.
+
+    With GPUs, their part of the CPUs; where several NUMA nodes are needed, all that could be used.
+    """
+    facts, gpus = looked.inspection["facts"], looked.environment.gpus
+    if gpus:
+        return max(1, int(facts["usable_cpus"]) * gpus // int(facts["gpus"]))
+    return int(facts["usable_cpus"]) if "numa_nodes" in looked.profile.needs else 0

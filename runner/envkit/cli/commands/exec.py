@@ -1,0 +1,222 @@
+"""``envkit exec PROFILE -- COMMAND...``: run anything under a profile, and check when it ends that it was in effect."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from envkit.checks import process_scan
+from envkit.cli import engine_options
+from envkit.cli.execution import environment_cache
+from envkit.cli.execution.executables import NOT_EXECUTABLE, NOT_FOUND, Unusable
+from envkit.cli.execution.launch import launch
+from envkit.cli.execution.on_machine import Start, evidence_folder, local
+from envkit.common.errors import FAILED, InputError
+from envkit.worker.performance_variables import PRELOAD, is_performance_variable, is_unlisted, preloading
+
+TYPE_CHECKING = False  # see environment_cache.py
+if TYPE_CHECKING:
+    from typing import Any
+
+LIMITS = ("image", "sif", "sqsh", "cpus", "cpuset_cpus", "memory")  # mean nothing to the local engine
+# What starts several processes of a training itself.
+LAUNCHERS = ("torchrun", "torch.distributed.run", "mpirun", "mpiexec", "srun")
+# How many processes a launcher has started, in the variables of each: torchrun, srun, Open MPI's mpirun.
+SIZES = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
+# Shells say nothing of a command that one of these ended: it was the user, or nobody reads what it prints any more.
+SILENT = (signal.SIGINT, signal.SIGPIPE)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "envkit exec [options] PROFILE -- COMMAND..."
+    parser.description = (
+        f"{parser.description}. For one that signal N ended the exit status is 128 + N, and 126 or 127 for one that "
+        "can't be started."
+    )
+    parser.epilog = "exit status: the command's own; 1 where that was 0 and the profile was not in effect; 2 bad input"
+    parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
+    parser.add_argument("without_dashes", metavar="COMMAND", nargs="*", help="after --: what to run, as you would")
+    parser.add_argument("--engine", help="where to run it: local, docker, podman, apptainer, enroot (default: local)")
+    parser.add_argument("--evidence", metavar="FILE", type=Path, help="write what was seen of each process, as JSON")
+    parser.add_argument("--no-check", action="store_true", help="leave the check out, and what it puts into PYTHONPATH")
+    kept = "pass this variable on although it can change the outcome; into a container, any"
+    parser.add_argument("--keep-env", metavar="NAME", action="append", default=[], help=kept)
+    parser.add_argument("--gpus", action="store_true",
+                        help="give a container the machine's GPUs; a profile for GPUs does so itself")  # fmt: skip
+    parser.add_argument("--allow-unknown", action="store_true",
+                        help="let the profile set variables that nothing is known to read")  # fmt: skip
+    engine_options.add(
+        parser, "local: look for libraries in this interpreter's environment; COMMAND names what it starts itself"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    command = _command(arguments)
+    caller = dict(os.environ)
+    for name in arguments.keep_env:
+        if name not in caller:
+            raise InputError(f"--keep-env {name}: it is not set in your environment; set it, or leave it out")
+    is_local = arguments.engine in (None, "local") and not any(getattr(arguments, name) for name in LIMITS)
+    if is_local and arguments.gpus:
+        raise InputError("--gpus is for a container; on this machine a command has its GPUs, so leave it out")
+    with contextlib.nullcontext() if arguments.no_check else evidence_folder(not is_local) as folder:
+        evidence = None if folder is None else str(folder)
+        if is_local:
+            environment = _environment(arguments)
+            kept = {name: caller[name] for name in arguments.keep_env}
+            environment["variables"] = preloading(environment["variables"], kept)
+            stray = {name for name in caller if is_unlisted(name)} - kept.keys()
+            own = environment["variables"].items()
+            removed = sorted(stray - {name for name, value in own if _replaces_nothing(name, value)})
+            if removed:
+                _say(f"left out {', '.join(removed)}, which could change the outcome (--keep-env NAME passes one on)")
+            inherited = {name: value for name, value in caller.items() if name not in stray}
+            passed_on = {name: value for name, value in inherited.items() if is_performance_variable(name)}
+            try:
+                start = local(environment, command, inherited, evidence)
+            except Unusable as reason:
+                return _unusable(command[0], str(reason), reason.status)
+        else:
+            from envkit.cli.execution import in_container
+
+            named = {name: caller[name] for name in arguments.keep_env}
+            environment, start, passed_on = in_container.prepare(arguments, command, named, evidence)
+        _say_ranks(arguments.profile, environment.get("ranks", 1), command)
+        _say_overruled(arguments.keep_env, environment["variables"])
+        seen: dict[int, process_scan.Seen] = {}
+
+        def look(pid: int) -> None:
+            if folder is not None:
+                seen.update(process_scan.look(pid, command, folder, seen))
+
+        watched = start.watched and not arguments.no_check
+        moments = process_scan.moments() if watched else iter(())
+        try:
+            ended = launch(start.executable, start.argv, start.variables, look, moments)
+        except OSError as error:
+            return _unusable(command[0], str(error.strerror), NOT_FOUND if error.errno == 2 else NOT_EXECUTABLE)
+        status = ended if ended >= 0 else 128 - ended
+        if ended < 0 and -ended not in SILENT:
+            from envkit.worker.child import signal_name
+
+            meaning = signal.strsignal(-ended) or "unknown"
+            _say(f"{command[0]}: was ended by signal {signal_name(-ended)} ({meaning})")
+        if folder is not None:
+            status = _judge(arguments, environment, start, status, folder, seen, passed_on)
+    if ended == -signal.SIGINT:  # so that a shell knows of Ctrl-C, and ends its loop or script
+        from envkit.worker.child import end_by
+
+        return end_by(signal.SIGINT)
+    return status
+
+
+def _command(arguments: argparse.Namespace) -> list[str]:
+    command: list[str] | None = arguments.user_command
+    if command is None or arguments.without_dashes:
+        what = " ".join(arguments.without_dashes) or "python train.py"
+        raise InputError(f"exec: the command comes after --, for example: envkit exec {arguments.profile} -- {what}")
+    if not command:
+        raise InputError(
+            f"exec: there is no command after --, for example: envkit exec {arguments.profile} -- python train.py"
+        )
+    if arguments.evidence is not None:
+        if arguments.no_check:
+            raise InputError("--evidence: with --no-check there is none; leave one of them out")
+        if not arguments.evidence.absolute().parent.is_dir():
+            raise InputError(f"--evidence {arguments.evidence}: there is no such folder; make it first")
+    return command
+
+
+def _environment(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What the profile comes to on this machine: as it was kept, or found out now."""
+    python = environment_cache.interpreter(arguments.python)
+    asked = environment_cache.question(arguments.profile, python or {}, arguments.allow_unknown)
+    environment = environment_cache.answer(asked) if python else None
+    if environment is None:
+        from envkit.cli.execution import resolving
+
+        engine, inherited = engine_options.engine(arguments)
+        environment = resolving.make(arguments.profile, engine, inherited, asked, arguments.allow_unknown)
+    return environment
+
+
+def _judge(
+    arguments: argparse.Namespace, environment: dict[str, Any], start: Start, status: int, folder: Path,
+    seen: Mapping[int, process_scan.Seen], passed_on: Mapping[str, str],
+) -> int:  # fmt: skip
+    """Say whether the profile was in effect, and return the exit status."""
+    testified: list[dict[str, Any]] = []
+    in_effect: bool | None
+    if any(folder.glob("[0-9]*.json")):
+        from envkit.cli.execution import process_checks
+        from envkit.profiles.environment import Environment
+
+        resolved = Environment.from_json(environment)
+        judged_processes = process_checks.read(folder, resolved, passed_on)
+        in_effect = all(observed.holds for observed in judged_processes)
+        lines = process_checks.verdict(resolved, judged_processes)
+        testified = [observed.to_json() for observed in judged_processes]
+    else:
+        in_effect, lines = process_scan.verdict(environment, seen)
+    for line in [*lines, *process_scan.lost(seen)]:
+        _say(line)
+    if arguments.evidence is not None:
+        _write(arguments.evidence, {
+            "environment": environment, "command": start.argv, "status": status, "in_effect": in_effect,
+            "passed_on": sorted(passed_on), "processes": testified,  # by name: values may be secrets
+            "seen_from_outside": [
+                {"pid": pid, "argv": one.argv, "wrong": one.wrong(environment), "lost": one.lost}
+                for pid, one in seen.items()
+            ],
+        })  # fmt: skip
+    return FAILED if status == 0 and in_effect is False else status
+
+
+def _write(path: Path, document: Mapping[str, Any]) -> None:
+    from envkit.common import atomic
+
+    try:
+        atomic.write(path, json.dumps(document, indent=1).encode())
+    except InputError as error:  # the command has ended, and how it did counts
+        _say(f"--evidence {error}")
+
+
+def _replaces_nothing(name: str, value: str) -> bool:
+    """Whether a profile's variable may take the place of the caller's without a word: not where libraries are lost."""
+    return name != PRELOAD or os.environ.get(PRELOAD, "") in ("", value)
+
+
+def _say_overruled(kept: Sequence[str], variables: Mapping[str, str]) -> None:
+    for name in kept:
+        if name != PRELOAD and variables.get(name, os.environ[name]) != os.environ[name]:
+            _say(f"--keep-env {name} keeps nothing: the profile itself sets {name}={variables[name]}")
+
+
+def _say_ranks(profile: str, ranks: int, command: Sequence[str]) -> None:
+    """Where a profile is for several ranks, and the command is one process: most CPUs are idle then."""
+    several = any(word.rpartition("/")[2] in LAUNCHERS for word in command)
+    if ranks == 1 or several or any(os.environ.get(name, "1") != "1" for name in SIZES):
+        return
+    from shlex import quote
+
+    _say(
+        f"{profile} sets what each of {ranks} ranks is to have, and this starts one process; to start {ranks}: "
+        f"envkit exec {quote(profile)} -- torchrun --nproc-per-node {ranks} train.py"
+    )
+
+
+def _unusable(command: str, why: str, status: int) -> int:
+    _say(f"{command}: {why}")
+    return status
+
+
+def _say(line: str) -> None:
+    if sys.stderr:  # None where it was closed
+        with contextlib.suppress(OSError):  # nobody reads it any more
+            print(f"envkit: {line}", file=sys.stderr)

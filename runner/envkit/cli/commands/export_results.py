@@ -1,0 +1,54 @@
+"""``envkit export-results``: what was recorded, for spreadsheets, data frames, databases and monitoring."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from envkit.analysis import recorded_runs
+from envkit.bench import record
+from envkit.cli import measuring
+from envkit.common import atomic
+from envkit.common.errors import MEASURED, InputError
+from envkit.common.folders import short
+from envkit.report.exports import FORMATS, Format
+from envkit.report.exports.rows import Row
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folders", metavar="DIR", nargs="*", type=Path,
+                        help="folder of a run, or one that holds runs (default: ./results)")  # fmt: skip
+    parser.add_argument("--format", metavar="FORMAT", choices=FORMATS, required=True,
+                        help="csv, json, parquet: a row per sample; openmetrics: results per run and arm")  # fmt: skip
+    parser.add_argument("--output", metavar="FILE", type=Path, help="write there instead of to the standard output")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    chosen = FORMATS[arguments.format]
+    if chosen.binary and arguments.output is None:
+        raise InputError(f"--format {arguments.format} is not for a terminal: name a file with --output")
+    places = arguments.folders or [short(measuring.results())]  # short, as it becomes a part of each row
+    found = {place: recorded_runs.folders(place) for place in places}
+    rows: list[Row] = []
+    for folder in dict.fromkeys(folder for inner in found.values() for folder in inner):
+        try:
+            rows += _rows(chosen, folder)
+        except InputError as error:
+            if folder in places:
+                raise  # asked for by name
+            print(f"envkit: left out: {error}", file=sys.stderr)
+    if not any(found.values()):
+        raise InputError(f"{places[0]}: holds no runs; give the folder of a run, or one that holds runs")
+    content = chosen.render(rows)
+    if arguments.output is None:
+        sys.stdout.write(content.decode())
+    else:
+        atomic.write(arguments.output, content)
+    return MEASURED
+
+
+def _rows(chosen: Format, folder: Path) -> list[Row]:
+    events = record.read(folder)
+    with record.reading(folder):
+        return chosen.rows(folder, events)

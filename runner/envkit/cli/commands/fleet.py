@@ -1,0 +1,166 @@
+"""``envkit fleet PROFILE...`` measures the same on every node of a cluster, and ``envkit fleet report DIR`` reports."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from envkit.bench import record
+from envkit.bench.plan import MARGIN, REFERENCE_PROFILE
+from envkit.cli import submission
+from envkit.cli.arguments import refuse_others
+from envkit.cluster.fleet import kept
+from envkit.cluster.slurm.collect import NodeResult
+from envkit.cluster.slurm.settings import Settings
+from envkit.common import atomic
+from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.report import terminal
+
+# The word that stands where a profile to measure would.
+REPORT, DIFF = "report", "diff"
+# What `envkit fleet report` takes besides the folder.
+OF_REPORT = ("judged", "margin", "json", "html", "prometheus")
+OF_DIFF = ("judged", "margin", "json", "prometheus")
+EXIT_STATUSES = (
+    "exit status: 0 done, and no node is slow or left out; 1 a worker failed, or a node is slow, was not measured or "
+    f"can't be compared, or ({DIFF}) became slower; 2 bad input; 130 interrupted"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXIT_STATUSES
+    parser.add_argument("profile", metavar="PROFILE", nargs="*",
+                        help="measure these on every node, each in a Slurm job of its own, and report; or "
+                        f"'{REPORT} DIR': report on a folder with one folder per node, each with a record; or "
+                        f"'{DIFF} A B': which nodes became slower from one report or folder to the next")  # fmt: skip
+    group = parser.add_argument_group("report")
+    group.add_argument("--profile", dest="judged", metavar="NAME",
+                       help="judge nodes by this one, where they measured several")  # fmt: skip
+    group.add_argument("--html", metavar="FILE", type=Path, help="write one page with pictures, for a browser")
+    group.add_argument("--prometheus", metavar="FILE", type=Path,
+                       help="write Prometheus' text format, as its textfile collector takes it")  # fmt: skip
+    submission.add_arguments(
+        parser,
+        nodelist="measure these, as node1,node2 or node[1-2] (default: all of the partition that are in service)",
+        together="on each node alone",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.profile[:1] == [REPORT]:
+        return _report(arguments)
+    if arguments.profile[:1] == [DIFF]:
+        return _diff(arguments)
+
+    compared = [name for name in arguments.profile if name != REFERENCE_PROFILE]
+    if len(compared) > 1 and arguments.judged is None:
+        raise InputError(f"fleet judges nodes by one profile: choose among {', '.join(compared)} with --profile")
+    measured = [Path(name).stem for name in compared] or [REFERENCE_PROFILE]
+    if arguments.profile and arguments.judged not in (None, *measured):
+        raise InputError(f"--profile {arguments.judged}: it is not measured; choose among {', '.join(measured)}")
+    for written in filter(None, (arguments.html, arguments.prometheus)):
+        if written.parent != arguments.output:  # which is made
+            atomic.require(written)
+
+    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any]) -> int:
+        try:
+            return _show(folder, arguments, settings.nodelist, settings.specification.margin, {"submission": document})
+        except InputError as error:
+            if arguments.json:
+                print(json.dumps({"submission": document}))
+            print(f"envkit: no report: {error}", file=sys.stderr)
+            return FAILED
+
+    return submission.run(arguments, show, with_resume=("judged", "html", "prometheus"))
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    folders = arguments.profile[1:]
+    if len(folders) != 1:
+        raise InputError(f"fleet {REPORT} takes one folder; give: envkit fleet {REPORT} DIR")
+    why = "means nothing to fleet report, which reads what was measured; leave it out"
+    refuse_others(arguments, ("command", "profile", *OF_REPORT), why)
+    place = Path(folders[0])
+    nodelist, margin = _submitted(place)
+    return _show(place, arguments, nodelist, margin or MARGIN, {})
+
+
+def _diff(arguments: argparse.Namespace) -> int:
+    from envkit.cluster.fleet import diff_screen, prometheus
+    from envkit.cluster.fleet.diff import ChangeVerdict, diff
+
+    given = arguments.profile[1:]
+    if len(given) != 2:
+        raise InputError(f"fleet {DIFF} takes two folders, or reports; give: envkit fleet {DIFF} THEN NOW")
+    why = "means nothing to fleet diff, which compares what was measured; leave it out"
+    refuse_others(arguments, ("command", "profile", *OF_DIFF), why)
+    then, now = map(Path, given)
+    submitted = [_submitted(place if place.is_dir() else place.parent) for place in (then, now)]
+    before, after = (
+        kept.read(place, arguments.judged, asked) for place, (asked, _) in zip((then, now), submitted, strict=True)
+    )
+    if before == after:
+        raise InputError(f"fleet {DIFF}: {then} and {now} are of the same measurements; give another one")
+    margins = [margin for _, margin in reversed(submitted) if margin is not None]
+    found = diff(before, after, arguments.margin or next(iter(margins), MARGIN))
+    if found.back_in_time:
+        print(f"envkit: warning: {then} was measured after {now}: swap them to see what became slower", file=sys.stderr)
+    if arguments.prometheus:
+        atomic.write(arguments.prometheus, prometheus.render_changes(found))
+        print(f"envkit: written: {arguments.prometheus}", file=sys.stderr)
+    if arguments.json:
+        print(json.dumps(found.to_json(), allow_nan=False))
+    elif not arguments.prometheus:
+        diff_screen.show(found, terminal.console())
+    return FAILED if found.of(ChangeVerdict.SLOWER) else MEASURED
+
+
+def _submitted(place: Path) -> tuple[Sequence[str], float | None]:
+    """The nodes of the submission that the folder is of, and the smallest difference that matters to it.
+
+    No nodes and None where it is of none, but has records from elsewhere.
+    """
+    if not record.is_submission(place):
+        return (), None
+    first = record.first(place, "submit")
+    with record.reading(place):
+        settings = Settings.from_json(first["settings"])
+        return settings.nodelist, settings.specification.margin
+
+
+def _show(
+    folder: Path, arguments: argparse.Namespace, nodelist: Sequence[str], margin: float, more: dict[str, Any]
+) -> int:
+    """Print or write the report; returns the exit status. ``more`` goes into the document for scripts."""
+    from envkit.cluster.fleet import findings
+
+    fleet = findings.find(folder, arguments.judged, arguments.margin or margin, nodelist)
+    try:
+        kept.write(folder, [one.node for one in fleet.results], fleet.left_out)
+    except InputError as error:  # somebody else's folder may only be read
+        print(f"envkit: {error}; this report can't be held against later ones", file=sys.stderr)
+    written = {}
+    if arguments.html:
+        from envkit.cluster.fleet import page  # drawing takes a second to load
+
+        written[arguments.html] = page.page(fleet).encode()
+    if arguments.prometheus:
+        from envkit.cluster.fleet import prometheus
+
+        written[arguments.prometheus] = prometheus.render(fleet)
+    for path, content in written.items():
+        atomic.write(path, content)
+        print(f"envkit: written: {path}", file=sys.stderr)
+    if arguments.json:
+        from envkit.cluster.fleet import document
+
+        print(json.dumps({**document.document(fleet), **more}, allow_nan=False))
+    elif not written or more:
+        from envkit.cluster.fleet.screen import show
+
+        show(fleet, terminal.console())
+    return FAILED if fleet.of(findings.NodeVerdict.SLOW) or fleet.left_out else MEASURED

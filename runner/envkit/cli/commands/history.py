@@ -1,0 +1,154 @@
+"""``envkit history``: the runs that were recorded, and what they found."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+from pathlib import Path
+
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from envkit.analysis import recorded_runs
+from envkit.analysis.ranking import UNDER_LOAD
+from envkit.analysis.recorded_runs import Beginning, Entry, Run, Unread
+from envkit.analysis.summary import Comparison
+from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.cli import measuring
+from envkit.cli.arguments import count, moment
+from envkit.common.errors import MEASURED
+from envkit.common.folders import short
+from envkit.report import terminal, wording
+from envkit.stats.verdict import Verdict
+
+# As they are given; the margin of an equivalence is no part of the choice.
+VERDICTS = {
+    "faster": Verdict.FASTER,
+    "slower": Verdict.SLOWER,
+    "no-difference": Verdict.EQUIVALENT,
+    "no-difference-found": Verdict.NOT_FOUND,
+    "not-in-effect": Verdict.NOT_IN_EFFECT,
+    "failed": Verdict.FAILED,
+    "not-ended": Verdict.NOT_ENDED,
+    "too-few-samples": Verdict.TOO_FEW_SAMPLES,
+    "one-run-each": Verdict.ONE_RUN_EACH,
+    "not-reached": Verdict.NOT_REACHED,
+}
+COLOURS = {
+    Verdict.FASTER: "green", Verdict.SLOWER: "red", Verdict.NOT_IN_EFFECT: "red", Verdict.FAILED: "red",
+}  # fmt: skip
+SPEEDUP_WIDTH = 19  # of 1.367 (1.261-1.603)
+NAME_WIDTH = 17  # leaves room for the longest verdict
+MOST_NODES = 4  # of a submission; the others are counted
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=measuring.results(),
+                        help="folder that holds runs (default: ./results)")  # fmt: skip
+    parser.add_argument("--profile", metavar="NAME", help="only runs that measured this profile")
+    parser.add_argument("--engine", metavar="NAME", help="only runs under this engine")
+    parser.add_argument("--verdict", metavar="VERDICT", choices=VERDICTS,
+                        help=f"only runs that found this: {', '.join(VERDICTS)}")  # fmt: skip
+    parser.add_argument("--since", metavar="DATE", type=moment, help="only runs since then: 2026-11-01, 12h, 7d or 4w")
+    parser.add_argument("--limit", metavar="N", type=count, help="only the latest N of these runs")
+    parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    found = recorded_runs.folders(arguments.folder)
+    begun, unread = recorded_runs.beginnings(found)
+    chosen = [one for one in begun if _begun_as_wanted(one, arguments)]
+    most = None if arguments.json or arguments.verdict else MOST_NODES
+    wanted = recorded_runs.entries(chosen, unread, lambda one: _found_as_wanted(one, arguments), most)
+    entries = list(itertools.islice(wanted, arguments.limit))
+    if arguments.json:
+        problems = [{"folder": str(one.folder), "problem": one.problem} for one in unread]
+        print(json.dumps({"runs": [one.to_json() for one in entries], "unreadable": problems}))
+    else:
+        _show(entries, unread, arguments.folder, len(found), terminal.console())
+    return MEASURED
+
+
+def _begun_as_wanted(one: Beginning, arguments: argparse.Namespace) -> bool:
+    return (
+        (arguments.profile is None or arguments.profile in [arm.profile for arm in one.plan.subjects])
+        and (arguments.engine is None or arguments.engine in recorded_runs.engines(one.plan))
+        and (arguments.since is None or one.started >= arguments.since)
+    )
+
+
+def _found_as_wanted(run: Run, arguments: argparse.Namespace) -> bool:
+    if arguments.verdict is None:
+        return True
+    found = recorded_runs.comparisons(run, arguments.profile)
+    return any(one.verdict == VERDICTS[arguments.verdict] for one in found)
+
+
+def _show(entries: list[Entry], unread: list[Unread], place: Path, found: int, out: Console) -> None:
+    if found == 0:
+        out.print(Text(f"no runs in {short(place)}; measure one with: envkit bench PROFILE"), soft_wrap=True)
+    elif not entries and len(unread) < found:
+        out.print(Text(f"none of the {found} runs in {short(place)} is like that"), soft_wrap=True)
+    elif entries:
+        runs = [run for entry in entries for run in entry.runs]
+        longest = max(len(_label(run, arm.name)) for run in runs for arm in run.summary.plan.subjects)
+        names = min(NAME_WIDTH, longest)
+        out.print(Text(f"runs in {short(place)}, the latest first"), soft_wrap=True)
+        for entry in entries:
+            _entry(entry, names, out)
+    for one in unread:
+        name = one.folder if one.folder == place else one.folder.name
+        out.print(Text(f"not read: {name}: {one.problem}", "yellow"), soft_wrap=True)
+
+
+def _entry(entry: Entry, names: int, out: Console) -> None:
+    """The day and a line for each comparison, on each node of a submission; then the time and what else is known."""
+    run, *others = entry.runs[:MOST_NODES]
+    plan = run.summary.plan
+    lines = Table.grid(padding=(0, 2, 0, 0))
+    lines.add_column(width=names, overflow="fold")
+    lines.add_column(width=SPEEDUP_WIDTH)
+    lines.add_column(overflow="fold")
+    for shown in (run, *others):
+        where = f", {shown.folder.name}" if entry.nodes > 1 else ""
+        for one in shown.summary.comparisons:
+            colour = COLOURS.get(one.verdict, "") if one.load is None else ""
+            verdict = Text(one.words + UNDER_LOAD * (one.load is not None), colour).append(where, "dim")
+            lines.add_row(_label(shown, one.arm), _speedup(one), verdict)
+        if not shown.summary.comparisons:
+            lines.add_row(_label(shown, plan.reference.name), "-", f"nothing to compare with{where}")
+    if entry.nodes > MOST_NODES:
+        lines.add_row("", "", f"and {entry.nodes - MOST_NODES:,} more nodes")
+    nodes = [f"{entry.nodes:,} nodes"] if entry.nodes > 1 else []
+    blocks = f"{run.blocks} block{'' if run.blocks == 1 else 's'}"
+    facts = [*nodes, *recorded_runs.engines(plan), wording.trained(plan), blocks]
+    if plan.compares_images:
+        facts.append(f"against {plan.reference.name}")
+    elif plan.reference.profile != REFERENCE_PROFILE:
+        facts.append(f"against {plan.reference.profile}")
+    if plan.ablated:
+        facts.append(f"those without a setting against {plan.whole.name}")
+    facts += dict.fromkeys(one.summary.ended or "runs, or was killed" for one in (run, *others))
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(width=10)
+    grid.add_column(overflow="fold")
+    details = Text(f"{', '.join(facts)}; {entry.folder.name}", "dim")
+    when = Text(f"{run.started:%Y-%m-%d}\n").append(f"{run.started:%H:%M}", "dim")
+    grid.add_row(when, Group(lines, details))
+    out.print(grid)
+
+
+def _label(run: Run, name: str) -> str:
+    """An arm as one line can name it: by its profile, with the engine or the image where there are several."""
+    plan = run.summary.plan
+    arm = next(arm for arm in plan.arms if arm.name == name)
+    where = arm.name if plan.compares_images else arm.engine if len(recorded_runs.engines(plan)) > 1 else ""
+    return f"{arm.profile} in {where}" if where else arm.name
+
+
+def _speedup(one: Comparison) -> str:
+    if one.speedup is not None:
+        return f"{one.speedup.ratio:.3f} ({one.speedup.low:.3f}-{one.speedup.high:.3f})"
+    return "-" if one.single_ratio is None else f"{one.single_ratio:.3f}"

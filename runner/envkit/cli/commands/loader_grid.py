@@ -1,0 +1,162 @@
+"""``envkit loader-grid [PROFILE]``: how long input takes with which settings of DataLoader, as a table and a plot.
+
+With ``--start`` or ``--persistent-workers``: what the end of an epoch costs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from envkit import engines
+from envkit.analysis.summary import summarise
+from envkit.bench import record
+from envkit.bench.plan import REFERENCE_PROFILE, Arm
+from envkit.cli import measuring, measuring_options
+from envkit.cli.arguments import counts, refuse, words_of
+from envkit.common import atomic
+from envkit.common.errors import MEASURED, InputError
+from envkit.report import epoch_ends, grid, pictures, terminal
+from envkit.worker.workloads import find, loader, loader_epochs
+from envkit.worker.workloads.loader import Settings
+
+WORKERS, BATCHES, PREFETCH = (0, 1, 2, 4), (16, 32, 64, 128), (2,)
+# Of what is measured with ends of epochs.
+EPOCH_WORKERS, EPOCH_BATCHES = (2,), (32,)
+PERSISTENT = {"no": False, "yes": True}
+BLOCKS = 3
+PICTURE = "grid.png"
+# What says how to train other workloads than the loader with its settings.
+NOT_HERE = (
+    "workload", "user_command", "metric", "unit", "warmup_lines", "loss_metric", "optimizer_steps", "full", "epochs",
+    "until", "scale", "data",
+)  # fmt: skip
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", nargs="?",
+                        help=f"name of a profile, or a YAML file (default: {REFERENCE_PROFILE})")  # fmt: skip
+    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
+    group = parser.add_argument_group("the grid")
+    group.add_argument("--workers", metavar="LIST", type=counts(0),
+                       help=f"numbers of DataLoader workers (default: {_listed(WORKERS)})")  # fmt: skip
+    group.add_argument("--batches", metavar="LIST", type=counts(1),
+                       help=f"sizes of a batch, in images (default: {_listed(BATCHES)})")  # fmt: skip
+    group.add_argument("--prefetch", metavar="LIST", type=counts(1),
+                       help=f"batches that each worker makes ahead (default: {_listed(PREFETCH)})")  # fmt: skip
+    group.add_argument("--pin-memory", action="store_true",
+                       help="measure each with pinned memory too, which takes an accelerator")  # fmt: skip
+    defaults = f"2 workers and batches of {_listed(EPOCH_BATCHES)}"
+    group = parser.add_argument_group(
+        "ends of epochs", f"Either of these measures what it costs to begin the next epoch; by default with {defaults}."
+    )
+    group.add_argument("--start", metavar="LIST", type=words_of(loader_epochs.STARTS, "start method"),
+                       help="start methods of DataLoader's workers: "
+                       f"{', '.join(loader_epochs.STARTS)} (default: all)")  # fmt: skip
+    group.add_argument("--persistent-workers", metavar="LIST", type=words_of(tuple(PERSISTENT), "answer"),
+                       help="yes: workers that stay when an epoch ends; no: new ones (default: both)")  # fmt: skip
+    measuring_options.add(parser, budget=f"{BLOCKS} blocks, however long they take", refused=NOT_HERE)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    how, tell = measuring.invocation(arguments, resumed_by="loader-grid"), partial(_tell, as_json=arguments.json)
+    if measuring.goes_on_alone(arguments):
+        return measuring.resume(arguments.resume, how, tell)
+    _require(arguments)
+    profile = arguments.profile or REFERENCE_PROFILE
+    arms = [Arm(name, profile, arguments.engine or "local", name) for name in workloads(arguments)]
+    asked = measuring_options.specification(arguments, f"loader-grid-{Path(profile).stem}", arms)
+    asked = replace(asked, workload="loader")
+    if arguments.blocks is None and arguments.budget is None:
+        if arguments.half_width is not None:
+            raise InputError(f"--half-width means nothing to {BLOCKS} blocks, which never stop early; add --budget")
+        asked = replace(asked, blocks=BLOCKS)
+    return measuring.run(asked, how, tell)
+
+
+def ends_epochs(arguments: argparse.Namespace) -> bool:
+    return bool(arguments.start or arguments.persistent_workers)
+
+
+def cells(arguments: argparse.Namespace) -> list[Settings]:
+    """The grid's cells: without workers nothing is made ahead, and there is one for each size of a batch."""
+    usual = (EPOCH_WORKERS, EPOCH_BATCHES) if ends_epochs(arguments) else (WORKERS, BATCHES)
+    found = []
+    for pin in (False, True) if arguments.pin_memory else (False,):
+        for workers in arguments.workers or usual[0]:
+            for prefetch in (arguments.prefetch or PREFETCH) if workers else (0,):
+                found += [Settings(workers, batch, prefetch, pin) for batch in arguments.batches or usual[1]]
+    return found
+
+
+def workloads(arguments: argparse.Namespace) -> list[str]:
+    """What is trained, by name: a cell, or one of each start method with workers that stay or don't."""
+    found = cells(arguments)
+    if not ends_epochs(arguments):
+        return [one.workload for one in found]
+    starts = arguments.start or loader_epochs.STARTS
+    stay = [PERSISTENT[word] for word in arguments.persistent_workers or PERSISTENT]
+    each = [(one, start, persistent) for one in found for start in starts for persistent in stay]
+    return [loader_epochs.Settings(*settings).workload for settings in each]
+
+
+def _require(arguments: argparse.Namespace) -> None:
+    """Raise InputError for options that mean nothing here, for too few cells, and for settings that can't be."""
+    refuse(arguments, NOT_HERE, "means nothing to loader-grid, which measures the loader; leave it out")
+    if arguments.prefetch and not any(arguments.workers or WORKERS):
+        raise InputError("--prefetch means nothing without workers; leave it out, or give more --workers")
+    if ends_epochs(arguments):
+        _require_epochs(arguments, cells(arguments))
+    wanted = workloads(arguments)
+    for name in wanted:
+        if find(name) is None:
+            raise InputError(f"{name}: too large a number; give fewer workers, or smaller batches")
+    if len(wanted) < 2:
+        given = ["--workers", "--batches", "--prefetch"]
+        given += ["--start", "--persistent-workers"] if ends_epochs(arguments) else []
+        more = f"{', '.join(given[:-1])} or {given[-1]}"
+        raise InputError(f"loader-grid compares settings, and this is one; give more {more}")
+
+
+def _require_epochs(arguments: argparse.Namespace, wanted: Sequence[Settings]) -> None:
+    """Raise InputError where there is nobody to start, or a sample would see no epoch end."""
+    given = "--start" if arguments.start else "--persistent-workers"
+    if not all(one.workers for one in wanted):
+        raise InputError(f"{given} is of DataLoader's workers, and with --workers 0 there are none; leave the 0 out")
+    for one in wanted:
+        steps, most = loader.PICTURES // one.batch, loader.PICTURES // loader_epochs.LEAST_STEPS
+        if steps < loader_epochs.LEAST_STEPS:
+            raise InputError(
+                f"--batches {one.batch}: an epoch has {loader.PICTURES} images, and is to have "
+                f"{loader_epochs.LEAST_STEPS} batches or more with {given}; give at most {most}"
+            )
+        if arguments.steps and arguments.steps < steps:
+            raise InputError(
+                f"--steps {arguments.steps}: an epoch of batches of {one.batch} has {steps} steps, and a sample is to "
+                f"see one end; give at least {steps}"
+            )
+
+
+def _tell(folder: Path, as_json: bool) -> int:
+    events = record.read(folder)
+    with record.reading(folder):
+        summary = summarise(events)
+        drawn = pictures.png(summary)
+    path = folder / PICTURE
+    atomic.write(path, drawn, private=True)
+    if as_json:
+        found = [*grid.to_json(summary), *epoch_ends.to_json(summary)]
+        print(json.dumps({"cells": found, "record": str(folder), "picture": str(path)}))
+    else:
+        out = terminal.console()
+        terminal.show(summary, str(folder), out)
+        terminal.item(out, "picture", str(path))
+    return MEASURED
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return ",".join(map(str, numbers))

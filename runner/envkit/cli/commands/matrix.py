@@ -1,0 +1,201 @@
+"""``envkit matrix [PROFILE...]``: measure every profile that applies here against the baseline, and rank them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from envkit import engines
+from envkit.bench import requirements
+from envkit.bench.context import ExecutionContext, execution_context
+from envkit.bench.job import Job
+from envkit.bench.plan import REFERENCE_PROFILE, Arm, own_ranks
+from envkit.bench.prepare import plan_of
+from envkit.bench.specification import Specification
+from envkit.checks.preflight import preflight
+from envkit.cli import measuring, measuring_options, submission, submitted, trying
+from envkit.cli.measuring import Invocation
+from envkit.cluster import type_wording
+from envkit.cluster.slurm import collect
+from envkit.cluster.slurm.collect import NodeResult
+from envkit.cluster.slurm.settings import Settings
+from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.common.folders import short
+from envkit.common.machine_lock import machine_lock
+from envkit.profiles import catalogue, profile
+from envkit.profiles.environment import Environment
+from envkit.profiles.profile import Profile
+from envkit.profiles.resolve import of_rank, resolve
+from envkit.report import terminal, wording
+from envkit.tuning.narrow import identity, why
+
+# As much for each profile as `bench` has; the more profiles share one error rate, the more blocks an interval takes.
+BUDGET_PER_PROFILE_S = 120.0
+
+
+@dataclass
+class Choice:
+    """Which profiles to measure, and which not."""
+
+    # By what the record calls it, as `physical-cores = mine` for those that are measured as one: its name or file as it
+    # was given, and what it comes to.
+    measured: dict[str, tuple[str, Environment]] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)  # of the others why, by their names
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    left_out = "what does not apply here, or fails or is not in effect when tried once, is left out, and reported"
+    named = f"names of profiles, or YAML files (default: all that are shipped); {left_out}"
+    parser.add_argument("profile", metavar="PROFILE", nargs="*", help=named)
+    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
+    measuring_options.add(parser, budget="2m for each profile, the baseline too")
+    submission.add_job_options(
+        parser, "on these among them, as node1,node2 or node[1-2]",
+        "measure on so many nodes of a Slurm cluster, and rank by what profiles are worth on all of them",
+    )  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if submission.is_given(arguments):
+        return submission.run(arguments, _show_nodes(arguments.json), settings=_settings)
+    how = measuring.invocation(arguments)
+    if measuring.goes_on_alone(arguments):
+        return measuring.resume(arguments.resume, how)
+    return measure(_asked(arguments), arguments.profile or profile.names(), how)
+
+
+def _asked(arguments: argparse.Namespace) -> Specification:
+    reference = Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, arguments.engine or "local")
+    return replace(measuring_options.specification(arguments, "matrix", [reference]), nodes=1)
+
+
+def _settings(arguments: argparse.Namespace) -> Settings:
+    """What is submitted. Raises InputError for what no node could measure."""
+    submitted.engine_on_nodes(arguments)
+    names = [name for name in arguments.profile or profile.names() if name != REFERENCE_PROFILE]
+    for name in names:
+        profile.load(name)
+    asked = submitted.anywhere(arguments, _asked(arguments))
+    requirements.require(asked)
+    if asked.open_ended and not asked.epochs and not asked.blocks:
+        asked = replace(asked, budget_s=BUDGET_PER_PROFILE_S * (len(names) + 1))
+    nodelist = submitted.named_nodes(arguments)
+    job = submitted.job(arguments, asked, submitted.of_job(arguments.nodes, nodelist), nodelist)
+    return replace(job, profiles=tuple(submitted.anywhere_named(names)))
+
+
+def _show_nodes(as_json: bool) -> submission.Show:
+    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any]) -> int:
+        verdict = collect.verdict(folder, settings, results)
+        if as_json:
+            print(json.dumps(document))
+        elif verdict is not None:
+            terminal.show_parts(type_wording.parts(verdict, short(folder)), terminal.console())
+        return MEASURED if verdict else FAILED
+
+    return show
+
+
+def measure(asked: Specification, named: Sequence[str], how: Invocation) -> int:
+    """Measure all that apply of the profiles ``named``; ``asked`` has the reference alone. Returns the exit status."""
+    with machine_lock():  # for trying and measuring: nothing else is to begin between the two
+        engines.remove_leftovers()
+        return _try_and_measure(asked, named, how)
+
+
+def _try_and_measure(asked: Specification, named: Sequence[str], how: Invocation) -> int:
+    """``asked`` has the reference alone; what is measured beside it is chosen from the profiles ``named``."""
+    loaded = {name: profile.load(name) for name in dict.fromkeys(named) if name != REFERENCE_PROFILE}
+    engine = asked.arms[0].engine
+    prefixes = {one.prefix[0] for one in loaded.values() if one.prefix}
+    requirements.require(asked)
+    context = execution_context(asked, [*sorted(prefixes), *requirements.tools(asked.options)])
+    requirements.require_in(context.seen, asked.workloads, asked.options)
+
+    def require_ranks(environment: Environment) -> None:
+        arm = Arm(environment.profile, environment.profile, engine, ranks=own_ranks(environment.ranks))
+        trained = None if asked.user_command else asked.workload
+        requirements.require_shares([arm], trained, asked.options, 1)
+        requirements.require_gpus(context.seen, environment.ranks, asked.options)
+
+    inspection = context.seen[engine]["inspection"]
+    choice = choose(loaded, inspection, asked, require_ranks)
+    if how.resume is None:
+        try_once(choice, asked, context, how)
+    else:  # each was tried when the run began
+        for name, reason in measuring.recorded_left_out(how.resume).items():
+            if choice.measured.pop(name, None):
+                choice.left_out[name] = reason
+    for names, reason in wording.together(choice.left_out).items():
+        print(f"left out {names}: {reason}", file=sys.stderr)
+    if not choice.measured:
+        raise InputError(f"none of these profiles is left to measure: {', '.join(choice.left_out)}; name others")
+    asked = replace(asked, arms=tuple(arms_of(choice, engine)))
+    if asked.open_ended and not asked.epochs:
+        asked = replace(asked, budget_s=BUDGET_PER_PROFILE_S * len(asked.arms))
+    return measuring.run_locked(asked, how, left_out=choice.left_out)
+
+
+def arms_of(choice: Choice, engine: str) -> list[Arm]:
+    arms = [Arm(REFERENCE_PROFILE, REFERENCE_PROFILE, engine)]
+    for name, (given, environment) in choice.measured.items():
+        arms.append(Arm(name, given, engine, ranks=own_ranks(environment.ranks)))
+    return arms
+
+
+def choose(
+    loaded: Mapping[str, Profile],
+    inspection: Mapping[str, Any],
+    asked: Specification,
+    require: Callable[[Environment], None],
+) -> Choice:
+    """Which of the profiles can be measured in the image that was inspected; ``loaded`` has them as they were named.
+
+    ``require`` raises InputError for one that can't train what is to be trained. Those that come to the same processes
+    here are measured once, under all their names. Raises InputError for two different profiles of one name.
+    """
+    choice = Choice()
+    alike: dict[str, list[str]] = {}
+    resolved: dict[str, tuple[str, Environment]] = {}
+    for given, one in loaded.items():
+        if one.name in {*choice.left_out, *resolved, REFERENCE_PROFILE}:
+            raise InputError(f"{given}: another profile is called '{one.name}' too; rename it")
+        try:
+            environment = resolve(one, inspection)
+            inside = of_rank(inspection, environment.ranks)
+            catalogue.require(environment, inside, asked.allow_unknown)
+            preflight([(environment, inside)], asked.force)
+            require(environment)
+        except InputError as error:
+            choice.left_out[one.name] = why(one.name, error)
+            continue
+        if not environment.variables and not environment.prefix:
+            choice.left_out[one.name] = f"it sets nothing here, and so is the same as {REFERENCE_PROFILE}"
+            continue
+        resolved[one.name] = given, environment
+        alike.setdefault(identity(environment), []).append(one.name)
+    choice.measured |= {" = ".join(names): resolved[names[0]] for names in alike.values()}
+    return choice
+
+
+def try_once(choice: Choice, asked: Specification, context: ExecutionContext, how: Invocation) -> None:
+    """Leave out each profile whose worker fails, or in which it is not in effect, when it trains for one step.
+
+    It would end the whole run, and with it what there is to say of all others. A user's command runs to its end. Where
+    the baseline fails nothing is left out: the run will end with that.
+    """
+    if not choice.measured:
+        return
+    engine = asked.arms[0].engine
+    plan = plan_of(replace(asked, arms=tuple(arms_of(choice, engine))), requirements.data(asked).location)
+    baseline = resolve(profile.load(REFERENCE_PROFILE), context.seen[engine]["inspection"])
+    environments = {name: environment for name, (_, environment) in choice.measured.items()}
+    job = Job(plan, {REFERENCE_PROFILE: baseline, **environments}, context.engines, context.inherited, context.kept)
+    for name, reason in trying.problems(job, quiet=how.json).items():
+        choice.left_out[name] = reason
+        del choice.measured[name]

@@ -1,0 +1,277 @@
+"""``envkit profile-ops PROFILE [PROFILE]``: where a training step's time goes, and why one profile takes less of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from envkit import engines
+from envkit.analysis import operator_times, phase_times
+from envkit.analysis.operator_times import Profiled
+from envkit.analysis.phase_times import PhaseTimes
+from envkit.bench import parse_sample
+from envkit.bench.job import Job
+from envkit.bench.plan import REFERENCE_PROFILE, Arm, Plan
+from envkit.bench.prepare import prepare
+from envkit.bench.specification import TIMEOUT_S, Specification
+from envkit.checks.effect import Check, check
+from envkit.cli import engine_options, training_options
+from envkit.cli.arguments import count, duration, refuse
+from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.common.machine_lock import machine_lock
+from envkit.common.progress import Progress
+from envkit.common.suggestion import suggestion
+from envkit.engines.base import Outcome
+from envkit.profiles import profile
+from envkit.report import step_tables, terminal, wording
+from envkit.worker.fashion_mnist import SYNTHETIC
+from envkit.worker.measure.entry_points import INPUT
+from envkit.worker.workloads import DEFAULT, WORKLOADS, find, get
+
+STEPS, PROCESSES = 40, operator_times.ENOUGH
+TOP = 12
+OPERATOR_KEYS = parse_sample.SAMPLE_KEYS | {"profiled_step_s", "operators"}
+PHASE_KEYS = parse_sample.SAMPLE_KEYS | {"phases", "batch"}
+Documents = dict[str, list[dict[str, Any]]]
+Unmet = list[tuple[str, Check]]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("profile", metavar="PROFILE", help="name of a profile, or a YAML file")
+    parser.add_argument("second", metavar="PROFILE2", nargs="?",
+                        help="compare it with PROFILE (default: PROFILE is compared with baseline)")  # fmt: skip
+    parser.add_argument("--phases", action="store_true",
+                        help="show the phases of a step, by the clock and without a profiler: waiting for input, "
+                        "copying it, forward, loss, backward, optimizer")  # fmt: skip
+    parser.add_argument("--forward", action="store_true", help="show the operators of the forward pass alone")
+    parser.add_argument("--engine", help=f"what starts the workers: {', '.join(engines.ENGINES)} (default: local)")
+    engine_options.add(parser)
+    group = parser.add_argument_group("measuring")
+    group.add_argument("--workload", type=_workload, metavar="NAME", default=DEFAULT,
+                       help=f"the training job: {', '.join(WORKLOADS)} (default: {DEFAULT})")  # fmt: skip
+    training_options.add_options(group)
+    group.add_argument("--processes", metavar="N", type=count, default=PROCESSES,
+                       help=f"fresh processes of each profile, taking turns (default: {PROCESSES})")  # fmt: skip
+    group.add_argument("--steps", metavar="N", type=count, default=STEPS,
+                       help="steps of each without the profiler, and as many with it, but for --phases "
+                       f"(default: {STEPS})")  # fmt: skip
+    group.add_argument("--warmup-steps", metavar="N", type=count, help="steps before them (default: the workload's)")
+    group.add_argument("--timeout", metavar="TIME", type=duration, default=TIMEOUT_S,
+                       help="stop a worker that takes longer (default: 5m)")  # fmt: skip
+    group.add_argument("--data", metavar="DIR", help="folder with Fashion-MNIST's four files, or 'synthetic'")
+    group.add_argument("--force", action="store_true", help="measure although it is known to be worthless")
+    group.add_argument("--allow-unknown", action="store_true",
+                       help="let a profile set variables that nothing is known to read")  # fmt: skip
+    group.add_argument("--top", metavar="N", type=count,
+                       help=f"show the operators that take longest (default: {TOP})")  # fmt: skip
+    group.add_argument("--json", action="store_true",
+                       help="print JSON for scripts: every operator or phase, every process")  # fmt: skip
+
+
+def _workload(text: str) -> str:
+    """For argparse: the name of a workload. Raises ArgumentTypeError."""
+    if find(text) is None:
+        known = f"there are: {', '.join(WORKLOADS)}"
+        raise argparse.ArgumentTypeError(f"no workload '{text}'{suggestion(text, WORKLOADS)}; {known}")
+    return text
+
+
+class _Failure(Exception):
+    """A worker failed: which, what happened, and how it ended."""
+
+    def __init__(self, arm: str, problem: str, outcome: Outcome) -> None:
+        super().__init__(f"a worker of {arm}: {problem}")
+        self.outcome = outcome
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.phases:
+        refuse(arguments, ("forward", "top"), "is for operators, and --phases shows none; leave one of the two out")
+    with machine_lock():
+        engines.remove_leftovers()
+        job, source, versions = _prepare(arguments)
+        try:
+            with Progress(0.0, quiet=arguments.json) as progress:
+                documents, unmet = _measure(job, arguments, progress)
+        except _Failure as failure:
+            print(f"envkit: {failure}", file=sys.stderr)
+            for line in failure.outcome.stderr_tail.strip().splitlines()[-terminal.STDERR_LINES :]:
+                print(f"        | {line}", file=sys.stderr)
+            return FAILED
+    if arguments.json:
+        found = _phases_found(documents, unmet) if arguments.phases else _operators_found(documents, unmet, arguments)
+        print(json.dumps({**_facts(job.plan, source, versions), **found, "not_in_effect": _missing(unmet)}))
+    else:
+        out = terminal.console()
+        if job.plan.training.data == SYNTHETIC:
+            out.print(Text("SYNTHETIC DATA: this is not Fashion-MNIST.", "bold red"))
+        (_show_phases if arguments.phases else _show_operators)(documents, unmet, arguments, out)
+        _show_measured(job.plan, versions, profiler=not arguments.phases, out=out)
+    return FAILED if unmet else MEASURED
+
+
+def _facts(plan: Plan, source: str, versions: str) -> dict[str, Any]:
+    return {
+        "workload": plan.workload, "modes": plan.options.text(), "steps": plan.training.steps,
+        "warmup_steps": plan.training.warmup_steps, "processes": plan.stopping.blocks,
+        "engine": plan.reference.engine, "versions": versions, "synthetic_data": plan.training.data == SYNTHETIC,
+        "data_source": source,
+    }  # fmt: skip
+
+
+def _arms(first: str, second: str | None, engine: str) -> tuple[Arm, ...]:
+    """The profile that others are compared with comes first."""
+    given = [REFERENCE_PROFILE, first] if second is None else [first, second]
+    names = {name: profile.load(name).name for name in dict.fromkeys(given)}
+    if second is not None and len(set(names.values())) < 2:
+        raise InputError(f"profile-ops: '{second}' is compared with itself; name two profiles, or one")
+    return tuple(Arm(name, given, engine) for name, given in {called: path for path, called in names.items()}.items())
+
+
+def _prepare(arguments: argparse.Namespace) -> tuple[Job, str, str]:
+    """What to start; where its data is from; the engine's version and its PyTorch's."""
+    arms = _arms(arguments.profile, arguments.second, arguments.engine or "local")
+    for arm in arms:
+        if (ranks := profile.load(arm.profile).ranks) > 1:
+            one = "only one process is profiled here; choose another"
+            raise InputError(f"profile '{arm.name}' is for {ranks} ranks, and {one}")
+    asked = Specification(
+        title="profile-ops",
+        arms=arms,
+        workload=arguments.workload,
+        options=training_options.options(arguments),
+        engine_options=engine_options.given(arguments),
+        data=arguments.data,
+        warmup_steps=arguments.warmup_steps or get(arguments.workload).warmup_steps,
+        steps=arguments.steps,
+        budget_s=0.0,
+        blocks=arguments.processes,
+        timeout_s=arguments.timeout,
+        seed=0,
+        force=arguments.force,
+        allow_unknown=arguments.allow_unknown,
+    )
+    prepared = prepare(asked)
+    about = prepared.context.seen[arms[0].target]
+    engine, torch = about["engine"], about["inspection"]["packages"]["torch"]
+    return prepared.job, prepared.data_source, f"{engine['name']} {engine['version']}, torch {torch}"
+
+
+def _measure(job: Job, asked: argparse.Namespace, progress: Progress) -> tuple[Documents, Unmet]:
+    """What each arm's processes printed, and what was expected of an arm and not seen. Raises _Failure.
+
+    They take turns: A B, B A, A B, so that what drifts hits both alike.
+    """
+    plan, training = job.plan, job.plan.training
+    length = ("--warmup-steps", str(training.warmup_steps), "--steps", str(training.steps))
+    command = "phases" if asked.phases else "operators"
+    forward = ("--forward",) if asked.forward else ()
+    how = ("--workload", plan.workload, "--data", training.data, *length, *plan.options.arguments())
+    arguments, keys = (command, *forward, *how), PHASE_KEYS if asked.phases else OPERATOR_KEYS
+    documents: Documents = {arm.name: [] for arm in plan.arms}
+    unmet: dict[str, list[Check]] = {}
+    for turn in range(plan.stopping.blocks):
+        for arm in plan.arms if turn % 2 == 0 else reversed(plan.arms):
+            stage = f"process {turn + 1} of {plan.stopping.blocks}"
+            progress.start(stage, arm.name, 0.0)
+            outcome = job.engines[arm.engine].run(job.task(arm, arguments, plan.padding(turn, arm)))
+            earlier = [one for of_arm in documents.values() for one in of_arm]
+            document, problem = parse_sample.parse_sample(outcome, earlier, plan.options, keys)
+            if document is None:
+                raise _Failure(arm.name, problem or "", outcome)
+            progress.finish(stage, arm.name, document["seconds"] / len(document["step_s"]))
+            documents[arm.name].append(document)
+            checks = check(job.environments[arm.name], document["evidence"], job.kept, outcome.stderr_tail)
+            if missed := [one for one in checks if not one.holds]:
+                unmet.setdefault(arm.name, missed)
+    return documents, [(name, one) for name, of_arm in unmet.items() for one in of_arm]
+
+
+def _operators_found(documents: Documents, unmet: Unmet, arguments: argparse.Namespace) -> dict[str, Any]:
+    sides = _profiled(documents)
+    return {"profiles": [side.to_json() for side in sides], "reasons": _reasons(sides, unmet, arguments)}
+
+
+def _profiled(documents: Documents) -> list[Profiled]:
+    return [operator_times.profiled(arm, of_arm) for arm, of_arm in documents.items()]
+
+
+def _reasons(sides: Sequence[Profiled], unmet: Unmet, arguments: argparse.Namespace) -> list[str]:
+    """Why the second profile takes less; nothing of the forward pass, which is only a part of the step."""
+    compared = len(sides) > 1 and not unmet and not arguments.forward
+    return operator_times.reasons(sides[0], sides[1]) if compared else []
+
+
+def _phases_found(documents: Documents, unmet: Unmet) -> dict[str, Any]:
+    sides = _phase_times(documents)
+    saved = phase_times.saved_to_json(sides[0], sides[1]) if len(sides) > 1 and not unmet else {}
+    return {"profiles": [side.to_json() for side in sides], "saved_ms": saved}
+
+
+def _phase_times(documents: Documents) -> list[PhaseTimes]:
+    return [phase_times.phase_times(arm, of_arm) for arm, of_arm in documents.items()]
+
+
+def _missing(unmet: Unmet) -> list[dict[str, Any]]:
+    return [{"arm": arm, "key": one.key, "expected": one.expected, "seen": one.seen} for arm, one in unmet]
+
+
+def _show_operators(documents: Documents, unmet: Unmet, arguments: argparse.Namespace, out: Console) -> None:
+    sides = _profiled(documents)
+    step_tables.operators(sides, arguments.top or TOP, out)
+    out.print()
+    step_tables.outside_the_profiler(sides, out)
+    out.print()
+    _show_missing(unmet, out)
+    for number, sentence in enumerate(_reasons(sides, unmet, arguments)):
+        terminal.item(out, "" if number else "why", sentence)
+    idle = [f"{side.arm} {side.gpu_idle.median:.0%}" for side in sides if side.gpu_idle]
+    if idle:
+        terminal.item(out, "gpu", f"had nothing to do, of a step's time under the profiler: {', '.join(idle)}")
+    slower = " and ".join(f"{side.overhead:+.0%}" for side in sides)
+    terminal.item(out, "profiler", f"changes a step's time by {slower}: operators' times are with it, and those of the "
+                                 "clock, faults and CPU time without")  # fmt: skip
+
+
+def _show_phases(documents: Documents, unmet: Unmet, arguments: argparse.Namespace, out: Console) -> None:
+    sides = _phase_times(documents)
+    step_tables.phases(sides, not unmet, out)
+    out.print()
+    _show_missing(unmet, out)
+    if sides[0].workers is not None:
+        terminal.item(out, "loader", _made_by(sides[0].workers))
+    if len(sides) > 1 and arguments.processes < PROCESSES:
+        terminal.item(out, "interval", f"takes {PROCESSES} processes of each (--processes)")
+
+
+def _made_by(workers: int) -> str:
+    if not workers:
+        return f"batches are made by the process that trains: their parts are parts of '{INPUT}'"
+    processes = "a process" if workers == 1 else f"{workers} processes"
+    each_other = "" if workers == 1 else ", and with each other"
+    return (
+        f"batches are made by {processes} of DataLoader's, while others are trained on: their parts overlap with the "
+        f"step{each_other}, and do not add up to it; it is what '{INPUT}' waits for"
+    )
+
+
+def _show_missing(unmet: Unmet, out: Console) -> None:
+    for arm, one in unmet:
+        terminal.item(out, "effect", f"{arm} is NOT IN EFFECT: {one.key}: expected {wording.shown(one.expected)}, "
+                                   f"seen {wording.shown(one.seen)}", "bold red")  # fmt: skip
+
+
+def _show_measured(plan: Plan, versions: str, profiler: bool, out: Console) -> None:
+    processes = f"{plan.stopping.blocks} process{'' if plan.stopping.blocks == 1 else 'es'}"
+    each = f"{processes} of each, in turns" if len(plan.arms) > 1 else processes
+    modes = f" ({plan.options.text()})" if plan.options.text() else ""
+    steps = f"{plan.training.steps} steps after {plan.training.warmup_steps}"
+    more = ", then as many under the profiler" if profiler else ""
+    about = f"workload {plan.workload}{modes}, {versions}"
+    terminal.item(out, "measured", f"{each}: {steps}{more}; medians; {about}")

@@ -1,0 +1,121 @@
+"""``envkit report DIR``: the report of a run, from its record alone: terminal, page, pictures or Markdown.
+
+Of a submission it is the table of its nodes; where it is of one run, that run's report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from envkit.analysis import recorded_runs
+from envkit.analysis.summary import Summary, summarise
+from envkit.bench import record
+from envkit.bench.record import Event
+from envkit.common import atomic
+from envkit.common.errors import MEASURED, InputError
+from envkit.common.folders import quoted
+from envkit.report import details, terminal
+
+if TYPE_CHECKING:
+    from envkit.cluster.slurm.collect import NodeResult
+
+STANDARD_OUTPUT = Path("-")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", type=Path, help="folder of a run, for example results/…-intel-omp")
+    parser.add_argument("--details", action="store_true", help="with machine, settings, evidence and commands")
+    parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+    group = parser.add_argument_group("instead of printing it")
+    group.add_argument("--html", metavar="FILE", type=Path, help="write one page with pictures, for a browser")
+    group.add_argument("--png", metavar="FILE", type=Path, help="write the pictures, for a paper")
+    group.add_argument("--markdown", metavar="FILE", type=Path, nargs="?", const=STANDARD_OUTPUT,
+                       help="write tables for a pull request; without FILE, print them")  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> int:
+    prints_markdown = arguments.markdown == STANDARD_OUTPUT
+    if prints_markdown and (arguments.json or arguments.details):
+        raise InputError("--markdown prints in the place of --json and --details: leave them out, or give it a FILE")
+    if record.is_submission(arguments.folder):
+        return _of_submission(arguments)
+    events = record.read(arguments.folder)
+    with record.reading(arguments.folder):
+        summary = summarise(events)
+        contents = _contents(arguments, events, summary)
+    for path, content in contents.items():
+        if path == STANDARD_OUTPUT:
+            sys.stdout.write(content.decode())
+        else:
+            atomic.write(path, content)
+            print(f"envkit: written: {path}", file=sys.stderr)
+    if arguments.json:
+        print(json.dumps(summary.to_json()))
+    elif arguments.details or not contents:
+        show = details.show if arguments.details else terminal.show
+        show(summary, str(arguments.folder), terminal.console())
+    return MEASURED
+
+
+def _of_submission(arguments: argparse.Namespace) -> int:
+    from envkit.cluster.slurm import collect, node_status, table
+    from envkit.cluster.slurm.settings import Settings
+
+    folder = arguments.folder
+    with record.reading(folder):
+        settings = Settings.from_json(record.first(folder, "submit")["settings"])
+    if settings.fleet:
+        raise InputError(f"{folder}: is a fleet's; report on it with: envkit fleet report {quoted(folder)}")
+    begun = [name for name in node_status.seen(folder) if record.is_begun(folder / name)]
+    runs = sorted(begun, key=recorded_runs.natural)
+    if not runs:
+        go_on = f"envkit {settings.by} --resume {quoted(folder)}"
+        raise InputError(f"{folder}: nothing was measured yet; follow it with: {go_on}")
+    if len(runs) == 1:
+        arguments.folder = folder / runs[0]
+        status = run(arguments)
+        _tell(collect.collect(folder, settings, None))
+        return status
+    for name in ("details", "html", "png", "markdown"):
+        if getattr(arguments, name):
+            raise InputError(f"--{name}: {folder} has {len(runs)} runs; give the folder of one, as {folder / runs[0]}")
+    results = collect.collect(folder, settings, None)
+    if arguments.json:
+        print(json.dumps(collect.document(folder, settings, None, results)))
+    else:
+        table.show(results, collect.verdict(folder, settings, results), folder, terminal.console())
+    _tell(results)
+    return MEASURED
+
+
+def _tell(results: Sequence[NodeResult]) -> None:
+    """What kept nodes from measuring, on stderr."""
+    from envkit.cluster.slurm import table
+
+    for line in table.problems(results):
+        print(f"envkit: {line}", file=sys.stderr)
+
+
+def _contents(arguments: argparse.Namespace, events: list[Event], summary: Summary) -> dict[Path, bytes]:
+    """What goes where. The modules are imported only when asked for: drawing takes a second to load."""
+    found = {}
+    if arguments.html:
+        from envkit.report import html
+
+        found[arguments.html] = html.page(arguments.folder, events, summary).encode()
+    if arguments.png:
+        from envkit.report import pictures
+
+        if not summary.samples:
+            raise InputError(f"--png {arguments.png}: nothing can be drawn: no sample was measured")
+        found[arguments.png] = pictures.png(summary)
+    if arguments.markdown:
+        from envkit.report import markdown
+
+        found[arguments.markdown] = markdown.document(arguments.folder, events, summary).encode()
+    return found

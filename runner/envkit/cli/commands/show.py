@@ -1,0 +1,48 @@
+"""``envkit show PROFILE``: the variables as they would be set here, and why."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from rich.text import Text
+
+from envkit.cli import resolving_options
+from envkit.common.errors import MEASURED
+from envkit.profiles import needs
+from envkit.report import terminal
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+    resolving_options.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    looked = resolving_options.look(arguments)
+    chosen, environment = looked.profile, looked.environment
+    if arguments.json:
+        why = {key: getattr(chosen, key) for key in ("reason", "helps", "hurts", "source", "needs")}
+        print(json.dumps({**environment.to_json(), **why}))
+        return MEASURED
+    out = terminal.console()
+    out.print(Text(f"{chosen.name}: {chosen.title}", "bold"))
+    out.print(Text(chosen.reason))
+    for label, text in (("helps", chosen.helps), ("hurts", chosen.hurts)):
+        if text is not None:
+            terminal.item(out, label, text)
+    if chosen.source is not None:
+        out.print(Text(f"source   {chosen.source}"), soft_wrap=True)
+    out.print(Text(f"numerics {chosen.numerics}"))
+    if chosen.ranks > 1:
+        out.print(Text(f"ranks    {chosen.ranks}, of each of which is what follows"))
+    for fact, wanted in chosen.needs.items():
+        terminal.item(out, "needs", needs.described(fact, wanted))
+    for title, pairs in (("sets", environment.variables), ("expects", environment.expect)):
+        for index, (name, value) in enumerate(pairs.items()):
+            out.print(Text(f"{title if index == 0 else '':<9}{name}={value}"), soft_wrap=True)
+    if environment.prefix:
+        out.print(Text(f"prefix   {' '.join(environment.prefix)}"))
+    if not environment.variables and not environment.prefix:
+        out.print(Text("sets     nothing"))
+    return MEASURED

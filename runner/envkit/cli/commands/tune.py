@@ -1,0 +1,273 @@
+"""``envkit tune``: search for the best environment on this machine, confirm it, and write it as a profile."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from envkit import engines
+from envkit.analysis.summary import Summary
+from envkit.bench import record, seal
+from envkit.bench.context import ExecutionContext, recorded_context
+from envkit.bench.measure import ENDED, NOT_IN_EFFECT
+from envkit.bench.measure import FAILED as FAILED_WORKER
+from envkit.bench.measure import INTERRUPTED as CUT_SHORT
+from envkit.bench.plan import REFERENCE_PROFILE, Plan
+from envkit.bench.record import Event, Record
+from envkit.cli import measuring, submission, tune_nodes, tune_options
+from envkit.cli.tuning import first_event, require_same_tuning, session_of
+from envkit.common import atomic
+from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
+from envkit.common.folders import quoted, short
+from envkit.common.machine_lock import machine_lock
+from envkit.profiles import profile
+from envkit.report import scaling_wording, terminal, wording
+from envkit.report.reproduce import digest
+from envkit.tuning import conclusion, confirm, destination, profile_file, session
+from envkit.tuning.confirm import Decision
+from envkit.tuning.destination import Written
+from envkit.tuning.importance import Importance
+from envkit.tuning.session import Session
+from envkit.tuning.specification import TuningSpecification
+from envkit.tuning.trials import BaselineFailed
+
+LOCAL_FOLDER = profile.local_folder()
+add_arguments = tune_options.add_arguments
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if submission.is_given(arguments):
+        return tune_nodes.run(arguments)
+    with machine_lock():
+        engines.remove_leftovers()
+        try:
+            return _start(arguments) if arguments.resume is None else _resume(arguments)
+        except record.RecordFull as error:
+            folder = error.folder.parent if error.folder.name == record.CONFIRMATION else error.folder
+            go_on = f"make room, then {measuring.go_on_with('tune', folder, 'tune')}"
+            raise InputError(f"{error}; what was recorded is safe: {go_on}") from None
+
+
+def _start(arguments: argparse.Namespace) -> int:
+    asked, fields, context = _intent(arguments)
+    folder = arguments.output or measuring.new_folder(asked.specification.title)
+    with Record.create(folder) as opened:
+        atomic.write(folder / session.SPACE_FILE, Path(asked.space).read_bytes(), private=True)
+        return _go_on(opened, [opened.append_sealed("tune", **fields)], context, arguments.json)
+
+
+def _intent(arguments: argparse.Namespace) -> tuple[TuningSpecification, dict[str, Any], ExecutionContext]:
+    """Return the tuning that the command line asks for, prepared on this machine."""
+    asked = tune_options.asked(arguments, _default_path())
+    if not arguments.exhaustive:
+        destination.require(Path(asked.profile))
+    return (asked, *first_event(asked))
+
+
+def _resume(arguments: argparse.Namespace) -> int:
+    """Go on by the record if it carries this user's seal and --resume is alone, else by the command line."""
+    folder = arguments.resume
+    measuring.require_folder(arguments)
+    first = record.first(folder, "tune")
+    if measuring.is_alone(arguments, first, free=("profile",)):
+        context, written = _recorded(folder, first, arguments.profile)
+        fields: dict[str, Any] = {}
+    else:
+        asked, fields, context = _intent(arguments)
+        require_same_tuning(folder, first, fields, context)
+        written = Path(asked.profile)
+    with Record.reopen(folder) as opened:
+        events = record.read(folder, "tune")
+        measuring.require_unchanged(folder, first, events)
+        events = [{**first, **fields}, *events[1:]]
+        events.append(opened.append_sealed("resume", first, command=sys.argv, profile=str(written)))
+        return _go_on(opened, events, context, arguments.json, written)
+
+
+def _recorded(folder: Path, first: Event, named: Path | None) -> tuple[ExecutionContext, Path]:
+    """Return the context of a record with this user's seal, and where its profile goes."""
+    with record.reading(folder):
+        plan = Plan.from_json(first["plan"])
+        moved = [event for event in record.read(folder, "tune") if event["event"] == "resume"]
+        own = [str(event["profile"]) for event in moved if seal.is_good(event, first[seal.KEY])]
+        places = [first["settings"]["profile"], *own]
+        exhaustive = bool(first["settings"]["blocks"])
+    if exhaustive and named:
+        raise InputError("--profile means nothing with --exhaustive, which writes no profile; leave it out")
+    written = (named or Path(places[-1])).absolute()
+    if not exhaustive:
+        destination.require(written)
+    return recorded_context(folder, first, plan), written
+
+
+def _go_on(
+    opened: Record, events: list[Event], context: ExecutionContext, as_json: bool, written: Path | None = None
+) -> int:
+    """Do what the record lacks, and return the exit status; the profile goes to ``written``, where that is given."""
+    tuning = session_of(opened, events, context, as_json, profile=written)
+    try:
+        tuning.run_search()
+        try:
+            chosen = tuning.chosen()
+            if chosen is None:
+                return _nothing(tuning)
+            if tuning.settings.blocks:
+                return _ranked(tuning, as_json)
+            reason, summary, decision = tuning.confirm(chosen)
+        except InputError as error:  # it could all be written when the tuning began
+            raise InputError(f"{error}; then {_go_on_with(tuning)}") from None
+    except KeyboardInterrupt:
+        return _interrupted(tuning)
+    except BaselineFailed as error:
+        tuning.record.append("end", reason=FAILED_WORKER)
+        # one that never ran will hardly do so when nothing has changed
+        never = f"fix that and start again; the record is in {tuning.folder}"
+        print(f"envkit: {error}; {_go_on_with(tuning) if tuning.store.trials_s_of else never}", file=sys.stderr)
+        return FAILED
+    if reason == CUT_SHORT:
+        return _interrupted(tuning)
+    return _concluded(tuning, reason, summary, decision, as_json)
+
+
+def _concluded(tuning: Session, reason: str, summary: Summary, decision: Decision, as_json: bool) -> int:
+    """Write the profile that won, and say what came out."""
+    store, path = tuning.store, Path(tuning.settings.profile)
+    number = tuning.search.best(shipped=True)
+    shipped = None if number is None else store.entries[number].title
+    found = conclusion.parameter_importance(tuning.space, store)
+    untried = tuning.search.untried
+    # what had no effect stays in the record, and proves nothing when that goes on
+    reason = NOT_IN_EFFECT if summary.not_in_effect else reason
+    ended = reason in ENDED
+    # after an end that wrote, what was there before it is no longer there
+    previous = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+    ends = [event for event in tuning.events if event["event"] == "end" and event["reason"] in ENDED]
+    here = [event for event in ends if event.get("profile", str(path)) == str(path)]
+    written_before = any(event.get("previous_sha256") != previous for event in here)
+    best = decision.recommended if ended else None
+    tuning.record.append("end", reason=reason, best=best, previous_sha256=previous, profile=str(path))
+    # last, as it has the digest of the whole record
+    # to read an old one again replaces nothing, and neither does what holds only beside a load
+    replaces = decision.is_better and not written_before
+    written = _write(tuning, summary, decision, shipped, found, replaces) if ended else None
+    if as_json:
+        versus = decision.versus and {**decision.versus.to_json(), "verdict": decision.versus.words}
+        print(json.dumps({
+            **conclusion.to_json(store, tuning.left_out, found),
+            "best": best, "best_shipped": shipped, "shipped_not_tried": untried,
+            "load": decision.load and decision.load.to_json(),
+            "versus_best_shipped": versus, "confirmation": summary.to_json(),
+            "written": str(path) if written and not written.stays else None,
+            "earlier": str(written.earlier) if written and written.earlier else None, "record": str(tuning.folder),
+        }))  # fmt: skip
+    else:
+        out = terminal.console()
+        conclusion.show_confirmation(summary, decision, shipped, out, untried)
+        terminal.items(out, scaling_wording.rows(summary), width=conclusion.LABEL)
+        conclusion.show_search(store, tuning.left_out, found, out, untried)
+        if written:
+            terminal.item(out, "written", conclusion.advice(decision, shipped, path, written), width=conclusion.LABEL)
+            if decision.is_better and not written.stays:
+                name = profile.TUNED if path == _default_path() else str(path)
+                usage = conclusion.usage(tuning.job.plan, name, profile.load(str(path)).ranks, tuning.job.kept)
+                terminal.item(out, "use it", usage, width=conclusion.LABEL)
+        terminal.item(out, "machine", wording.machine(summary), width=conclusion.LABEL)
+        confirmed = f"{short(tuning.folder)}, and the confirmation: envkit report {quoted(tuning.confirmation)}"
+        terminal.item(out, "record", confirmed, width=conclusion.LABEL)
+    if not ended:
+        said = f"the confirmation ended: {reason}; no profile was written"
+        go_on = conclusion.failed_again(summary) + _go_on_with(tuning)
+        never = "start a new tuning: what was seen to have no effect in this one stays in its record"
+        print(f"envkit: {said}; {never if summary.not_in_effect else go_on}", file=sys.stderr)
+    return MEASURED if ended else FAILED
+
+
+def _write(
+    tuning: Session,
+    summary: Summary,
+    decision: Decision,
+    shipped: str | None,
+    found: list[Importance],
+    replaces: bool,
+) -> Written:
+    path = Path(tuning.settings.profile)
+    number = {
+        confirm.TUNED: tuning.search.best(), confirm.SHIPPED: tuning.search.best(shipped=True),
+    }.get(decision.best)  # fmt: skip
+    won = tuning.search.baseline if number is None else tuning.search.candidates[number]
+    machine = wording.machine(summary)
+    made = replace(won.profile, title=f"Tuned for this machine: {won.profile.title}")
+    if not decision.same_losses:
+        made = replace(made, numerics="may-differ")
+    if tuning.job.plan.ranks > 1:  # it is worth that in so many ranks, and was resolved for one of them
+        made = replace(made, ranks=tuning.job.plan.ranks)
+    folders = [folder.resolve() for folder in (tuning.folder, tuning.confirmation)]  # it is read from anywhere
+    source = f"{folders[-1] / record.FILE_NAME}, SHA-256 {digest(tuning.confirmation)}"
+    why = conclusion.reason(decision, tuning.events[0]["time"], machine, shipped, tuning.search.untried)
+    name = {confirm.TUNED: confirm.TUNED, confirm.SHIPPED: shipped}.get(decision.best, REFERENCE_PROFILE)
+    measured = next(one for one in summary.measured if one.arm == name)
+    evidence = {
+        "profile": path.stem,
+        "best": decision.recommended,
+        "load": decision.load and decision.load.to_json(),
+        "best_shipped": shipped,
+        "shipped_not_tried": tuning.search.untried,
+        "machine": machine,
+        "environment": won.environment.to_json(),
+        "comparisons": summary.to_json()["comparisons"],
+        "versus_best_shipped": decision.versus and decision.versus.to_json(),
+        "checks": [asdict(one) for one in measured.checks],
+        "importance": [asdict(one) for one in found],
+        "records": {str(folder / record.FILE_NAME): digest(folder) for folder in folders},
+    }
+    content = profile_file.content(made, why, source, path)
+    try:
+        return destination.write(path, content, evidence, replaces)
+    except InputError as error:  # it could be written when the tuning began
+        raise InputError(f"{error}; {_go_on_with(tuning)} --profile FILE.yaml") from None
+
+
+def _ranked(tuning: Session, as_json: bool) -> int:
+    """The end of --exhaustive."""
+    tuning.record.append("end", reason=ENDED[-1])
+    found = conclusion.parameter_importance(tuning.space, tuning.store)
+    if as_json:
+        print(json.dumps({**conclusion.to_json(tuning.store, tuning.left_out, found), "record": str(tuning.folder)}))
+        return MEASURED
+    out = terminal.console()
+    conclusion.show_ranking(tuning.store, out)
+    conclusion.show_search(tuning.store, tuning.left_out, found, out)
+    terminal.item(out, "record", f"{tuning.folder}; the best is in {session.CHOSEN_FILE} there", width=conclusion.LABEL)
+    return MEASURED
+
+
+def _nothing(tuning: Session) -> int:
+    """Every candidate failed."""
+    tuning.record.append("end", reason=FAILED_WORKER)
+    store = tuning.store
+    if store.problems:
+        number, problem = next(iter(store.problems.items()))
+        said = f"all {len(store.problems)} candidates failed, the first ({store.entries[number].title}): {problem}"
+    else:
+        said = conclusion.no_room(tuning.search.least_budget_s, tuning.events)
+    print(f"envkit: {said}; no profile was written; the record is in {tuning.folder}", file=sys.stderr)
+    return FAILED
+
+
+def _interrupted(tuning: Session) -> int:
+    tuning.record.append("end", reason=CUT_SHORT)
+    print(f"envkit: interrupted; {_go_on_with(tuning)}", file=sys.stderr)
+    return INTERRUPTED
+
+
+def _go_on_with(tuning: Session) -> str:
+    return f"go on with: {measuring.go_on_with('tune', tuning.folder, 'tune')}"
+
+
+def _default_path() -> Path:
+    return LOCAL_FOLDER / f"{profile.tuned_name()}.yaml"

@@ -1,0 +1,86 @@
+"""How a command is started under a profile in a container: by the engine's own command, in the current folder."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from envkit.cli import engine_options
+from envkit.cli.execution import environment_cache, resolving
+from envkit.cli.execution.on_machine import Start, with_hook
+from envkit.common.errors import InputError
+from envkit.engines import CONTAINERS, container
+from envkit.engines.base import Task
+from envkit.worker.gpus import CHOOSING
+from envkit.worker.performance_variables import preloading
+
+HOOK = f"{container.CODE}/worker/evidence_hook"
+EVIDENCE = "/evidence"
+
+
+def prepare(
+    arguments: argparse.Namespace, command: Sequence[str], passed_on: Mapping[str, str], evidence: str | None
+) -> tuple[dict[str, Any], Start, dict[str, str]]:
+    """The environment inside, how ``command`` is started there, and which of the caller's variables it is given.
+
+    These are ``passed_on``; and with GPUs (--gpus, or a profile for some), which a container is given all of, those
+    that say which are meant. The current folder is mounted under its own name and can be written to, as the calling
+    user. Raises InputError.
+    """
+    engine, inherited = engine_options.engine(arguments)
+    if engine.name not in CONTAINERS:  # the local engine, with options of others: said by now
+        raise InputError(f"--engine {engine.name}: runs nothing in a container")
+    if shutil.which(engine.name) is None:
+        raise InputError(f"the command '{engine.name}' is not on the PATH; install it, or choose another --engine")
+    limits = {name: getattr(arguments, name) for name in ("cpus", "cpuset_cpus", "memory")}
+    asked = environment_cache.question(arguments.profile, {**engine.describe(), **limits}, arguments.allow_unknown)
+    environment = environment_cache.answer(asked) or resolving.make(
+        arguments.profile, engine, inherited, asked, arguments.allow_unknown
+    )
+    environment["variables"] = variables = preloading(environment["variables"], passed_on)
+    gpus = arguments.gpus or bool(environment["gpus"])
+    chosen = {name: os.environ[name] for name in CHOOSING if name in os.environ} if gpus else {}
+    given = {**chosen, **passed_on}
+    path = environment.pop(resolving.PYTHON_PATH, None)
+    images = {"PYTHONPATH": path} if path else {}  # which is to stay
+    told = with_hook({**images, **given, **variables}, HOOK, EVIDENCE if evidence else None, variables)
+    task = Task(
+        arguments=(),
+        program=tuple(command),
+        variables={**variables, **told},
+        prefix=tuple(environment["prefix"]),
+        folder=str(Path.cwd()),
+        passed_on=given,
+        gpus=gpus,
+    )
+    argv = engine.command(task)
+    kind = CONTAINERS[engine.name]
+    at = argv.index(kind.start) + 1
+    mount = [kind.mount, kind.mounted(f"{evidence}:{EVIDENCE}:rw")] if evidence else []
+    argv[at:at] = [*_attached(engine.name), *mount]
+    executable = shutil.which(argv[0]) or argv[0]  # the engine's own, or one that starts it
+    return environment, Start(executable, argv, kind.callers(task, os.environ), watched=False), given
+
+
+def _attached(engine: str) -> list[str]:
+    """The options that join the command to this terminal, and have a first process that signals can end.
+
+    A terminal has one stream for output and errors, so both must go there. In the background nothing may be read.
+    """
+    if not CONTAINERS[engine].attaches:
+        return []
+    typed, *shown = (stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    reads = not typed or _in_the_foreground()
+    return ["--init", *(["--interactive"] if reads else []), *(["--tty"] if typed and reads and all(shown) else [])]
+
+
+def _in_the_foreground() -> bool:
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except OSError:  # not the terminal of this session, which nobody controls jobs in
+        return True

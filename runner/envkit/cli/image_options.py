@@ -1,0 +1,111 @@
+"""The options of ``envkit bench`` that compare two images under one profile, in one interleaved run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from envkit.bench.plan import Arm
+from envkit.bench.specification import EVERY
+from envkit.cli import user_command
+from envkit.cli.arguments import option
+from envkit.common.errors import InputError
+from envkit.engines import ENGINES, container
+from envkit.engines.base import IMAGE_FILES
+from envkit.worker.workloads import WORKLOADS
+
+# Of each of these options the one that names the other image, which is compared with it.
+OPTIONS = {"against_python": "python", "against_image": "image", "against_sif": "sif", "against_sqsh": "sqsh"}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("two images under one PROFILE")
+    group.add_argument("--against-python", metavar="EXE",
+                       help="local: compare the Python of --python with this one, which is the reference (a speedup "
+                       "above 1 means that --python is the faster one), and say what differs between them")  # fmt: skip
+    group.add_argument("--against-image", metavar="NAME",
+                       help="docker, podman: the same of --image, with this one as the reference")  # fmt: skip
+    group.add_argument("--against-sif", metavar="FILE",
+                       help="apptainer: the same of --sif, with this file as the reference")  # fmt: skip
+    group.add_argument("--against-sqsh", metavar="FILE",
+                       help="enroot: the same of --sqsh, with this file as the reference")  # fmt: skip
+
+
+def given(arguments: argparse.Namespace) -> str | None:
+    """Which of the options was given, by its name here; None for none."""
+    return next((name for name in OPTIONS if getattr(arguments, name) is not None), None)
+
+
+def arms(arguments: argparse.Namespace, against: str) -> list[Arm]:
+    """The one profile in the image that ``against`` names, which is the reference, and in that of the engine's option.
+
+    Raises InputError for what does not go together; whether the images are there, and are two, is seen when they are
+    looked into.
+    """
+    asked, engine = option(against), arguments.engine or "local"
+    own = ENGINES[engine].image_option if engine in ENGINES else None
+    for name, kind in OPTIONS.items():
+        if getattr(arguments, name) is not None and kind != own:
+            fitting = " or ".join(one for one, of in ENGINES.items() if of.image_option == kind)
+            fix = f"give --engine {fitting}, or leave it out"
+            raise InputError(f"{option(name)} means nothing to the engine {engine}; {fix}")
+    profiles = list(dict.fromkeys(arguments.profile))
+    if len(profiles) > 1:
+        raise InputError(f"{asked} compares two images under one profile; choose one of: {', '.join(profiles)}")
+    if arguments.workload == EVERY:
+        raise InputError(f"--workload all means nothing with {asked}; name one of: {', '.join(WORKLOADS)}")
+    if against == "against_python" and user_command.is_given(arguments):
+        raise InputError(
+            f"{asked}: a command of your own names its Python itself; measure each by a command of its own"
+        )
+    kind = OPTIONS[against]
+    first, second = getattr(arguments, against), getattr(arguments, kind)
+    if kind in IMAGE_FILES:
+        first, second = (str(Path(one).resolve()) for one in (first, second or IMAGE_FILES[kind]))
+    elif kind == "python":
+        first, second = (_interpreter(one) for one in (first, second or sys.executable))
+    else:
+        second = second or container.IMAGE
+    if first == second:
+        raise InputError(
+            f"{asked} {first}: is the image that --{kind} names too; name two, or measure one against itself: "
+            f"envkit calibrate --engine {engine} --{kind} {first}"
+        )
+    names = short_names(first, second, kind)
+    return [Arm(name, profiles[0], engine, image=image) for name, image in zip(names, (first, second), strict=True)]
+
+
+def short_names(first: str, second: str, kind: str) -> tuple[str, str]:
+    """What reports call two images: what is not the same in their names, where that says enough.
+
+    ``envkit-cpu:debian`` and ``envkit-cpu:conda`` are ``debian`` and ``conda``; so are ``envkit-cpu-debian.sif`` and
+    ``envkit-cpu-conda.sif``. ``.venv-book/bin/python`` is ``venv-book``.
+    """
+    if kind in IMAGE_FILES:
+        short = [Path(one).stem.removeprefix(f"{container.IMAGE}-") for one in (first, second)]
+    elif kind == "python":
+        short = [Path(one).parent.parent.name.lstrip(".") or one for one in (first, second)]
+    else:
+        parts = [_repository_and_tag(one) for one in (first, second)]
+        short = [tag for _, tag in parts] if parts[0][0] == parts[1][0] else [first, second]
+    return (short[0], short[1]) if short[0] != short[1] else (first, second)
+
+
+def _interpreter(named: str) -> str:
+    """Its path as it is now, by a name's place in PATH; a link stays one, as a virtual environment's Python is.
+
+    Raises InputError where there is none."""
+    if (found := shutil.which(named)) is None:
+        raise InputError(f"{named}: no such executable; give an interpreter, for example /usr/bin/python3")
+    return os.path.normpath(Path.cwd() / found)
+
+
+def _repository_and_tag(image: str) -> tuple[str, str]:
+    """``envkit-cpu:debian`` is ("envkit-cpu", "debian"); what names no tag has ``latest``, and a digest is a name."""
+    repository, _, tag = image.rpartition(":")
+    if "@" in image or not repository or "/" in tag:  # then what follows the colon is a port
+        return image, "latest"
+    return repository, tag

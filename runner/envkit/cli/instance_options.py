@@ -1,0 +1,41 @@
+"""``--instances``: several trainings at once, each by itself, beside one process."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+
+from envkit.bench.plan import Arm
+from envkit.cli.arguments import count, option
+from envkit.cli.rank_options import BUDGET_EACH_S
+from envkit.common.errors import InputError
+
+BUDGET = f"with --instances {BUDGET_EACH_S:g}s for the baseline, and twice that for each profile"
+
+
+def add_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--instances", metavar="N", type=count,
+                        help="train N times at once under each PROFILE, in processes that know nothing of each other, "
+                        "each on a part of the cores, with a thread for each of these where a profile says nothing "
+                        "of threads; and hold what all of them do in a second against one process with all cores, of "
+                        "the baseline and of the same profile")  # fmt: skip
+
+
+def arms(arguments: argparse.Namespace, given: Sequence[Arm]) -> list[Arm]:
+    """``given``, of one process each, and so many at once under each of the profiles that were named."""
+    number = arguments.instances or 1
+    named = [arm for arm in given if arm.profile in arguments.profile] if number > 1 else []
+    return [*given, *(replace(arm, name=f"{number} x {arm.name}", instances=number) for arm in named)]
+
+
+def budget_s(arguments: argparse.Namespace, arms: Sequence[Arm]) -> float | None:
+    """What it usually takes to measure the ``arms``; None where none are several at once."""
+    return BUDGET_EACH_S * len(arms) if (arguments.instances or 1) > 1 else None
+
+
+def require_one_image(arguments: argparse.Namespace, against: str) -> None:
+    """Raise InputError where two images are to be compared, by the option ``against``, with several at once."""
+    if (arguments.instances or 1) > 1:
+        why = f"means nothing with {option(against)}, which compares one process in each image"
+        raise InputError(f"--instances {arguments.instances} {why}; leave one of them out")

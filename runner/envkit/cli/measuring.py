@@ -1,0 +1,276 @@
+"""What all commands that measure have in common: starting or resuming a run, reporting it, and the exit status."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import shlex
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from envkit import engines
+from envkit.analysis.summary import Summary, summarise
+from envkit.bench import measure, record, resuming, room, seal
+from envkit.bench.context import recorded_context
+from envkit.bench.job import Job
+from envkit.bench.plan import Plan
+from envkit.bench.prepare import Prepared, begin, prepare
+from envkit.bench.record import Event, Record
+from envkit.bench.requirements import require_nodes
+from envkit.bench.room import TooShort
+from envkit.bench.specification import Specification
+from envkit.cli.arguments import option
+from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
+from envkit.common.folders import quoted, short
+from envkit.common.machine_lock import machine_lock
+from envkit.common.progress import Progress
+from envkit.profiles.environment import Environment
+from envkit.profiles.profile import Profile
+from envkit.report import model, terminal
+from envkit.tuning import profile_file
+
+RESULTS = Path("results")  # where one stands
+# Given the folder of a run that was completed, says what it means in the report's place; returns the exit status.
+Then = Callable[[Path], int]
+Require = Callable[[Prepared], None]
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """How a run was asked for, which is no part of what it measures."""
+
+    output: Path | None = None  # the folder of its record; None: a new one among the results
+    json: bool = False
+    resumed_by: str | None = "bench"  # the command that goes on with it; None: it is started again
+    dry_run: bool = False
+    resume: Path | None = None  # the folder of the record to go on with, of which this command is the intent
+    # What --json prints of a run that was cut short, of a command that says more than the run; None: what the run has.
+    cut_short: Callable[[Summary, Path], dict[str, Any]] | None = None
+
+
+def invocation(arguments: argparse.Namespace, resumed_by: str | None = "bench") -> Invocation:
+    """Return how the run was asked for. Raise InputError as ``require_folder`` does."""
+    require_folder(arguments)
+    return Invocation(arguments.output, arguments.json, resumed_by, arguments.dry_run, arguments.resume)
+
+
+def require_folder(arguments: argparse.Namespace) -> None:
+    """Raise InputError if --output names another folder than --resume."""
+    output, resume = arguments.output, arguments.resume
+    if output is not None and resume is not None and output.absolute() != resume.absolute():
+        raise InputError(f"--output {output}: the run goes on in {resume} (--resume); leave one of them out")
+
+
+def run(asked: Specification, how: Invocation, then: Then | None = None, require: Require | None = None) -> int:
+    """Measure and return the exit status. ``require`` may refuse the prepared run with InputError."""
+    if how.dry_run:
+        print(json.dumps(asked.anywhere().to_json(), indent=1))
+        return MEASURED
+    with machine_lock():
+        engines.remove_leftovers()
+        return run_locked(asked, how, then, require=require)
+
+
+def run_locked(
+    asked: Specification,
+    how: Invocation,
+    then: Then | None = None,
+    left_out: Mapping[str, str] | None = None,
+    made: Mapping[Path, Profile] | None = None,
+    require: Require | None = None,
+) -> int:
+    """``run``, for a command that holds the machine already and has removed what was left behind.
+
+    ``left_out`` are the profiles that the command chose not to measure, and why; ``made`` are those that it made for
+    the run, by the files in which they are kept.
+    """
+    if how.resume is not None:
+        with _needing_room(how):
+            return _go_on_as_asked(asked, how.resume, how, then, made or {})
+    prepared = prepare(asked, {str(path): one for path, one in (made or {}).items()})
+    room.require(prepared.job.plan)
+    if require is not None:
+        require(prepared)
+    with _needing_room(how), Record.create(how.output or new_folder(asked.title)) as opened:
+        for path, one in (made or {}).items():
+            profile_file.write(one, one.reason, one.source, path, private=True)
+        events = [begin(opened, prepared, results())]
+        if left_out:
+            events.append(opened.append("left-out", profiles={**left_out}))
+        if then is None and not how.json:  # else it is no verdict that the command reports
+            say_of_few_blocks(prepared.job.plan)
+        return _measure(prepared.job, opened, events, how, then)
+
+
+def recorded_left_out(folder: Path) -> dict[str, str]:
+    """Return the profiles that a command left out when it began the run in ``folder``, and why."""
+    with record.reading(folder):
+        found = [event["profiles"] for event in record.read(folder) if event["event"] == "left-out"]
+        return {str(name): str(reason) for of_one in found for name, reason in of_one.items()}
+
+
+def say_of_few_blocks(plan: Plan) -> None:
+    """Say, before anything is measured, that so few blocks as were asked for can give no verdict."""
+    blocks, fewest = plan.stopping.blocks, plan.fewest_blocks
+    if 0 < blocks < fewest and plan.contrasts and not plan.one_run_each:
+        compared = "a comparison" if plan.sharing == 1 else f"{plan.sharing} comparisons"
+        say_no_verdict(blocks, f"{compared} can have no verdict with fewer than {fewest}")
+
+
+def say_no_verdict(blocks: int, why: str) -> None:
+    """It is no trouble, as many want no more than to see settings take effect."""
+    print(f"--blocks {blocks}: {why}; that settings take effect is seen all the same", file=sys.stderr)
+
+
+def goes_on_alone(arguments: argparse.Namespace) -> bool:
+    """Return whether --resume alone was given, for a run whose record carries this user's seal.
+
+    Otherwise the command line says what to run, and the record must agree. Raise InputError if there is no record.
+    """
+    return arguments.resume is not None and is_alone(arguments, record.first(arguments.resume))
+
+
+def is_alone(arguments: argparse.Namespace, first: Event, free: Collection[str] = ()) -> bool:
+    """Return the same for a record that begins with ``first``; ``free`` are options that may stand beside --resume."""
+    return not beside_resume(arguments, free) and seal.is_good(first)
+
+
+def beside_resume(arguments: argparse.Namespace, free: Collection[str] = ()) -> list[str]:
+    """Return the options beside --resume that say what to run, by argparse's names."""
+    beside = ("command", "resume", "json", "output", *free)
+    return [name for name, value in vars(arguments).items() if name not in beside and value not in (None, False, [])]
+
+
+def lacks_profile(arguments: argparse.Namespace, needs: str, kind: str = "run") -> InputError:
+    """Return the error for a command without a PROFILE: what it ``needs``, or why --resume alone is not enough."""
+    if arguments.resume is None:
+        return InputError(needs)
+    first = record.first(arguments.resume, kind)
+    if seal.is_good(first):
+        named = " and ".join(map(option, beside_resume(arguments)[:1]))
+        why = f"{named} can be given with --resume only where the whole command is given again"
+        return InputError(f"{why}; add the PROFILE and its options, or give --resume alone")
+    return resuming.no_seal(arguments.resume, first, f"envkit {arguments.command} PROFILE OPTIONS")
+
+
+def resume(folder: Path, how: Invocation, then: Then | None = None) -> int:
+    """Go on with the run in ``folder`` by its record, and return the exit status.
+
+    Raise InputError if the record carries no seal of this user's.
+    """
+    with machine_lock(), _needing_room(how):
+        engines.remove_leftovers()
+        first = record.first(folder)
+        if not seal.is_good(first):
+            raise resuming.no_seal(folder, first, f"envkit {how.resumed_by or 'bench'} PROFILE OPTIONS")
+        with record.reading(folder):
+            plan = Plan.from_json(first["plan"])
+            environments = {name: Environment.from_json(document) for name, document in first["environments"].items()}
+        require_nodes(plan.nodes, plan.reference.engine)
+        context = recorded_context(folder, first, plan)
+        job = Job(plan, environments, context.engines, context.inherited, context.kept)
+        return _go_on(folder, first, job, how, then)
+
+
+def _go_on_as_asked(
+    asked: Specification, folder: Path, how: Invocation, then: Then | None, made: Mapping[Path, Profile]
+) -> int:
+    """Go on with the run in ``folder`` by what is ``asked`` for, prepared here as a new run is."""
+    first = record.first(folder)
+    with record.reading(folder):
+        seed = resuming.seed_of(folder, first["plan"])
+    asked = replace(asked, seed=seed if asked.seed is None else asked.seed)
+    prepared = prepare(asked, {str(path): one for path, one in made.items()})
+    job = prepared.job
+    resuming.require_same_run(folder, first, job.plan, job.environments, prepared.context)
+    return _go_on(folder, first, job, how, then)
+
+
+def _go_on(folder: Path, first: Event, job: Job, how: Invocation, then: Then | None) -> int:
+    """Measure what the record in ``folder`` lacks; ``first`` is its first event, which the caller checked."""
+    with Record.reopen(folder) as opened:
+        events = record.read(folder)  # again, now that nobody else can be writing
+        require_unchanged(folder, first, events)
+        resuming.require_numbers(folder, events)
+        with record.reading(folder):
+            model.report_of(summarise(events), str(folder), full=False)  # else measuring more is in vain
+        events.append(opened.append("resume", command=sys.argv))
+        return _measure(job, opened, events, how, then)
+
+
+@contextlib.contextmanager
+def _needing_room(how: Invocation) -> Iterator[None]:
+    """Raise InputError, with what to do, where the record can't be written."""
+    try:
+        yield
+    except record.RecordFull as error:
+        go_on = f"what was recorded is safe: make room, then {_go_on_with(how, error.folder)}"
+        fix = "make room, then start it again" if how.resumed_by is None else go_on
+        raise InputError(f"{error}; {fix}") from None
+
+
+def require_unchanged(folder: Path, first: Event, events: Sequence[Event]) -> None:
+    """Raise InputError if the record no longer begins with ``first``. Call this once the record is locked."""
+    if events[0] != first:
+        raise InputError(f"--resume {folder}: the record was replaced just now; try again")
+
+
+def _measure(job: Job, opened: Record, events: list[Event], how: Invocation, then: Then | None) -> int:
+    """Measure, record how it ended, report, and return the exit status."""
+    folder = opened.path.parent
+    try:
+        stopping = job.plan.stopping
+        with Progress(0.0 if job.plan.epochs or stopping.blocks else stopping.budget_s, quiet=how.json) as progress:
+            reason = measure.measure(job, opened, events, progress)
+    except KeyboardInterrupt:
+        reason = measure.INTERRUPTED
+    events.append(opened.append("end", reason=reason))
+    summary = summarise(events)
+    status = FAILED if reason == measure.FAILED or summary.not_in_effect or summary.not_reached else MEASURED
+    unfinished = reason in (measure.INTERRUPTED, measure.TOO_SHORT)
+    if then is not None and not unfinished and status == MEASURED:
+        return then(folder)
+    if how.json:
+        own = how.cut_short(summary, folder) if how.cut_short and unfinished else summary.to_json()
+        print(json.dumps({**own, "record": str(folder)}))
+    else:
+        terminal.show(summary, str(short(folder)), terminal.console())
+    if reason == measure.TOO_SHORT:
+        found = room.need(events, job.plan)
+        assert found is not None, "a worker ended"
+        again = "" if how.resumed_by is None else f", or go on with: {_go_on_with(how, folder)}"
+        raise TooShort(f"{room.refusal(found, job.plan)}{again}")
+    if reason == measure.INTERRUPTED:
+        # a run that nothing goes on with is so short that it is begun anew
+        again = "start it again" if how.resumed_by is None else f"go on with: {_go_on_with(how, folder)}"
+        print(f"envkit: interrupted; {again}", file=sys.stderr)
+        return INTERRUPTED
+    return status
+
+
+def _go_on_with(how: Invocation, folder: Path) -> str:
+    return go_on_with(str(how.resumed_by), folder)
+
+
+def go_on_with(command: str, folder: Path, kind: str = "run") -> str:
+    """Return the command that goes on with a record: --resume alone, or with the whole command if it has no seal."""
+    alone = f"envkit {command} --resume {quoted(folder)}"
+    with contextlib.suppress(InputError):
+        if not seal.is_good(record.first(folder, kind)):
+            given = [] if any(word.partition("=")[0] == "--resume" for word in sys.argv) else ["--resume", str(folder)]
+            return shlex.join(["envkit", *sys.argv[1:], *given])
+    return alone
+
+
+def results() -> Path:
+    """The folder of runs that nobody named a folder for."""
+    return RESULTS.absolute()
+
+
+def new_folder(title: str) -> Path:
+    return results() / f"{time.strftime('%Y%m%d-%H%M%S')}-{title}"

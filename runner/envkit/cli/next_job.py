@@ -1,0 +1,52 @@
+"""Which nodes a submission asks for when it goes on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from envkit.bench import record
+from envkit.cli import submitted
+from envkit.cluster.slurm import node_status
+from envkit.cluster.slurm.collect import NodeResult
+from envkit.cluster.slurm.settings import TOGETHER, Settings
+from envkit.common.errors import InputError
+from envkit.engines.launcher import launcher_of
+
+
+def nodes(
+    settings: Settings, folder: Path, results: Sequence[NodeResult], left: int
+) -> tuple[int, Sequence[str], Sequence[str]]:
+    """How many nodes the next job takes, those that it must have, and those that it must not.
+
+    It must have those that were asked for by name, and those with most samples so far, but for the latter that are out
+    of service: others take their place. A run of several nodes together goes on where it was: on other ones its times
+    could not be compared with those that it has. Raises InputError where those can't have it.
+    """
+    if settings.joint:
+        return settings.nodes, _as_before(settings, folder) or settings.nodelist, ()
+    settled = [one.name for one in results if one.settled]
+    wanted = [name for name in settings.nodelist if name not in {*settled}]
+    begun = [one for one in results if not one.settled and record.is_begun(folder / one.name)]
+    begun.sort(key=lambda one: -one.samples)
+    more = [one.name for one in begun if one.name not in settings.nodelist]
+    out = launcher_of(settings.hosts).out_of_service(more)
+    for name, said in out.items():
+        print(f"envkit: another node is asked for in place of {name}: Slurm says {said}", file=sys.stderr)
+    return left, [*wanted, *(name for name in more if name not in out)][:left], settled
+
+
+def _as_before(settings: Settings, folder: Path) -> list[str]:
+    """The nodes that the run of several nodes together began on, if it did."""
+    place = folder / TOGETHER
+    said = node_status.read(place)
+    if said is None or not record.is_begun(place):
+        return []
+    nodes = submitted.hosts(said.nodes)
+    for name, state in launcher_of(settings.hosts).out_of_service(nodes).items():
+        raise InputError(
+            f"{name}: Slurm says that the node is {state}; a training on several nodes goes on only where it was: "
+            "wait for the node, or start a new run"
+        )
+    return nodes

@@ -1,0 +1,174 @@
+"""A node's part of a tuning by several nodes: say what it is, search beside the others, confirm what all have found."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from envkit import engines
+from envkit.analysis.engine_facts import cpu_name
+from envkit.bench import record
+from envkit.bench.context import ExecutionContext
+from envkit.bench.measure import ENDED
+from envkit.bench.measure import INTERRUPTED as CUT_SHORT
+from envkit.bench.record import Event, Record
+from envkit.cli.tuning import first_event, require_same_tuning, session_of
+from envkit.cluster.slurm import node_preflight, node_status
+from envkit.cluster.slurm.settings import Settings
+from envkit.common import atomic
+from envkit.common.errors import FAILED, INTERRUPTED, MEASURED, InputError
+from envkit.common.machine_lock import machine_lock
+from envkit.tuning import conclusion, session, space_file
+from envkit.tuning.merged import merged
+from envkit.tuning.session import Session
+from envkit.tuning.shared_trials import SharedTrials, said, say, storage_in
+from envkit.tuning.trial_store import Entry
+from envkit.tuning.trials import BaselineFailed
+from envkit.worker.host import cpu_facts, fingerprint
+
+# The stages of a node's part, as the batch script calls them: each ends on all nodes before the next begins.
+KIND, SEARCH, CONFIRM = "--kind", "--search", "--confirm"
+# What nodes say to each other: of which type they are, and what all are to confirm.
+TYPE, CHOSEN = "type", "chosen"
+
+
+def say_type(folder: Path, node: str) -> None:
+    """Have the other nodes know of which type this one is."""
+    here = fingerprint()
+    kind = f"{cpu_name(here)}, {cpu_facts()['usable_cpus']} usable CPUs ({here['architecture']})"
+    say(storage_in(folder), node, TYPE, kind)
+
+
+def require_same_type(folder: Path, node: str, job: str) -> None:
+    """Raise InputError where this node is of another type than most that are in the job: their times don't go together.
+
+    Of two types with as many nodes that one is searched for whose node spoke first.
+    """
+    called = node_preflight.read(folder, job)
+    here = {node, *(called.times if called else ())}
+    if node not in said(storage_in(folder), TYPE):
+        say_type(folder, node)  # it was kept from it, when that was its turn
+    types = {name: kind for name, kind in said(storage_in(folder), TYPE).items() if name in here}
+    usual, _ = Counter(types.values()).most_common(1)[0]
+    if types[node] != usual:
+        raise InputError(
+            f"is of another type than the others: {types[node]}, and most are {usual}; "
+            "name nodes of one type with --nodelist, or a partition of them"
+        )
+
+
+def search(settings: Settings, folder: Path, place: Path, node: str, number: int) -> int:
+    """Search until this node's time is used up; returns the exit status. ``number`` is the node's in the job."""
+    with machine_lock():
+        engines.remove_leftovers()
+        with _reopened(place) if record.is_begun(place) else _begun(settings, folder, place) as opened:
+            searching = _session(settings, folder, opened, node, number)
+            try:
+                if chosen(folder) is not None:  # this node takes the place of one that is gone
+                    searching.warm()
+                else:
+                    searching.run_search()
+                    if searching.search.best() is None and not searching.store.problems:
+                        raise InputError(conclusion.no_room(searching.search.least_budget_s, searching.events))
+            except BaselineFailed as error:
+                print(f"envkit: {error}", file=sys.stderr)
+                return FAILED
+            except KeyboardInterrupt:
+                opened.append("end", reason=CUT_SHORT)
+                raise
+    return MEASURED
+
+
+def confirm(settings: Settings, folder: Path, place: Path, node: str, number: int) -> int:
+    """Measure what all nodes have found; returns the exit status. Raises InputError."""
+    if not record.is_begun(place):
+        raise InputError("did not begin to search, and so does not know what a trial takes; see what it said before")
+    with machine_lock():
+        engines.remove_leftovers()
+        with _reopened(place) as opened:
+            confirming = _session(settings, folder, opened, node, number)
+            try:
+                confirming.warm()  # a node that was killed early lacks it
+            except BaselineFailed as error:
+                print(f"envkit: {error}", file=sys.stderr)
+                return FAILED
+            number_of_best, shipped = _chosen(confirming, folder, node)
+            best = confirming.search.candidate(number_of_best)
+            known = None if shipped is None else confirming.search.candidate(shipped)
+            if best is None or (shipped is not None and known is None):
+                raise InputError("what the nodes have found can't be applied here; see the log of another node")
+            reason, _ = confirming.confirmed(best, known, (number_of_best, shipped))
+    return INTERRUPTED if reason == CUT_SHORT else MEASURED if reason in ENDED else FAILED
+
+
+def _begun(settings: Settings, folder: Path, place: Path) -> Record:
+    fields, _ = _intent(settings, folder)
+    opened = Record.create(place)
+    atomic.write(place / session.SPACE_FILE, (folder / session.SPACE_FILE).read_bytes(), private=True)
+    opened.append_sealed("tune", **fields)
+    return opened
+
+
+def _intent(settings: Settings, folder: Path) -> tuple[dict[str, Any], ExecutionContext]:
+    """Prepare what the submission asks of this node, with the copy of the space in its ``folder``."""
+    assert settings.tuning is not None, "only a tuning's nodes search"
+    return first_event(replace(settings.tuning, space=str(folder / session.SPACE_FILE)))
+
+
+def _reopened(place: Path) -> Record:
+    opened = Record.reopen(place)
+    opened.append("resume", command=sys.argv)
+    return opened
+
+
+def _session(settings: Settings, folder: Path, opened: Record, node: str, number: int) -> Session:
+    place = opened.path.parent
+    first, *events = record.read(place, "tune")
+    fields, context = _intent(settings, folder)  # the record is only compared with what was submitted
+    require_same_tuning(place, first, fields, context)
+    space = space_file.read(place / session.SPACE_FILE)
+    peers = SharedTrials(storage_in(folder), node, settings.nodes, space)
+    return session_of(opened, [{**first, **fields}, *events], context, quiet=False, peers=peers, turn=number)
+
+
+def _chosen(confirming: Session, folder: Path, node: str) -> tuple[int, int | None]:
+    """The numbers of what is confirmed and of the best shipped profile, as the first node that asked has chosen.
+
+    What the others know of them is put into the search. Raises InputError where nothing was found.
+    """
+    if chosen(folder) is None:
+        say(storage_in(folder), node, CHOSEN, choose(confirming, folder))
+    found = chosen(folder)
+    assert found is not None, "this node has said it"
+    for entry in found["candidates"]:
+        confirming.store.entries.setdefault(entry["number"], Entry(**entry))
+        confirming.store.rung_of.setdefault(entry["number"], 0)
+    return found["best"], found["shipped"]
+
+
+def chosen(folder: Path) -> dict[str, Any] | None:
+    """What the first node to ask has chosen, as `choose` has it; None before that."""
+    return next(iter(said(storage_in(folder), CHOSEN).values()), None)
+
+
+def choose(confirming: Session, folder: Path) -> dict[str, Any]:
+    """What is to be confirmed, by the trials of all nodes."""
+    search, here = confirming.search, confirming.search.space
+    search.store = store = merged(records(folder))
+    search.space = space_file.read(confirming.folder / session.SPACE_FILE)  # another node may have more to choose from
+    best, shipped = search.best(), search.best(shipped=True)
+    search.store, search.space = confirming.store, here
+    if best is None:
+        first = next(iter(store.problems.values()), "none was tried")
+        raise InputError(f"no candidate has been measured on any node, the first problem: {first}")
+    candidates = [vars(store.entries[number]) for number in dict.fromkeys((best, shipped)) if number is not None]
+    return {"best": best, "shipped": shipped, "candidates": candidates}
+
+
+def records(folder: Path) -> list[list[Event]]:
+    """What each node that has begun to search has recorded."""
+    places = sorted(folder / name for name in node_status.seen(folder))
+    return [record.read(place, "tune") for place in places if record.is_begun(place)]

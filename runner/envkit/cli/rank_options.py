@@ -1,0 +1,116 @@
+"""``--nproc``: the arms of a training on several ranks, and what can't be trained so."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from envkit.bench import batch_split
+from envkit.bench.plan import REFERENCE_PROFILE, Arm
+from envkit.bench.requirements import exchanges, require_shares
+from envkit.bench.specification import EVERY
+from envkit.cli import user_command
+from envkit.cli.arguments import count
+from envkit.common.errors import InputError
+from envkit.profiles import profile
+from envkit.tuning.space import Space
+from envkit.worker.distributed import BACKENDS, GLOO, NCCL
+from envkit.worker.modes import Options
+from envkit.worker.workloads import DEFAULT
+
+# For each arm, where none is given: eleven samples or so, one of them on a part of the CPUs, with their ranks' starts.
+BUDGET_EACH_S = 120.0
+BUDGET = (
+    f"with --nproc {BUDGET_EACH_S:g}s for each profile, the baseline too, and each process that they are held against"
+)
+ONE_PROCESS = "1 process"
+
+
+def add_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup, then: str) -> None:
+    """``then`` says what is measured of them."""
+    parser.set_defaults(nodes=None, weak=False)  # which not all commands with ranks have
+    parser.add_argument("--nproc", metavar="N", type=count,
+                        help="train on N ranks at once (torchrun, DDP), each on its part of the cores, with a thread "
+                        "for each of these where a profile, or the baseline, says nothing of threads; "
+                        f"{then}; on --device cuda, each on a GPU of its own")  # fmt: skip
+    parser.add_argument("--backend", metavar="NAME", type=_backend,
+                        help=f"by what ranks exchange gradients: {' or '.join(BACKENDS)} (default: {NCCL} between "
+                        f"GPUs, {GLOO} between CPUs)")  # fmt: skip
+
+
+def add_weak_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--weak", action="store_true",
+                        help="with --nproc: weak scaling, the batch of one process on each rank, and so N times as "
+                        "large on N (default: strong scaling, one batch for all ranks)")  # fmt: skip
+
+
+def _backend(text: str) -> str:
+    if text not in BACKENDS:
+        raise argparse.ArgumentTypeError(f"'{text}' exchanges nothing; give {' or '.join(BACKENDS)}")
+    return text
+
+
+def require(arguments: argparse.Namespace, nodes: int = 1) -> None:
+    """Raise InputError for what several ranks can't be asked of."""
+    if (ranks := arguments.nproc or 1) * nodes == 1:
+        return
+    option = f"--nodes {nodes}" if arguments.nproc is None else f"--nproc {ranks}"
+    if user_command.is_given(arguments):
+        raise InputError(f"{option} means nothing to a command of your own; leave it out, and start torchrun by it")
+    if arguments.full:
+        raise InputError(f"{option} means nothing with --full, which trains once each; leave one of them out")
+    if arguments.workload == EVERY:
+        known = ", ".join(batch_split.shared())
+        raise InputError(f"{option}: not all workloads can share their batches; name one of: {known}")
+
+
+def add_nodes_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--nodes", metavar="N", type=count,
+                        help="in a Slurm job: train on so many of its nodes together; see envkit submit")  # fmt: skip
+
+
+def arms(arguments: argparse.Namespace, given: Sequence[Arm], nodes: int = 1) -> list[Arm]:
+    """``given`` and, where they are for several ranks, the baseline in one process: on all CPUs, and on one rank's.
+
+    In weak scaling it is on one rank's alone. ``nodes`` train together, with so many ranks each; one process is on one
+    of them. Raises InputError for what ``--nproc`` means nothing to.
+    """
+    require(arguments, nodes)
+    ranks = arguments.nproc or 1
+    if ranks * nodes == 1 or exchanges(arguments.workload or DEFAULT):  # one process exchanges nothing
+        return [*given]
+    one = Arm(ONE_PROCESS, REFERENCE_PROFILE, given[0].engine, ranks=1, cpu_shares=1)
+    share = replace(one, name=f"{ONE_PROCESS} on 1/{ranks}", cpu_shares=ranks)
+    if ranks == 1:
+        return [*given, one]
+    return [*given, share] if arguments.weak else [*given, one, share]
+
+
+def budget_s(arguments: argparse.Namespace, arms: Sequence[Arm], nodes: int = 1) -> float | None:
+    """What a training of several ranks usually takes; None for one process."""
+    return BUDGET_EACH_S * len(arms) if (arguments.nproc or 1) * nodes > 1 else None
+
+
+def most(arguments: argparse.Namespace, arms: Iterable[Arm], nodes: int = 1) -> int:
+    """The most processes that train together in an arm, by ``--nproc`` or by what its profile says."""
+    return max((arguments.nproc or 1) * nodes, *(arm.ranks or profile.load(arm.profile).ranks for arm in arms))
+
+
+def require_backend(backend: str | None, ranks: int) -> None:
+    """Raise InputError where a backend is named and ``ranks``, the most of all arms, have nobody to exchange with."""
+    if backend and ranks == 1:
+        raise InputError(f"--backend {backend} means nothing to one process; add --nproc, or leave it out")
+
+
+def require_searched(space: Space, trained: str | None, how: Options, ranks: int) -> int:
+    """On how many ranks a candidate may train. ``trained`` is as in ``require_shares``.
+
+    Raises InputError where ``ranks`` are asked for and a search chooses them too, or where they can't be had.
+    """
+    searched = [part.ranks for parameter in space.parameters for part in parameter.levels.values()]
+    if ranks > 1 and max(searched, default=0) > 1:
+        raise InputError(f"--nproc {ranks}: the space '{space.name}' chooses the number of ranks; leave --nproc out")
+    numbers = searched if trained is None else [0]  # of the kit's workloads the search leaves out what can't be
+    require_shares([Arm(space.name, space.name, "", ranks=number) for number in numbers], trained, how, ranks)
+    return max(ranks, *searched)

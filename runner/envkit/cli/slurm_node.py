@@ -1,0 +1,249 @@
+"""What Slurm starts on each node, as ``python -m envkit.cli.slurm_node FOLDER ID SHA256``: checks, then a run.
+
+Where all nodes train together each checks (``--check``), and the first one has the run. Those that tune together have
+a part in each stage of it (``node_tuning``).
+
+The folder's file says what to measure. The batch script has the SHA-256 of these settings, and a node refuses others:
+anybody who can write to the folder could name another program otherwise.
+
+It becomes the runner rather than starting one: Slurm's signals then reach it as they would at a terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+from envkit import cli
+from envkit.bench import batch_split, record
+from envkit.cli import measuring, node_tuning
+from envkit.cli.commands import matrix
+from envkit.cli.measuring import Invocation
+from envkit.cluster.slurm import node_preflight, node_status
+from envkit.cluster.slurm.node_status import LOG, Outcome
+from envkit.cluster.slurm.settings import FILE_NAME, TOGETHER, Settings
+from envkit.common import atomic
+from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
+from envkit.common.machine_lock import machine_lock
+from envkit.engines import apptainer
+from envkit.engines.hosts.step import HOSTS
+from envkit.profiles import needs, profile
+from envkit.worker.host import cpu_facts
+
+# Says that the time limit is near (--signal of the batch script). Slurm sends a signal to all processes of a step: this
+# one means nothing to the others, so that the worker that is being measured is left for the runner to end.
+NEARLY_OVER = signal.SIGURG
+# Asks only whether the node could take part.
+CHECK = "--check"
+
+
+def main() -> int:
+    folder, identity, sha256, stage = Path(sys.argv[1]), sys.argv[2], sys.argv[3], "".join(sys.argv[4:])
+    node, job = os.environ["SLURMD_NODENAME"], os.environ["SLURM_JOB_ID"]
+    nearly_over = _listen()
+    try:
+        settings = Settings.read(folder)
+        if settings.id != identity:
+            raise InputError(node_preflight.not_shared(folder))
+        if settings.sha256 != sha256:
+            raise InputError(f"{folder / FILE_NAME}: is not what was submitted, or was edited since; submit again")
+    except InputError as error:
+        print(f"envkit: {node}: {error}", file=sys.stderr)
+        return BAD_INPUT
+    if stage == CHECK:
+        return _check(settings, folder, node, job)
+    if stage == node_tuning.KIND:
+        return _say_type(folder, node)
+    place = folder / (TOGETHER if settings.joint else node)
+    atomic.make_private(place)
+    earlier = node_status.read(place)
+    tried = earlier is not None and earlier.job == job and earlier.status in (FAILED, BAD_INPUT)
+    told = stage == node_tuning.CONFIRM and earlier is not None and (earlier.job, earlier.status) == (job, INTERRUPTED)
+    if told or tried or node_status.is_settled(settings.run_in(place)):  # or it was requeued, for another node's sake
+        print(f"envkit: {node}: nothing is left to do")
+        return INTERRUPTED if told else MEASURED
+    state = Outcome(job, time.time(), nodes=_nodes() if settings.joint else "")
+    state.write(place)
+    with _into(place / LOG):
+        try:
+            status, problem = _measure(settings, folder, place, node, job, stage)
+        except KeyboardInterrupt:
+            status, problem = INTERRUPTED, None
+    if status == INTERRUPTED:
+        problem = (
+            "the job's time limit was near"
+            if nearly_over
+            else "it was told to end, or the link to it broke"
+            if settings.hosts
+            else "Slurm told the job to end"
+        )
+    if status == MEASURED and stage == node_tuning.SEARCH:
+        replace(state, searched=True).write(place)
+        print(f"envkit: {node}: has searched; see {place / LOG}", flush=True)
+        return status
+    replace(state, ended=time.time(), status=status, problem=problem).write(place)
+    print(f"envkit: {node}: ended with exit status {status}; see {place / LOG}", flush=True)
+    return status
+
+
+def _nodes() -> str:
+    """Those of the job: in Slurm's short form, or with commas between them."""
+    return os.environ.get(HOSTS) or os.environ.get("SLURM_JOB_NODELIST", "")
+
+
+def _check(settings: Settings, folder: Path, node: str, job: str) -> int:
+    """Leave word where this node can't train together with others; it is the first that then has the record."""
+    place = folder / node
+    try:
+        _require(settings, folder, node, job)
+        cores = int(cpu_facts()["physical_cores"])
+        if crowded := batch_split.crowded(settings.specification.nproc, cores, "this node"):
+            raise InputError(crowded)  # the runner looks at its own node only
+        _require_kind(settings)
+        _require_same_nodes(folder, _nodes())
+        if settings.hosts:
+            with machine_lock():  # the runner has that of the first host, and workers have those of the others
+                pass
+    except InputError as error:
+        print(f"envkit: {node}: {error}", file=sys.stderr)
+        atomic.make_private(place)
+        now = time.time()
+        Outcome(job, now, now, BAD_INPUT, str(error)).write(place)
+        return BAD_INPUT
+    (place / node_status.NAME).unlink(missing_ok=True)  # of an earlier job
+    return MEASURED
+
+
+def _say_type(folder: Path, node: str) -> int:
+    try:
+        node_tuning.say_type(folder, node)
+    except InputError as error:  # it is said again, and recorded, when the node is to search
+        print(f"envkit: {node}: {error}", file=sys.stderr)
+        return BAD_INPUT
+    return MEASURED
+
+
+def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str, stage: str) -> tuple[int, str | None]:
+    """The exit status of the run, and what was wrong with what it was given."""
+    start = settings.folder or settings.project
+    try:
+        if not settings.joint:  # all nodes were asked
+            _require(settings, folder, node, job)
+        if settings.tuning:
+            node_tuning.require_same_type(folder, node, job)
+        os.chdir(start)
+    except (InputError, OSError) as error:
+        elsewhere = f"{start}: {os.strerror(error.errno or 0)} here" if isinstance(error, OSError) else ""
+        problem = f"{elsewhere}; start from a folder that all nodes share" if elsewhere else str(error)
+        print(f"envkit: {problem}", file=sys.stderr)
+        return BAD_INPUT, problem
+    sys.argv = settings.command(str(folder), place.name)  # which the record keeps
+    try:
+        return _run(settings, folder, place, node, stage), None
+    except record.RecordFull as error:
+        problem = f"{error}; what was recorded is safe: make room"
+    except (InputError, OSError) as error:
+        problem = str(error)
+    print(f"envkit: {problem}", file=sys.stderr)
+    return BAD_INPUT, problem
+
+
+def _run(settings: Settings, folder: Path, place: Path, node: str, stage: str) -> int:
+    # the record of an earlier job is only compared with what was submitted
+    how = Invocation(output=place, resume=place if record.is_begun(place) else None)
+    if settings.tuning:
+        number = int(os.environ.get("SLURM_NODEID", "0"))
+        part = node_tuning.search if stage == node_tuning.SEARCH else node_tuning.confirm
+        return part(settings, folder, place, node, number)
+    if settings.profiles:
+        return matrix.measure(settings.specification, settings.profiles, how)
+    return measuring.run(settings.specification, how)
+
+
+def _require(settings: Settings, folder: Path, node: str, job: str) -> None:
+    """Raise InputError where this node must not measure: its clock or its image is another than it should be."""
+    called = node_preflight.read(folder, job)
+    problem = called.clock_problem(node) if called else None
+    if problem and not settings.specification.force:
+        raise InputError(problem)
+    image = settings.image_file
+    if image is not None and settings.digest is not None:
+        try:
+            digest = apptainer.digest(Path(image))
+        except InputError as error:
+            why = str(error).partition(";")[0]
+            raise InputError(f"{why}; copy it here, or put it on a file system that all nodes share") from None
+        if digest != settings.digest:
+            raise InputError(
+                f"{image}: is another image here ({digest[:19]}…) than where it was submitted "
+                f"({settings.digest[:19]}…); copy that one here, or put it on a file system that all nodes share"
+            )
+
+
+def _require_kind(settings: Settings) -> None:
+    """Raise InputError where a profile is not for this kind of node: the runner looks at its own node only."""
+    facts = needs.known(cpu_facts())
+    named = {arm.profile for arm in settings.specification.arms} - {profile.TUNED}  # which is another on every node
+    for one in map(profile.load, sorted(named)):
+        found = needs.unmet(needs.of_kind(one.needs), facts)
+        if found is not None:
+            raise InputError(f"profile '{one.name}' {found[1]}: it does not apply to this node; name other nodes")
+
+
+def _require_same_nodes(folder: Path, here: str) -> None:
+    """Raise InputError where the run of all nodes began on others than this job, which may have been requeued, has."""
+    place = folder / TOGETHER
+    said = node_status.read(place)
+    if said is not None and said.nodes not in ("", here) and record.is_begun(place):
+        raise InputError(
+            f"this job has {here}, and the run began on {said.nodes}: times of other nodes don't go with those that it "
+            f"has; go on there with: envkit submit --resume {shlex.quote(str(folder))}"
+        )
+
+
+def _listen() -> list[int]:
+    """Take signals as the runner does, from the start on; returns the list that a near time limit is noted in."""
+    told: list[int] = []
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        told.append(number)
+        os.kill(os.getpid(), signal.SIGTERM)  # which waits where a worker is just being started
+
+    signal.signal(NEARLY_OVER, pass_on)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, cli.interrupt)
+    return told
+
+
+@contextlib.contextmanager
+def _into(log: Path) -> Iterator[None]:
+    """Have all that is printed appended to ``log``, also by processes that are started."""
+    sys.stdout.flush()
+    kept = [os.dup(number) for number in (1, 2)]
+    try:
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        for number in (1, 2):
+            os.dup2(descriptor, number)
+        os.close(descriptor)
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for number, earlier in zip((1, 2), kept, strict=True):
+            os.dup2(earlier, number)
+            os.close(earlier)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

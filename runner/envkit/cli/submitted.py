@@ -1,0 +1,308 @@
+"""From the options of ``envkit submit`` to what its nodes measure, with all that can be told wrong before a job is."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import secrets
+import sys
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from envkit import engines
+from envkit.bench import requirements, resuming
+from envkit.bench.prepare import plan_of
+from envkit.bench.record import Event
+from envkit.bench.requirements import arm_of
+from envkit.bench.specification import Specification
+from envkit.cli import engine_options, measuring, measuring_options, rank_options
+from envkit.cli.measuring_options import against_baseline
+from envkit.cluster import type_verdict
+from envkit.cluster.fleet.comparability import MIN_SAMPLES
+from envkit.cluster.slurm import table
+from envkit.cluster.slurm.settings import OF_THE_QUEUE, Settings
+from envkit.common.errors import InputError
+from envkit.common.suggestion import suggestion
+from envkit.engines import ENGINES, apptainer, enroot, step
+from envkit.engines.base import IMAGE_FILES, SOURCES
+from envkit.engines.local import LocalEngine
+from envkit.engines.slurm import client
+from envkit.engines.slurm.client import Partition, Refused
+from envkit.profiles import profile
+from envkit.worker.workloads import GENERATED, get
+
+# Options of the engines that start workers on nodes.
+OPTIONS = {
+    "local": LocalEngine.options, "apptainer": apptainer.ApptainerEngine.options, "enroot": enroot.EnrootEngine.options,
+}  # fmt: skip
+# Of a run's own options those that a batch script sets for the job by the same name.
+OF_THE_JOB = ("nodes", "nodelist", "partition", "time", "sbatch", "start_within", "dry_run", "detach")
+# Those that mean nothing without Slurm.
+OF_SLURM = ("nodes", "nodelist", "partition", "time", "sbatch", "start_within", "detach")
+# sbatch's options that the batch script sets itself, or that would make another kind of job.
+SET_BY_SCRIPT = (
+    "array", "chdir", "clusters", "cpus-per-task", "dependency", "error", "exclude", "exclusive", "export", "hold",
+    "input", "job-name", "mem", "nodelist", "nodes", "no-kill", "no-requeue", "ntasks", "ntasks-per-node", "open-mode",
+    "output", "partition", "requeue", "signal", "test-only", "time", "wait", "wrap",
+)  # fmt: skip
+# A job takes longer than the budget, which counts workers only: each node looks into its image first.
+SLACK, BEGIN_AND_END_S = 1.25, 600.0
+
+
+def settings(arguments: argparse.Namespace) -> Settings:
+    """Raises InputError for what no node could measure. Slurm is asked for names of nodes only, where it must be."""
+    if not arguments.profile:
+        raise InputError(f"{arguments.command} needs a PROFILE; envkit profiles lists them")
+    fleet = arguments.command == "fleet"
+    engine = engine_on_nodes(arguments)
+    if fleet:
+        _require_samples(arguments)
+    nodelist = named_nodes(arguments)
+    nodes = 1 if fleet else of_job(arguments.nodes, nodelist)
+    joint = nodes > 1 and arguments.nproc is not None
+    asked = _asked(arguments, engine, nodes if joint else 1)
+    if fleet:
+        nodelist = nodelist or _all_nodes(partition(arguments))
+        nodes = len(nodelist)
+    return replace(job(arguments, asked, nodes, nodelist), fleet=fleet, joint=joint)
+
+
+def job(arguments: argparse.Namespace, asked: Specification, nodes: int, nodelist: Sequence[str]) -> Settings:
+    """The settings of a job in which each of so many nodes has a run of its own."""
+    image, kind = asked.engine_options.image_file, ENGINES[asked.arms[0].engine].image_option
+    return Settings(
+        id=secrets.token_hex(4),
+        specification=asked,
+        python=sys.executable,
+        project=str(SOURCES),
+        digest=apptainer.digest(Path(image), kind) if image else None,
+        nodes=nodes,
+        nodelist=tuple(nodelist),
+        partition=partition(arguments),
+        minutes=None if arguments.hosts else _time_limit(arguments, asked),
+        options=tuple(sbatch_option(text) for text in arguments.sbatch or ()),
+        hosts=tuple(arguments.hosts or ()),
+    )
+
+
+def again(
+    arguments: argparse.Namespace, first: Event, then: Settings, make: Callable[[argparse.Namespace], Settings]
+) -> Settings:
+    """Return the settings that the command line makes here. Raise InputError if the record has others.
+
+    ``first`` is its first event. The record adds the number by which its jobs are found. For a fleet without
+    --nodelist it adds the nodes, too: those in service when it began.
+    """
+    if not measuring.beside_resume(arguments):  # a submission's whole command has options, if only --nodes
+        words = "OPTIONS" if then.by == "tune" else "PROFILE OPTIONS"
+        raise resuming.no_seal(arguments.resume, first, f"envkit {arguments.command} {words}")
+    if not arguments.profile and then.by in ("submit", "fleet"):
+        raise measuring.lacks_profile(arguments, f"{arguments.command} needs a PROFILE", "submit")
+    made = replace(make(arguments), id=then.id)
+    if made.fleet and not arguments.nodelist and not arguments.hosts:
+        made = replace(made, nodes=then.nodes, nodelist=then.nodelist)
+    then = replace(then, **{name: getattr(made, name) for name in OF_THE_QUEUE})
+    resuming.require_same(arguments.resume, first, resuming.differences(then.to_json(), made.to_json()))
+    return made
+
+
+def require_of_hosts(arguments: argparse.Namespace, named: Sequence[str] | None) -> None:
+    """Raise InputError for options that mean nothing where hosts are ``named``: there is no queue, and no Slurm."""
+    for name in OF_SLURM if named else ():
+        if getattr(arguments, name, None):
+            raise InputError(f"--{name.replace('_', '-')} is for Slurm, and means nothing with --hosts; leave one out")
+
+
+def engine_on_nodes(arguments: argparse.Namespace) -> str:
+    """What starts workers on nodes. Raises InputError for an engine, or options of one, that can't there."""
+    engine = arguments.engine or "local"
+    step.require_engine(engine)
+    engines.require_options(engine_options.given(arguments), OPTIONS[engine], [engine])
+    return engine
+
+
+def named_nodes(arguments: argparse.Namespace) -> list[str]:
+    if arguments.hosts:
+        return [*arguments.hosts]
+    return list(dict.fromkeys(hosts(arguments.nodelist))) if arguments.nodelist else []
+
+
+def partition(arguments: argparse.Namespace) -> str | None:
+    """The one that was named; None for the cluster's own, and for hosts."""
+    if arguments.hosts:
+        return None
+    return arguments.partition or os.environ.get("SBATCH_PARTITION")
+
+
+def _asked(arguments: argparse.Namespace, engine: str, nodes: int) -> Specification:
+    """What each node measures, or all ``nodes`` together: files in it have names that mean the same on every node."""
+    profiles = anywhere_named(arguments.profile)
+    title = "+".join(Path(name).stem for name in profiles)
+    arms = against_baseline(profiles, engine)
+    # the tuned profile is another one on every node
+    loaded = [arm if arm.profile == profile.TUNED else arm_of(arm, profile.load(arm.profile)) for arm in arms]
+    if arguments.nproc is not None:
+        for arm in loaded:
+            if arm.ranks:
+                raise InputError(f"profile '{arm.profile}' has {arm.ranks} ranks of its own; leave --nproc out")
+        arms = rank_options.arms(arguments, arms, nodes)
+        loaded += arms[len(loaded) :]
+    asked = measuring_options.specification(
+        arguments, title, loaded, rank_options.budget_s(arguments, arms, nodes if arguments.nproc else 1)
+    )
+    asked = replace(asked, nodes=nodes)
+    requirements.require(asked)
+    most = max(arm.ranks or asked.nproc for arm in loaded) * nodes
+    rank_options.require_backend(arguments.backend, most)
+    return anywhere(arguments, replace(asked, arms=tuple(arms)))
+
+
+def anywhere_named(profiles: Sequence[str]) -> list[str]:
+    """Names of profiles as they are, and those of files so that they mean the same on every node."""
+    return [str(Path(name).absolute()) if name.endswith((".yaml", ".yml")) else name for name in profiles]
+
+
+def anywhere(arguments: argparse.Namespace, asked: Specification) -> Specification:
+    """The same with names of image and data that mean the same on every node."""
+    options = asked.engine_options
+    kind = ENGINES[asked.arms[0].engine].image_option
+    if kind in IMAGE_FILES:
+        options = replace(options, **{kind: str(Path(options.image_file or IMAGE_FILES[kind]).absolute())})
+    return replace(asked, engine_options=options, data=_data(arguments, asked))
+
+
+def _require_samples(arguments: argparse.Namespace) -> None:
+    """Raise InputError for what gives a node too few samples to be judged by."""
+    few = f"a node is judged by {MIN_SAMPLES} samples at least"
+    if arguments.full:
+        raise InputError(f"--full trains once, and {few}; leave it out")
+    if arguments.blocks is not None and arguments.blocks < MIN_SAMPLES:
+        raise InputError(f"--blocks {arguments.blocks}: {few}; give {MIN_SAMPLES} or more")
+
+
+def say_of_few_blocks(settings: Settings) -> None:
+    """Say, before anything is measured, that so few blocks can give no verdict: of a run, or of all nodes together."""
+    asked, least = settings.specification, type_verdict.MIN_BLOCKS
+    if settings.runs == 1 and not settings.profiles:
+        measuring.say_of_few_blocks(plan_of(asked, asked.data or ""))
+    elif 0 < asked.blocks < least:
+        measuring.say_no_verdict(asked.blocks, f"a node counts towards a verdict with {least} or more")
+
+
+def of_job(nodes: int | None, named: Sequence[str]) -> int:
+    """How many nodes a job takes."""
+    if nodes is not None and nodes < len(named):
+        raise InputError(f"--nodes {nodes} is less than the {len(named)} that --nodelist names; leave --nodes out")
+    return nodes or len(named) or 1
+
+
+def _all_nodes(partition: str | None) -> list[str]:
+    """All nodes of the partition that are in service; what is said of the others is printed."""
+    return in_service([*dict.fromkeys(host for one in _chosen(partition) for host in hosts(one.hosts))])[0]
+
+
+def in_service(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Those of ``names`` that can start a job now; and of the others what Slurm says, which is printed.
+
+    Raises InputError where there are only others.
+    """
+    out = client.out_of_service(names)
+    alike = {said: [name for name in names if out.get(name) == said] for said in sorted({*out.values()})}
+    lines = [f"{table.named(those)}: Slurm says {said}" for said, those in alike.items()]
+    left = [name for name in names if name not in out]
+    if not left:
+        said = "; ".join(lines) or "there are none"
+        raise InputError(f"none of the nodes is in service ({said}); wait, or name others")
+    for line in lines:
+        print(f"envkit: left out: {line}", file=sys.stderr)
+    return left, out
+
+
+def _data(arguments: argparse.Namespace, asked: Specification) -> str | None:
+    """Where the data are: looked for here, as nodes often reach no network and would fall back on synthetic ones.
+
+    None for a workload that makes its own, and for a user's command.
+    """
+    if asked.user_command:
+        return None
+    if arguments.dry_run and not get(asked.workload).generated:
+        return asked.data or "DATA"
+    location = requirements.data(asked).location
+    return None if location == GENERATED else location
+
+
+def _time_limit(arguments: argparse.Namespace, asked: Specification) -> int | None:
+    """In minutes, as Slurm counts. None, for the partition's own, where nobody knows how long it takes."""
+    if arguments.time is not None:
+        return in_minutes(arguments.time)
+    if asked.epochs or asked.blocks or asked.user_command:
+        return None
+    return in_minutes(asked.budget_s * SLACK + BEGIN_AND_END_S)
+
+
+def in_minutes(seconds: float) -> int:
+    """As Slurm counts."""
+    return math.ceil(seconds / 60)
+
+
+def sbatch_option(text: str) -> str:
+    """``account=physics`` as it was given. Raises InputError for what the script sets itself, and for no option."""
+    name = text.partition("=")[0]
+    if not name.replace("-", "").isalnum() or name.startswith("-") or not text.isprintable():
+        wrong = "must be a long option of sbatch without its dashes, as account=physics"
+        raise InputError(f"--sbatch {text!r}: {wrong}")
+    if name in SET_BY_SCRIPT:
+        fix = f"give --{name}" if name in OF_THE_JOB else "leave it out"
+        raise InputError(f"--sbatch {text}: the batch script sets {name} itself; {fix}")
+    return text
+
+
+def require_on_cluster(wanted: Settings, names: Collection[str]) -> None:
+    """Raise InputError for a partition, or nodes of these ``names``, that the cluster does not have."""
+    if wanted.hosts:
+        return
+    chosen = _chosen(wanted.partition)
+    most = max(chosen, key=lambda one: one.nodes)
+    if wanted.nodes > most.nodes and not wanted.fleet:  # whose nodes are in jobs of their own
+        raise InputError(
+            f"--nodes {wanted.nodes}: the partition {most.name} has {most.nodes} ({most.hosts}); "
+            "ask for fewer, or name another with --partition"
+        )
+    there = {host for one in chosen for host in hosts(one.hosts)} if names else set()
+    for name in names:
+        if name not in there:
+            raise InputError(
+                f"--nodelist: the partition {most.name} has no node {name}; it has {most.hosts}; name others"
+            )
+
+
+def partition_name(named: str | None) -> str:
+    """What a partition is called, or the cluster's own. Raises InputError."""
+    return named or _chosen(None)[0].name
+
+
+def _chosen(named: str | None) -> list[Partition]:
+    """The partitions of that name, or the cluster's default. Raises InputError."""
+    known = {one.name: one for one in client.partitions()}
+    there = f"there are: {', '.join(known) or 'none'}"
+    if named is None:
+        default = [one for one in known.values() if one.default]
+        if not default:
+            raise InputError(f"this cluster has no default partition; name one with --partition; {there}")
+        return default
+    for name in named.split(","):
+        if name not in known:
+            raise InputError(f"--partition {name}: no such partition{suggestion(name, known)}; {there}")
+    return [known[name] for name in named.split(",")]
+
+
+def hosts(short: str) -> list[str]:
+    """The nodes of a list that may be in Slurm's short form."""
+    if "[" not in short:
+        return [name for name in short.split(",") if name]
+    try:
+        return client.hosts(short)
+    except Refused as error:
+        raise InputError(f"--nodelist {short}: {error}; write for example node1,node2 or node[1-2]") from None

@@ -1,0 +1,178 @@
+"""``envkit tune --nodes``: what is submitted, and what is said of it when its nodes have ended."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from envkit.analysis.summary import Comparison
+from envkit.bench import record, requirements
+from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.cli import node_tuning, rank_options, submission, submitted, tune_options
+from envkit.cluster import type_verdict, type_wording
+from envkit.cluster.slurm.collect import NodeResult
+from envkit.cluster.slurm.settings import Settings
+from envkit.cluster.type_verdict import TypeVerdict
+from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.common.folders import short
+from envkit.profiles import profile
+from envkit.profiles.profile import Profile
+from envkit.report import terminal
+from envkit.report.reproduce import digest
+from envkit.stats.verdict import Verdict
+from envkit.tuning import conclusion, confirm, destination, profile_file, space, space_file
+from envkit.tuning.confirm import Decision
+from envkit.tuning.destination import Written
+from envkit.tuning.merged import merged
+from envkit.tuning.session import SPACE_FILE, require_space
+
+# Seconds of each node, where others help.
+BUDGET_S = 300.0
+
+
+def settings(arguments: argparse.Namespace) -> Settings:
+    """What is submitted. Raises InputError for what no node could search."""
+    if arguments.exhaustive:
+        given = "--hosts" if arguments.hosts else "--nodes" if arguments.nodes else "--nodelist"
+        raise InputError(
+            f"{given} means nothing with --exhaustive, which measures on one machine; leave one of them out"
+        )
+    engine = submitted.engine_on_nodes(arguments)
+    named = submitted.partition(arguments)
+    if arguments.hosts:
+        name = "hosts"
+    else:
+        name = named or ("PARTITION" if arguments.dry_run else submitted.partition_name(None))
+    default = profile.local_folder() / f"{name}-{profile.TUNED}.yaml"
+    asked = tune_options.asked(arguments, default)
+    destination.require(Path(asked.profile))
+    trained = submitted.anywhere(arguments, replace(asked.specification, nodes=1))
+    requirements.require(trained)
+    workload = None if trained.user_command else trained.workload
+    rank_options.require_searched(space_file.read(Path(asked.space)), workload, trained.options, trained.nproc)
+    budget_s = arguments.budget or BUDGET_S
+    trained = replace(trained, arms=(replace(trained.arms[0], engine=engine),), budget_s=budget_s)
+    nodelist = submitted.named_nodes(arguments)
+    job = submitted.job(arguments, trained, submitted.of_job(arguments.nodes, nodelist), nodelist)
+    sha256 = require_space(Path(asked.space), None)
+    return replace(job, tuning=replace(asked, specification=trained, budget_s=budget_s, space_sha256=sha256))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Submit, or go on with a submission; returns the exit status."""
+
+    def show(settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any]) -> int:
+        return _show(settings, folder, results, document, arguments.json)
+
+    return submission.run(arguments, show, settings=settings)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What the nodes have found: ``shipped`` is the best shipped profile, if one competed."""
+
+    decision: Decision
+    shipped: str | None
+    verdict: TypeVerdict
+    profile: Profile  # what is written
+
+
+def _show(
+    settings: Settings, folder: Path, results: Sequence[NodeResult], document: dict[str, Any], as_json: bool
+) -> int:
+    """Judge what the nodes have confirmed so far, write the profile, and say so."""
+    assert settings.tuning is not None, "only a tuning is shown so"
+    found = _found(settings, folder, results)
+    if found is None:
+        if as_json:
+            print(json.dumps({"submission": document}))
+        print("envkit: no node has confirmed anything, and no profile was written", file=sys.stderr)
+        return FAILED
+    path, best = Path(settings.tuning.profile), found.decision.recommended
+    records = node_tuning.records(folder)
+    store = merged(records)
+    tried = {entry.shipped for entry in store.entries.values()}
+    untried = [name for one in records[0][0]["shipped"] if (name := one["profile"]["name"]) not in tried]
+    written = _write(found, untried, folder, path)
+    if as_json:
+        print(json.dumps({
+            "submission": document, "best": best, "best_shipped": found.shipped, "verdict": found.verdict.to_json(),
+            "written": None if written.stays else str(path), "candidates": len(store.entries),
+            "earlier": str(written.earlier) if written.earlier else None, "search_s": round(store.spent_s, 3),
+            "shipped_not_tried": untried,
+        }))  # fmt: skip
+        return MEASURED
+    out = terminal.console()
+    rows = type_wording.rows(found.verdict)
+    terminal.items(out, rows, width=max(conclusion.LABEL, *(len(row.label) + 2 for row in rows)))
+    conclusion.show_search(store, [], [], out, untried)
+    terminal.item(
+        out, "written", conclusion.advice(found.decision, found.shipped, path, written), width=conclusion.LABEL
+    )
+    if found.decision.is_better and not written.stays:
+        default = path.parent == profile.local_folder()
+        name = path.stem if settings.hosts else profile.TUNED  # which only a job's partition stands behind
+        usage = conclusion.usage(found.verdict.summary.plan, name if default else str(path))
+        terminal.item(out, "use it", f"on a node of this type: {usage}", width=conclusion.LABEL)
+    terminal.item(out, "record", f"{short(folder)}, and of each node {short(folder)}/NODE", width=conclusion.LABEL)
+    return MEASURED
+
+
+def _found(settings: Settings, folder: Path, results: Sequence[NodeResult]) -> _Found | None:
+    assert settings.tuning is not None, "only a tuning finds a profile"
+    chosen = node_tuning.chosen(folder)
+    places = {one.name: settings.run_in(folder / one.name) for one in results if one.summary}
+    if chosen is None or not places:
+        return None
+    entries = {entry["number"]: entry for entry in chosen["candidates"]}
+    shipped = None if chosen["shipped"] is None else str(entries[chosen["shipped"]]["shipped"])
+    verdict = type_verdict.find(places, settings.specification.margin, (confirm.TUNED, shipped or ""))
+    if verdict is None:
+        return None
+    tuned_one, shipped_one = (_comparison(verdict, arm) for arm in (confirm.TUNED, shipped or ""))
+    versus = verdict.versus.speedup if verdict.versus else None
+    faster = [one.arm for one in (tuned_one, shipped_one) if one is not None and one.verdict == Verdict.FASTER]
+    refused = tuple(arm for arm in faster if arm in verdict.wrong)
+    won = {*faster} - {*refused}
+    best = confirm.winner(confirm.TUNED in won, shipped in won, versus)
+    if best == confirm.TUNED:
+        require_space(folder / SPACE_FILE, settings.tuning.space_sha256)
+        made = space.profile(space_file.read(folder / SPACE_FILE), entries[chosen["best"]]["choice"], confirm.TUNED)
+        if made is None:
+            raise InputError(f"{folder}: what the nodes chose is not in {SPACE_FILE} there; start a new tuning")
+    elif best == confirm.SHIPPED and shipped not in profile.names():  # the file that nodes share may name any file
+        raise InputError(f"{folder}: the nodes chose '{shipped}', which is no shipped profile; start a new tuning")
+    else:
+        made = profile.load(shipped if best == confirm.SHIPPED and shipped else REFERENCE_PROFILE)
+    return _Found(Decision(best, tuned_one, shipped_one, versus, refused=refused), shipped, verdict, made)
+
+
+def _comparison(verdict: TypeVerdict, arm: str) -> Comparison | None:
+    """Of an arm on the type of nodes, as it is of one machine."""
+    found = verdict.found.get(arm)
+    return None if found is None else Comparison(arm, found.speedup.verdict, found.speedup, load=verdict.load)
+
+
+def _write(found: _Found, untried: Sequence[str], folder: Path, path: Path) -> Written:
+    """Put the profile into place, with what proves it. Raises InputError."""
+    verdict = found.verdict
+    first = record.first(folder / verdict.nodes[0] / record.CONFIRMATION, "run")
+    seen = next(iter(first["engines"].values()))["inspection"]
+    title = f"Tuned for nodes of one type: {found.profile.title}"
+    made = replace(found.profile, title=title, cpu=seen["fingerprint"]["cpu_model"])
+    if verdict.summary.plan.ranks > 1:  # it is worth that in so many ranks, and was resolved for one of them
+        made = replace(made, ranks=verdict.summary.plan.ranks)
+    machine = f"{type_wording.counted(verdict.nodes)} of {verdict.kind}"
+    why = conclusion.reason(found.decision, first["time"], machine, found.shipped, untried)
+    places = [folder / name / part for name in verdict.nodes for part in ("", record.CONFIRMATION)]
+    evidence = {
+        "profile": path.stem, "best": found.decision.recommended, "best_shipped": found.shipped, **verdict.to_json(),
+        "records": {str(place / record.FILE_NAME): digest(place) for place in places},
+    }  # fmt: skip
+    content = profile_file.content(made, why, f"the records in {folder.resolve()}", path)
+    return destination.write(path, content, evidence, replaces=found.decision.is_better)

@@ -1,0 +1,147 @@
+"""A tuning from what was asked for to its record: on this machine, or on each of the nodes that search together."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from envkit import __version__
+from envkit.bench import batch_split, record, requirements, resuming, seal
+from envkit.bench.context import (
+    ExecutionContext,
+    execution_context,
+    recorded,
+    require_same_machine,
+    require_same_values,
+)
+from envkit.bench.job import Job
+from envkit.bench.plan import REFERENCE_PROFILE, Plan
+from envkit.bench.prepare import Prepared, plan_of
+from envkit.bench.prepare import begin as begin_record
+from envkit.bench.record import Event, Record
+from envkit.checks.preflight import preflight
+from envkit.cli import measuring, rank_options
+from envkit.profiles import profile as profiles
+from envkit.profiles.environment import Environment
+from envkit.profiles.resolve import of_rank, resolve
+from envkit.tuning import profile_file, session, space_file
+from envkit.tuning.feasible import require_candidates
+from envkit.tuning.narrow import narrow
+from envkit.tuning.peers import Peers
+from envkit.tuning.session import Session, Settings
+from envkit.tuning.specification import TuningSpecification
+from envkit.tuning.trials import lengths
+
+SHIPPED_FOLDER = profiles.PROFILE_FOLDER
+# Fields of a tuning's first event that must be equal if its command is given again.
+INTENT = ("settings", "space", "space_sha256", "plan", "baseline", "shipped", "left_out_profiles")
+
+
+def require_same_tuning(folder: Path, first: Event, fields: Mapping[str, Any], context: ExecutionContext) -> None:
+    """Raise InputError if the ``fields`` found here differ from ``first``, the first event of the record.
+
+    The file to write the profile to may differ.
+    """
+    with record.reading(folder):
+        then = {name: first[name] for name in INTENT}
+        then["settings"] = {**then["settings"], "profile": fields["settings"]["profile"]}
+        kept = sorted(first["allowed_variables"])
+    found = resuming.differences(then, {name: fields[name] for name in INTENT})
+    found += resuming.differences(kept, sorted(context.kept), "kept variables")
+    resuming.require_same(folder, first, found)
+    require_same_machine(folder, first, context.seen)
+    if seal.is_good(first):  # another user's digests tell nothing
+        require_same_values(folder, first, context.kept)
+
+
+def first_event(asked: TuningSpecification) -> tuple[dict[str, Any], ExecutionContext]:
+    """The fields of a record's first event, found by looking at this machine. Raises InputError."""
+    space = space_file.read(Path(asked.space))
+    space_sha256 = session.require_space(Path(asked.space), asked.space_sha256)
+    wanted, numerics = asked.specification, asked.numerics
+    how, engine = wanted.options, wanted.arms[0].engine
+    trained = None if wanted.user_command else wanted.workload
+    requirements.require_modes(wanted.workloads, how)
+    most = rank_options.require_searched(space, trained, how, wanted.nproc)
+    rank_options.require_backend(wanted.options.backend, most)
+    requirements.require_exchange(wanted.workloads, how, most)
+    given = [profiles.load(name, SHIPPED_FOLDER) for name in profiles.names(SHIPPED_FOLDER)]
+    context = execution_context(wanted, [*session.prefix_commands(space, given), *requirements.tools(how)])
+    requirements.require_in(context.seen, wanted.workloads, how)
+    requirements.require_gpus(context.seen, wanted.nproc, how)
+    requirements.require_room(context.seen, wanted.nproc)
+    inspection = of_rank(context.seen[engine]["inspection"], wanted.nproc)
+    baseline = resolve(profiles.load(REFERENCE_PROFILE), inspection)
+    gpus = inspection["facts"].get("gpus", 0)
+    not_tried = partial(batch_split.not_tried, trained, how, numerics, wanted.nproc, gpus)
+    narrowed, _ = narrow(space, inspection, numerics, not_tried)  # before anything is recorded: it may leave nothing
+    shipped, left_out = (
+        ([], []) if asked.space_only else session.shipped(SHIPPED_FOLDER, inspection, numerics, space.first, not_tried)
+    )
+    require_candidates(narrowed, baseline, inspection, one_by_one=asked.blocks > 0, alone=not shipped)
+    data = requirements.data(wanted)
+    plan, steps = lengths(plan_of(wanted, data.location))
+    settings = Settings(asked.budget_s, plan.seed, numerics, asked.blocks, steps, asked.profile)
+    fields = {
+        "schema": record.SCHEMA,
+        "runner_version": __version__,
+        "command": sys.argv,
+        "settings": asdict(settings),
+        "space": space.name,
+        "space_sha256": space_sha256,
+        "plan": plan.to_json(),
+        "engines": recorded(context.seen),
+        "data_source": data.source,
+        "baseline": baseline.to_json(),
+        "shipped": [
+            {"profile": profile_file.to_json(one.profile), "environment": one.environment.to_json()} for one in shipped
+        ],
+        "left_out_profiles": [asdict(one) for one in left_out],
+        "removed_variables": context.removed,
+        "allowed_variables": seal.value_digests(context.kept, context.kept),
+    }
+    return fields, context
+
+
+def session_of(
+    opened: Record,
+    events: list[Event],
+    context: ExecutionContext,
+    quiet: bool,
+    peers: Peers | None = None,
+    turn: int = 0,
+    profile: Path | None = None,
+) -> Session:
+    """The tuning that a record has begun, to go on with. Raises InputError for a damaged record.
+
+    Of several nodes, its ``peers``, each begins with the shipped profiles whose ``turn`` it is there.
+
+    ``events[0]``, which decides what is started, must be this user's own, or found here anew; and the profile goes to
+    ``profile``, where that is given.
+    """
+    first, folder = events[0], opened.path.parent
+    resuming.require_numbers(folder, events)
+    with record.reading(folder):
+        plan = Plan.from_json(first["plan"])
+        settings = Settings(**first["settings"])
+        settings = replace(settings, profile=settings.profile if profile is None else str(profile))
+        baseline = Environment.from_json(first["baseline"])
+        inspection = of_rank(first["engines"][plan.reference.engine]["inspection"], plan.ranks)
+        job = Job(plan, {REFERENCE_PROFILE: baseline}, context.engines, context.inherited, context.kept)
+        begin = _begin(context, first["data_source"], inspection)
+        return Session(settings, job, inspection, opened, events, begin, quiet, peers, turn)
+
+
+def _begin(context: ExecutionContext, data_source: str, inspection: Mapping[str, Any]) -> Any:
+    """Writes the first event of the confirmation's record."""
+
+    def begin(opened: Record, job: Job) -> Event:
+        inside = [(one, of_rank(inspection, one.ranks)) for one in job.environments.values()]
+        found = preflight(inside, force=True)
+        return begin_record(opened, Prepared(None, job, context, data_source, found), measuring.results())
+
+    return begin

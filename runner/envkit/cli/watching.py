@@ -1,0 +1,31 @@
+"""Watch a command of the user's own, as it is, while it takes its steps."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from envkit.bench.job import Job
+from envkit.bench.parse_sample import parse_sample
+from envkit.cli.workload_file import WARMUP_STEPS
+from envkit.common.errors import InputError
+from envkit.common.progress import Progress
+
+# How long steps are watched, and how long may pass until enough of them were seen; in seconds.
+WATCH_S, LIMIT_S = 10.0, 45.0
+
+
+def watch(job: Job, argv: Sequence[str], quiet: bool) -> dict[str, Any]:
+    """The sample that a worker of the job's only arm makes of it. Raises InputError where it can't be watched."""
+    (arm,), own = job.plan.arms, job.plan.user_command
+    assert own is not None, "a command of the user's is watched"
+    length = ("--watch", f"{WATCH_S:g}", "--watch-limit", f"{LIMIT_S:g}", "--warmup-lines", str(WARMUP_STEPS))
+    arguments = ("command", "--folder", own.folder, *length, "--", *own.argv)
+    with Progress(0.0, quiet=quiet) as progress:
+        progress.start("watching", shlex.join(argv), 0.0)
+        outcome = job.engines[arm.target].run(job.task(arm, arguments))
+    sample, problem = parse_sample(outcome, (), job.plan.options)
+    if sample is None:
+        raise InputError(f"advise -- {argv[0]}: the worker {problem}")
+    return sample

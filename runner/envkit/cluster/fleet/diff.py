@@ -1,0 +1,187 @@
+"""Which nodes became slower from one report to the next.
+
+A node's change is that of its place: its time over the middle node's now, over the same then. What made all nodes
+faster or slower, as another image does, is no node's own, and is told as the fleet's. In a fleet in which nothing
+changed, any node is called slower or faster in at most 5% of comparisons: ``envkit.cluster.fleet.changes`` says what
+that assumes of how the times of healthy nodes change.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from envkit.cluster.fleet import changes, comparability, slow
+from envkit.cluster.fleet.changes import RATE, Judged
+from envkit.cluster.fleet.comparability import Changed
+from envkit.cluster.fleet.node import LeftOut, Node
+from envkit.cluster.fleet.slow import Measured
+from envkit.common.errors import InputError
+from envkit.common.text_enum import TextEnum
+from envkit.stats.outlying import FEWEST
+
+
+class ChangeVerdict(TextEnum):
+    """What became of a node."""
+
+    SLOWER = "slower"  # it lies out, and the whole interval is beyond the margin
+    FASTER = "faster"
+    NOT_CERTAIN = "not certain"  # the interval is beyond the margin, but healthy nodes may change by as much
+    SAME = "no change found"
+    NOT_JUDGED = "not judged"  # too few nodes of its kind are in both
+
+
+@dataclass(frozen=True)
+class Change:
+    """A node's time over the middle node's, now over then, with its interval; and its own facts that are others now."""
+
+    node: str
+    ratio: float
+    low: float
+    high: float
+    verdict: ChangeVerdict
+    facts: tuple[Changed, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON has no infinity, which an interval of two samples may reach to."""
+        high = self.high if math.isfinite(self.high) else None
+        return {**asdict(self), "high": high, "verdict": str(self.verdict)}
+
+
+@dataclass(frozen=True)
+class KindDiff:
+    """The nodes of one kind that are in both: ``fleet_ratio`` is the middle node's time now over then."""
+
+    name: str
+    fleet_ratio: float
+    between: float  # the standard deviation of the changes themselves, as a share
+    noise: float  # the typical standard error of one, as a share
+    allowance: float  # by how much a node may change, as a share
+    measured: float  # when the last of its nodes began now, by its own clock, in seconds since 1970
+    changes: list[Change]
+    other_now: list[Changed]  # the facts that are the same other ones now on all of them, as of another image
+
+
+@dataclass(frozen=True)
+class Diff:
+    """``gone`` and ``new`` are nodes of one report only; ``left_out`` can't be compared, and why."""
+
+    kinds: list[KindDiff]
+    gone: list[str]
+    new: list[str]
+    left_out: list[LeftOut]
+    margin: float
+    back_in_time: bool  # whether the second report is the earlier one, by the middle nodes' clocks
+
+    def of(self, verdict: ChangeVerdict) -> list[Change]:
+        """The nodes of one verdict, those that changed most first."""
+        found = [one for kind in self.kinds for one in kind.changes if one.verdict == verdict]
+        return sorted(found, key=lambda one: -max(one.ratio, 1 / one.ratio))
+
+    @property
+    def complete(self) -> bool:
+        """Whether each node was judged, but for those that are new."""
+        return not (self.gone or self.left_out or self.of(ChangeVerdict.NOT_JUDGED))
+
+    def counts(self) -> dict[str, int]:
+        """How many nodes there are by what became of them."""
+        judged = {str(verdict): len(self.of(verdict)) for verdict in ChangeVerdict}
+        return {**judged, "left out": len(self.left_out), "gone": len(self.gone), "new": len(self.new)}
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "margin": self.margin,
+            "comparisons_with_a_false_alarm_at_most": RATE,
+            "assumed_degrees_of_freedom_at_least": FEWEST,
+            "complete": self.complete,
+            "back_in_time": self.back_in_time,
+            "nodes_by_verdict": self.counts(),
+            "kinds": [{**asdict(kind), "changes": [one.to_json() for one in kind.changes]} for kind in self.kinds],
+            "gone": self.gone,
+            "new": self.new,
+            "left_out": [asdict(one) for one in self.left_out],
+        }
+
+
+Report = tuple[Sequence[Node], Sequence[LeftOut]]
+
+
+def diff(before: Report, after: Report, margin: float) -> Diff:
+    """Compare two reports, as ``kept.read`` returns them. Raises InputError where no node can be compared."""
+    (old_groups, old_out), (new_groups, new_out) = (comparability.groups(nodes) for nodes, _ in (before, after))
+    old = {one.name: one for group in old_groups for one in group}
+    new = {one.name: one for group in new_groups for one in group}
+    left_out = {one.name: f"in the first: {one.reason}" for one in (*before[1], *old_out)}
+    left_out |= {one.name: f"now: {one.reason}" for one in (*after[1], *new_out)}
+    pairs: dict[str, list[tuple[Node, Node]]] = {}
+    for name in sorted(old.keys() & new.keys()):
+        if (why := comparability.why_not(old[name], new[name])) is None:
+            pairs.setdefault(new[name].kind, []).append((old[name], new[name]))
+        else:
+            left_out[name] = why
+    if not pairs:
+        first = next(iter(left_out.items()), None)
+        why = f"; {first[0]}: {first[1]}" if first else "; they have no node of the same name"
+        raise InputError(f"no node can be compared in the two reports{why}")
+    measured = [_measured(of_kind) for of_kind in pairs.values()]
+    found = changes.judge([one for one, _ in measured], margin)
+    then, now = (statistics.median(one.began for one in nodes) for nodes, _ in (before, after))
+    return Diff(
+        kinds=[
+            _kind(name, of_kind, ratio, judged)
+            for (name, of_kind), (_, ratio), judged in zip(pairs.items(), measured, found, strict=True)
+        ],
+        gone=sorted(names_of(before) - names_of(after)),
+        new=sorted(names_of(after) - names_of(before)),
+        left_out=[LeftOut(name, why) for name, why in sorted(left_out.items())],
+        margin=margin,
+        back_in_time=then > now,
+    )
+
+
+def names_of(report: Report) -> set[str]:
+    """All nodes of a report, those that were left out too."""
+    return {one.name for part in report for one in part}
+
+
+def _measured(pairs: Sequence[tuple[Node, Node]]) -> tuple[Measured, float]:
+    """The changes of all nodes' places, and how many times as long the middle node takes."""
+    import numpy
+
+    old, new = (slow.measure([pair[place].step_s for pair in pairs]) for place in (0, 1))
+    middles = [float(numpy.median(one.centre)) for one in (old, new)]
+    centre = (new.centre - middles[1]) - (old.centre - middles[0])
+    squares = [one.error**2 for one in (old, new)]
+    # Satterthwaite's degrees of freedom of a sum
+    degrees = sum(squares) ** 2 / sum(square**2 / one.degrees for square, one in zip(squares, (old, new), strict=True))
+    alike = max(old.autocorrelation, new.autocorrelation)
+    return Measured(centre, numpy.sqrt(sum(squares)), degrees, alike), float(numpy.exp(middles[1] - middles[0]))
+
+
+def _kind(name: str, pairs: Sequence[tuple[Node, Node]], ratio: float, judged: Judged) -> KindDiff:
+    changed = [
+        comparability.changed({**old.facts, **old.must_agree}, {**new.facts, **new.must_agree}) for old, new in pairs
+    ]
+    of_all = set.intersection(*map(set, changed))
+    found = []
+    for number, (_, new) in enumerate(pairs):
+        ratio_of_it, low, high = (float(one[number]) for one in (judged.ratio, judged.low, judged.high))
+        own = tuple(one for one in changed[number] if one not in of_all)
+        found.append(Change(new.name, ratio_of_it, low, high, _verdict(judged, number), own))
+    began = max(new.began for _, new in pairs)
+    return KindDiff(
+        name, ratio, judged.between, judged.noise, judged.allowance, began, found, other_now=sorted(of_all)
+    )  # fmt: skip
+
+
+def _verdict(judged: Judged, number: int) -> ChangeVerdict:
+    if not judged.judged:
+        return ChangeVerdict.NOT_JUDGED
+    if not judged.matters[number]:
+        return ChangeVerdict.SAME
+    if not judged.lies_out[number]:
+        return ChangeVerdict.NOT_CERTAIN
+    return ChangeVerdict.SLOWER if judged.ratio[number] > 1 else ChangeVerdict.FASTER

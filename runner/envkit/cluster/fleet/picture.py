@@ -1,0 +1,97 @@
+"""Pictures of a fleet: how far its nodes differ, and the slow ones with their intervals. matplotlib draws them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from envkit.cluster.fleet.findings import Fleet, NodeVerdict, Result
+from envkit.report.pictures import NARROW, WIDE, style
+
+BINS_WIDE, BINS_NARROW = 80, 36
+# The axis ends with all but this share of the nodes at either end; what is beyond is counted in words.
+OUTERMOST = 0.002
+MOST_ROWS = 40
+
+
+def spread(fleet: Fleet, narrow: bool, alternative: str) -> str:
+    """An ``<svg>`` with how many nodes take how long, slow ones in a colour of their own."""
+    with style.matplotlib_figure((NARROW if narrow else WIDE, 2.6)) as figure:
+        _draw_spread(figure, fleet, narrow)
+        return style.to_svg(figure, f"spread-{'narrow' if narrow else 'wide'}", alternative)
+
+
+def intervals(fleet: Fleet, narrow: bool, alternative: str) -> str:
+    """An ``<svg>`` with the intervals of the slowest nodes that are called slow."""
+    slow = fleet.of(NodeVerdict.SLOW)[:MOST_ROWS]
+    height = 0.9 + len(slow) * (0.34 if narrow else 0.24)
+    with style.matplotlib_figure((NARROW if narrow else WIDE, height)) as figure:
+        _draw_intervals(figure, slow, narrow)
+        return style.to_svg(figure, f"intervals-{'narrow' if narrow else 'wide'}", alternative)
+
+
+def _draw_spread(area: Any, fleet: Fleet, narrow: bool) -> None:
+    import numpy
+    from matplotlib.ticker import FuncFormatter
+
+    axes = area.subplots()
+    slow = _more([one for one in fleet.results if one.verdict == NodeVerdict.SLOW])
+    others = _more([one for one in fleet.results if one.verdict != NodeVerdict.SLOW])
+    everything = numpy.concatenate([others, slow])
+    allowed = 100 * max(kind.spread.allowance for kind in fleet.kinds)
+    low, high = (float(end) for end in numpy.quantile(everything, (OUTERMOST, 1 - OUTERMOST)))
+    low, high = min(low, -allowed), max(high, 1.5 * allowed)
+    edges = numpy.linspace(low, high, (BINS_NARROW if narrow else BINS_WIDE) + 1)
+    colours = {"color": [style.NEITHER, style.WORSE], "label": ["not called slow", "slow"]}
+    axes.hist([others, slow], bins=edges, stacked=True, linewidth=0, **colours)
+    axes.set_xlim(low, high)
+    axes.set_yscale("symlog", linthresh=10)  # three slow nodes are to be seen beside thousands
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.axvline(0, color=style.INK, linewidth=1)
+    for kind in fleet.kinds:
+        axes.axvline(100 * kind.spread.allowance, color=style.SOFT, linewidth=1, linestyle=":")
+    beyond = int(numpy.count_nonzero((everything < low) | (everything > high)))
+    more = f"; {beyond:,} nodes are beyond the ends" if beyond else ""
+    axes.set_xlabel(f"more time than the middle node, %{'' if narrow else more}")
+    axes.set_ylabel("nodes")
+    axes.grid(axis="y")
+    style.legend(area, _handles(), narrow)
+
+
+def _handles() -> list[Any]:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    return [
+        Patch(color=style.NEITHER, label="not called slow"),
+        Patch(color=style.WORSE, label="slow"),
+        Line2D([], [], color=style.SOFT, linewidth=1, linestyle=":", label="what is allowed"),
+    ]
+
+
+def _more(results: Sequence[Result]) -> Any:
+    """How much more time than the middle node, in percent."""
+    import numpy
+
+    return 100 * (numpy.array([one.ratio for one in results]) - 1)
+
+
+def _draw_intervals(area: Any, slow: Sequence[Result], narrow: bool) -> None:
+    axes = area.subplots()
+    ends = [value for one in slow for value in (one.low, one.high) if math.isfinite(value)]
+    for row, one in enumerate(slow):
+        low, high = (100 * (value - 1) for value in (one.low, min(one.high, max(ends))))
+        axes.plot([low, high], [row, row], color=style.WORSE, linewidth=2, solid_capstyle="butt")
+        axes.plot(100 * (one.ratio - 1), row, "s", color=style.WORSE, markersize=4.5, markeredgewidth=0)
+        if narrow:  # the line at 0 may go through it
+            looks = {"size": 8, "bbox": {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0}}
+            side = axes.get_yaxis_transform()  # x as a share of the axes' width, y in rows
+            axes.text(0, row - 0.3, style.short(one.node.name), transform=side, va="center", ha="left", **looks)
+    axes.axvline(0, color=style.INK, linewidth=1)
+    axes.set_ylim(len(slow) - 0.4, -0.8)
+    axes.set_yticks([] if narrow else range(len(slow)), [] if narrow else [style.short(one.node.name) for one in slow])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x")
+    axes.set_xlabel("more time than the middle node, %")

@@ -1,0 +1,87 @@
+"""Print for people, in 80 columns, what was found of a fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from envkit.cluster.fleet import sentences
+from envkit.cluster.fleet.differences import Fact
+from envkit.cluster.fleet.findings import Fleet, NodeVerdict, Result
+from envkit.common.plain_table import plain_table
+from envkit.report.terminal import STYLES, item, items
+
+# What a screen has room for; the page and the JSON document have all.
+MOST_NODES, MOST_UNLIKE, MOST_FACTS, MOST_VALUES, MOST_LEFT_OUT = 20, 6, 6, 4, 10
+ALL = "all of them: --html FILE or --json"
+
+
+def show(fleet: Fleet, out: Console) -> None:
+    found = sentences.headline(fleet)
+    out.print(Text(found.text, STYLES[found.weight]))
+    out.print()
+    unjudged = fleet.of(NodeVerdict.NOT_JUDGED)
+    slow = fleet.of(NodeVerdict.SLOW)
+    if slow or unjudged:
+        _nodes([*slow, *unjudged], out)
+        _unusual(slow, out)
+    for kind in fleet.kinds:
+        _differences(kind.differences, kind.name if len(fleet.kinds) > 1 else "", bool(slow), out)
+    items(out, [*sentences.summary(fleet), *sentences.certainty(fleet)])
+    _left_out(fleet, out)
+    items(out, sentences.advice(fleet))
+    out.print(Text(f"records  {fleet.place}"), soft_wrap=True)
+
+
+def _nodes(results: Sequence[Result], out: Console) -> None:
+    table = plain_table(sentences.SLOW_HEADER, right=sentences.SLOW_HEADER[1:], fold=True)
+    for one in results[:MOST_NODES]:
+        table.add_row(*map(Text, sentences.slow_row(one)))
+    out.print(table)
+    if len(results) > MOST_NODES:
+        out.print(Text(f"and {len(results) - MOST_NODES:,} more; {ALL}"))
+    out.print()
+
+
+def _unusual(slow: Sequence[Result], out: Console) -> None:
+    """In what the slowest of the slow nodes differ from most."""
+    different = [one for one in slow if one.unusual]
+    for one in different[:MOST_UNLIKE]:
+        item(out, "unlike", f"{one.node.name}: {sentences.unusual(one)}")
+    if len(different) > MOST_UNLIKE:
+        item(out, "", f"and {len(different) - MOST_UNLIKE:,} more; {ALL}")
+    if different:
+        out.print()
+
+
+def _differences(facts: Sequence[Fact], kind: str, slow: bool, out: Console) -> None:
+    """What nodes of a kind differ in: where some are slow in figures, else by name."""
+    if not facts:
+        return
+    if not slow:
+        item(out, "differs", f"{f'{kind}: ' if kind else ''}{', '.join(fact.name for fact in facts)}")
+        return
+    table = plain_table(sentences.DIFFERENCE_HEADER, right=sentences.DIFFERENCE_HEADER[2:], fold=True)
+    table.title, table.title_justify = kind or None, "left"
+    for fact in facts[:MOST_FACTS]:
+        for cells, marked in sentences.difference_rows(fact, MOST_VALUES):
+            table.add_row(*map(Text, cells), style=STYLES["bad"] if marked else "")
+    out.print(table)
+    if len(facts) > MOST_FACTS:
+        names = ", ".join(fact.name for fact in facts[MOST_FACTS:])
+        item(out, "also", f"nodes differ in {names}; {ALL}")
+    item(out, "note", sentences.NO_CAUSE)
+    out.print()
+
+
+def _left_out(fleet: Fleet, out: Console) -> None:
+    if not fleet.left_out:
+        return
+    count = len(fleet.left_out)
+    item(out, "LEFT OUT", f"{sentences.nodes(count)} can't be compared:", STYLES["bad"], width=10)
+    for one in fleet.left_out[:MOST_LEFT_OUT]:
+        item(out, "", f"{one.name}: {one.reason}")
+    if count > MOST_LEFT_OUT:
+        item(out, "", f"and {count - MOST_LEFT_OUT:,} more; {ALL}")

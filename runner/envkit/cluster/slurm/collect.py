@@ -1,0 +1,228 @@
+"""What each node of a submission measured, or why it did not: from the files that the nodes have left."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from envkit.analysis.recorded_runs import natural
+from envkit.analysis.summary import Summary, summarise
+from envkit.bench import record
+from envkit.bench.measure import NOT_IN_EFFECT
+from envkit.cluster import type_verdict
+from envkit.cluster.slurm import node_preflight, node_status
+from envkit.cluster.slurm.follow import LATE, Followed
+from envkit.cluster.slurm.node_preflight import RollCall
+from envkit.cluster.slurm.node_status import Outcome
+from envkit.cluster.slurm.settings import TOGETHER, Settings
+from envkit.cluster.type_verdict import TypeVerdict
+from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
+from envkit.engines.hosts import client as hosts
+from envkit.engines.slurm.client import UNKNOWN, Job
+from envkit.report import learning_wording
+
+# How a node's part ended.
+DONE, REFUSED, WORKER_FAILED, STOPPED, LOST, ABSENT = "measured", "refused", "failed", "stopped", "lost", "absent"
+NOT_SHARED, NOT_REACHED = "not shared", "target not reached"
+# What a job's state means for a node that did not say how it ended.
+MEANINGS = {
+    "TIMEOUT": "the job's time limit ended it",
+    "NODE_FAIL": "the node died",
+    "CANCELLED": "the job was cancelled",
+    "PREEMPTED": "another job took its place",
+    "OUT_OF_MEMORY": "the job used more memory than it had",
+    "BOOT_FAIL": "the node did not come up",
+    "DEADLINE": "the job's deadline ended it",
+    LATE: "its job did not start in time (--start-within)",
+}
+# The states of jobs that have run, and came to an end of their own.
+RAN = ("COMPLETED", "FAILED", "TIMEOUT")
+
+
+@dataclass(frozen=True)
+class NodeResult:
+    """``problem`` is one line, without the node's name; ``summary`` is there where anything was recorded.
+
+    It is never there for a node of a fleet, whose report reads the records itself, and keeps less of them.
+    """
+
+    name: str
+    state: str
+    problem: str | None = None
+    summary: Summary | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether going on would add nothing."""
+        return self.state in (DONE, NOT_IN_EFFECT, NOT_REACHED)
+
+    @property
+    def samples(self) -> int:
+        return len(self.summary.samples) if self.summary else 0
+
+    def to_json(self) -> dict[str, Any]:
+        summary = self.summary.to_json() if self.summary else None
+        return {"node": self.name, "state": self.state, "problem": self.problem, "summary": summary}
+
+
+def collect(
+    folder: Path, settings: Settings, followed: Followed | None, down: Mapping[str, str] | None = None
+) -> list[NodeResult]:
+    """A result for each node that has a record in ``folder``, and for those of the jobs that were ``followed``.
+
+    ``down`` says what Slurm says of nodes that are out of service, which may have had no job. Without jobs it is all
+    nodes that have begun.
+    """
+    rolls: dict[str, RollCall] = {}
+    nodes: dict[str, Job] = {}
+    for job in followed.jobs if followed else ():
+        if (called := node_preflight.read(folder, job.number)) is not None:
+            rolls[job.number] = called
+            nodes |= dict.fromkeys(called.times, job)
+    nodes |= followed.nodes if followed else {}
+    if settings.joint and followed:
+        nodes = _joint(folder, settings, nodes, rolls, followed.jobs[0])
+    begun = node_status.seen(folder)
+    if settings.joint and TOGETHER in begun and followed is None:
+        begun = [TOGETHER]  # what single nodes said to earlier jobs is over
+    heard_of = {*rolls, *(found.job for name in begun if (found := node_status.read(folder / name)))}
+    # a node of a fleet that has refused is no other's trouble; one of a job may have been of an earlier job
+    seen = [name for name in begun if followed is None or settings.fleet or record.is_begun(folder / name)]
+    results = []
+    for name in sorted({*nodes, *seen, *(down or {})}, key=natural):
+        own = nodes.get(name)
+        if own and own.state in RAN and own.number not in heard_of:
+            problem = f"its job {own.number} left nothing: {node_preflight.not_shared(folder)}"
+            results.append(NodeResult(name, NOT_SHARED, problem))
+        else:
+            called = rolls.get(own.number) if own else None
+            results.append(_result(folder, name, settings, own, called, (down or {}).get(name)))
+    return results
+
+
+def _joint(
+    folder: Path, settings: Settings, nodes: Mapping[str, Job], rolls: Mapping[str, RollCall], job: Job
+) -> dict[str, Job]:
+    """The nodes that would not take part; if there are none, all of them together."""
+    called = rolls.get(job.number)
+    refusing = {}
+    for name in nodes:
+        said = node_status.read(folder / name)
+        if (said and said.job == job.number) or (called and called.problem(name, settings, folder)):
+            refusing[name] = job
+    return refusing or {TOGETHER: job}
+
+
+def _result(
+    folder: Path, name: str, settings: Settings, job: Job | None, called: RollCall | None, down: str | None
+) -> NodeResult:
+    place = folder / name
+    run = settings.run_in(place)
+    begun = record.is_begun(run)
+    ended = node_status.ended(run)
+    summary: Summary | None = None
+    try:
+        if begun and not settings.fleet:
+            events = record.read(run)
+            with record.reading(run):
+                summary = summarise(events)
+    except InputError as error:
+        return NodeResult(name, WORKER_FAILED, str(error))
+    if ended is not None:
+        return NodeResult(name, *_measured(settings, ended, summary), summary)
+    found = node_status.read(place)
+    if found is not None and (job is None or found.job == job.number):
+        return NodeResult(name, *_ended(folder, place, found, summary, job, down), summary)
+    absent = called.problem(name, settings, folder) if called else None
+    if absent:
+        return NodeResult(name, REFUSED, absent, summary)
+    return NodeResult(name, LOST if begun else ABSENT, f"did not begin: {_why(folder, job, down)}", summary)
+
+
+def _measured(settings: Settings, ended: str, summary: Summary | None) -> tuple[str, str | None]:
+    """What came of a run that has come to its end, and what is wrong with it, if anything is."""
+    missed = [one.arm for one in summary.not_in_effect] if summary else []
+    if ended == NOT_IN_EFFECT or missed:
+        compared = [arm.name for arm in settings.specification.arms[1:]]
+        return NOT_IN_EFFECT, f"not in effect: {', '.join(missed or compared)}"
+    if summary is not None and summary.not_reached:
+        return NOT_REACHED, "; ".join(learning_wording.never(summary, one) for one in summary.not_reached)
+    return DONE, None
+
+
+def _ended(
+    folder: Path, place: Path, found: Outcome, summary: Summary | None, job: Job | None, down: str | None
+) -> tuple[str, str]:
+    """How the node's part ended that has not come to the end of its run, and why."""
+    if found.status is None:
+        so_far = "has searched and did not confirm" if found.searched else "did not end by itself"
+        return LOST, f"{so_far}: {_why(folder, job, down)}"
+    if found.status == FAILED:
+        return WORKER_FAILED, _failure(summary, place)
+    states = {BAD_INPUT: REFUSED, INTERRUPTED: STOPPED}
+    problem = found.problem or f"ended with exit status {found.status}; see {place / node_status.LOG}"
+    return states.get(found.status, WORKER_FAILED), problem
+
+
+def _failure(summary: Summary | None, place: Path) -> str:
+    if summary is None or not summary.failures:
+        return f"failed; see {place / node_status.LOG}"
+    last = summary.failures[-1]
+    said = (last["stderr"].strip().splitlines() or [""])[-1]
+    return f"block {last['block'] + 1}, {last['arm']}: the worker {last['problem']}{f': {said}' if said else ''}"
+
+
+def _why(folder: Path, job: Job | None, down: str | None) -> str:
+    if down:
+        return f"Slurm says that the node is {down}"
+    if job is None or job.state == UNKNOWN:
+        return "its job has ended, and no more is known of it"
+    reason = f" ({job.reason})" if job.reason not in ("", "None") else ""
+    if job.state in MEANINGS:
+        return f"{MEANINGS[job.state]}{reason}"
+    printed = folder / hosts.OUTPUT.format(job.number)
+    if not printed.exists():
+        printed = folder / f"slurm-{job.number}.out"
+    return f"its job {job.number} ended as {job.state}{reason}; see {printed}"
+
+
+def may_come(results: Sequence[NodeResult], followed: Followed) -> bool:
+    """Whether a job has run on a node of which nothing is in sight: its files may need some time yet."""
+    of_all = {TOGETHER: followed.jobs[0], **followed.nodes}
+    absent = [of_all.get(one.name) for one in results if one.state in (ABSENT, NOT_SHARED)]
+    return any(job is None or job.state not in ("CANCELLED", "DEADLINE", LATE) for job in absent)
+
+
+def in_doubt(results: Sequence[NodeResult]) -> Collection[str]:
+    """The nodes that have not said how they ended: they may be down."""
+    return {one.name for one in results if one.state in (ABSENT, LOST, NOT_SHARED)}
+
+
+def status(results: Sequence[NodeResult], wanted: int) -> int:
+    """The exit status: 0 where ``wanted`` nodes measured, 2 where one refused what it was given, else 1."""
+    if sum(one.state == DONE for one in results) >= wanted:
+        return MEASURED
+    return BAD_INPUT if any(one.state in (REFUSED, NOT_SHARED) for one in results) else FAILED
+
+
+def verdict(folder: Path, settings: Settings, results: Sequence[NodeResult]) -> TypeVerdict | None:
+    """What the runs of several nodes come to together, or those of a matrix; None where there are too few blocks."""
+    places = {one.name: settings.run_in(folder / one.name) for one in results if one.summary}
+    if not places or settings.joint or (settings.runs == 1 and not settings.profiles):
+        return None
+    return type_verdict.find(places, settings.specification.margin)
+
+
+def document(
+    folder: Path, settings: Settings, followed: Followed | None, results: Sequence[NodeResult]
+) -> dict[str, Any]:
+    """What was found, for scripts."""
+    return {
+        "record": str(folder),
+        "jobs": [asdict(job) for job in followed.jobs] if followed else [],
+        "settings": settings.to_json(),
+        "nodes": [one.to_json() for one in results],
+        "verdict": found.to_json() if (found := verdict(folder, settings, results)) else None,
+    }

@@ -1,0 +1,64 @@
+"""How a node's part of a job went: its record, and a file beside it for refusals, of which no record tells."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from envkit.bench import record
+from envkit.bench.measure import ENDED, NOT_IN_EFFECT
+from envkit.common import atomic
+
+NAME = "node.json"
+LOG = "log.txt"
+# More than a record's last line has, where it says how the run ended.
+TAIL_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Times are in seconds since 1970, by the node's clock."""
+
+    job: str
+    began: float
+    ended: float | None = None
+    status: int | None = None  # the exit status of `envkit bench`; None while it runs, or if it was killed
+    problem: str | None = None  # one line
+    nodes: str = ""  # those of the job that the run began in, in Slurm's short form
+    searched: bool = False  # of a tuning: its search is done, and it waits for the others to confirm
+
+    def write(self, place: Path) -> None:
+        atomic.write(place / NAME, json.dumps(asdict(self)).encode(), private=True)
+
+
+def seen(folder: Path) -> list[str]:
+    """The nodes that have begun in a submission's ``folder`` at any time. Raises OSError."""
+    return [path.name for path in folder.iterdir() if (path / NAME).exists()]
+
+
+def read(place: Path) -> Outcome | None:
+    """None where the node has not begun."""
+    try:
+        return Outcome(**json.loads((place / NAME).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def ended(place: Path) -> str | None:
+    """Why that run came to its end, or None if it did not: only its last line is looked at."""
+    try:
+        with (place / record.FILE_NAME).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            *_, last, _ = file.read().split(b"\n")
+        event = json.loads(last)
+        reason = str(event["reason"]) if event["event"] == "end" else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return reason if reason in (*ENDED, NOT_IN_EFFECT) else None
+
+
+def is_settled(place: Path) -> bool:
+    """Whether going on with that run would add nothing."""
+    return ended(place) is not None

@@ -1,0 +1,148 @@
+"""What profiles are worth on a type of nodes, from the runs of several nodes that measured the same.
+
+Each node compares by itself, in its own blocks; only its ratios go on from there. Nodes of another type than most, that
+measured something else, or that are slow are left out by the rules of a fleet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from envkit.analysis.load import Load, load
+from envkit.analysis.summary import Summary, summarise
+from envkit.bench import record
+from envkit.bench.blocks import block_ratios
+from envkit.bench.plan import Plan
+from envkit.bench.record import Event
+from envkit.cluster.fleet import comparability, slow
+from envkit.cluster.fleet.extract import read_node
+from envkit.cluster.fleet.node import LeftOut, Node
+from envkit.common.errors import InputError
+from envkit.stats.across_nodes import AcrossNodes, across_nodes
+from envkit.stats.interval import ERROR_RATE
+
+# The fewest blocks with which a node counts.
+MIN_BLOCKS = 3
+
+
+@dataclass(frozen=True)
+class TypeVerdict:
+    """``found`` is by arm; ``wrong`` says of an arm why it can't be recommended.
+
+    ``versus`` compares two arms with each other. ``summary`` is that of the first node that counts.
+    """
+
+    kind: str
+    nodes: tuple[str, ...]
+    left_out: Mapping[str, str]  # why, by node
+    found: Mapping[str, AcrossNodes]
+    wrong: Mapping[str, str]
+    summary: Summary
+    pair: tuple[str, str] | None = None  # the arms of versus, of which the first is compared with the second
+    versus: AcrossNodes | None = None
+    load: Load | None = None  # beside which all of these nodes were measured; else one that was is left out
+
+    def not_recommended(self, arm: str) -> str | None:
+        """Return why an arm is not recommended, whatever its speed."""
+        return self.wrong.get(arm) or (f"measured {self.load.words}" if self.load else None)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "type": self.kind,
+            "nodes": list(self.nodes),
+            "left_out": dict(self.left_out),
+            "found": {arm: one.to_json() for arm, one in self.found.items()},
+            "wrong": dict(self.wrong),
+            "load": self.load and self.load.to_json(),
+            "versus": self.versus.to_json() if self.versus else None,
+        }
+
+
+@dataclass
+class _Runs:
+    """What is kept of the nodes' runs: log ratios by arm and node, and what is wrong with an arm on some node."""
+
+    ratios: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    versus: dict[str, list[float]] = field(default_factory=dict)
+    wrong: dict[str, str] = field(default_factory=dict)
+    first: Summary | None = None
+
+    def add(self, node: str, summary: Summary, events: Sequence[Event], pair: tuple[str, str] | None) -> None:
+        self.first = self.first or summary
+        plan = summary.plan
+        of = {arm.name: arm for arm in plan.arms}
+        for one in summary.comparisons:
+            self.ratios.setdefault(one.arm, {})[node] = block_ratios(events, plan, of[one.arm])
+            if any(one.arm == missed.arm for missed in summary.not_in_effect):
+                self.wrong.setdefault(one.arm, f"not in effect on {node}")
+            elif one.losses is not None and not one.losses.agree:
+                self.wrong.setdefault(one.arm, f"other losses than the baseline's on {node}")
+        if pair is not None and {*pair} <= of.keys():
+            own, reference = (of[name] for name in pair)
+            self.versus[node] = block_ratios(events, plan, own, reference=reference)
+
+
+def find(places: Mapping[str, Path], margin: float, pair: tuple[str, str] | None = None) -> TypeVerdict | None:
+    """Judge what the nodes have recorded, by name and folder; None where no node has enough.
+
+    ``pair`` names two arms of which the first is compared with the second, too. Raises InputError for a damaged record.
+    """
+    seen = [_node(name, place) for name, place in places.items()]
+    left_out = {one.name: one.reason for one in seen if isinstance(one, LeftOut)}
+    groups, others = comparability.groups([one for one in seen if isinstance(one, Node)], least=MIN_BLOCKS)
+    left_out |= {one.name: one.reason for one in others}
+    if not groups:
+        return None
+    chosen, *more = groups
+    left_out |= {one.name: f"is of another type: {one.kind}" for group in more for one in group}
+    (judged,), _ = slow.judge([slow.measure([one.step_s for one in chosen])], margin)
+    for one, is_slow, ratio in zip(chosen, judged.slow, judged.ratio, strict=True):
+        if is_slow:
+            left_out[one.name] = f"is slow: it takes {ratio - 1:.1%} more time than the middle node"
+    nodes = [one.name for one in chosen if one.name not in left_out]
+    runs = _Runs()
+    loads = {name: beside for name in nodes if (beside := _load(places[name]))}
+    if sound := [name for name in nodes if name not in loads]:
+        left_out |= {name: f"was measured {one.words}: measure it again" for name, one in loads.items()}
+        nodes, loads = sound, {}
+    for name in nodes:
+        events = record.read(places[name])
+        with record.reading(places[name]):
+            runs.add(name, summarise(events), events, pair)
+    assert runs.first is not None, "slow nodes are fewer than half"
+    plan = runs.first.plan
+    rate = ERROR_RATE / plan.sharing
+    found = {arm: across_nodes([*of_arm.values()], rate, margin) for arm, of_arm in runs.ratios.items()}
+    return TypeVerdict(
+        kind=chosen[0].kind,
+        nodes=tuple(nodes),
+        left_out=left_out,
+        found={arm: one for arm, one in found.items() if one is not None},
+        wrong=runs.wrong,
+        summary=runs.first,
+        pair=pair,
+        versus=across_nodes([*runs.versus.values()], rate, margin) if runs.versus else None,
+        load=next(iter(loads.values()), None),
+    )
+
+
+def _load(place: Path) -> Load | None:
+    """Return what disturbed nearly all blocks of a node's run; None where others are enough."""
+    events = record.read(place)
+    with record.reading(place):
+        summary = summarise(events)
+        if any(one.without_interference for one in summary.comparisons):
+            return None
+        return load(events, summary.plan.arms, summary.interference)
+
+
+def _node(name: str, place: Path) -> Node | LeftOut:
+    """What a node's run tells of it, by the reference that it held everything against."""
+    try:
+        plan = Plan.from_json(record.read(place)[0]["plan"])
+    except InputError as error:
+        return LeftOut(name, str(error))
+    return replace(read_node(place, plan.reference.profile), name=name)

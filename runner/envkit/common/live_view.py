@@ -1,0 +1,40 @@
+"""What is drawn anew on a terminal, to stderr, while something goes on; elsewhere, or where it is quiet, nothing."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import TypeVar
+
+from rich.live import Live
+
+from envkit.common.console import HarmlessConsole
+
+Self = TypeVar("Self", bound="LiveView")
+
+
+class LiveView:
+    """Used as a context manager. Nothing is drawn by itself: while a worker runs it would take time from it."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+        self.live: Live | None = None
+        if sys.stderr.isatty() and not quiet:
+            self.live = Live(console=HarmlessConsole(stderr=True), auto_refresh=False, transient=True)
+
+    def __enter__(self: Self) -> Self:
+        if self.live:
+            self.live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self.live:
+            self.live.stop()
+
+
+def minutes(seconds: float) -> str:
+    """``1:05`` for 65 seconds."""
+    whole = round(seconds)
+    return f"{whole // 60}:{whole % 60:02}"

@@ -1,0 +1,126 @@
+"""The secret key of this user: 32 random bytes in their configuration folder.
+
+Anybody who can read the key can seal a record in this user's name, so it is never written anywhere else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import shlex
+import stat
+from pathlib import Path
+
+from envkit.common import user_folders
+from envkit.common.errors import InputError
+
+LENGTH = 32
+NAME = "record.key"
+
+
+class NoKey(Exception):
+    """Raised if this user has no key, and none can be made. The message says why, without a full stop."""
+
+
+def path() -> Path:
+    """Return the path of the key, which may not exist yet. Raise NoKey if the user has no home."""
+    try:
+        return user_folders.configuration() / NAME
+    except RuntimeError:
+        raise NoKey("this user has no home folder; set XDG_CONFIG_HOME") from None
+
+
+def find() -> bytes | None:
+    """Return the key, or None if there is none. Raise InputError if others may know it."""
+    try:
+        place = path()
+        _require_place(place)
+        return _read(place)
+    except NoKey:
+        return None
+
+
+def find_or_make() -> bytes:
+    """Return the key, and make it on first use. Raise NoKey if there is no place for it, InputError as ``find`` does.
+
+    Several processes that make one at once all get the same key: only one of them can make the link, and it does so
+    when the whole key is on disk.
+    """
+    place = path()
+    _require_place(place)
+    found = _read(place)
+    if found is not None:
+        return found
+    try:
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make(place)
+    except OSError as error:
+        raise NoKey(f"{place}: can't be made: {error.strerror}") from None
+    made = _read(place)
+    if made is None:
+        raise NoKey(f"{place}: was removed while it was made")
+    return made
+
+
+def _require_place(place: Path) -> None:
+    """Raise NoKey if the folder for the key is another user's (as with sudo), InputError if others can write there.
+
+    They could put a key of theirs into its place.
+    """
+    folder = next(one for one in place.parents if one.exists())
+    found = folder.stat()
+    if found.st_uid != os.geteuid():
+        raise NoKey(f"{folder} belongs to another user; set XDG_CONFIG_HOME to a folder of your own")
+    if folder == place.parent and stat.S_IMODE(found.st_mode) & 0o022:
+        raise InputError(f"{folder}: others can write there, where your key is: chmod go-w {shlex.quote(str(folder))}")
+
+
+def _read(place: Path) -> bytes | None:
+    try:
+        descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _bad(place, "is a link") from None
+        raise _bad(place, f"can't be read ({error.strerror})") from None
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise _bad(place, "is no file")
+        if found.st_uid != os.geteuid():
+            raise _bad(place, "belongs to another user")
+        if (mode := stat.S_IMODE(found.st_mode)) & 0o077:
+            raise _bad(place, f"is open to others (its mode is {mode:04o}), who may have read it")
+        content = os.read(descriptor, LENGTH + 1)
+    finally:
+        os.close(descriptor)
+    if len(content) != LENGTH:
+        raise _bad(place, f"does not hold the {LENGTH} bytes of a key")
+    return content
+
+
+def _bad(place: Path, why: str) -> InputError:
+    """Return the error for a bad key. The mend is a new key: one that others know proves nothing."""
+    return InputError(
+        f"{place}: {why}, so it can't be your key; remove it, and a new one is made: rm {shlex.quote(str(place))}"
+    )
+
+
+def _make(place: Path) -> None:
+    """Put a new key into place, unless another process was faster. Raise OSError."""
+    temporary = place.with_name(f".{NAME}.{secrets.token_hex(8)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            os.fchmod(descriptor, 0o600)  # whatever the umask
+            os.write(descriptor, secrets.token_bytes(LENGTH))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        with contextlib.suppress(FileExistsError):
+            os.link(temporary, place)
+    finally:
+        temporary.unlink(missing_ok=True)

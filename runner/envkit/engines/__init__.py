@@ -1,0 +1,80 @@
+"""Engines start a worker: locally, or in a container. A new one is a module here and a line in ``ENGINES``."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from envkit.common.errors import InputError
+from envkit.engines import apptainer, container, enroot, local, podman, process
+from envkit.engines.base import Engine, EngineOptions
+
+
+def _docker(options: EngineOptions) -> Engine:
+    """Its package is imported for it alone: a Python that is only to measure itself need not have it."""
+    try:
+        from envkit.engines.docker import DockerEngine
+    except ModuleNotFoundError as error:
+        raise InputError(f"the package '{error.name}' is missing; 'make setup' installs all of them") from None
+    return DockerEngine(options)
+
+
+def _remove_dockers() -> None:
+    with contextlib.suppress(ModuleNotFoundError):  # without the package nothing was started
+        from envkit.engines import docker
+
+        docker.remove_leftovers()
+
+
+@dataclass(frozen=True)
+class Registered:
+    """An engine that can be chosen."""
+
+    make: Callable[[EngineOptions], Engine]  # raises InputError where it can't be used here
+    remove_leftovers: Callable[[], None]  # of runners that were killed
+    image_option: str  # the field of EngineOptions that names what its workers run in
+    container: container.Kind | None = None  # how it starts containers, if it does
+
+
+ENGINES = {
+    "local": Registered(local.LocalEngine, process.remove_leftovers, "python"),
+    "docker": Registered(_docker, _remove_dockers, "image", container.DOCKER),
+    "podman": Registered(podman.PodmanEngine, podman.remove_leftovers, "image", podman.CONTAINER),
+    "apptainer": Registered(apptainer.ApptainerEngine, process.remove_leftovers, "sif", apptainer.CONTAINER),
+    "enroot": Registered(enroot.EnrootEngine, process.remove_leftovers, "sqsh", enroot.CONTAINER),
+}
+CONTAINERS = {name: one.container for name, one in ENGINES.items() if one.container is not None}
+
+
+def get_all(names: Sequence[str], options: EngineOptions) -> dict[str, Engine]:
+    """The engines called ``names``, ready to run.
+
+    Raises InputError if one is unknown or can't be used here, or if an option means nothing to any of them.
+    """
+    for name in names:
+        if name not in ENGINES:
+            raise InputError(f"no engine '{name}'; there are: {', '.join(ENGINES)}")
+    engines = {name: ENGINES[name].make(options) for name in dict.fromkeys(names)}
+    taken = frozenset(option for engine in engines.values() for option in engine.options)
+    require_options(options, taken, [*engines])
+    for limit in sorted(container.LIMITS & options.to_json().keys()):
+        for name, engine in engines.items():
+            if limit not in engine.options:
+                shown, why = limit.replace("_", "-"), f"the engine {name} has no limits, and would be held against them"
+                raise InputError(f"--{shown}: {why}; leave it out, or compare other engines")
+    return engines
+
+
+def require_options(options: EngineOptions, taken: frozenset[str], names: Sequence[str]) -> None:
+    """Raise InputError for an option that is not among those ``taken`` by the engines called ``names``."""
+    for option in options.to_json():
+        if option not in taken:
+            shown = option.replace("_", "-")
+            raise InputError(f"--{shown} means nothing to the engine {', '.join(names)}; leave it out")
+
+
+def remove_leftovers() -> None:
+    """Remove what runners that were killed have left behind, whatever engine they used."""
+    for remove in dict.fromkeys(one.remove_leftovers for one in ENGINES.values()):
+        remove()

@@ -1,0 +1,141 @@
+"""The Apptainer engine, through its command line: what HPC clusters have, without root and without a daemon."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import resource
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from envkit.common.errors import InputError
+from envkit.engines import container, container_gpus
+from envkit.engines.base import IMAGE_FILES, SOURCES, EngineOptions, Outcome, Task, ended
+from envkit.engines.process import Process, Started
+
+# Before the name of a variable, in the caller's own: Apptainer puts it into the container.
+INSIDE = "APPTAINERENV_"
+# The caller's variables that Apptainer takes options from, so that folders, variables, GPUs or limits could come into a
+# container that nobody was told of; but for those that say how it works outside of one.
+OPTIONS_IN_VARIABLES = ("APPTAINER", "SINGULARITY")
+OUTSIDE = ("TMPDIR", "CACHEDIR", "CONFIGDIR", "MESSAGELEVEL", "UNSQUASH", "USERNS")
+# Where a process inside puts temporary files: its /tmp has 64 MiB (apptainer.conf, "sessiondir max size"), and what
+# torch.compile writes takes more.
+TEMPORARY = {"TMPDIR": "/dev/shm"}
+# Of those that it puts there so, it makes something of its own.
+ITS_OWN = ("APPEND_PATH", "HOME", "LD_LIBRARY_PATH", "PATH", "PREPEND_PATH")
+# Words of Apptainer's messages, and what to do about them.
+MENDS = {
+    "failed to open /dev/fuse": "/dev/fuse must be readable and writable: sudo chmod 666 /dev/fuse",
+    "trying to read the squashfs image": "the image is damaged: build it again with make sif",
+    "cannot use cgroups": "an ordinary user can set limits only where systemd runs: leave --cpus and the like out",
+}
+
+
+class ApptainerEngine:
+    """One ``apptainer exec`` per worker, as the caller. Of the host nothing is visible inside but code and data,
+    read-only, and the folder of a user's own command.
+    """
+
+    name = "apptainer"
+    options = frozenset({"sif"}) | container.LIMITS
+
+    def __init__(self, options: EngineOptions) -> None:
+        if shutil.which("apptainer") is None:
+            raise InputError("Apptainer is not installed: see https://apptainer.org/docs/admin/main/installation.html")
+        self.given = options
+        self._sif = Path(options.sif or IMAGE_FILES["sif"]).resolve()
+        sif_digest = digest(self._sif)
+        version = subprocess.run(["apptainer", "version"], capture_output=True, text=True, timeout=60, check=False)
+        if version.returncode != 0:
+            raise InputError(f"apptainer version: {version.stderr.strip()}")
+        self._described = {
+            "name": self.name, "version": version.stdout.strip(), "image": str(self._sif), "digest": sif_digest,
+        }  # fmt: skip
+
+    def describe(self) -> dict[str, Any]:
+        return self._described
+
+    def command(self, task: Task) -> list[str]:
+        binds = [part for mount in container.mounts(task) for part in ("--bind", mount)]
+        # Not --env, which takes a comma for the start of the next variable.
+        given = {name: value for name, value in container.passed_on(task).items() if name in ITS_OWN}
+        temporary = {} if TEMPORARY.keys() & task.passed_on.keys() else TEMPORARY
+        texts = {**temporary, **given, **container.variables(task)}
+        variables = [f"{name}={value}" for name, value in texts.items()]
+        return [
+            "apptainer", "--quiet", "exec", "--cleanenv", "--containall", "--no-home",
+            *(CONTAINER.gpus if task.gpus else ()), "--pwd", container.working_folder(task),
+            *container.limits(self.given), *binds, str(self._sif), "env", *variables, *container.argv(task),
+        ]  # fmt: skip
+
+    def start(self, task: Task) -> Started:
+        argv, environment = self._start_of(task)
+        before = _ended_children_s()
+        return Started(
+            Process(argv, environment, SOURCES),
+            task.timeout_s,
+            finish=lambda outcome: self._explained(replace(outcome, cpu_s=_ended_children_s() - before)),
+        )
+
+    def run(self, task: Task) -> Outcome:
+        if task.nodes > 1:
+            from envkit.engines import step
+
+            return self._explained(step.run(*self._start_of(task), task.nodes, task.timeout_s, INSIDE))
+        return ended(self.start(task))
+
+    def _start_of(self, task: Task) -> tuple[list[str], dict[str, str]]:
+        """The command, and the variables that it is started with."""
+        if task.gpus:
+            container_gpus.require()  # it only remarks that there was nothing to bring along
+        return self.command(task), callers(task, task.inherited or os.environ)
+
+    def _explained(self, outcome: Outcome) -> Outcome:
+        """With what to do about what Apptainer said."""
+        fix = next((fix for words, fix in MENDS.items() if words in outcome.stderr_tail), None)
+        if outcome.failure and fix:
+            return replace(outcome, failure=f"was not started ({fix})")
+        return container.explained(outcome, self.given)
+
+
+def _ended_children_s() -> float:
+    """CPU time of all children that have ended, with theirs: squashfuse, which reads the SIF, is one of Apptainer's."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def callers(task: Task, variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables of Apptainer's own process, from the caller's: those that it is to pass on are among them.
+
+    It would have a shell read their values (https://apptainer.org/docs/user/main/environment_and_metadata.html).
+    """
+    kept = {f"{prefix}_{name}" for prefix in OPTIONS_IN_VARIABLES for name in OUTSIDE}
+    own = {
+        name: value for name, value in variables.items() if not name.startswith(OPTIONS_IN_VARIABLES) or name in kept
+    }
+    given = {f"{INSIDE}{name}": value for name, value in container.passed_on(task).items() if name not in ITS_OWN}
+    return {**own, **given, "APPTAINER_NO_EVAL": "true"} if given else own
+
+
+CONTAINER = container.Kind(("--nv",), "exec", "--bind", callers=callers, attaches=False)
+
+
+def digest(image: Path, kind: str = "sif") -> str:
+    """``sha256:…`` of an image's file. Raises InputError, with the fix, where it can't be read.
+
+    ``kind`` is one of IMAGE_FILES, which is also the target that makes such a file.
+    """
+    found = hashlib.sha256()
+    try:
+        with image.open("rb") as file:
+            while block := file.read(2**20):
+                found.update(block)
+    except OSError as error:
+        build = container.made_by(image.stem, kind)
+        raise InputError(f"{image}: {error.strerror}; build it with: {build}, or name another") from None
+    return f"sha256:{found.hexdigest()}"

@@ -1,0 +1,165 @@
+"""What the container engines have in common: where things are inside, and the limits as options of a command line."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from envkit.common.errors import InputError
+from envkit.engines.base import PACKAGE, EngineOptions, Outcome, Task
+from envkit.profiles.environment import capabilities
+
+INTERPRETER = "/opt/kit/bin/python"
+FOLDER = "/kit"
+CODE = f"{FOLDER}/envkit"
+WORKER = f"{CODE}/worker/__main__.py"
+DATA = "/data"
+TURNS = "/mnt"  # which images have: without an overlay Apptainer mounts only on what exists
+IMAGE = "envkit-cpu"
+SHM = "2g"  # /dev/shm, through which DataLoader workers hand over batches; the engines' default is 64 MiB
+KILLED = "was killed by signal SIGKILL"
+# Of a process whose user has none inside: any user may write there.
+HOME = "/tmp"
+# Folders of the image that a user's folder, which keeps its name inside, must not hide.
+IMAGES_OWN = ("/bin", "/dev", "/etc", "/kit", "/lib", "/lib64", "/opt/kit", "/proc", "/sbin", "/sys", "/usr")
+LIMITS = frozenset({"cpus", "cpuset_cpus", "memory"})
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is not the same of engines that start containers."""
+
+    gpus: tuple[str, ...]  # the words by which it is asked for all GPUs of the machine
+    start: str  # the word of its command line after which its options begin
+    mount: str  # the option that mounts a folder
+    mounted: Callable[[str], str] = str  # how it is told of ``HOST:INSIDE:rw``
+    # of a task and the caller's variables, those that its own command is to have
+    callers: Callable[[Task, Mapping[str, str]], Mapping[str, str]] = lambda task, variables: variables
+    attaches: bool = True  # it has to be told to join a command to the terminal, which is no process of the caller's
+
+
+DOCKER = Kind(("--gpus", "all"), "run", "--volume")
+
+
+def made_by(name: str, target: str = "image") -> str:
+    """How one makes the image or SIF of that name, where it is one of ours (images/variants.yaml).
+
+    ``envkit-cpu:debian`` and ``envkit-cpu-debian`` are the variant ``debian``, and ``envkit-cuda`` is ``cuda``.
+    The tag ``latest`` is what engines call an image without one.
+    """
+    ours = re.fullmatch(rf"(?:.*/)?(?:{IMAGE}[:-](.+)|envkit-(cuda[^:]*)(?::.*)?)", name.removesuffix(":latest"))
+    return f"make {target} VARIANT={ours[1] or ours[2]}" if ours else f"make {target}"
+
+
+def argv(task: Task) -> list[str]:
+    """What runs inside: the worker, which finds its code and data under the names they have there."""
+    if task.program:
+        return [*task.prefix, *task.program]
+    inside = {task.data: DATA, task.turn: _turn(task)}
+    arguments = [inside.get(argument, argument) for argument in task.arguments]
+    return [*task.prefix, INTERPRETER, WORKER, *arguments]
+
+
+def _turn(task: Task) -> str:
+    """The name inside of the FIFO at which the worker waits."""
+    return f"{TURNS}/{Path(task.turn or '').name}"
+
+
+def mounts(task: Task) -> list[str]:
+    """``HOST:INSIDE:ro`` or ``:rw`` for each folder that is mounted: only that of a user's command can be written to.
+
+    Raises InputError for a folder that can't be mounted, or not under its own name.
+    """
+    found = [f"{PACKAGE}:{CODE}:ro"]
+    turns = str(Path(task.turn).parent) if task.turn else ""
+    if task.data:
+        found.append(f"{task.data}:{DATA}:ro")
+    if turns:
+        found.append(f"{turns}:{TURNS}:ro")
+    if task.folder:
+        if any(one == task.folder or Path(task.folder) in Path(one).parents for one in IMAGES_OWN):
+            raise InputError(f"{task.folder}: would hide the image's own files; start from a folder of your own")
+        found.append(f"{task.folder}:{task.folder}:rw")
+    for folder in filter(None, (str(PACKAGE), task.data, task.folder, turns)):
+        if any(letter in folder for letter in ":,"):
+            fix = "set TMPDIR to another" if folder == turns else "rename it"
+            raise InputError(f"{folder}: a container engine can't mount a folder with ':' or ',' in its name; {fix}")
+    return found
+
+
+def variables(task: Task) -> dict[str, str]:
+    """What a worker's process is given: the profile's, and a home for a user's own command, which may want to cache."""
+    home = {"HOME": HOME} if task.folder and "HOME" not in task.passed_on else {}
+    return {**home, **task.variables}
+
+
+def passed_on(task: Task) -> dict[str, str]:
+    """What it is given besides, and an engine's own command is to find among its variables: all can read its words."""
+    return {name: value for name, value in task.passed_on.items() if name not in task.variables}
+
+
+def working_folder(task: Task) -> str:
+    """Where inside a worker, or what takes its place, is started."""
+    return task.folder if task.program and task.folder else FOLDER
+
+
+def network(task: Task) -> str:
+    """None, but for a user's own command, which may fetch its data."""
+    return "host" if task.folder else "none"
+
+
+def user(task: Task, rootless: bool) -> str | None:
+    """The user and group of a user's own command, so that what it writes is the caller's; None for the image's user.
+
+    Where the engine runs ``rootless``, root inside is the caller. Raises InputError for code that is closed to others,
+    where that is who the image's user is.
+    """
+    if task.folder:
+        return "0:0" if rootless else f"{os.getuid()}:{os.getgid()}"
+    code = PACKAGE
+    if code.stat().st_mode & 0o005 != 0o005:
+        raise InputError(f"{code}: a container's ordinary user can't read it: chmod -R go+rX {code}")
+    return None
+
+
+def limits(options: EngineOptions) -> list[str]:
+    """The limits in the words that docker, podman and apptainer share."""
+    given = options.to_json()
+    words = [part for name in sorted(LIMITS & given.keys()) for part in (f"--{name.replace('_', '-')}", given[name])]
+    # swap counts too: a worker that swaps would be measured as a slow one
+    return [*words, *(["--memory-swap", options.memory] if options.memory else [])]
+
+
+# Under SELinux a container may read no folder of the user's otherwise; to relabel these (``:Z``) would change them.
+READS_MOUNTS = "label=disable"
+
+
+def run_options(task: Task, options: EngineOptions, rootless: bool, gpus: tuple[str, ...] = ()) -> list[str]:
+    """The options of ``docker run`` and ``podman run``. A variable without a value gets that which these have.
+
+    ``gpus`` are the engine's own words for all GPUs of the machine.
+    """
+    volumes = [part for mount in mounts(task) for part in ("--volume", mount)]
+    texts = [*passed_on(task), *(f"{name}={value}" for name, value in variables(task).items())]
+    given = [part for text in texts for part in ("--env", text)]
+    caller = user(task, rootless)
+    as_user = ["--user", caller] if caller else []
+    fixed = ["--network", network(task), "--shm-size", SHM, "--workdir", working_folder(task)]
+    fixed += ["--security-opt", READS_MOUNTS]
+    fixed += [part for name in capabilities(task.prefix) for part in ("--cap-add", name)]
+    return [*fixed, *(gpus if task.gpus else ()), *as_user, *limits(options), *volumes, *given]
+
+
+def out_of_memory(options: EngineOptions) -> str:
+    limit = f"its limit of {options.memory} (--memory)" if options.memory else "the machine has"
+    return f"was killed because it needed more memory than {limit}"
+
+
+def explained(outcome: Outcome, options: EngineOptions) -> Outcome:
+    """Say that a kill under a memory limit is most likely the kernel's, where an engine does not tell."""
+    if options.memory and outcome.failure == KILLED:
+        return replace(outcome, failure=f"{KILLED}, most likely for its memory limit of {options.memory} (--memory)")
+    return outcome

@@ -1,0 +1,249 @@
+"""The Docker engine, through the Docker SDK for Python."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlsplit
+
+import docker
+import requests
+from docker.context.config import get_current_context_name
+from docker.errors import APIError, DockerException, ImageNotFound
+
+from envkit.common.errors import InputError
+from envkit.engines import container, container_gpus, owner
+from envkit.engines.base import EngineOptions, Outcome, Task, ended, tail
+from envkit.engines.container_limits import memory_bytes
+from envkit.engines.process import failure_of, timed_out
+from envkit.profiles.environment import capabilities
+
+SOCKET = "/var/run/docker.sock"
+OWN_NAMES = ("localhost", "127.0.0.1", "::1")
+API_TIMEOUT_S = 60
+LOST = (requests.exceptions.RequestException, DockerException)
+
+
+class DockerEngine:
+    """One container per worker, removed when the worker has ended."""
+
+    name = "docker"
+    options = frozenset({"image"}) | container.LIMITS
+
+    def __init__(self, options: EngineOptions) -> None:
+        self.given = options
+        self._limits = _limits(options)
+        self._client = _connect()
+        image = options.image or container.IMAGE
+        try:
+            self._image = self._client.images.get(image)
+        except ImageNotFound:
+            raise InputError(f"Docker has no image '{image}'; build it with: {container.made_by(image)}") from None
+        except APIError as error:
+            raise InputError(
+                f"--image {image}: {error.explanation}; give a name that Docker has (docker images)"
+            ) from None
+        self._described = {
+            "name": self.name, "version": self._client.version()["Version"], "image": image, "digest": self._image.id,
+        }  # fmt: skip
+
+    @cached_property
+    def _rootless(self) -> bool:
+        """Whether the daemon runs as an ordinary user."""
+        return any("name=rootless" in option for option in self._client.info().get("SecurityOptions") or ())
+
+    def describe(self) -> dict[str, Any]:
+        return self._described
+
+    def command(self, task: Task) -> list[str]:
+        rootless = bool(task.folder) and self._rootless
+        options = container.run_options(task, self.given, rootless, container.DOCKER.gpus)
+        return ["docker", "run", "--rm", *options, self._described["image"], *container.argv(task)]
+
+    def start(self, task: Task) -> _Container:
+        if task.gpus and _is_here():
+            container_gpus.require()
+        return _Container(lambda: self._create(task), self.given, task.timeout_s)
+
+    def run(self, task: Task) -> Outcome:
+        return ended(self.start(task))
+
+    def _create(self, task: Task) -> Any:
+        return self._client.containers.create(
+            self._image.id, container.argv(task),
+            environment={**container.passed_on(task), **container.variables(task)},
+            network_mode=container.network(task), user=container.user(task, bool(task.folder) and self._rootless),
+            working_dir=container.FOLDER, labels={owner.LABEL: owner.me()}, log_config={"type": "json-file"},
+            security_opt=[container.READS_MOUNTS], shm_size=container.SHM, volumes=container.mounts(task),
+            device_requests=_all_gpus(task), cap_add=capabilities(task.prefix),
+            **self._limits,
+        )  # fmt: skip
+
+
+class _Container:
+    """A worker in a container, which ``create`` makes. Why it was not started, if so, is how it ended."""
+
+    def __init__(self, create: Callable[[], Any], options: EngineOptions, timeout_s: float) -> None:
+        self._options, self._timeout_s = options, timeout_s
+        self._begin = time.monotonic()
+        self._container: Any = None
+        self._failure: str | None = None
+        try:
+            with self._lost():
+                self._container = create()
+                self._container.start()
+        except BaseException:
+            self.end()
+            raise
+
+    def has_ended(self) -> bool:
+        if self._failure is None:
+            with self._lost():
+                self._container.reload()
+                return bool(self._container.status in ("exited", "dead"))
+        return True
+
+    def wait(self) -> Outcome:
+        stdout = stderr = ""
+        failure = self._failure
+        if failure is None:
+            with self._lost():
+                failure = self._status()
+                stdout = self._container.logs(stdout=True, stderr=False).decode(errors="replace")
+                stderr = self._container.logs(stdout=False, stderr=True).decode(errors="replace")
+        return Outcome(stdout, tail(stderr), time.monotonic() - self._begin, self._failure or failure)
+
+    def end(self) -> None:
+        # Where the daemon is gone, or is removing it already, the next start finds what remains by its label.
+        with contextlib.suppress(*LOST):
+            if self._container is not None:
+                self._container.remove(force=True, v=True)
+
+    @contextlib.contextmanager
+    def _lost(self) -> Iterator[None]:
+        """What the daemon refuses or does not answer in here is how the worker ended."""
+        try:
+            yield
+        except APIError as error:
+            self._failure = container_gpus.explained(f"was not started: {error.explanation or error}")
+        except LOST as error:
+            self._failure = f"was lost: the Docker daemon does not answer any more ({_reason(error)})"
+
+    def _status(self) -> str | None:
+        """What was wrong with its end, which it is waited for; None for a good one."""
+        try:
+            status = self._container.wait(timeout=self._timeout_s)["StatusCode"]
+        except (requests.exceptions.ReadTimeout, requests.exceptions.ConnectionError) as error:
+            if "timed out" not in str(error).lower():
+                raise
+            self._container.kill()
+            return timed_out(self._timeout_s)
+        self._container.reload()
+        if self._container.attrs["State"]["OOMKilled"]:
+            return container.out_of_memory(self._options)
+        return failure_of(status)
+
+
+def _all_gpus(task: Task) -> list[Any] | None:
+    """What ``--gpus all`` asks of the daemon."""
+    return [docker.types.DeviceRequest(count=-1, capabilities=[["gpu"]])] if task.gpus else None
+
+
+def _is_here() -> bool:
+    """Whether the daemon is on this machine, as far as its address tells."""
+    return _address().startswith("unix://")
+
+
+def _address() -> str:
+    """Of the daemon that ``docker`` would ask: DOCKER_HOST, else that of its context, which is for a rootless one.
+
+    Raises InputError for a context that is not there, and for another machine: it could mount nothing of this one.
+    """
+    if given := os.environ.get("DOCKER_HOST"):
+        address = given if "//" in given else f"//{given}"
+        if not address.startswith("unix://") and urlsplit(address).hostname not in OWN_NAMES:
+            raise InputError(f"DOCKER_HOST={given} is not on this machine, whose folders it can't mount; unset it")
+        return given
+    name = os.environ.get("DOCKER_CONTEXT") or get_current_context_name()
+    if name == "default":
+        return f"unix://{SOCKET}"
+    fix = "see docker context ls, or: docker context use default"
+    command = ["docker", "context", "inspect", name, "--format", "{{.Endpoints.docker.Host}}"]
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=API_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"Docker's context '{name}' can't be used ({_reason(error)}); {fix}") from None
+    if asked.returncode != 0:
+        raise InputError(f"Docker's context '{name}' can't be used ({asked.stderr.strip()[:200]}); {fix}")
+    host = asked.stdout.strip()
+    if not host.startswith("unix://"):
+        raise InputError(f"Docker's context '{name}' is at {host}, not on this machine; {fix}")
+    return host
+
+
+def _limits(options: EngineOptions) -> dict[str, Any]:
+    """The limits as arguments of the SDK's ``containers.create``. Raises InputError for a text that is none."""
+    limits: dict[str, Any] = {}
+    if options.cpus is not None:
+        if not re.fullmatch(r"\d+(\.\d+)?", options.cpus) or float(options.cpus) == 0:
+            raise InputError(f"--cpus {options.cpus}: give a number of CPUs above 0, for example 1.5")
+        limits["nano_cpus"] = round(float(options.cpus) * 1e9)
+    if options.cpuset_cpus is not None:
+        limits["cpuset_cpus"] = options.cpuset_cpus
+    if options.memory is not None:
+        # swap counts too: a worker that swaps would be measured as a slow one
+        limits["mem_limit"] = limits["memswap_limit"] = memory_bytes(options.memory)
+    return limits
+
+
+def _connect() -> Any:
+    """A client whose daemon answers. Raises InputError: not installed, no daemon, or no permission, and the fix."""
+    address = _address()
+    if address.startswith("unix://"):
+        path = address.removeprefix("unix://")
+        try:
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(path)
+        except PermissionError:
+            raise InputError(
+                f"no permission to use Docker ({path}): sudo usermod -aG docker $USER, then log in again"
+            ) from None
+        except OSError as error:
+            if shutil.which("dockerd") is None and shutil.which("docker") is None:
+                raise InputError(
+                    "Docker is not installed: apt-get install docker.io, or choose another ENGINE"
+                ) from None
+            raise InputError(
+                f"the Docker daemon is not running ({path}: {error.strerror}): sudo systemctl start docker"
+            ) from None
+    try:
+        client = docker.from_env(timeout=API_TIMEOUT_S, environment={**os.environ, "DOCKER_HOST": address})
+        client.ping()
+    except LOST as error:
+        raise InputError(f"the Docker daemon at {address} does not answer ({_reason(error)}): start it") from None
+    return client
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+
+
+def remove_leftovers() -> None:
+    """Remove the containers of runners that are gone, where a daemon answers."""
+    try:
+        client = _connect()
+        # others may end, or be removed, while these are looked at
+        for left in client.containers.list(all=True, filters={"label": owner.LABEL}, ignore_removed=True):
+            if owner.is_gone(left.labels[owner.LABEL]):
+                with contextlib.suppress(*LOST):
+                    left.remove(force=True, v=True)
+    except (InputError, *LOST):
+        return

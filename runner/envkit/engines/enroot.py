@@ -1,0 +1,211 @@
+"""The Enroot engine, through its command line: what clusters have that run containers by Slurm's plugin Pyxis.
+
+What it relies on is said in https://github.com/NVIDIA/enroot/tree/master/doc and
+https://github.com/NVIDIA/pyxis/wiki/Usage. The commands are pure functions of a task; none was run with Enroot itself.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from envkit.common.errors import InputError
+from envkit.engines import container, container_gpus
+from envkit.engines.apptainer import digest
+from envkit.engines.base import IMAGE_FILES, PACKAGE, SOURCES, EngineOptions, Outcome, Task, ended
+from envkit.engines.process import Process, Started
+
+DOCUMENTATION = "https://github.com/NVIDIA/enroot/blob/master/doc"
+MAGIC = b"hsqs"  # a squashfs begins with it
+RC = PACKAGE / "engines/enroot_rc.sh"
+# The kernel's settings; and which of them Enroot can't do with at 0, where an ordinary user may make no namespace then.
+KERNEL = Path("/proc/sys")
+NAMESPACES = ("user/max_user_namespaces", "kernel/unprivileged_userns_clone")
+# Enroot's settings, which outdo those of /etc/enroot/enroot.conf: a container is the same on every machine.
+SETTINGS = {
+    "ENROOT_CONFIG_PATH": "/dev/null",  # none of the user's own mounts, variables and hooks
+    "ENROOT_LOGIN_SHELL": "no",  # it would read /etc/profile, which on Debian sets another PATH than the image's
+    "ENROOT_MOUNT_HOME": "no",
+    "ENROOT_REMAP_ROOT": "no",
+    "ENROOT_ROOTFS_WRITABLE": "no",
+}
+# What its hook for NVIDIA's GPUs is told, and is told where there are to be none, whatever the image says.
+GPUS = {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
+NO_GPUS = {"NVIDIA_VISIBLE_DEVICES": "void"}
+# The caller's variables that Enroot and its hooks take options from, before those of a command line; but for those that
+# say where it works, and how an image is mounted.
+OPTIONS_IN_VARIABLES = ("ENROOT_", "NVIDIA_", "MELLANOX_")
+OUTSIDE = (
+    "ENROOT_CACHE_PATH", "ENROOT_DATA_PATH", "ENROOT_LIBRARY_PATH", "ENROOT_NATIVE_OVERLAYFS", "ENROOT_RUNTIME_PATH",
+    "ENROOT_SYSCONF_PATH", "ENROOT_TEMP_PATH",
+)  # fmt: skip
+# What it can pass on: it writes variables into a file, a line for each, whose values lose quotes around them.
+CARRIED = re.compile(r"""(?!ENROOT_)[A-Za-z_][A-Za-z0-9_]*=(?!["'].*["']\s*\Z)[^\n]*""")
+# In the name of a folder: a shell and the format of fstab(5) make something of these.
+NOT_MOUNTED = re.compile(r"""[\s\\"$`]""")
+# Words of Enroot's messages, and what to do about them.
+MENDS = {
+    "Command not found: nvidia-container-cli": "install its tools: https://github.com/NVIDIA/libnvidia-container",
+    "Command not found: ": "install what it names: to start an image's file it takes squashfuse and fuse-overlayfs",
+    "failed to unshare user namespace": f"an ordinary user may make none here: {DOCUMENTATION}/requirements.md",
+    "Failed to mount: ": "/dev/fuse must be open to you (sudo chmod 666 /dev/fuse), and the image whole (make sqsh)",
+}
+
+
+class EnrootEngine:
+    """One ``enroot start`` per worker, as the caller, from the image's file. Of the host's folders code and data are
+    visible inside, read-only, and that of a user's own command.
+
+    Nothing of a worker is left, however it ends. Each of Enroot's programs becomes the next, and the last the worker:
+    it is the leader of its session, whose mounts are in a namespace that goes with it. What serves these (squashfuse,
+    fuse-overlayfs) is a process group of that session, which is ended with it by ``process.end``, and by the kernel
+    where the worker ends by itself. These are no children that the worker waits for, so that their CPU time can't be
+    told.
+    """
+
+    name = "enroot"
+    options = frozenset({"sqsh"})
+
+    def __init__(self, options: EngineOptions) -> None:
+        if shutil.which("enroot") is None:
+            raise InputError(f"Enroot is not installed: see {DOCUMENTATION}/installation.md")
+        _require_namespaces()
+        self.given = options
+        self._sqsh = Path(options.sqsh or IMAGE_FILES["sqsh"]).resolve()
+        sqsh_digest = digest(self._sqsh, "sqsh")
+        with self._sqsh.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                make = container.made_by(self._sqsh.stem, "sqsh")
+                raise InputError(f"{self._sqsh}: is no squashfs, as Enroot's images are; make one with: {make}")
+        version = subprocess.run(["enroot", "version"], capture_output=True, text=True, timeout=60, check=False)
+        if version.returncode != 0:
+            said = (version.stderr or version.stdout).strip().splitlines() or ["it says nothing"]
+            raise InputError(f"enroot version: {said[-1]}; see its settings: {DOCUMENTATION}/configuration.md")
+        self._described = {
+            "name": self.name, "version": version.stdout.strip(), "image": str(self._sqsh), "digest": sqsh_digest,
+        }  # fmt: skip
+
+    def describe(self) -> dict[str, Any]:
+        return self._described
+
+    def command(self, task: Task) -> list[str]:
+        """A profile's variables are set inside, by ``env``, and so do nothing to Enroot, its hooks and its shell."""
+        settings = [f"{name}={value}" for name, value in SETTINGS.items()]
+        gpus = CONTAINER.gpus if task.gpus else _given(NO_GPUS)
+        mounts = [part for mount in container.mounts(task) for part in ("--mount", mounted(mount))]
+        given = [part for name in _passed_on(task) for part in ("--env", name)]
+        variables = [f"{name}={value}" for name, value in container.variables(task).items()]
+        return [
+            "env", *settings, "enroot", "start", *gpus, *mounts, *given, "--rc", str(RC), "--", str(self._sqsh),
+            container.working_folder(task), "env", *variables, *container.argv(task),
+        ]  # fmt: skip
+
+    def start(self, task: Task) -> Started:
+        argv, environment = self._start_of(task)
+        return Started(Process(argv, environment, SOURCES), task.timeout_s, finish=self._explained)
+
+    def run(self, task: Task) -> Outcome:
+        if task.nodes > 1:
+            return self._explained(self._on_nodes(task))
+        return ended(self.start(task))
+
+    def _on_nodes(self, task: Task) -> Outcome:
+        """Slurm itself makes the containers where it has Pyxis, which takes no more than Enroot; else Enroot does.
+
+        To Pyxis an image is unpacked for each step. So a worker on this node alone is started by Enroot in any case.
+        """
+        from envkit.engines import step
+        from envkit.engines.start import INTERFACE
+
+        argv, environment = self._start_of(task)
+        if step.starts_containers():
+            inside = {**container.passed_on(task), **container.variables(task)}
+            made = {**SETTINGS, **(GPUS if task.gpus else NO_GPUS)}
+            return step.run(
+                container.argv(task), inside, task.nodes, task.timeout_s, container=self.pyxis(task), made=made
+            )
+        at = argv.index(CONTAINER.start) + 1
+        argv[at:at] = ["--env", INTERFACE]  # which each node sets to its own
+        return step.run(argv, environment, task.nodes, task.timeout_s)
+
+    def pyxis(self, task: Task) -> list[str]:
+        """The options of ``srun`` by which Pyxis makes the same container, without what is to run in it."""
+        mounts = container.mounts(task)
+        for mount in mounts:
+            mounted(mount)  # what Enroot can't mount: it is Enroot's here too
+        return [
+            f"--container-image={self._sqsh}", f"--container-mounts={','.join(mounts)}",
+            f"--container-workdir={container.working_folder(task)}", "--no-container-mount-home",
+            "--no-container-remap-root", "--no-container-entrypoint",
+        ]  # fmt: skip
+
+    def _start_of(self, task: Task) -> tuple[list[str], dict[str, str]]:
+        """The command, and the variables that it is started with."""
+        if task.gpus:
+            container_gpus.require()  # its hook says less
+        return self.command(task), callers(task, task.inherited or os.environ)
+
+    def _explained(self, outcome: Outcome) -> Outcome:
+        """With what to do about what Enroot said."""
+        fix = next((fix for words, fix in MENDS.items() if words in outcome.stderr_tail), None)
+        return replace(outcome, failure=f"was not started ({fix})") if outcome.failure and fix else outcome
+
+
+def _require_namespaces() -> None:
+    """Raise InputError where the kernel lets this user make no namespaces, of which a container is made."""
+    for name in NAMESPACES:
+        try:
+            value = (KERNEL / name).read_text().strip()
+        except OSError:  # a kernel without this switch
+            continue
+        if value == "0" and not (name == NAMESPACES[1] and os.geteuid() == 0):
+            switch = name.replace("/", ".")
+            need = "1 or more" if name == NAMESPACES[1] else "2 or more, for example 10000"
+            raise InputError(
+                f"Enroot needs user namespaces, and this kernel makes none: {switch} is 0; have the administrator set "
+                f"it to {need} (sysctl): {DOCUMENTATION}/requirements.md"
+            )
+
+
+def mounted(mount: str) -> str:
+    """``HOST:INSIDE:ro`` in the words of fstab(5), with colons between them. Raises InputError where that can't be.
+
+    Other mounts below a folder come along: an ordinary user's namespace may not leave them out (mount_namespaces(7)).
+    """
+    host, inside, mode = mount.rsplit(":", 2)
+    if NOT_MOUNTED.search(host):
+        raise InputError(f"{host}: Enroot can't mount a folder with a blank or one of \\ \" $ ` in its name; rename it")
+    return f"{host}:{inside}:none:x-create=dir,rbind,{mode},nosuid,nodev"
+
+
+def callers(task: Task, variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables of Enroot's own process, from the caller's: those that it is to pass on are among them."""
+    own = {
+        name: value for name, value in variables.items() if not name.startswith(OPTIONS_IN_VARIABLES) or name in OUTSIDE
+    }
+    return {**own, **container.passed_on(task)}
+
+
+def _passed_on(task: Task) -> list[str]:
+    """The names of what it is to pass on. Raises InputError for what would be another variable, or value, inside."""
+    found = container.passed_on(task)
+    for name, value in found.items():
+        if not CARRIED.fullmatch(f"{name}={value}"):
+            raise InputError(
+                f"{name}: Enroot passes on no value with a line break or with quotes around it, and no ENROOT_*; "
+                "leave it out, or change it"
+            )
+    return [*found]
+
+
+def _given(variables: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(part for name, value in variables.items() for part in ("--env", f"{name}={value}"))
+
+
+CONTAINER = container.Kind(_given(GPUS), "start", "--mount", mounted=mounted, callers=callers, attaches=False)

@@ -1,0 +1,104 @@
+"""The Podman engine, through its command line."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+from dataclasses import replace
+from typing import Any
+
+from envkit.common.errors import InputError
+from envkit.engines import container, container_gpus, owner
+from envkit.engines.base import SOURCES, EngineOptions, Outcome, Task, ended
+from envkit.engines.process import Process, Started
+
+TIMEOUT_S = 60
+# GPUs as the toolkit names them (Container Device Interface)
+CONTAINER = replace(container.DOCKER, gpus=("--device", "nvidia.com/gpu=all"))
+
+
+class PodmanEngine:
+    """One container per worker, removed when the worker has ended."""
+
+    name = "podman"
+    options = frozenset({"image"}) | container.LIMITS
+
+    def __init__(self, options: EngineOptions) -> None:
+        if shutil.which("podman") is None:
+            raise InputError("Podman is not installed: apt-get install podman, or choose another ENGINE")
+        self.given = options
+        version = _podman("version", "--format", "{{.Client.Version}}")
+        if version.returncode != 0:
+            raise InputError(f"Podman can't be used here: {_last_line(version.stderr)}")
+        image = options.image or container.IMAGE
+        inspected = _podman("image", "inspect", "--format", "{{.Id}}", image)
+        if inspected.returncode != 0:
+            raise InputError(f"Podman has no image '{image}'; build it with: {container.made_by(image)} ENGINE=podman")
+        digest = f"sha256:{inspected.stdout.strip()}"
+        self._described = {"name": self.name, "version": version.stdout.strip(), "image": image, "digest": digest}
+
+    def describe(self) -> dict[str, Any]:
+        return self._described
+
+    def command(self, task: Task) -> list[str]:
+        return self._argv(task, self._described["image"], "--rm")
+
+    def start(self, task: Task) -> Started:
+        if task.gpus:
+            container_gpus.require()
+        name = f"envkit-{secrets.token_hex(6)}"
+        image = self._described["digest"].removeprefix("sha256:")
+        argv = self._argv(task, image, "--name", name, "--label", f"{owner.LABEL}={owner.me()}")
+        caller = {**(task.inherited or os.environ), **task.passed_on}
+        try:
+            process = Process(argv, caller, SOURCES)
+        except BaseException:
+            _remove(name)
+            raise
+        return Started(
+            process, task.timeout_s, finish=lambda outcome: self._explained(outcome, name), clean=lambda: _remove(name)
+        )
+
+    def _argv(self, task: Task, image: str, *first: str) -> list[str]:
+        options = container.run_options(task, self.given, os.geteuid() != 0, CONTAINER.gpus)
+        return ["podman", "run", *first, *options, image, *container.argv(task)]
+
+    def run(self, task: Task) -> Outcome:
+        return ended(self.start(task))
+
+    def _explained(self, outcome: Outcome, name: str) -> Outcome:
+        """With what Podman knows of its end."""
+        if outcome.failure and _podman("inspect", "--format", "{{.State.OOMKilled}}", name).stdout.strip() == "true":
+            outcome = replace(outcome, failure=container.out_of_memory(self.given))
+        outcome = replace(outcome, failure=container_gpus.explained(outcome.failure, outcome.stderr_tail))
+        return container.explained(outcome, self.given)
+
+
+def _podman(*arguments: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(["podman", *arguments], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(arguments, 1, "", f"it does not answer within {TIMEOUT_S} s")
+
+
+def _remove(name: str) -> None:
+    """Remove a container, whether it still runs or not. (Only from version 4.0 on can ``rm`` be told not to wait.)"""
+    _podman("kill", name)
+    _podman("rm", "--force", "--ignore", "--volumes", name)
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["it says nothing"])[-1]
+
+
+def remove_leftovers() -> None:
+    """Remove the containers of runners that are gone."""
+    if shutil.which("podman") is None:
+        return
+    form = f'{{{{.ID}}}} {{{{index .Labels "{owner.LABEL}"}}}}'
+    for line in _podman("ps", "--all", "--filter", f"label={owner.LABEL}", "--format", form).stdout.splitlines():
+        container_id, _, label = line.partition(" ")
+        if owner.is_gone(label):
+            _remove(container_id)

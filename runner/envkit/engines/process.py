@@ -1,0 +1,238 @@
+"""Run one command as a session of its own, with a time limit, and end all of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from envkit.common.errors import InputError
+from envkit.engines import owner
+from envkit.engines.base import Outcome, ended, tail
+
+GRACE_S = 5.0
+# What is said of a worker besides that somebody else has stopped.
+STOPPED = ": somebody had stopped it before (SIGSTOP)"
+# The same for a command that ends what it has started on other machines.
+LIFELINE_GRACE_S = 8.0
+# Slurm signals all processes of a job: the runner's own signal may come a moment after that of its worker, and on a
+# node whose CPUs are all busy that moment is longer.
+OWN_SIGNAL_S = 1.0
+LONGEST_S = 2**31 / 1000 - 1  # poll(2) takes its time limit in milliseconds, in 31 bits
+
+
+class Process:
+    """A command that was started as a session of its own. Whoever starts it must see that ``end`` is called.
+
+    With a ``lifeline`` its standard input is open as long as this process is there, and has not told it to end.
+    Raises FileNotFoundError or PermissionError if it can't be started.
+    """
+
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], folder: Path, lifeline: bool = False
+    ) -> None:
+        self._begin = time.monotonic()
+        reading: int | None = None
+        self._lifeline: int | None = None
+        if lifeline:  # not Popen's own pipe, which communicate() closes at once
+            reading, self._lifeline = os.pipe()
+        process = None
+        try:
+            with _interrupts_held_back():
+                process = subprocess.Popen(
+                    command, cwd=folder, env=environment, stdin=subprocess.DEVNULL if reading is None else reading,
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
+                )  # fmt: skip
+            self._note = _write_down(process.pid)
+        except BaseException:  # an interrupt that was held back, too
+            self._let_go()
+            if process is not None:
+                end(process)
+            raise
+        finally:
+            if reading is not None:
+                os.close(reading)
+        self._process = process
+
+    def _let_go(self) -> None:
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
+
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def wait(self, timeout_s: float) -> Outcome:
+        """How it ended; after ``timeout_s`` seconds from now its whole session is ended."""
+        process, failure = self._process, None
+        try:
+            stdout, stderr = process.communicate(timeout=min(timeout_s, LONGEST_S))
+        except subprocess.TimeoutExpired:
+            failure = f"{timed_out(timeout_s)}{STOPPED if _is_stopped(process.pid) else ''}"
+            self._end()
+            stdout, stderr = process.communicate()
+        failure = failure or failure_of(process.returncode)
+        if failure:
+            _kill_session(process.pid)  # what a worker that was killed has left running
+            if process.returncode < 0 or process.returncode > 128:
+                time.sleep(OWN_SIGNAL_S)  # where it comes, the worker did not fail: it was told to end, as we were
+        return Outcome(stdout, tail(stderr), time.monotonic() - self._begin, failure)
+
+    def end(self) -> None:
+        """End its whole session where it still runs."""
+        if self._process.returncode is None:
+            self._end()
+        self._let_go()
+        for pipe in (self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+        self._note.unlink(missing_ok=True)
+
+    def _end(self) -> None:
+        if self._lifeline is not None:
+            self._let_go()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(LIFELINE_GRACE_S)
+        end(self._process)
+
+
+@dataclass
+class Started:
+    """A worker that is a process of the runner's, or is started by one: what engines return.
+
+    ``finish`` adds what the engine knows of how it ended, and ``clean`` removes what the engine made for it.
+    """
+
+    process: Process
+    timeout_s: float
+    finish: Callable[[Outcome], Outcome] = lambda outcome: outcome
+    clean: Callable[[], None] = lambda: None
+
+    def has_ended(self) -> bool:
+        return self.process.has_ended()
+
+    def wait(self) -> Outcome:
+        return self.finish(self.process.wait(self.timeout_s))
+
+    def end(self) -> None:
+        try:
+            self.process.end()
+        finally:
+            self.clean()
+
+
+def run_process(
+    command: Sequence[str], environment: Mapping[str, str], folder: Path, timeout_s: float, lifeline: bool = False
+) -> Outcome:
+    """Run ``command`` in ``folder``; after ``timeout_s`` seconds or an interrupt its whole session is ended.
+
+    ``lifeline`` is as for Process. Raises FileNotFoundError or PermissionError if the command can't be started.
+    """
+    return ended(Started(Process(command, environment, folder, lifeline), timeout_s))
+
+
+@contextlib.contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Let an interrupt wait until the process that is being started is known, and so can be ended."""
+    waiting: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda number, frame: waiting.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) != signal.SIG_IGN
+    }
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if waiting:
+            os.kill(os.getpid(), waiting[0])
+
+
+def _is_stopped(session: int) -> bool:
+    """Whether the leader of the session was stopped by a signal (state T in proc(5)'s stat)."""
+    fields = owner.stat_fields(session)
+    return fields is not None and fields[0] == "T"
+
+
+def timed_out(timeout_s: float) -> str:
+    return f"did not end within {timeout_s:g} s (--timeout) and was stopped"
+
+
+def failure_of(status: int) -> str | None:
+    """What an exit status means: below 0, or above 128 as shells and containers say it, a signal."""
+    if status == 0:
+        return None
+    number = -status if status < 0 else status - 128
+    with contextlib.suppress(ValueError):
+        return f"was killed by signal {signal.Signals(number).name}"
+    return f"ended with exit status {status}"
+
+
+def end(process: subprocess.Popen[Any]) -> None:
+    """SIGTERM to the group, which Apptainer cleans up after, and SIGKILL to what is left after a grace period."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE_S)
+    _kill_session(process.pid)
+    process.wait()
+
+
+def _kill_session(session: int) -> None:
+    """SIGKILL to a whole session: what serves a mounted image is in a group, but not in a session of its own."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        fields = owner.stat_fields(int(entry.name))
+        if fields and int(fields[3]) == session:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(entry.name), signal.SIGKILL)
+
+
+def _notes() -> Path:
+    # other nodes may share the temporary folder, and have sessions of the same numbers
+    return Path(tempfile.gettempdir()) / f"envkit-workers-{os.getuid()}-{platform.node()}"
+
+
+def _is_mine(folder: Path) -> bool:
+    """Whether this user made the folder: what another one noted there must not be believed."""
+    return folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == os.getuid()
+
+
+def _write_down(session: int) -> Path:
+    """Make a note of the session, for whoever finds it after this runner was killed; its file."""
+    note = _notes() / str(session)
+    note.parent.mkdir(mode=0o700, exist_ok=True)
+    if not _is_mine(note.parent):
+        raise InputError(f"{note.parent}: belongs to another user; remove it, or set TMPDIR to another folder")
+    note.write_text(json.dumps({"owner": owner.me(), "started": owner.started(session)}))
+    return note
+
+
+def remove_leftovers() -> None:
+    """End the sessions of runners that are gone.
+
+    The number of a session is not used again while a process of it lives, so a living leader that started at another
+    time means that all of the noted session has ended.
+    """
+    if not _is_mine(_notes()):
+        return
+    for note in _notes().glob("[0-9]*"):
+        try:
+            document = json.loads(note.read_text())
+        except ValueError:  # the runner was killed while it wrote the note
+            document = None
+        if document is not None:
+            if not owner.is_gone(document["owner"]):
+                continue
+            if owner.started(int(note.name)) in (None, document["started"]):
+                _kill_session(int(note.name))
+        note.unlink(missing_ok=True)

@@ -1,0 +1,291 @@
+"""Slurm's own commands and what they answer; nothing else here starts them, but for ``srun`` in ``step.py``.
+
+Plain sbatch, and not submitit: that pickles a Python function, starts it through a script that it keeps to itself, and
+learns of states from sacct alone. What runs on a node here is a command line, the batch script is to be read by people
+before it is submitted, and a cluster without accounting has no sacct.
+
+What is asked for was tried with Slurm 22.05. Formats: https://slurm.schedmd.com/squeue.html and sinfo.html
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from envkit.common.errors import InputError
+
+TIMEOUT_S = 120.0
+# Of these variables Slurm's commands take options, which would change what is asked for. What a job is charged to may
+# come from them; a variable of sbatch's otherwise outdoes the script (https://slurm.schedmd.com/sbatch.html). Those of
+# another job, in whose shell this is, would go into the new one, whose srun takes options from them: its tasks would
+# have so many CPUs, or so much memory, as the tasks of that one (https://slurm.schedmd.com/srun.html).
+# Pyxis takes those of its containers from variables too, and a job's own srun would be in one.
+OPTIONS_IN_VARIABLES = ("SBATCH_", "SQUEUE_", "SINFO_", "SCANCEL_", "SACCT_", "SLURM_", "SRUN_", "SLURMD_", "PYXIS_")
+TAKEN_FROM_VARIABLES = (
+    "SBATCH_ACCOUNT", "SBATCH_QOS", "SBATCH_RESERVATION", "SBATCH_CONSTRAINT", "SBATCH_WCKEY",
+    "SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT",  # where the cluster is, and who asks
+)  # fmt: skip
+ENDED = (
+    "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY",
+    "REVOKED", "UNKNOWN",
+)  # fmt: skip
+WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT")
+UNKNOWN = "UNKNOWN"
+# What squeue says of why a job waits, by how that begins; others are shown as they are.
+REASONS = {
+    "Resources": "the nodes that it could use are busy",
+    "Priority": "other jobs come first",
+    "PartitionDown": "its partition starts no jobs now",
+    "PartitionInactive": "its partition starts no jobs now",
+    "PartitionTimeLimit": "it asks for more time than its partition allows; give less with --time",
+    "PartitionNodeLimit": "it asks for more nodes than its partition allows or has up",
+    "Nodes required for job are DOWN": "nodes that it needs are down, drained or reserved",
+    "ReqNodeNotAvail": "a node that it needs is down, drained or reserved",
+    "NodeDown": "a node that it needs is down",
+    "BeginTime": "its time to begin has not come; a job that was requeued waits for a while",
+    "JobHeld": "it is held; scontrol release lets it go",
+    "BadConstraints": "no node is as it asks for",
+    "Assoc": "a limit of your account is reached",
+    "QOS": "a limit of your quality of service is reached",
+}
+# How sinfo's words for the states of nodes begin: that run nothing; and that start nothing.
+DEAD = ("down", "unk", "no_respond")
+CLOSED = (*DEAD, "drain", "fail")
+# What scancel says of a job that has ended, also one that Slurm has forgotten.
+OVER = ("invalid job id", "already completing or completed")
+
+
+class NoAnswer(InputError):
+    """Slurm can't be asked from here, or not now. The message says why and what to do."""
+
+
+class Refused(Exception):
+    """Slurm understood and said no; the message is the last line that it said."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """``nodes`` is Slurm's short form, as ``node[1-3]``; ``reason`` says why it waits, or why it ended."""
+
+    number: str
+    state: str
+    nodes: str = ""
+    reason: str = ""
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ENDED
+
+    @property
+    def waits(self) -> bool:
+        return self.state in WAITING
+
+    @property
+    def why(self) -> str:
+        """Slurm's word for why it waits, with what that means."""
+        meaning = next((text for begin, text in REASONS.items() if self.reason.startswith(begin)), "")
+        known = self.reason if self.reason not in ("", "None") else "no reason given yet"
+        return f"{known} ({meaning})" if meaning else known
+
+
+@dataclass(frozen=True)
+class Partition:
+    """``nodes`` is how many it has, up or not; ``hosts`` names them in Slurm's short form."""
+
+    name: str
+    default: bool
+    nodes: int
+    hosts: str
+
+
+def require() -> None:
+    """Raise NoAnswer where Slurm's commands are missing."""
+    if shutil.which("sbatch") is None:
+        raise NoAnswer(
+            "sbatch is not found: this machine can't submit to a Slurm cluster; log in to one that can, "
+            "or load its module (module load slurm)"
+        )
+
+
+def partitions() -> list[Partition]:
+    """Those that the user may see."""
+    found: dict[str, Partition] = {}
+    for line in _ask("sinfo", "--noheader", "--format", "%P|%D|%N").splitlines():
+        name, count, hosts = line.strip().split("|", 2)
+        default, name = name.endswith("*"), name.rstrip("*")
+        earlier = found.get(name)
+        nodes = int(count) + (earlier.nodes if earlier else 0)
+        found[name] = Partition(name, default, nodes, f"{earlier.hosts},{hosts}" if earlier else hosts)
+    return [*found.values()]
+
+
+def submit(script: Path, *options: str) -> str:
+    """Hand a batch script in; returns the job's number. ``options`` outdo the script's own. Raises Refused."""
+    # of several clusters the name follows after a semicolon
+    return _ask("sbatch", "--parsable", *options, str(script)).strip().splitlines()[-1].partition(";")[0]
+
+
+def submit_each(script: Path, nodes: Sequence[str]) -> str:
+    """Hand a batch script in for each of ``nodes``; returns the jobs' numbers with commas between them.
+
+    Not as tasks of one array. They could be told which node is their own (scontrol update ReqNodeList), but all ask for
+    the same as Slurm sees it: once one of them can't start, it passes over the others (tried with 22.05: a busy node
+    kept an idle one waiting). A job that asks for one node keeps no job waiting that asks for another.
+    Raises Refused with nothing of it left, or NoAnswer.
+    """
+    numbers: list[str] = []
+    try:
+        for name in nodes:
+            numbers.append(submit(script, f"--nodelist={name}"))
+    except BaseException as error:
+        if numbers:
+            try:
+                cancel(",".join(numbers))
+            except (Refused, NoAnswer):
+                if isinstance(error, Refused | NoAnswer):
+                    by_hand = f"scancel {' '.join(numbers)}"
+                    raise NoAnswer(f"{error}; jobs before it could not be cancelled: do it with: {by_hand}") from None
+        raise
+    return ",".join(numbers)
+
+
+def jobs(numbers: str, one_node: bool = False) -> list[Job]:
+    """What becomes of these jobs, as far as Slurm still knows of them. Raises NoAnswer.
+
+    Of jobs that Slurm remembers no more the state is UNKNOWN, where it remembers none. Each of them may be for
+    ``one_node`` that was asked for: it is then the job's node while it waits, too.
+    """
+    form = "%A|%T|%N|%n|%r"
+    try:
+        text = _ask("squeue", "--noheader", "--states", "all", "--jobs", numbers, "--format", form)
+    except Refused as error:
+        if "invalid job id" in str(error).lower():
+            return _remembered(numbers)
+        raise NoAnswer(f"squeue: {error}") from None
+    return [_job(line, one_node) for line in text.strip().splitlines()] or _remembered(numbers)
+
+
+def _job(line: str, one_node: bool) -> Job:
+    number, state, nodes, wanted, reason = line.split("|", 4)
+    return Job(number, state, nodes or (wanted if one_node else ""), reason)
+
+
+def _remembered(numbers: str) -> list[Job]:
+    """From the accounting, where there is one: the controller forgets a job some minutes after its end."""
+    found = []
+    form = "JobIDRaw,State,NodeList"
+    try:
+        text = _ask("sacct", "--noheader", "--parsable2", "--allocations", "--jobs", numbers, "--format", form)
+        for line in text.strip().splitlines():
+            number, state, nodes = line.split("|", 2)
+            found.append(Job(number, state.split()[0], "" if nodes.startswith("None") else nodes))  # CANCELLED by 1000
+    except (Refused, NoAnswer, LookupError, ValueError):
+        pass
+    return found or [Job(number, UNKNOWN) for number in numbers.split(",")]
+
+
+def find(name: str) -> str | None:
+    """The number of the user's job of this name, as ``submit`` or ``submit_each`` returned it."""
+    try:
+        numbers = _ask("squeue", "--noheader", "--me", "--states", "all", "--name", name, "--format", "%A").split()
+    except Refused:
+        return None
+    return ",".join(sorted({*numbers}, key=lambda number: (len(number), number))) or None
+
+
+def cancel(numbers: str) -> None:
+    """End jobs: SIGTERM to all of their processes, and after Slurm's KillWait SIGKILL. Raises Refused.
+
+    Those that have ended already may be among them: of these Slurm says so, and ends the others.
+    """
+    try:
+        _ask("scancel", *numbers.split(","))
+    except Refused as error:
+        if not any(words in str(error).lower() for words in OVER):
+            raise
+
+
+def hosts(short: str) -> list[str]:
+    """``node[1-2]`` as ``node1`` and ``node2``. Raises Refused."""
+    if "[" not in short and "," not in short:  # most are, in a fleet
+        return [short] if short else []
+    return _ask("scontrol", "show", "hostnames", short).split()
+
+
+def address(name: str) -> str:
+    """Where a node is reached: a name or an address. Raises Refused."""
+    known = _ask("sinfo", "--all", "--noheader", "--Node", "--nodes", name, "--format", "%o").split()
+    if not known:
+        raise Refused(f"sinfo knows no address of {name}")
+    return known[0]
+
+
+def starts_containers() -> bool:
+    """Whether srun starts steps in an image: where the plugin Pyxis is, which adds options to it."""
+    try:
+        return "--container-image" in _ask("srun", "--help")
+    except (Refused, NoAnswer):
+        return False
+
+
+def out_of_service(names: Collection[str], states: tuple[str, ...] = CLOSED) -> dict[str, str]:
+    """Of these nodes, those in one of ``states``, or that don't respond, with what Slurm says of them."""
+    if not names:
+        return {}
+    found, wanted = {}, {*names}
+    try:
+        # of all nodes: the names of thousands don't fit into an argument
+        for line in _ask("sinfo", "--noheader", "--Node", "--format", "%N|%T|%E").splitlines():
+            name, state, reason = [*line.strip().split("|", 2), "", ""][:3]  # a reason may have a line break in it
+            out = state.startswith(states) or state.endswith("*")
+            if name in wanted and out:
+                said = state.rstrip("*") + (" and does not respond" if state.endswith("*") else "")
+                found[name] = said + (f" ({reason})" if reason not in ("", "none") else "")
+    except (Refused, NoAnswer):
+        return {}
+    return found
+
+
+def _ask(*command: str) -> str:
+    """What the command prints. Raises NoAnswer where it can't ask Slurm, else Refused."""
+    if shutil.which(command[0]) is None:
+        raise NoAnswer(f"{command[0]} is not found, which comes with Slurm; load its module (module load slurm)")
+    try:
+        result = subprocess.run(
+            command, env=_environment(os.environ), capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S,
+            stdin=subprocess.DEVNULL, check=False, start_new_session=True,  # Ctrl-C is for the runner to act upon
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise NoAnswer(f"{command[0]} did not end within {TIMEOUT_S:g} s: is the Slurm controller up?") from None
+    if result.returncode == 0:
+        return result.stdout
+    raise _problem(command[0], result.stderr)
+
+
+def _environment(caller: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in caller.items()
+        if not name.startswith(OPTIONS_IN_VARIABLES) or name in TAKEN_FROM_VARIABLES
+    }
+
+
+def _problem(program: str, said: str) -> NoAnswer | Refused:
+    words = said.lower()
+    if "munge" in words or "authentication error" in words:
+        return NoAnswer(
+            "munge does not answer here, and Slurm takes no request without it; start it (systemctl start munge), "
+            "or tell the cluster's administrators"
+        )
+    if "unable to contact slurm controller" in words or "connection refused" in words:
+        return NoAnswer(f"{program}: the Slurm controller does not answer; wait, or tell the cluster's administrators")
+    if "configuration source" in words or "unable to process configuration file" in words:
+        return NoAnswer(
+            f"{program}: this machine knows of no Slurm cluster; log in to one that does, or set SLURM_CONF"
+        )
+    last = (said.strip().splitlines() or [f"{program} failed and says nothing"])[-1]
+    return Refused(last.removeprefix(f"{program}: ").removeprefix("error: "))

@@ -1,0 +1,97 @@
+"""What is started on each node in a worker's place: it takes the worker's environment, and becomes the worker.
+
+srun itself, and what Slurm runs around a task, have the runner's own environment, and ssh that of a login: a library
+that a profile preloads does nothing to them. Nor is a variable's value on any command line, where others could read it.
+Only the standard library is imported: this runs before every worker, and by its path where Slurm starts it in a
+container.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import platform
+import socket
+import struct
+import sys
+from typing import NoReturn
+
+# The variable that says, as JSON, what to become.
+GIVEN = "ENVKIT_STEP"
+# This module's own name, by which it is started.
+START = "envkit.engines.start"
+# What every node has its own of, whatever the runner's has.
+OF_THE_NODE = ("TMPDIR",)
+SIOCGIFADDR = 0x8915  # linux/sockios.h
+INTERFACE = "GLOO_SOCKET_IFNAME"
+# The worker's word for starting ranks, which must be told where to meet.
+RANKS = "ranks"
+
+
+def main() -> NoReturn:
+    if GIVEN not in os.environ:
+        print(f"srun has not passed {GIVEN} on; leave SLURM_EXPORT_ENV unset", file=sys.stderr)
+        sys.exit(2)
+    given = json.loads(os.environ[GIVEN])
+    environment: dict[str, str] = given["environment"]
+    # in a container these are the image's, but for what is of no use in there
+    around = {name: value for name, value in os.environ.items() if name not in (GIVEN, *OF_THE_NODE)}
+    own = {name: os.environ[name] for name in OF_THE_NODE if name in environment and name in os.environ}
+    inside = f"{given['inside']}{INTERFACE}"
+    if inside not in environment and (found := interface(given["host"])):  # a user's own choice stays
+        own[inside] = found
+    argv: list[str] = given["argv"]
+    number = given["nodes"].index(os.environ["SLURMD_NODENAME"])
+    if number and given.get("locking"):  # the first node's runner has the lock of its own
+        _lock_machine()
+    if RANKS in argv:
+        at = argv.index(RANKS) + 1
+        argv[at:at] = ["--rendezvous", f"{given['host']}:{given['port']}", "--node-rank", str(number)]
+    try:
+        os.execvpe(argv[0], argv, {**(around if given.get("within") else {}), **environment, **own})
+    except OSError as error:
+        print(f"{argv[0]}: can't be started on {platform.node()}: {error.strerror}", file=sys.stderr)
+        sys.exit(127)
+
+
+def _lock_machine() -> None:
+    """Keep others from measuring on this machine until the worker has ended, which has the open file."""
+    from envkit.common.errors import InputError
+    from envkit.common.machine_lock import take
+
+    try:
+        os.set_inheritable(take(), True)
+    except InputError as error:
+        print(f"{os.environ['SLURMD_NODENAME']}: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def interface(host: str) -> str | None:
+    """The network interface by which this node reaches ``host``, for gloo.
+
+    It would take the one that the node's own name stands for, and on many systems that leads back to the node itself.
+    """
+    try:
+        address = towards(host)
+    except OSError:
+        return None
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _, name in socket.if_nameindex():
+            with contextlib.suppress(OSError):  # an interface without an address
+                answer = fcntl.ioctl(probe, SIOCGIFADDR, struct.pack("256s", name.encode()))
+                if socket.inet_ntoa(answer[20:24]) == address:  # struct ifreq, netdevice(7)
+                    return name
+    return None
+
+
+def towards(host: str) -> str:
+    """The address that this node has for ``host``. Nothing is sent. Raises OSError."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((host, 9))
+        return str(probe.getsockname()[0])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,285 @@
+"""The environment variables that the kit understands, and what is wrong with a set of them.
+
+The catalogue is data, in the folder ``variables`` beside this file: who reads a variable, which values it takes, what it
+does, where that is documented and how it is verified. Checking it before anything runs matters: most libraries
+ignore, without a word, a name they do not know or a value they can't use, and some hang or run out of memory at one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from envkit.common import yamlfile
+from envkit.common.errors import InputError
+from envkit.common.suggestion import suggestion
+from envkit.common.yamlfile import YamlFile
+from envkit.profiles.environment import Environment
+from envkit.profiles.resolve import GET
+from envkit.profiles.values import TYPES, Kind, SettingsError, numbers, refusal
+from envkit.worker.performance_variables import is_performance_variable
+
+FOLDER = Path(__file__).resolve().parent / "variables"
+# Who reads variables, by logical name, and how it comes into an image.
+LIBRARIES = {
+    "gnu-openmp": "PyTorch's wheels bring it",
+    "intel-openmp": GET["intel-openmp"],
+    "llvm-openmp": GET["llvm-openmp"],
+    "glibc": "it is the C library of most distributions",
+    "jemalloc": GET["jemalloc"],
+    "tcmalloc": GET["tcmalloc"],
+    "mimalloc": GET["mimalloc"],
+    "onednn": "it is built into PyTorch",
+    "mkl": "it is built into PyTorch for x86-64",
+    "pytorch": "pip install torch",
+    "cuda": "install a CUDA build of PyTorch",
+    "nccl": "install a CUDA build of PyTorch",
+    "loader": "every system has one",
+    "python": "every image has it",
+}
+_ENTRY_KEYS = ("read_by", "default", "does", "source", "verified_by", "not_observable", "same_as")
+_KIND_KEYS = ("type", "min", "max", "max_before", "above", "below", "words", "exact", "units", "pattern", "shape",
+              "separator", "assign", "tight", "hex", "keys")  # fmt: skip
+_SETTING_KEYS = ("default", "since", "does")
+_READS = re.compile(r"any|(>=|<)(\d+(?:\.\d+)*)")
+# How near a name that can't change the outcome must be to a known one before it is taken for a slip of the pen.
+_NEAR = 0.85
+_NEAR_LENGTH = 2
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An entry of the catalogue."""
+
+    name: str
+    read_by: dict[str, str]  # by library the versions that read it: ``any``, ``>=2.1`` or ``<2.1``
+    kind: Kind
+    default: str
+    does: str
+    source: str
+    verified_by: str | None  # where the worker's evidence shows it; after one that ends in a dot comes a setting's key
+    not_observable: str | None  # why nothing shows it, where nothing does
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a variable."""
+
+    variable: str
+    kind: Literal["unknown", "unread", "value"]  # unknown: not in the catalogue, whose fault that may be
+    wrong: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.variable}: {self.wrong}; {self.fix}"
+
+
+@cache
+def load() -> dict[str, Variable]:
+    """All variables by name. Raises InputError, naming file and line, where the catalogue itself is wrong."""
+    found: dict[str, Variable] = {}
+    for path in sorted(FOLDER.glob("*.yaml")):
+        for name, variable in read(path).items():
+            if name in found:
+                raise InputError(f"{path}: {name} is in another file too; remove one")
+            found[name] = variable
+    return found
+
+
+def read(path: Path) -> dict[str, Variable]:
+    """The variables of one file."""
+    file = yamlfile.read(path, "a part of the catalogue", own=True)
+    return {name: _variable(file, name) for name in file.data}
+
+
+def _variable(file: YamlFile, name: str) -> Variable:
+    entry = file.data[name]
+    if isinstance(entry, dict) and "same_as" in entry:
+        entry = {**file.data.get(entry["same_as"], {}), **entry}
+    _only(file, (name,), entry, (*_ENTRY_KEYS, *_KIND_KEYS))
+    for key in ("default", "does", "source"):
+        if not isinstance(entry.get(key), str) or not entry[key]:
+            raise file.error((name,), f"{name}: '{key}' is missing or not a text")
+    if not entry["source"].startswith("https://"):
+        raise file.error((name,), f"{name}: 'source' is not a URL")
+    if ("verified_by" in entry) == ("not_observable" in entry):
+        raise file.error((name,), f"{name}: give one of 'verified_by' and 'not_observable'")
+    read_by = entry.get("read_by")
+    if not isinstance(read_by, dict) or not read_by:
+        raise file.error((name,), f"{name}: 'read_by' is a mapping of libraries to versions")
+    for library, versions in read_by.items():
+        if library not in LIBRARIES or not _READS.fullmatch(str(versions)):
+            raise file.error((name,), f"{name}: 'read_by' has {library}: {versions}; write for example glibc: any")
+    return Variable(
+        name, dict(read_by), _kind(file, (name,), entry), entry["default"], entry["does"], entry["source"],
+        entry.get("verified_by"), entry.get("not_observable"),
+    )  # fmt: skip
+
+
+def _only(file: YamlFile, at: tuple[str | int, ...], entry: Any, allowed: tuple[str, ...]) -> None:
+    if not isinstance(entry, dict):
+        raise file.error(at, f"{at[-1]} is a mapping")
+    for key in entry:
+        if key not in allowed:
+            raise file.error((*at, key), f"{at[-1]}: unknown key '{key}'{suggestion(key, allowed)}")
+
+
+def _kind(file: YamlFile, at: tuple[str | int, ...], entry: dict[str, Any]) -> Kind:
+    """Which values are allowed; ``entry`` has been checked for unknown keys."""
+    if entry.get("type") not in TYPES:
+        raise file.error(at, f"{at[-1]}: 'type' is one of {', '.join(TYPES)}")
+    types: dict[str, type[Any]] = {
+        "words": list, "keys": dict, "max_before": dict, "exact": bool, "tight": bool, "hex": bool, "pattern": str,
+    }  # fmt: skip
+    for key, wanted in types.items():
+        if not isinstance(entry.get(key, wanted()), wanted):
+            raise file.error(at, f"{at[-1]}: '{key}' has the wrong type")
+    if not all(isinstance(word, str) for word in entry.get("words", [])):
+        raise file.error(at, f"{at[-1]}: quote each of 'words' that YAML takes for something else")
+    for key in ("min", "max", "above", "below"):
+        if type(entry.get(key, 0)) is not int:
+            raise file.error(at, f"{at[-1]}: '{key}' is not a whole number")
+    limits = entry.get("max_before", {})
+    if not all(isinstance(version, str) and type(most) is int for version, most in limits.items()):
+        raise file.error(at, f"{at[-1]}: 'max_before' is a mapping of versions, quoted, to whole numbers")
+    needs = {"word": "words", "words": "words", "boolean": "words", "size": "units", "settings": "keys"}
+    if entry["type"] in needs and not entry.get(needs[entry["type"]]):
+        raise file.error(at, f"{at[-1]}: type {entry['type']} needs '{needs[entry['type']]}'")
+    if ("pattern" in entry) != ("shape" in entry):
+        raise file.error(at, f"{at[-1]}: 'pattern' and 'shape' go together")
+    try:
+        re.compile(entry.get("pattern", ""))
+    except re.error as error:
+        raise file.error(at, f"{at[-1]}: 'pattern' can't be compiled: {error}") from None
+    keys = {}
+    for key, setting in entry.get("keys", {}).items():
+        inner = (*at, "keys", key)
+        _only(file, inner, setting, (*_KIND_KEYS, *_SETTING_KEYS))
+        keys[key] = _kind(file, inner, {"hex": entry.get("hex", False), **setting})
+    about = {key: entry[key] for key in _SETTING_KEYS if key in entry}
+    if not all(isinstance(text, str) for text in about.values()):
+        raise file.error(at, f"{at[-1]}: {', '.join(_SETTING_KEYS)} are texts; quote them")
+    given = {key: entry[key] for key in _KIND_KEYS if key in entry}
+    return Kind(**{**given, **about, "words": tuple(entry.get("words", ())), "keys": keys})
+
+
+def readers(inspection: Mapping[str, Any]) -> frozenset[str]:
+    """The libraries of ``LIBRARIES`` that are in the image, by what ``envkit.worker inspect`` printed in there.
+
+    PyTorch's own are taken from the build that its version names, as nothing has been loaded yet: all wheels bring
+    libgomp and oneDNN, x86-64 ones MKL, and all but the ``+cpu``, ``+rocm`` and ``+xpu`` ones CUDA and NCCL.
+    """
+    found = {"loader", "python", *inspection["libraries"]}
+    if str(inspection["fingerprint"].get("libc") or "").startswith("glibc"):
+        found.add("glibc")
+    torch = inspection["packages"].get("torch")
+    if torch is not None:
+        found |= {"pytorch", "gnu-openmp", "onednn"}
+        if inspection["fingerprint"].get("architecture") == "x86_64":
+            found.add("mkl")
+        if not re.search(r"\+(cpu|rocm|xpu)", torch):
+            found |= {"cuda", "nccl"}
+    return frozenset(found & LIBRARIES.keys())
+
+
+def versions(inspection: Mapping[str, Any]) -> dict[str, str]:
+    """Of those libraries whose version the inspection tells, the version."""
+    libc = str(inspection["fingerprint"].get("libc") or "").split()
+    known = {
+        "glibc": libc[1] if len(libc) == 2 and libc[0] == "glibc" else None,
+        "pytorch": inspection["packages"].get("torch"),
+        "intel-openmp": inspection["packages"].get("intel-openmp"),
+        "python": inspection["python"].get("version"),
+    }
+    return {name: version for name, version in known.items() if version is not None}
+
+
+def check(variables: Mapping[str, str], readers: Collection[str], versions: Mapping[str, str]) -> list[Problem]:
+    """What would be ignored, refused or misread of ``variables`` in an image with these libraries, in their order.
+
+    Who will really read a variable is decided when the worker loads its libraries, and seen in its evidence; here a
+    variable is wrong only where no library that is in the image could take it.
+    """
+    problems = (_check(name, value, readers, versions) for name, value in variables.items())
+    return [problem for problem in problems if problem is not None]
+
+
+def settings(variable: Variable, value: str) -> list[tuple[str, Kind, str]]:
+    """The known keys in a variable's value with their kinds and values; the key of one that has none is empty."""
+    kind = variable.kind
+    if not kind.keys:
+        return [("", kind, value)]
+    pairs = (entry.strip().partition(kind.assign) for entry in value.split(kind.separator))
+    return [(key, kind.keys[key], setting) for key, _, setting in pairs if key in kind.keys]
+
+
+def nearest(name: str) -> str | None:
+    """The known variable that ``name`` most likely stands for."""
+    upper = name.upper()
+    near = [upper] if upper in load() else difflib.get_close_matches(upper, load(), n=1)
+    return near[0] if near else None
+
+
+def _check(name: str, value: str, readers: Collection[str], versions: Mapping[str, str]) -> Problem | None:
+    variable = load().get(name)
+    if variable is None:
+        return _unknown(name)
+    present = [library for library in variable.read_by if library in readers]
+    if not present:
+        ways = "; or ".join(f"{library}: {LIBRARIES[library]}" for library in variable.read_by)
+        wrong = f"nothing in this image reads it, only {' and '.join(variable.read_by)} would"
+        return Problem(name, "unread", wrong, f"remove it, or get {ways}")
+    fitting = [library for library in present if _reads(variable.read_by[library], versions.get(library))]
+    if not fitting:
+        older = ", ".join(f"{library} {versions[library]}" for library in present)
+        wanted = ", ".join(f"{library} {variable.read_by[library]}" for library in present)
+        return Problem(name, "unread", f"{older} does not read it", f"remove it; it needs {wanted}")
+    try:
+        refused = refusal(variable.kind, value, next((versions[one] for one in fitting if one in versions), None))
+    except SettingsError as error:
+        return Problem(name, "unknown" if error.unknown_key else "value", str(error), error.fix)
+    if refused is not None:
+        return Problem(name, "value", f"'{value}' {refused}", f"write {variable.kind.allowed()}")
+    return None
+
+
+def _unknown(name: str) -> Problem | None:
+    """A problem for a name that is not in the catalogue, if it could change the outcome or is a slip of the pen."""
+    near = nearest(name)
+    if not is_performance_variable(name):
+        if near is None or abs(len(near) - len(name)) > _NEAR_LENGTH:
+            return None
+        if difflib.SequenceMatcher(None, name.upper(), near).ratio() < _NEAR:
+            return None
+    wrong = "no library is known to read it" + (f" (did you mean '{near}'?)" if near else "")
+    return Problem(name, "unknown", wrong, "correct the name")
+
+
+def _reads(wanted: str, version: str | None) -> bool:
+    """Whether a library of this version reads it; a version that is not known may."""
+    match = _READS.fullmatch(wanted)
+    if match is None or match.group(1) is None or version is None:
+        return True
+    newer = numbers(version) >= numbers(match.group(2))
+    return newer if match.group(1) == ">=" else not newer
+
+
+def require(environment: Environment, inspection: Mapping[str, Any], allow_unknown: bool | None = None) -> None:
+    """Raise InputError if a profile sets what would have no effect in the image that was inspected.
+
+    With ``allow_unknown`` (None: the command has no such option) names and keys that are not in the catalogue pass.
+    """
+    problems = [
+        problem
+        for problem in check(environment.variables, readers(inspection), versions(inspection))
+        if not (allow_unknown and problem.kind == "unknown")
+    ]
+    if problems:
+        option = ", or give --allow-unknown" if allow_unknown is False and problems[0].kind == "unknown" else ""
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise InputError(f"profile '{environment.profile}' sets {problems[0]}{option}{more}")

@@ -1,0 +1,51 @@
+"""An Environment: everything a profile sets for a worker, resolved for one machine. Plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from envkit.worker.performance_variables import is_performance_variable
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What a worker is started with, and what it must observe for the profile to count as in effect."""
+
+    profile: str
+    title: str
+    variables: dict[str, str]  # LD_PRELOAD is already among them
+    preload: dict[str, str]  # by logical name the paths inside the image, in the order they are preloaded
+    prefix: tuple[str, ...]  # stands before the interpreter, for example numactl and its options
+    expect: dict[str, str | int | bool]
+    numerics: str
+    ranks: int = 1  # where there are several, this is the environment of each
+    gpus: int = 0  # how many it needs; a container must be given the machine's then
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "prefix": list(self.prefix)}
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any]) -> Environment:
+        return Environment(**{**document, "prefix": tuple(document["prefix"])})
+
+
+def capabilities(prefix: Sequence[str]) -> list[str]:
+    """What a container must be allowed for its command to start behind ``prefix``.
+
+    Docker's default seccomp filter, and those made after it, keep numactl's system calls for who has SYS_NICE
+    (https://docs.docker.com/engine/security/seccomp/).
+    """
+    return ["SYS_NICE"] if any(Path(word).name == "numactl" for word in prefix) else []
+
+
+def clean(caller: Mapping[str, str], keep: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Split the caller's variables into those a worker may inherit and those that could change the outcome.
+
+    Variables named in ``keep`` are inherited whatever they are. Returns (inherited, removed).
+    """
+    kept = set(keep)
+    removed = {name: value for name, value in caller.items() if is_performance_variable(name) and name not in kept}
+    return {name: value for name, value in caller.items() if name not in removed}, removed

@@ -1,0 +1,163 @@
+"""Turn a profile into an Environment for the machine that was inspected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from envkit.common.errors import InputError
+from envkit.profiles import needs
+from envkit.profiles.environment import Environment
+from envkit.profiles.expressions import FACTS, MACHINE_NODES, ExpressionError, expand
+from envkit.profiles.preload_links import ENDS_A_NAME
+from envkit.profiles.profile import Profile
+from envkit.worker.performance_variables import PRELOAD
+
+# How to get a library that is missing, by logical name.
+GET = {
+    "intel-openmp": "pip install intel-openmp",
+    "llvm-openmp": "apt-get install libomp5",
+    "jemalloc": "apt-get install libjemalloc2, or conda install -c conda-forge jemalloc",
+    "tcmalloc": "apt-get install libtcmalloc-minimal4, or conda install -c conda-forge gperftools",
+    "mimalloc": "apt-get install libmimalloc2.0 (Debian 13: libmimalloc3, which lacks options that some profiles set)",
+    "mkl-dispatch": "the kit brings it, for x86-64 only",
+    "flush-to-zero": "the kit brings it, for x86-64 only",
+}
+# torchrun gives ranks one thread where this says nothing (torch/distributed/run.py); by itself ATen has as many as MKL
+# takes, which is one for each core (aten/src/ATen/ParallelOpenMP.cpp).
+THREADS = "OMP_NUM_THREADS"
+# What says where a process runs: taskset(1), and numactl(8) with one of these options (--cpubind is an old name).
+BINDING, NUMACTL = "taskset", "numactl"
+NUMACTL_BINDS = ("--cpunodebind", "--cpubind", "--physcpubind", "--membind", "-N", "-c", "-C", "-m")
+
+
+def of_rank(inspection: Mapping[str, Any], parts: int) -> Mapping[str, Any]:
+    """What one of ``parts`` processes that share the CPUs has: its part of the facts, beside those of the ``whole``.
+
+    The machine has as many NUMA nodes as before, whatever a process uses of them: MACHINE_NODES says how many. Of GPUs
+    it has one, if there are any.
+    """
+    facts = inspection["facts"]
+    cores, threads = int(facts["physical_cores"]), int(facts["usable_cpus"])
+    own = {name: max(1, int(facts[name]) // parts) for name in facts.keys() & FACTS}
+    if "gpus" in own:
+        own["gpus"] = min(1, int(facts["gpus"]))
+    # whole cores, with all their hardware threads
+    own["usable_cpus"] = min(own["usable_cpus"], own["physical_cores"] * max(1, -(-threads // cores)))
+    own[MACHINE_NODES] = int(facts["numa_nodes"])
+    return {**inspection, "facts": {**facts, **own}, "whole": facts} if parts > 1 else inspection
+
+
+def resolve(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
+    """Fill in host facts and library paths.
+
+    ``inspection`` is what ``envkit.worker inspect`` printed inside the image. For a rank (``of_rank``) facts are those
+    of its part, but for the NUMA nodes and GPUs that a profile needs; and where nothing is said of threads there is one
+    for each of its cores; so it is for a profile of several ranks. Raises InputError for a machine that has not what
+    the profile needs, for a library or a prefix command that is not there, for arithmetic that has no value here, and
+    for a rank that is to choose its CPUs, or to be several.
+    """
+    if profile.ranks > 1:
+        inspection = _of_its_rank(profile, inspection)
+    machine, whole = needs.known(inspection["facts"]), inspection.get("whole")
+    facts = {name: machine[name] for name in FACTS}
+    machine["numa_nodes"] = int(inspection["facts"].get(MACHINE_NODES, facts["numa_nodes"]))
+    if whole:
+        machine["gpus"] = needs.known(whole)["gpus"]
+    _require(profile, machine, inspection)
+    _require_cpu(profile, inspection)
+    if whole and binds(profile.prefix):
+        raise InputError(
+            f"profile '{profile.name}' says where to run ('{' '.join(profile.prefix)}'), and each process gets CPUs of "
+            "its own; leave one of them out"
+        )
+    preload = {}
+    for library in profile.preload:
+        found = inspection["libraries"].get(library)
+        if found is None:
+            folders = ", ".join(inspection["library_folders"])
+            raise InputError(
+                f"profile '{profile.name}' preloads {library}, which is not installed "
+                f"(looked in {folders}); get it with: {GET[library]}"
+            )
+        if ENDS_A_NAME.search(found["path"]):
+            raise InputError(
+                f"{found['path']}: can't be preloaded, as the loader splits LD_PRELOAD at blanks and colons; "
+                "move the project to a folder without them, or name one for links with XDG_CACHE_HOME"
+            )
+        preload[library] = found["path"]
+    try:
+        variables = {name: expand(value, facts) for name, value in profile.env.items()}
+        prefix = tuple(expand(item, facts) for item in profile.prefix)
+        expect = {key: _expected(value, facts) for key, value in profile.expect.items()}
+    except ExpressionError as error:
+        raise InputError(f"{profile.path}: {error}") from None
+    if prefix and inspection["commands"].get(prefix[0]) is None:
+        raise InputError(
+            f"profile '{profile.name}' starts workers with '{prefix[0]}', which is not installed; install it"
+        )
+    if whole and THREADS not in variables:
+        variables[THREADS] = str(facts["physical_cores"])
+        expect = {"openmp.max_threads": facts["physical_cores"], **expect}
+    if preload:
+        variables = {**variables, PRELOAD: ":".join(preload.values())}
+    gpus = int(expand(str(profile.needs.get("gpus", 0)), {name: machine[name] for name in FACTS}))
+    given = (variables, preload, prefix, expect, profile.numerics, profile.ranks, gpus)
+    return Environment(profile.name, profile.title, *given)
+
+
+def binds(prefix: Sequence[str]) -> bool:
+    """Whether a command that workers are started with chooses CPUs, or the node of all memory."""
+    programs = [Path(word).name for word in prefix]
+    if BINDING in programs:
+        return True
+    return NUMACTL in programs and any(word.startswith(NUMACTL_BINDS) for word in prefix[programs.index(NUMACTL) + 1 :])
+
+
+def _of_its_rank(profile: Profile, inspection: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What one of the profile's ranks has. Raises InputError where there are too few cores, or it is one of others."""
+    if "whole" in inspection:
+        raise InputError(f"profile '{profile.name}' has {profile.ranks} ranks of its own; leave --nproc out")
+    cores = inspection["facts"]["physical_cores"]
+    if cores < profile.ranks:
+        there = "1 core is" if cores == 1 else f"{cores} cores are"
+        raise InputError(
+            f"profile '{profile.name}' trains on {profile.ranks} ranks, and here {there} usable: "
+            "it does not apply to this machine; choose another"
+        )
+    return of_rank(inspection, profile.ranks)
+
+
+def _require_cpu(profile: Profile, inspection: Mapping[str, Any]) -> None:
+    """Raise InputError for a profile that was tuned for another processor."""
+    if profile.cpu is not None and (here := inspection["fingerprint"]["cpu_model"]) != profile.cpu:
+        raise InputError(
+            f"profile '{profile.name}' was tuned for {profile.cpu}, and this is {here}: it does not apply to this "
+            "machine; tune for this one with: envkit tune"
+        )
+
+
+def _require(profile: Profile, facts: Mapping[str, Any], inspection: Mapping[str, Any]) -> None:
+    try:
+        found = needs.unmet(profile.needs, facts)
+    except ExpressionError as error:
+        raise InputError(f"{profile.path}: {error}") from None
+    if found is None:
+        return
+    fact, lacks = found
+    seen = inspection.get("accelerator") or {}
+    if fact == "gpus" and seen.get("problem"):  # the machine may have some that can't be used
+        why = f"{inspection['python']['executable']} can't use one: {seen['problem']}; {seen['fix']}"
+    else:
+        why = "it does not apply to this machine; choose another"
+    raise InputError(f"profile '{profile.name}' {lacks}: {why}")
+
+
+def _expected(value: str | int | bool, facts: Mapping[str, int]) -> str | int | bool:
+    """A text that is one whole ``${...}`` stands for a number, as the evidence has it."""
+    if not isinstance(value, str):
+        return value
+    text = expand(value, facts)
+    return int(text) if text != value and re.fullmatch(r"-?\d+", text) else text

@@ -1,0 +1,293 @@
+"""Which values a variable takes: one function for each type of the catalogue, which says what is wrong with a value.
+
+What each type accepts was compared with what the libraries themselves do with good and bad values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from envkit.common.suggestion import suggestion
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A type with its limits."""
+
+    type: str
+    min: int | None = None
+    max: int | None = None
+    max_before: dict[str, int] = field(default_factory=dict)  # by the library's version before which no more is taken
+    above: int | None = None
+    below: int | None = None
+    words: tuple[str, ...] = ()
+    exact: bool = False  # words must have the case they are written in
+    units: str = ""
+    pattern: str = ""
+    shape: str = ""
+    separator: str = ","  # between the pairs of ``settings``
+    assign: str = ":"  # between a pair's key and value
+    tight: bool = False  # settings may have no spaces and no empty entries
+    hex: bool = False  # numbers may begin with 0x
+    keys: dict[str, Kind] = field(default_factory=dict)  # of ``settings``
+    default: str = ""
+    since: str = ""  # the library's version
+    does: str = ""
+
+    def allowed(self) -> str:
+        """What may stand there, for people."""
+        return TYPES[self.type][1](self)
+
+    def is_word(self, value: str) -> bool:
+        return value in self.words if self.exact else value.lower() in {word.lower() for word in self.words}
+
+
+class SettingsError(ValueError):
+    """What is wrong inside a list of settings, and how to fix it."""
+
+    def __init__(self, wrong: str, fix: str, unknown_key: bool = False) -> None:
+        super().__init__(wrong)
+        self.fix = fix
+        self.unknown_key = unknown_key
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """``2.13.0+cpu`` as (2, 13, 0)."""
+    return tuple(int(part) for part in re.findall(r"\d+", version.partition("+")[0]))
+
+
+def refusal(kind: Kind, value: str, version: str | None = None) -> str | None:
+    """Why a library would not take ``value`` (``is not …``), or None if it would.
+
+    ``version`` is that of the library, where it is known. Raises SettingsError for what is inside ``settings``, and for
+    more than this version takes.
+    """
+    if kind.type == "settings":
+        if value:
+            _settings(kind, value, version)
+        return None
+    refused = TYPES[kind.type][0](kind, value)
+    if refused is None and version is not None:
+        _require_taken(kind, value, version)
+    return refused
+
+
+def _require_taken(kind: Kind, value: str, version: str) -> None:
+    """Raise SettingsError for a number that only later versions take."""
+    number = number_or_boolean(kind, value)
+    for newer, most in kind.max_before.items():
+        if number is not None and number > most and numbers(version) < numbers(newer):
+            wrong = f"is more than {most}, the most that a version before {newer} takes, and the image has {version}"
+            raise SettingsError(f"{value} {wrong}", f"write {most} or less")
+
+
+def _range(kind: Kind) -> str:
+    low = f"from {kind.min}" if kind.min is not None else f"above {kind.above}" if kind.above is not None else ""
+    high = f"to {kind.max}" if kind.max is not None else f"below {kind.below}" if kind.below is not None else "on"
+    return f"{low} {'and ' if kind.below is not None else ''}{high}".strip() if low else high
+
+
+def _words(kind: Kind) -> str:
+    return ", ".join(kind.words)
+
+
+def _or_words(kind: Kind) -> str:
+    return f", or {_words(kind)}" if kind.words else ""
+
+
+def _in_range(kind: Kind, number: float) -> bool:
+    return (
+        (kind.min is None or number >= kind.min)
+        and (kind.max is None or number <= kind.max)
+        and (kind.above is None or number > kind.above)
+        and (kind.below is None or number < kind.below)
+    )
+
+
+def _integer(kind: Kind, value: str) -> str | None:
+    if kind.is_word(value):
+        return None
+    text = value.strip()
+    if kind.hex and re.fullmatch(r"0[xX][0-9a-fA-F]+", text):
+        number = int(text, 16)
+    elif re.fullmatch(r"[-+]?\d+", text, re.ASCII):
+        number = int(text)
+    else:
+        return "is not a whole number"
+    return None if _in_range(kind, number) else "is out of range"
+
+
+def _integers(kind: Kind, value: str) -> str | None:
+    return next((refused for part in value.split(",") if (refused := _integer(kind, part))), None)
+
+
+def _number(kind: Kind, value: str) -> str | None:
+    if not re.fullmatch(r"\s*-?(\d+\.?\d*|\.\d+)\s*", value):
+        return "is not a number"
+    return None if _in_range(kind, float(value)) else "is out of range"
+
+
+def _size(kind: Kind, value: str) -> str | None:
+    if kind.is_word(value) or re.fullmatch(rf"(?i)\s*\d+\s*[{kind.units}]?\s*", value):
+        return None
+    return "is not a size"
+
+
+def _word(kind: Kind, value: str) -> str | None:
+    if kind.is_word(value):
+        return None
+    return f"is none of its words{suggestion(value if kind.exact else value.lower(), kind.words)}"
+
+
+def _word_list(kind: Kind, value: str) -> str | None:
+    return next((refused for part in value.split(",") if (refused := _word(kind, part.strip()))), None)
+
+
+def _text(kind: Kind, value: str) -> str | None:
+    return None if not kind.pattern or re.fullmatch(kind.pattern, value) else "is not of the form it must have"
+
+
+def _cpu_list(kind: Kind, value: str) -> str | None:
+    for part in re.split(r"[,\s]+", value.strip()):
+        match = re.fullmatch(r"(\d+)(?:-(\d+)(?::([1-9]\d*))?)?", part)
+        if match is None or (match.group(2) and int(match.group(2)) < int(match.group(1))):
+            return f"has '{part}', which is not a CPU or a range of CPUs"
+    return None
+
+
+_WORKSPACE = re.compile(r":([0-9]+):([0-9]+)")
+
+
+def _workspaces(kind: Kind, value: str) -> str | None:
+    """``:KIB:COUNT``, once or several times."""
+    return None if re.fullmatch(rf"(?:{_WORKSPACE.pattern})+", value) else "is not of the form it must have"
+
+
+_INTERVAL = r"\d+(:\d+(:-?\d+)?)?"
+_PLACE = rf"(!?\{{\s*!?{_INTERVAL}(\s*,\s*!?{_INTERVAL})*\s*\}}(:\d+(:-?\d+)?)?|{_INTERVAL})"
+_PLACES = re.compile(
+    rf"\s*((threads|cores|ll_caches|sockets|numa_domains)\s*(\(\s*[1-9]\d*\s*\))?|{_PLACE}(\s*,\s*{_PLACE})*)\s*", re.I
+)
+
+
+def _omp_places(kind: Kind, value: str) -> str | None:
+    """OpenMP 5.1, section 6.5."""
+    return None if _PLACES.fullmatch(value) else "is not a list of places"
+
+
+_AFFINITY_TYPES = {"none": 0, "explicit": 0, "disabled": 0, "compact": 2, "scatter": 2, "balanced": 2,
+                   "logical": 2, "physical": 2}  # fmt: skip
+_AFFINITY_FLAGS = {
+    prefix + word
+    for word in ("verbose", "warnings", "respect", "reset", "duplicates", "dups", "bind_init", "perf_bind")
+    for prefix in ("", "no")
+}
+# Which of them the machine has is the runtime's to say: it takes the core where it has no such layer.
+_GRANULARITIES = ("fine", "thread", "core", "tile", "module", "die", "node", "numa_domain", "socket", "package",
+                  "l1_cache", "l2_cache", "l3_cache", "ll_cache", "core_type", "core_eff",
+                  "core_efficiency")  # fmt: skip
+
+
+def _kmp_affinity(kind: Kind, value: str) -> str | None:
+    """``[modifier,...]type[,permute][,offset]``: what libiomp5 says of each part where it is wrong."""
+    parts = [part.strip().lower() for part in re.split(r",(?![^\[]*\])", value)]
+    wrong = next((wrong for part in parts if (wrong := _affinity_part(part))), None)
+    types = [part for part in parts if part in _AFFINITY_TYPES] or ["none"]
+    integers = sum(part.isdigit() for part in parts)
+    if wrong is None and len(types) > 1:
+        wrong = f"has {len(types)} types, {' and '.join(types)}"
+    if wrong is None and types[0] == "explicit" and not any(part.startswith("proclist=") for part in parts):
+        wrong = "is explicit without a proclist=[…]"
+    if wrong is None and integers > _AFFINITY_TYPES[types[0]]:
+        wrong = f"has {integers} numbers, and {types[0]} takes {_AFFINITY_TYPES[types[0]]}"
+    return wrong
+
+
+def _affinity_part(part: str) -> str | None:
+    if part in _AFFINITY_TYPES or part in _AFFINITY_FLAGS or part.isdigit():
+        return None
+    if part.startswith("granularity="):
+        if part.removeprefix("granularity=") in _GRANULARITIES:
+            return None
+        return f"has '{part}', whose granularity is none of {', '.join(_GRANULARITIES)}"
+    if part.startswith("proclist="):
+        right = re.fullmatch(r"proclist=\[[\d{},\-:\s]+\]", part)
+        return None if right else f"has '{part}', which is not of the form proclist=[0,2-4]"
+    known = (*_AFFINITY_TYPES, *sorted(_AFFINITY_FLAGS))
+    return f"has '{part}', which is no type and no modifier{suggestion(part, known)}"
+
+
+def _settings(kind: Kind, value: str, version: str | None) -> None:
+    """Check each ``key:value`` pair; raises SettingsError."""
+    pair_form = f"key{kind.assign}value"
+    for entry in re.split(rf"{kind.separator}(?![^\[]*\])", value):
+        text = entry if kind.tight else entry.strip()
+        if not text and not kind.tight and kind.separator == ":":
+            continue  # glibc steps over empty tunables
+        key, assigned, setting = text.partition(kind.assign)
+        if not assigned:
+            raise SettingsError(
+                f"'{entry}' is not {pair_form}", f"write pairs {pair_form} with '{kind.separator}' between them"
+            )
+        inner = kind.keys.get(key)
+        if inner is None:
+            near = suggestion(key, kind.keys)
+            raise SettingsError(f"key '{key}' is not known{near}", "correct the key", unknown_key=True)
+        if inner.since and version is not None and numbers(version) < numbers(inner.since):
+            raise SettingsError(f"{key} needs version {inner.since} and the image has {version}", f"remove {key}")
+        refused = refusal(inner, setting, version)
+        if refused is not None:
+            raise SettingsError(f"{key}'s value '{setting}' {refused}", f"write {inner.allowed()}")
+
+
+def number_or_boolean(kind: Kind, value: str) -> int | float | bool | None:
+    """What a library makes of a value that it accepts, or None where that is neither a number nor a boolean.
+
+    Workspaces are as many bytes as all of them take.
+    """
+    if kind.type == "workspaces":
+        return 1024 * sum(int(size) * int(count) for size, count in _WORKSPACE.findall(value))
+    text = value.partition(",")[0].strip()
+    if kind.type in ("integer", "integers") and re.fullmatch(r"[-+]?\d+|0[xX][0-9a-fA-F]+", text, re.ASCII):
+        return int(text, 16 if text[:2].lower() == "0x" else 10)
+    if kind.type == "number" and _number(kind, text) is None:
+        number = float(text)
+        return int(number) if number.is_integer() else number
+    return text.lower() == "true" if kind.type == "boolean" and text.lower() in ("true", "false") else None
+
+
+def _no_check(kind: Kind, value: str) -> str | None:
+    raise AssertionError("settings are checked by refusal()")
+
+
+# What says no, and what says what would be right.
+TYPES: dict[str, tuple[Callable[[Kind, str], str | None], Callable[[Kind], str]]] = {
+    "integer": (_integer, lambda kind: f"a whole number {_range(kind)}{_or_words(kind)}"),
+    "integers": (_integers, lambda kind: f"a whole number {_range(kind)}, or several separated by commas"),
+    "number": (_number, lambda kind: f"a number {_range(kind)}"),
+    "size": (
+        _size,
+        lambda kind: f"a whole number, optionally with a unit of {', '.join(kind.units)}{_or_words(kind)}",
+    ),
+    "word": (_word, lambda kind: f"one of {_words(kind)}"),
+    "words": (_word_list, lambda kind: f"one of {_words(kind)}, or several separated by commas"),
+    "boolean": (_word, lambda kind: f"one of {_words(kind)}"),
+    "text": (_text, lambda kind: kind.shape or "any text"),
+    "cpu_list": (_cpu_list, lambda _: "CPU numbers and ranges, for example 0 3 1-2 4-15:2"),
+    "omp_places": (
+        _omp_places,
+        lambda _: "threads, cores, sockets, ll_caches or numa_domains, or places such as {0,1},{2,3} or {0:2}:4:2",
+    ),
+    "workspaces": (_workspaces, lambda _: "pairs of size in KiB and count, for example :4096:8 or :16:8"),
+    "kmp_affinity": (
+        _kmp_affinity,
+        lambda _: f"[modifier,…]type[,permute][,offset], with a type of {', '.join(_AFFINITY_TYPES)}, "
+        "for example granularity=fine,compact,1,0",
+    ),
+    "settings": (
+        _no_check,
+        lambda kind: f"pairs key{kind.assign}value with '{kind.separator}' between them",
+    ),
+}  # fmt: skip

@@ -1,0 +1,28 @@
+"""What was recorded, in formats that others' tools read. A new format is a module and a line in FORMATS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from envkit.bench.record import Event
+from envkit.report.exports import columnar, comma, json_rows, openmetrics
+from envkit.report.exports.rows import Row, results, samples
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a run is exported."""
+
+    rows: Callable[[Path, Sequence[Event]], list[Row]]  # what is written of a run's folder and events
+    render: Callable[[Sequence[Row]], bytes]
+    binary: bool = False  # it is nothing for a terminal
+
+
+FORMATS = {
+    "csv": Format(samples, comma.render),
+    "json": Format(samples, json_rows.render),
+    "parquet": Format(samples, columnar.render, binary=True),
+    "openmetrics": Format(results, openmetrics.render),
+}

@@ -1,0 +1,161 @@
+"""A run as rows: one per sample, or one per arm with its result. Times are in seconds, sizes in bytes."""
+
+from __future__ import annotations
+
+import json
+import statistics as basic
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from envkit.analysis.gpu_readings import nccl_of
+from envkit.analysis.learning_curves import target_of, time_to, training_s
+from envkit.analysis.scaling import exchanged
+from envkit.analysis.summary import summarise
+from envkit.bench import blocks
+from envkit.bench.events import SampleEvent
+from envkit.bench.plan import Arm, Plan
+from envkit.bench.record import Event
+from envkit.checks.interference import interference_in
+from envkit.checks.sample_effect import checks_of
+from envkit.profiles.environment import Environment
+
+Row = dict[str, Any]
+# What is exported of NCCL's log.
+NCCL = ("version", "ranks", "network", "transports", "channels", "rings", "trees", "algorithms", "protocols")
+
+
+def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
+    """One row per sample, in the order of the record. ``time`` is when it was recorded, in seconds since 1970.
+
+    ``interference`` says what disturbed the sample from outside, and is empty where nothing did
+    (``envkit.analysis.noise``).
+    What was counted during the timed steps is in columns that begin with ``usage_``, whatever the worker counted. Those
+    that begin with ``gpu_``, ``nccl_`` and ``all_reduce_`` are there where something is known of that.
+    Of full trainings ``epoch_1_`` begins what is known after the first: ``training_s`` of all steps so far, without
+    tests, ``loss``, the figures of the test, and ``test_s``, how long that took; ``time_to_target_s`` is the first with
+    the target of ``--until``, and None where that was never reached.
+    ``reference_kernel_s`` is the time of a fixed piece of work in the same block; ``ranks`` processes trained together,
+    ``scaling`` says whether their batch grew with them (it is empty of a run without ranks), and ``communication_`` for
+    how long, and what share of a step, one of several communicated or waited, under the profiler. None is what an older
+    record, or one process, does not have.
+    """
+    run = events[0]
+    plan = Plan.from_json(run["plan"])
+    environments = {name: Environment.from_json(document) for name, document in run["environments"].items()}
+    kernel_s = {event["block"]: event["seconds"] for event in events if event["event"] == "reference-kernel"}
+    rows = []
+    for event in blocks.samples(events):
+        arm = plan.arm(event["arm"])
+        checks = checks_of(environments[arm.name], event, run["allowed_variables"])
+        communication = event.get("communication") or {}
+        rows.append(
+            {
+                **_about(folder, event["time"], run, plan, arm),
+                "block": event["block"],
+                "seconds": event["seconds"],
+                "mean_step_s": basic.fmean(event["step_s"]),
+                "median_step_s": basic.median(event["step_s"]),
+                "in_effect": all(one.holds for one in checks),
+                "interference": "; ".join(interference_in(event)),
+                "peak_memory_bytes": event.get("peak_memory_bytes"),
+                "padding_bytes": event.get("padding_bytes"),
+                "reference_kernel_s": kernel_s.get(event["block"]),
+                "communication_s": communication.get("seconds"),
+                "communication_share": communication.get("share"),
+                **_flat("usage", event["usage"]),
+                **_flat("gpu", event.get("gpu") or {}),
+                **_nccl(event),
+                **_learning(event, plan),
+                **_exchanged(event, plan.ranks_of(arm)),
+            }
+        )
+    return rows
+
+
+def _nccl(event: SampleEvent) -> Row:
+    """What NCCL chose, of a sample with a log of it."""
+    log = nccl_of(event)
+    return {} if log is None else {f"nccl_{name}": log[name] for name in NCCL}
+
+
+def _learning(event: SampleEvent, plan: Plan) -> Row:
+    """Of a full training its epochs, from 1, and how long it trained until it reached the target, if there was one."""
+    curve = event.get("curve")
+    if not curve:
+        return {}
+    target = target_of(plan)
+    found: Row = {"time_to_target_s": time_to(target, curve)} if target else {}
+    for number, (epoch, seconds) in enumerate(zip(curve, training_s(curve), strict=True), start=1):
+        figures = {name.replace(" ", "_"): value for name, value in (epoch["quality"] or {}).items()}
+        told = {"training_s": seconds, "loss": epoch["loss"], **figures, "test_s": epoch["test_s"]}
+        found |= {f"epoch_{number}_{name}": value for name, value in told.items()}
+    return found
+
+
+def _exchanged(event: SampleEvent, ranks: int) -> Row:
+    """For each size of an all-reduce how long one took, and its bus bandwidth."""
+    found: Row = {}
+    for one in exchanged([event], ranks):
+        name = f"all_reduce_{one.size_bytes}"
+        found |= {f"{name}_s": one.seconds, f"{name}_bus_bytes_per_s": one.bus_bytes_per_s}
+    return found
+
+
+def results(folder: Path, events: Sequence[Event]) -> list[Row]:
+    """One row per arm that was measured. ``time`` is that of the last event.
+
+    The reference has no ``ratio``, and one process no ``communication_s``. ``load`` is what disturbed nearly all blocks
+    (``envkit.analysis.load``), so that the result holds only beside that; ``load_cpus`` is how many CPUs it took.
+    """
+    summary = summarise(events)
+    compared = {one.arm: one for one in summary.comparisons}
+    scaling = {one.arm: one for one in summary.scaling}
+    rows = []
+    for measured in summary.measured:
+        arm, comparison = summary.plan.arm(measured.arm), compared.get(measured.arm)
+        found, ranked = comparison and comparison.speedup, scaling.get(measured.arm)
+        load = comparison and comparison.load
+        rows.append(
+            {
+                **_about(folder, events[-1]["time"], events[0], summary.plan, arm, of_result=True),
+                "samples": measured.samples,
+                "step_s": measured.step_s,
+                "in_effect": measured.in_effect,
+                **{name: getattr(found, name, None) for name in ("ratio", "low", "high")},
+                "load": load.kind if load else None,
+                "load_cpus": load.cpus if load else None,
+                **{name: getattr(ranked, name, None) for name in ("communication_s", "communication_share")},
+            }
+        )
+    return rows
+
+
+def columns(rows: Sequence[Row]) -> list[str]:
+    """The columns of all rows, in the order in which they first come up."""
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _about(folder: Path, time: float, run: Event, plan: Plan, arm: Arm, of_result: bool = False) -> Row:
+    """What was measured where and when; ``run`` is the record's first event. A result also names its reference."""
+    return {
+        "run": str(folder),
+        "time": time,
+        "cpu_model": run["engines"][arm.target]["inspection"]["fingerprint"]["cpu_model"],
+        "engine": arm.engine,
+        "arm": arm.name,
+        "profile": arm.profile,
+        **({"reference": plan.reference_of(arm).name} if of_result else {}),
+        "workload": plan.workload_of(arm),
+        "modes": plan.options.text(),
+        "ranks": plan.ranks_of(arm),
+        "scaling": plan.scaling,
+        "instances": arm.instances or 1,
+    }
+
+
+def _flat(name: str, value: Any) -> Row:
+    """Nested counters as columns, ``usage_disk_bytes`` for ``disk: {bytes: …}``; a list is kept as its JSON text."""
+    if isinstance(value, dict):
+        return {key: inner for part, one in value.items() for key, inner in _flat(f"{name}_{part}", one).items()}
+    return {name: json.dumps(value) if isinstance(value, list) else value}

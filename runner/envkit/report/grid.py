@@ -1,0 +1,151 @@
+"""How long input takes with which settings of DataLoader, as tables and a plot of text."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from envkit.analysis.summary import Summary
+from envkit.bench.plan import Plan
+from envkit.worker.workloads import loader_epochs
+from envkit.worker.workloads.loader import Settings, settings_of
+
+IMAGES = 1000
+UNIT = f"s per {IMAGES:,} images"
+# Of the plot, in characters: rows, and columns of each size of a batch.
+HEIGHT, WIDTH = 12, 10
+MARKERS = "o+x*#@%&"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setting of the loader, and how long IMAGES images take with it."""
+
+    settings: Settings
+    samples: int
+    seconds: float  # the median of the samples, with the least and the most of any
+    least: float
+    most: float
+
+    @property
+    def named(self) -> str:
+        """Its settings in words."""
+        settings = self.settings
+        ahead = f", prefetch_factor {settings.prefetch}" if settings.workers else ""
+        pinned = ", pinned memory" if settings.pin else ""
+        return f"{of_workers(settings.workers)}, batches of {settings.batch}{ahead}{pinned}"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One table: a number of batches that workers make ahead, and whether memory is pinned.
+
+    Without workers nothing is made ahead, so those cells are the same in all variants.
+    """
+
+    prefetch: int
+    pin: bool
+    cells: dict[tuple[int, int], Cell]  # by the number of workers and the size of a batch
+
+    @property
+    def title(self) -> str:
+        ahead = f"prefetch_factor {self.prefetch}" if self.prefetch else "no workers"
+        return f"{ahead}{', pinned memory' if self.pin else ''}"
+
+    @property
+    def workers(self) -> list[int]:
+        return sorted({workers for workers, _ in self.cells})
+
+    @property
+    def batches(self) -> list[int]:
+        return sorted({batch for _, batch in self.cells})
+
+
+def is_grid(plan: Plan) -> bool:
+    """Whether a run measured one profile with several settings of the loader."""
+    named = [plan.workload_of(arm) for arm in plan.arms]
+    one_kind = any(None not in map(read, named) for read in (settings_of, loader_epochs.settings_of))
+    return one_kind and len(set(named)) > 1 and len({(arm.profile, arm.engine) for arm in plan.arms}) == 1
+
+
+def cells(summary: Summary) -> list[Cell]:
+    """Those that were measured, as planned."""
+    found = []
+    for arm in summary.plan.arms:
+        settings = settings_of(summary.plan.workload_of(arm))
+        steps = [sample.mean_step_s for sample in summary.samples if sample.arm == arm.name]
+        if settings is not None and steps:
+            seconds = [step * IMAGES / settings.batch for step in steps]
+            found.append(Cell(settings, len(steps), statistics.median(seconds), min(seconds), max(seconds)))
+    return found
+
+
+def variants(measured: Sequence[Cell]) -> list[Variant]:
+    """The tables, in the order in which their cells come."""
+    with_workers = [one for one in measured if one.settings.workers] or measured
+    found = []
+    for prefetch, pin in dict.fromkeys((one.settings.prefetch, one.settings.pin) for one in with_workers):
+        own = [one for one in measured if one.settings.pin == pin and one.settings.prefetch in (0, prefetch)]
+        by_place = {(one.settings.workers, one.settings.batch): one for one in own}
+        found.append(Variant(prefetch, pin, by_place))
+    return found
+
+
+def of_workers(number: int) -> str:
+    return f"{number} worker{'' if number == 1 else 's'}"
+
+
+def least(summary: Summary) -> str | None:
+    """The cell that took least, in words; None where there is none."""
+    one = min(cells(summary), key=lambda cell: cell.seconds, default=None)
+    if one is None:
+        return None
+    samples = f"{one.samples} sample{'' if one.samples == 1 else 's'}"
+    return f"{one.named}: {one.seconds:.2f} {UNIT} ({one.least:.2f} to {one.most:.2f} in {samples})"
+
+
+def header(variant: Variant) -> list[str]:
+    return ["batch", *map(of_workers, variant.workers)]
+
+
+def rows(variant: Variant) -> list[list[str]]:
+    """A row for each size of a batch, a column for each number of workers."""
+    found = []
+    for batch in variant.batches:
+        line = [variant.cells.get((workers, batch)) for workers in variant.workers]
+        found.append([str(batch), *(f"{cell.seconds:.2f}" if cell else "-" for cell in line)])
+    return found
+
+
+def chart(variant: Variant) -> list[str]:
+    """The time against the size of a batch: a marker for each number of workers, from 0 at the bottom."""
+    workers, batches = variant.workers, variant.batches
+    top = max(cell.seconds for cell in variant.cells.values())
+    rows = [[" "] * (WIDTH * len(batches)) for _ in range(HEIGHT)]
+    for (number, batch), cell in variant.cells.items():
+        which = workers.index(number)
+        row = round((1 - cell.seconds / top) * (HEIGHT - 1))
+        # beside one another, so that none hides another
+        rows[row][WIDTH * batches.index(batch) + 2 + which % (WIDTH - 2)] = MARKERS[which % len(MARKERS)]
+    lines = []
+    for number, marked in enumerate(rows):
+        label = f"{top * (1 - number / (HEIGHT - 1)):7.2f}" if number % 3 == 0 or number == HEIGHT - 1 else " " * 7
+        lines.append(f"{label} |{''.join(marked)}".rstrip())
+    lines.append(f"{'':7} +{'-' * WIDTH * len(batches)}")
+    lines.append(f"{'batch':>7}  {''.join(f'  {batch:<{WIDTH - 2}}' for batch in batches)}".rstrip())
+    legend = (f"{MARKERS[which % len(MARKERS)]} {of_workers(number)}" for which, number in enumerate(workers))
+    return [*lines, f"{'':9}{'   '.join(legend)}"]
+
+
+def to_json(summary: Summary) -> list[dict[str, Any]]:
+    """Plain data for scripts: a row for each cell."""
+    return [
+        {
+            "workers": one.settings.workers, "batch": one.settings.batch, "prefetch_factor": one.settings.prefetch,
+            "pin_memory": one.settings.pin, "samples": one.samples, "seconds_per_1000_images": one.seconds,
+            "least": one.least, "most": one.most,
+        }
+        for one in cells(summary)
+    ]  # fmt: skip

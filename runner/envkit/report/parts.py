@@ -1,0 +1,95 @@
+"""What reports are made of: plain data that ``envkit.report.model`` fills in and renderers lay out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    """A labelled sentence."""
+
+    label: str
+    text: str
+    weight: str = "plain"  # or good, or bad
+    whole: bool = False  # it has something to copy in it, and is not to be broken into lines
+    output: str = ""  # what a program printed
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Labelled sentences; one without a label goes on below the one before it. Those that are ``bold`` stand out."""
+
+    rows: Sequence[Row]
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells in rows."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numbers: Collection[int] = ()  # the columns that stand on the right
+    weights: Sequence[str] = ()  # one for each row: those of a Row, and soft for what matters less
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Lines that are shown as they are, and a title that says of what."""
+
+    lines: Sequence[str]
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture."""
+
+    name: str  # in envkit.report.pictures
+    title: str
+    reading: str  # how to read it
+    missing: str | None  # why there is none
+    words: str  # for those who have it read out to them
+
+
+@dataclass(frozen=True)
+class Note:
+    """A paragraph."""
+
+    text: str
+    weight: str = "soft"
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Parts under a title of their own, which a page folds up unless they are ``open``."""
+
+    title: str
+    parts: Sequence[Part]
+    open: bool = True
+    weight: str = "plain"
+
+
+Part = Rows | Table | Listing | Drawing | Note | Fold
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report with a title of its own."""
+
+    name: str
+    title: str
+    parts: Sequence[Part]
+    full: bool = False  # it follows after the short report
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that a renderer lays out."""
+
+    headline: Row  # the verdict
+    title: str  # what was compared with what
+    sections: Sequence[Section]

@@ -1,0 +1,85 @@
+"""Pictures of a summary: speedups, step times, and the course of the run; as SVG for a page, as PNG for a paper.
+
+matplotlib is imported only when a picture is asked for. The same summary always gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from envkit.analysis.summary import Summary
+from envkit.report.pictures import (
+    distributions,
+    epoch_ends,
+    forest,
+    learning_curves,
+    loader_heatmap,
+    style,
+    time_course,
+)
+
+PNG_DPI = 200
+# Inches. The narrow one is for a phone held upright.
+WIDE, NARROW = 7.6, 3.7
+# Inches that the title of a picture takes where several share a figure, and one that is left out.
+TITLE, LEFT_OUT = 0.35, 0.7
+
+
+@dataclass(frozen=True)
+class Picture:
+    """``height`` and ``draw`` are told whether the picture is to be narrow."""
+
+    name: str
+    title: str
+    missing: Callable[[Summary], str | None]  # why a summary has no such picture, or None
+    height: Callable[[Summary, bool], float]  # in inches
+    draw: Callable[[Any, Summary, bool], None]
+
+
+FOREST = Picture("forest", "Speedup", forest.missing, forest.height, forest.draw)
+DISTRIBUTIONS = Picture("distributions", "Step times", distributions.missing, distributions.height, distributions.draw)
+TIME_COURSE = Picture("time-course", "Course of the run", time_course.missing, time_course.height, time_course.draw)
+GRID = Picture("grid", "Time of the input", loader_heatmap.missing, loader_heatmap.height, loader_heatmap.draw)
+EPOCH_ENDS = Picture("epoch-ends", "Ends of epochs", epoch_ends.missing, epoch_ends.height, epoch_ends.draw)
+OF_LOADER = (GRID, EPOCH_ENDS)
+LEARNING_CURVES = Picture(
+    "learning-curves", "Learning curves", learning_curves.missing, learning_curves.height, learning_curves.draw
+)
+PICTURES = (FOREST, DISTRIBUTIONS, TIME_COURSE)
+
+
+def named(name: str) -> Picture:
+    return next(one for one in (*OF_LOADER, LEARNING_CURVES, *PICTURES) if one.name == name)
+
+
+def svg(picture: Picture, summary: Summary, narrow: bool, alternative: str) -> str:
+    """An ``<svg>`` element to put into a page, whose colours follow the page's. ``alternative`` is read out instead."""
+    size = (NARROW if narrow else WIDE, picture.height(summary, narrow))
+    with style.matplotlib_figure(size) as figure:
+        picture.draw(figure, summary, narrow)
+        return style.to_svg(figure, f"{picture.name}-{'narrow' if narrow else 'wide'}", alternative)
+
+
+def png(summary: Summary) -> bytes:
+    """All pictures below each other; of a run of the loader's settings the one that shows all of them.
+
+    Learning curves are among them where there are some.
+    """
+    curves = () if LEARNING_CURVES.missing(summary) else (LEARNING_CURVES,)
+    chosen = [picture for picture in OF_LOADER if not picture.missing(summary)] or (*PICTURES, *curves)
+    reasons = [picture.missing(summary) for picture in chosen]
+    heights = [
+        LEFT_OUT if reason else picture.height(summary, False) + TITLE
+        for picture, reason in zip(chosen, reasons, strict=True)
+    ]
+    with style.matplotlib_figure((WIDE, sum(heights))) as figure:
+        parts = figure.subfigures(len(chosen), 1, height_ratios=heights, squeeze=False).flat
+        for part, picture, reason in zip(parts, chosen, reasons, strict=True):
+            part.suptitle(picture.title, x=0.01, ha="left", weight="bold")
+            if reason:
+                part.text(0.01, 0.3, f"left out: {reason}", color=style.SOFT)
+            else:
+                picture.draw(part, summary, False)
+        return style.to_png(figure, PNG_DPI)

@@ -1,0 +1,41 @@
+"""What it takes to begin an epoch: a row for each start method of DataLoader's workers, new ones or such that stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envkit.analysis.summary import Summary
+from envkit.report import epoch_ends, grid
+from envkit.report.pictures import style
+
+COLOURS = {False: style.WORSE, True: style.BETTER}
+ROW, FRAME = 0.3, 1.0  # inches
+
+
+def missing(summary: Summary) -> str | None:
+    if not grid.is_grid(summary.plan):
+        return "it measured no settings of the loader"
+    return None if epoch_ends.cells(summary) else "no sample was measured in which epochs ended"
+
+
+def height(summary: Summary, narrow: bool) -> float:
+    measured = epoch_ends.cells(summary)
+    return ROW * len(measured) * (2 if narrow else 1) + FRAME * len(epoch_ends.groups(measured))
+
+
+def draw(area: Any, summary: Summary, narrow: bool) -> None:
+    groups = epoch_ends.groups(epoch_ends.cells(summary))
+    ratios = [FRAME + ROW * len(group.cells) for group in groups]
+    places = area.subplots(len(groups), 1, squeeze=False, sharex=True, height_ratios=ratios).flat
+    for axes, group in zip(places, groups, strict=True):
+        names = [one.named.removesuffix(" workers") for one in group.cells]
+        for row, (one, name) in enumerate(zip(group.cells, names, strict=True)):
+            colour = COLOURS[one.settings.persistent]
+            axes.barh(row, one.begin_s, height=0.6, color=colour)
+            axes.plot([one.least_s, one.most_s], [row, row], color=style.INK, linewidth=1.2)
+            style.label(axes, row, name, f"{one.begin_s:.2f} s", style.INK, narrow, 0.35)
+        style.name_rows(axes, names, narrow)
+        axes.set_ylim(len(group.cells) - 0.4, -0.9 if narrow else -0.6)
+        axes.set_xlim(left=0)
+        axes.set_title(group.title, loc="left", size=9)
+    places[-1].set_xlabel("seconds to begin an epoch; by new workers, or by persistent ones")

@@ -1,0 +1,113 @@
+"""Speedups with their intervals on a logarithmic axis, where twice as fast and half as fast are equally far from 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from envkit.analysis import ranking
+from envkit.analysis.summary import Comparison, Summary
+from envkit.bench.plan import Plan
+from envkit.report import scaling_wording, tables, wording
+from envkit.report.pictures import style
+from envkit.stats.interval import Speedup
+
+
+def missing(summary: Summary) -> str | None:
+    if not summary.comparisons:
+        return "nothing was compared"
+    if summary.plan.one_run_each:
+        return "one run each gives a ratio, but no interval"
+    if not any(one.speedup for one in summary.comparisons):
+        return "no profile has an interval (see what was found)"
+    return None
+
+
+def height(summary: Summary, narrow: bool) -> float:
+    return len(summary.comparisons) * (0.58 if narrow else 0.42) + (2.0 if narrow else 1.4)
+
+
+def draw(area: Any, summary: Summary, narrow: bool) -> None:
+    axes = area.subplots()
+    colours = style.colours(summary)
+    low, high = _limits(summary)
+    room = math.log(high / low) * 0.04
+    style.log_axis(axes.xaxis, low * math.exp(-room), high * math.exp(room), 5 if narrow else 8)
+    compared = ranking.ranked(summary)
+    rows = len(compared)
+    axes.set_ylim(rows - 0.5, -0.75 if narrow else -0.5)
+    for row, one in enumerate(compared):
+        _row(axes, row, one, colours[one.arm])
+        _label(axes, row, one, colours[one.arm], narrow)
+    style.name_rows(axes, [one.arm for one in compared], narrow)
+    plan = summary.plan
+    reference = style.short(plan.reference.profile if plan.across else plan.reference.name)
+    unit = f"{reference}'s time / the {tables.header(summary)[0]}'s time (logarithmic)"
+    axes.set_xlabel("\n".join(filter(None, (unit, *_other_references(plan), scaling_wording.steps(plan)))))
+    for text, side, away in (("← slower", "right", -6), ("faster →", "left", 6)):  # on either side of 1, above the rows
+        axes.annotate(text, (1, 1), (away, 2), xycoords=axes.get_xaxis_transform(), textcoords="offset points",
+                      ha=side, va="bottom", size=9, color=style.SOFT)  # fmt: skip
+    style.legend(area, [*_background(axes, summary), *_handles(summary)], narrow)
+
+
+def _other_references(plan: Plan) -> list[str]:
+    """Whose time it is instead, where a profile is taken apart, in rows that are not beside the baseline."""
+    names = {plan.reference_of(arm).name for arm in plan.compared if plan.ablated} - {plan.reference.name}
+    found = [f"without …: {style.short(plan.whole.name)}'s time"] if plan.ablated and plan.whole.name in names else []
+    libraries = {one.needs for one in plan.ablated if one.beside in names and one.needs is not None}
+    return [*found, *(f"{library} + …: that of {library} alone" for library in sorted(libraries))]
+
+
+def _intervals(summary: Summary) -> Iterator[Speedup]:
+    for one in summary.comparisons:
+        yield from (found for found in (one.speedup, one.without_interference) if found is not None)
+
+
+def _floor(summary: Summary) -> float | None:
+    return wording.noise_floor(summary, max(one.speedup.blocks for one in summary.comparisons if one.speedup))
+
+
+def _limits(summary: Summary) -> tuple[float, float]:
+    shares = [summary.plan.stopping.margin, _floor(summary) or 0.0]
+    ends = [(found.low, found.high) for found in _intervals(summary)]
+    ends += [(1 / (1 + share), 1 + share) for share in shares]
+    return min(low for low, _ in ends), max(high for _, high in ends)
+
+
+def _row(axes: Any, row: int, one: Comparison, colour: str) -> None:
+    rest = one.without_interference
+    for found, down, width, size, faint in ((one.speedup, 0.0, 2.0, 5.5, 1.0), (rest, 0.26, 1.4, 4.0, 0.45)):
+        if found is not None:
+            axes.plot([found.low, found.high], [row + down] * 2, color=colour, alpha=faint, linewidth=width,
+                      solid_capstyle="butt")  # fmt: skip
+            axes.plot(found.ratio, row + down, "s", color=colour, alpha=faint, markersize=size, markeredgewidth=0)
+
+
+def _label(axes: Any, row: int, one: Comparison, colour: str, narrow: bool) -> None:
+    """The result in figures: beside its row or, on a narrow picture, with the profile's name above it."""
+    found = one.speedup
+    text = f"{found.ratio:.3f} ({found.low:.3f} to {found.high:.3f})" if found else one.words.lower()
+    box = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0}  # the line at 1 may go through it
+    style.label(axes, row, one.arm, text, colour if found else style.SOFT, narrow, 0.24, bbox=box)
+
+
+def _background(axes: Any, summary: Summary) -> list[Any]:
+    margin, floor = summary.plan.stopping.margin, _floor(summary)
+    axes.axvline(1, color=style.INK, linewidth=1, zorder=1.2)
+    band = axes.axvspan(1 / (1 + margin), 1 + margin, color=style.BAND, linewidth=0, zorder=0)
+    band.set_label(f"too small to matter (±{margin * 100:g}%)")
+    if floor is None:
+        return [band]
+    lines = [axes.axvline(edge, color=style.SOFT, linewidth=1, linestyle=":") for edge in (1 / (1 + floor), 1 + floor)]
+    lines[0].set_label(f"noise floor: equal profiles differ so (±{floor:.1%})")
+    return [band, lines[0]]
+
+
+def _handles(summary: Summary) -> list[Any]:
+    looks: dict[str, Any] = {"color": style.INK, "marker": "s"}
+    handles = [style.handle(f"speedup, {wording.CONFIDENCE} interval", **looks, linewidth=2, markersize=5.5)]
+    if any(one.without_interference for one in summary.comparisons):
+        looks |= {"linewidth": 1.4, "markersize": 4, "alpha": 0.45}
+        handles.append(style.handle("the same without disturbed blocks", **looks))
+    return handles

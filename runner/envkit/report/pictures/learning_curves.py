@@ -1,0 +1,90 @@
+"""Loss and figures of full trainings against the time that training took, epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from envkit.analysis.learning_curves import LearningCurve, target_of
+from envkit.analysis.summary import Summary
+from envkit.bench import quality
+from envkit.report.pictures import style
+from envkit.worker.measure.quality_target import LOSS
+
+# Longer trainings are shown in minutes.
+LONG_S = 300.0
+# By which arms can be told apart that have one colour, as theirs says what was found of them.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+
+def missing(summary: Summary) -> str | None:
+    return None if summary.learning else "no training was tested after its epochs"
+
+
+def height(summary: Summary, narrow: bool) -> float:
+    legend = 0.22 * len(_names(summary)) / (1 if narrow else 2)
+    return 1.7 * len(_metrics(summary)) + 0.9 + legend
+
+
+def draw(area: Any, summary: Summary, narrow: bool) -> None:
+    colours, metrics = style.colours(summary), _metrics(summary)
+    longest_s = max(one.epochs[-1].training_s for one in summary.learning)
+    unit, seconds = ("minutes", 60.0) if longest_s > LONG_S else ("seconds", 1.0)
+    grid = area.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]
+    for metric, axes in zip(metrics, grid, strict=True):
+        for number, one in enumerate(summary.learning):
+            looks = {"color": colours[one.arm], "marker": MARKERS[number % len(MARKERS)], "markersize": 4}
+            axes.plot(*_points(one, metric, seconds), linewidth=1.4, **looks)
+        axes.set_title(_title(metric), loc="left", size=9, pad=3)
+        axes.grid(axis="y")
+        axes.margins(y=0.12)
+        axes.set_xlim(left=0)
+        _percentages(axes, metric)
+        _draw_target(axes, summary, metric)
+    grid[-1].set_xlabel(f"{unit} of training, without tests")
+    style.legend(area, _handles(summary, colours), narrow)
+
+
+def _metrics(summary: Summary) -> list[str]:
+    """The loss, where one is known, and all figures."""
+    epochs = [epoch for one in summary.learning for epoch in one.epochs]
+    losses = [LOSS] if any(epoch.loss is not None for epoch in epochs) else []
+    return [*losses, *dict.fromkeys(name for epoch in epochs for name in epoch.quality)]
+
+
+def _names(summary: Summary) -> list[str]:
+    return [one.arm for one in summary.learning] + ([summary.plan.until] if summary.plan.until else [])
+
+
+def _points(one: LearningCurve, metric: str, seconds: float) -> tuple[list[float], list[float]]:
+    """Times, in units of so many ``seconds``, and values."""
+    values = [(epoch.training_s / seconds, epoch.loss if metric == LOSS else epoch.quality.get(metric))
+              for epoch in one.epochs]  # fmt: skip
+    known = [(at, value) for at, value in values if value is not None]
+    return [at for at, _ in known], [value for _, value in known]
+
+
+def _title(metric: str) -> str:
+    return "training loss, the mean of each epoch" if metric == LOSS else f"{metric}, of the test after each epoch"
+
+
+def _percentages(axes: Any, metric: str) -> None:
+    from matplotlib.ticker import FuncFormatter
+
+    if metric in quality.SHARES:
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g}%"))
+
+
+def _draw_target(axes: Any, summary: Summary, metric: str) -> None:
+    target = target_of(summary.plan)
+    if target is not None and target.metric == metric:
+        axes.axhline(target.value, color=style.SOFT, linewidth=1, linestyle=":")
+
+
+def _handles(summary: Summary, colours: dict[str, str]) -> Sequence[Any]:
+    handles = [
+        style.handle(style.short(one.arm), color=colours[one.arm], marker=MARKERS[number % len(MARKERS)], markersize=4)
+        for number, one in enumerate(summary.learning)
+    ]
+    until = summary.plan.until
+    return [*handles, style.handle(f"until {until}", color=style.SOFT, linestyle=":")] if until else handles

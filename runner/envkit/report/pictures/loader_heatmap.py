@@ -1,0 +1,61 @@
+"""The time that input takes against the size of a batch: a line for each number of DataLoader workers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from envkit.analysis.summary import Summary
+from envkit.report import grid
+from envkit.report.pictures import style
+
+# By M. Okabe and K. Ito, as all colours here; with more workers than these they begin again, with other markers.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+MARKERS = ("o", "s", "^", "D")
+COLUMNS = 2
+
+
+def missing(summary: Summary) -> str | None:
+    if not grid.is_grid(summary.plan):
+        return "it measured no settings of the loader"
+    return None if grid.cells(summary) else "no sample was measured"
+
+
+def height(summary: Summary, narrow: bool) -> float:
+    shown = len(grid.variants(grid.cells(summary)))
+    return math.ceil(shown / (1 if narrow else COLUMNS)) * 3.0 + 0.8
+
+
+def draw(area: Any, summary: Summary, narrow: bool) -> None:
+    variants = grid.variants(grid.cells(summary))
+    columns = 1 if narrow else min(COLUMNS, len(variants))
+    rows = math.ceil(len(variants) / columns)
+    workers = sorted({number for variant in variants for number in variant.workers})
+    places = area.subplots(rows, columns, squeeze=False, sharey=True)
+    for number, axes in enumerate(places.flat):
+        if number >= len(variants):
+            axes.set_visible(False)
+            continue
+        _lines(axes, variants[number], workers)
+        axes.set_title(variants[number].title, loc="left", size=9)
+        if number % columns == 0:
+            axes.set_ylabel(grid.UNIT)
+    handles, _ = places.flat[0].get_legend_handles_labels()
+    style.legend(area, handles, narrow)
+
+
+def _lines(axes: Any, variant: grid.Variant, workers: list[int]) -> None:
+    batches = variant.batches
+    for number in variant.workers:
+        which = workers.index(number)
+        own = [(batches.index(batch), cell) for batch in batches if (cell := variant.cells.get((number, batch)))]
+        errors = [[cell.seconds - cell.least for _, cell in own], [cell.most - cell.seconds for _, cell in own]]
+        axes.errorbar(
+            [place for place, _ in own], [cell.seconds for _, cell in own], yerr=errors, capsize=2, linewidth=1.4,
+            color=COLOURS[which % len(COLOURS)], marker=MARKERS[which // len(COLOURS) % len(MARKERS)], markersize=4,
+            label=grid.of_workers(number),
+        )  # fmt: skip
+    axes.set_xticks(range(len(batches)), [str(batch) for batch in batches])
+    axes.set_xlabel("batch")
+    axes.set_ylim(bottom=0)
+    axes.grid(axis="y")

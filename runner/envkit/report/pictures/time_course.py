@@ -1,0 +1,97 @@
+"""The samples in the order in which they were measured: what was disturbed, what drifted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from envkit.analysis.sample_times import Sample
+from envkit.analysis.summary import Summary
+from envkit.report import scaling_wording
+from envkit.report.pictures import style
+
+# More arms than this are put into two columns.
+ONE_COLUMN = 6
+LEAST_SPAN = math.log(1.02)
+
+
+def missing(summary: Summary) -> str | None:
+    if not summary.samples:
+        return "no sample was measured"
+    if max(sum(sample.arm == arm.name for sample in summary.samples) for arm in summary.plan.arms) < 2:
+        return "one sample of each shows no course"
+    return None
+
+
+def height(summary: Summary, narrow: bool) -> float:
+    arms = len(style.measured(summary))
+    return math.ceil(arms / _columns(arms, narrow)) * 0.88 + (1.4 if narrow else 0.9)
+
+
+def _columns(arms: int, narrow: bool) -> int:
+    return 2 if arms > ONE_COLUMN and not narrow else 1
+
+
+def draw(area: Any, summary: Summary, narrow: bool) -> None:
+    arms, colours = style.measured(summary), style.colours(summary)
+    columns = _columns(len(arms), narrow)
+    rows = math.ceil(len(arms) / columns)
+    samples = [sample for sample in summary.samples if sample.step_s]
+    at = [sample.began_s / 60 for sample in samples]
+    span = 1.25 * max(LEAST_SPAN, *(_span([one for one in samples if one.arm == arm]) for arm in arms))
+    grid = area.subplots(rows, columns, sharex=True, squeeze=False)
+    steps = scaling_wording.steps(summary.plan)
+    for number, axes in enumerate(grid.T.flat):
+        if number >= len(arms):
+            axes.set_visible(False)
+            continue
+        own = [(place, one) for place, one in zip(at, samples, strict=True) if one.arm == arms[number]]
+        middle = _middle([one for _, one in own])
+        style.log_axis(axes.yaxis, middle * math.exp(-span / 2), middle * math.exp(span / 2), 4)
+        _course(axes, own, summary, colours[arms[number]])
+        axes.set_title(style.short(arms[number]), loc="left", size=9, pad=3)
+        axes.grid(axis="y")
+        lowest = number % rows == rows - 1 or number == len(arms) - 1
+        axes.tick_params(axis="x", labelbottom=lowest)
+        axes.set_xlabel("\n".join(filter(None, ("minutes of measuring", steps))) if lowest else "")
+    unit = f"ms per {summary.plan.step_name}"
+    unit = unit if narrow or columns > 1 else f"mean {unit}, the same logarithmic scale for all"
+    grid[0, 0].set_title(unit, loc="right", size=9, pad=3, color=style.SOFT)
+    if summary.interference:
+        style.legend(area, _handles(), narrow)
+
+
+def _middle(samples: Sequence[Sample]) -> float:
+    """Half way from the fastest to the slowest sample, in ms, on a logarithmic scale."""
+    times = [1000 * sample.mean_step_s for sample in samples]
+    return math.sqrt(min(times) * max(times))
+
+
+def _span(samples: Sequence[Sample]) -> float:
+    """From the fastest to the slowest sample, as a logarithm."""
+    times = [sample.mean_step_s for sample in samples]
+    return math.log(max(times) / min(times))
+
+
+def _course(axes: Any, own: Sequence[tuple[float, Sample]], summary: Summary, colour: str) -> None:
+    at = [place for place, _ in own]
+    times = [1000 * sample.mean_step_s for _, sample in own]
+    axes.plot(at, times, color=colour, linewidth=0.8, alpha=0.4)
+    for place, time, (_, sample) in zip(at, times, own, strict=True):
+        hit, beside = bool(sample.interference), sample.block in summary.interference
+        axes.plot(
+            place, time, "X" if hit else "o", markersize=7 if hit else 4.5,
+            color=style.INTERFERENCE if hit else style.PAPER if beside else colour,
+            markeredgecolor=style.INK if hit else colour, markeredgewidth=0.8 if hit or beside else 0,
+        )  # fmt: skip
+
+
+def _handles() -> list[Any]:
+    edge: dict[str, Any] = {"linewidth": 0, "markeredgewidth": 0.8}
+    hit = {**edge, "marker": "X", "color": style.INTERFERENCE, "markeredgecolor": style.INK, "markersize": 7}
+    beside = {**edge, "marker": "o", "color": style.PAPER, "markeredgecolor": style.SOFT, "markersize": 4.5}
+    return [
+        style.handle("disturbed from outside", **hit),
+        style.handle("in the same block as a disturbed one", **beside),
+    ]

@@ -1,0 +1,76 @@
+"""What one of several settings does for all of them together, from intervals that hold at once.
+
+Three speedups say it: of all settings over none, of the setting alone over none, and of all over all but that one.
+Where a setting is said to be worth more in one place than in the other, the two intervals lie apart; as all hold
+together at the run's error rate, so does that.
+"""
+
+from __future__ import annotations
+
+import math
+
+from envkit.common.text_enum import TextEnum
+from envkit.stats.interval import Speedup
+from envkit.stats.verdict import Verdict
+
+# Alone it does it that has, by the estimates, so large a share of what all have together, in logarithms.
+MOST = 0.8
+
+
+class Contribution(TextEnum):
+    """What a setting does. Differences within the margin count as none."""
+
+    ALONE = "does it alone"
+    NEEDED = "needed"
+    TOGETHER = "is worth something only together with others"
+    REPLACED = "helps alone, and others make up for it"  # all lose less without it than it is worth alone
+    HELPS = "helps alone"  # whether all of them need it was not found
+    COSTS = "costs"
+    EQUIVALENT = "makes no difference larger than the margin"
+    NOT_FOUND = "makes no difference that was found"
+    UNKNOWN = "not known"
+
+
+# What is left out where only settings count that do something.
+NO_DIFFERENCE = (Contribution.EQUIVALENT, Contribution.NOT_FOUND, Contribution.UNKNOWN)
+
+
+def contribution(whole: Speedup | None, alone: Speedup | None, without: Speedup | None) -> Contribution:
+    """``whole`` is that of all settings; ``alone`` that of one; ``without`` that of all over all but that one.
+
+    One that is None is not known.
+    """
+    if alone is None and without is None:
+        return Contribution.UNKNOWN
+    loses, gains = _difference(without), _difference(alone)
+    if loses == Verdict.SLOWER:
+        return Contribution.COSTS
+    if alone is not None and gains == Verdict.FASTER:
+        return _of_gain(whole, alone, without)
+    if without is not None and loses == Verdict.FASTER:
+        return Contribution.TOGETHER if alone and alone.high < without.low else Contribution.NEEDED
+    if gains == Verdict.SLOWER:
+        return Contribution.COSTS
+    none = all(found is not None and _is_none(found) for found in (alone, without))
+    return Contribution.EQUIVALENT if none else Contribution.NOT_FOUND
+
+
+def _of_gain(whole: Speedup | None, alone: Speedup, without: Speedup | None) -> Contribution:
+    """Of a setting that is worth something alone."""
+    loses = _difference(without) == Verdict.FASTER
+    if without is not None and not loses and without.high < alone.low:
+        return Contribution.REPLACED
+    gain = math.log(whole.ratio) if whole is not None and _difference(whole) == Verdict.FASTER else math.inf
+    if math.log(alone.ratio) >= MOST * gain:
+        return Contribution.ALONE
+    return Contribution.NEEDED if loses else Contribution.HELPS
+
+
+def _is_none(found: Speedup) -> bool:
+    return found.verdict == Verdict.EQUIVALENT or found.within_margin
+
+
+def _difference(found: Speedup | None) -> Verdict | None:
+    """FASTER or SLOWER where a difference that matters was found."""
+    decided = found is not None and not _is_none(found) and found.verdict in (Verdict.FASTER, Verdict.SLOWER)
+    return found.verdict if found is not None and decided else None

@@ -1,0 +1,74 @@
+"""Where the tuned profile goes: looked at before anything is measured, and never at the cost of an earlier one."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from envkit.bench.plan import REFERENCE_PROFILE
+from envkit.common import atomic, yamlfile
+from envkit.common.errors import InputError
+from envkit.tuning import profile_file
+
+
+def require(path: Path) -> None:
+    """Raises InputError where ``path`` can't be written, or holds a profile that no tuning wrote."""
+    if path.suffix not in (".yaml", ".yml"):
+        raise InputError(f"--profile {path}: a profile is a YAML file; give a name that ends in .yaml")
+    if path.stem == REFERENCE_PROFILE:
+        raise InputError(f"--profile {path}: that is the name of what it is compared with; give another name")
+    if path.exists() and not profile_file.evidence_path(path).is_file():
+        raise InputError(f"--profile {path}: it is there already, and no tuning wrote it; give another name")
+    nearest = next(folder for folder in path.parents if folder.exists())
+    try:
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"--profile {path}: {nearest} can't be written to: {error.strerror}; give another place"
+        ) from None
+
+
+@dataclass(frozen=True)
+class Written:
+    """What became of the profile that was there: a copy is in ``earlier``, or it ``stays`` and nothing was written."""
+
+    earlier: Path | None = None
+    stays: bool = False
+
+
+def write(path: Path, content: bytes, evidence: dict[str, Any], replaces: bool) -> Written:
+    """Put a profile and its evidence into place. An earlier one is copied, or stays unless this one ``replaces`` it.
+
+    The same one again is no other. Raises InputError.
+    """
+    earlier = None
+    if path.is_file() and path.read_bytes() != content:
+        if not replaces:
+            return Written(stays=True)
+        earlier = _copy(path)
+    profile_file.write_evidence(evidence, path)  # first: what has none beside it was not written by a tuning
+    atomic.write(path, content)
+    return Written(earlier)
+
+
+def _copy(path: Path) -> Path:
+    """Copy a profile and its evidence; the copy is named for the day on which it was written, inside too."""
+    copy, found = _free(path), path.read_bytes()
+    with contextlib.suppress(InputError):  # what can't be read is copied as it is
+        found = profile_file.to_yaml({**yamlfile.read(path).data, "name": copy.stem})
+    evidence = profile_file.evidence_path(path)
+    if evidence.is_file():
+        atomic.write(profile_file.evidence_path(copy), evidence.read_bytes())
+    atomic.write(copy, found)
+    return copy
+
+
+def _free(path: Path) -> Path:
+    day = time.strftime("%Y%m%d", time.localtime(path.stat().st_mtime))
+    names = (f"{path.stem}-{day}{f'-{number}' if number > 1 else ''}{path.suffix}" for number in range(1, 1000))
+    return next(copy for name in names if not (copy := path.with_name(name)).exists())

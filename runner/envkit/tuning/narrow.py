@@ -1,0 +1,128 @@
+"""Narrow a space, before anything is measured, to what can have an effect on the machine that was inspected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from envkit.checks.doctor.finding import Situation
+from envkit.checks.doctor.profile_findings import PROFILE_CHECKS
+from envkit.common.errors import InputError
+from envkit.profiles import catalogue
+from envkit.profiles.environment import Environment
+from envkit.profiles.profile import Numerics, Profile
+from envkit.profiles.resolve import of_rank, resolve
+from envkit.profiles.values import Kind
+from envkit.tuning.space import Constraint, Fragment, Parameter, Space, profile
+
+NotTried = Callable[[int], str | None]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What is not tried, and why, in one line."""
+
+    what: str
+    why: str
+
+
+def narrow(
+    space: Space, inspection: Mapping[str, Any], numerics: str, not_tried: NotTried = lambda ranks: None
+) -> tuple[Space, list[LeftOut]]:
+    """Return the space without the levels that can't apply here, and those levels.
+
+    ``numerics`` is ``same`` or ``any``; ``not_tried`` says why so many ranks are left out, or None. Of levels that come
+    to the same here, such as two ways to count cores, the first stands for all. Raises InputError where nothing is
+    left.
+    """
+    left_out: list[LeftOut] = []
+    parameters: list[Parameter] = []
+    stands_for: dict[tuple[str, str], str] = {}  # (parameter, level) -> the level in whose place it is tried
+    for parameter in space.parameters:
+        when = _renamed(parameter.when, stands_for)
+        if not all(when.values()):
+            continue
+        kept: dict[str, Fragment] = {}
+        alike: dict[str, str] = {}
+        for level, fragment in parameter.levels.items():
+            found = not_tried(fragment.ranks or 1) or _applies(space, parameter, level, inspection, numerics)
+            if isinstance(found, Environment):
+                first = alike.setdefault(identity(found), level)
+                stands_for[parameter.name, level] = first
+                if first == level:
+                    kept[level] = fragment
+                    continue
+                found = f"comes to the same as {first} here"
+            left_out.append(LeftOut(f"{parameter.name}={level}", found))
+        if kept:
+            parameters.append(replace(parameter, levels=kept, when=when))
+    renamed = [Constraint(_renamed(one.never, stands_for), one.because) for one in space.constraints]
+    constraints = [one for one in renamed if all(one.never.values())]
+    if all(len(parameter.levels) < 2 for parameter in parameters):
+        first_reason = f": {left_out[0].what}: {left_out[0].why}" if left_out else ""
+        raise InputError(f"{space.path}: nothing of this space can be varied here{first_reason}; give another space")
+    return replace(space, parameters=tuple(parameters), constraints=tuple(constraints)), left_out
+
+
+def require(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
+    """The environment of a profile that would have an effect here. Raises InputError for one that would not."""
+    environment = resolve(profile, inspection)
+    inspection = of_rank(inspection, profile.ranks)
+    catalogue.require(environment, inspection)
+    situation = Situation(
+        inspection["facts"], inspection["fingerprint"], environment, libraries=inspection["libraries"],
+        accelerator=inspection.get("accelerator", {}),
+    )  # fmt: skip
+    for check in PROFILE_CHECKS:
+        finding = check(situation)
+        if finding is not None and finding.severity in ("stop", "warn"):
+            raise InputError(f"{finding.seen}: {finding.why}")
+    return environment
+
+
+def why(name: str, error: InputError) -> str:
+    """The reason alone, without the name of the profile and what else could be chosen."""
+    return str(error).removeprefix(f"profile '{name}'").lstrip(":, ").partition(": it does not apply")[0]
+
+
+def differs(numerics: Numerics, wanted: str) -> str | None:
+    """Why something is not tried that may change the results; None where it can't, or where that is wanted."""
+    unwanted = numerics == "may-differ" and wanted == "same"
+    return "may change the results; --numerics any tries it too" if unwanted else None
+
+
+def identity(environment: Environment) -> str:
+    """What two environments have in common if they are the same for a worker, however their settings are ordered."""
+    variables = {name: _ordered(name, value) for name, value in environment.variables.items()}
+    return repr((sorted(variables.items()), environment.prefix, environment.ranks))
+
+
+def _ordered(name: str, value: str) -> str:
+    variable = catalogue.load().get(name)
+    kind: Kind | None = variable.kind if variable else None
+    return kind.separator.join(sorted(value.split(kind.separator))) if kind and kind.type == "settings" else value
+
+
+def _renamed(
+    named: Mapping[str, tuple[str, ...]], stands_for: dict[tuple[str, str], str]
+) -> dict[str, tuple[str, ...]]:
+    return {
+        name: tuple(dict.fromkeys(stands_for[name, level] for level in levels if (name, level) in stands_for))
+        for name, levels in named.items()
+    }
+
+
+def _applies(
+    space: Space, parameter: Parameter, level: str, inspection: Mapping[str, Any], numerics: str
+) -> Environment | str:
+    """What a level alone sets here, or why it can't be tried."""
+    if reason := differs(parameter.levels[level].numerics, numerics):
+        return reason
+    alone = replace(space, parameters=(replace(parameter, when={}),), constraints=())
+    made = profile(alone, {parameter.name: level}, "level")
+    assert made is not None, "one level can't contradict itself"
+    try:
+        return require(made, inspection)
+    except InputError as error:
+        return why("level", error)

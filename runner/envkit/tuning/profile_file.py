@@ -1,0 +1,84 @@
+"""Write what was found as a profile of this machine, with its evidence and the digest of its record beside it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from envkit.common import atomic
+from envkit.common.errors import InputError
+from envkit.common.printable import harmless
+from envkit.profiles.profile import Profile
+
+WIDTH = 120
+
+
+def write(profile: Profile, reason: str, source: str | None, path: Path, private: bool = False) -> None:
+    """Put ``profile`` into ``path``, as ``content`` has it; ``private`` as for ``atomic.write``. Raises InputError."""
+    make_folder(path.parent, private)
+    atomic.write(path, content(profile, reason, source, path), private)
+
+
+def content(profile: Profile, reason: str, source: str | None, path: Path) -> bytes:
+    """What ``path`` is to hold: ``profile`` under that file's name, why it is there and where that is recorded.
+
+    All that it sets is in the file: it extends nothing, so that it stays what was measured.
+    """
+    return to_yaml(document(replace(profile, name=path.stem, reason=reason, source=source)))
+
+
+def to_yaml(document: dict[str, Any]) -> bytes:
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=WIDTH).encode()
+
+
+def evidence_path(path: Path) -> Path:
+    """Where the evidence of the profile in ``path`` is: what has such a file beside it, a tuning wrote."""
+    return path.with_name(f"{path.stem}.evidence.json")
+
+
+def write_evidence(evidence: dict[str, Any], path: Path) -> None:
+    """Write what proves the profile in ``path`` beside it. Raises InputError."""
+    make_folder(path.parent)
+    atomic.write(evidence_path(path), (json.dumps(evidence, indent=1) + "\n").encode())
+
+
+def document(profile: Profile) -> dict[str, Any]:
+    """A profile as the mapping that its YAML file holds."""
+    found: dict[str, Any] = {
+        "name": profile.name,
+        "title": harmless(" ".join(profile.title.split())),  # it may name a setting, which may be any text
+        "why": {"reason": harmless(profile.reason), **({"source": harmless(profile.source)} if profile.source else {})},
+        "cpu": profile.cpu,
+        "needs": dict(profile.needs),
+        "ranks": profile.ranks if profile.ranks > 1 else 0,
+        "preload": list(profile.preload),
+        "env": dict(profile.env),
+        "prefix": list(profile.prefix),
+        "expect": dict(profile.expect),
+    }
+    found = {key: value for key, value in found.items() if value}
+    return found if profile.numerics == "same" else {**found, "numerics": profile.numerics}
+
+
+def to_json(profile: Profile) -> dict[str, Any]:
+    return {**asdict(profile), "path": str(profile.path)}
+
+
+def from_json(fields: dict[str, Any]) -> Profile:
+    lists = {name: tuple(fields[name]) for name in ("preload", "prefix")}
+    return Profile(**{**fields, **lists, "path": Path(fields["path"])})
+
+
+def make_folder(folder: Path, private: bool = False) -> None:
+    """Raises InputError where it can't be made."""
+    try:
+        if private:
+            atomic.make_private(folder)
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: can't be made: {error.strerror}; give another place with --profile") from None

@@ -1,0 +1,393 @@
+"""Search: choose the next round of trials by what is known so far, and run it.
+
+A round is one trial of the baseline and of each of several candidates, in random order, so that what disturbs the
+machine disturbs them alike. Candidates have one trial at first, and the better third of them gets more; at the end a
+few are tried side by side until the search's share of the time is used up.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+from typing import Any, Protocol
+
+from envkit.bench.record import Event
+from envkit.common.errors import InputError
+from envkit.profiles.environment import Environment
+from envkit.profiles.profile import Profile
+from envkit.stats.interval import log_ratios
+from envkit.tuning import halving
+from envkit.tuning.main_effects import over_first, predictor
+from envkit.tuning.narrow import identity
+from envkit.tuning.peers import Alone, Peers
+from envkit.tuning.proposals import STARTUP, all_choices, propose
+from envkit.tuning.space import Choice, Space, allowed, choices, nearest, profile
+from envkit.tuning.trial_store import BASELINE, TrialStore
+
+# Shares of the time budget; what is left is for the confirmation.
+EXPLORING, FINALS = 0.45, 0.20
+# The same of each of several nodes: of one another they have the finals and the confirmation sooner.
+EXPLORING_TOGETHER, FINALS_TOGETHER = 0.60, 0.15
+# Candidates in a round, beside the baseline: fewer would mean more trials of the baseline, more would learn later.
+ROUND = 6
+FINALISTS = 3
+# At most: the best shipped one, the one of which most is expected, and the best one without what does nothing.
+MORE_FINALISTS = 3
+# A level that is worth less than this over its parameter's first one counts as worth nothing. And of the finalists that
+# are so near the best one, or within one standard error of it, that with the fewest settings is chosen: what does
+# nothing is not to be in a profile (the rule of one standard error: L. Breiman, J. Friedman, R. Olshen, C. Stone:
+# Classification and regression trees, 1984, section 3.4.3).
+NEGLIGIBLE = math.log(1.01)
+SURELY = 2.0  # standard errors by which an effect is above 0
+# Rounds of the finals: so many at least, whatever the time, and at most.
+LEAST_FINALS, MOST_FINALS = 3, 12
+# Where so many candidates failed and none did not, the search is given up.
+HOPELESS = 18
+# What a round is for, as records name it: trials that candidates still lack, the finals, or one trial of everything.
+TRIALS, FINAL, GRID = "trials", "finals", "grid"
+
+Append = Callable[..., Event]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Something that can be measured: a profile and what it comes to here."""
+
+    profile: Profile
+    environment: Environment
+
+
+class Trial(Protocol):
+    """Run a trial of a candidate (or of the baseline, by its number) in a round; return the event that records it."""
+
+    def __call__(self, in_round: int, number: int, environment: Environment) -> Event: ...
+
+
+@dataclass
+class Search:
+    """``candidates`` has those of the store, by number."""
+
+    space: Space
+    baseline: Candidate
+    shipped: Sequence[Candidate]  # compete beside those of the space
+    resolve: Callable[[Profile], Environment]  # raises InputError for a profile that can't apply
+    store: TrialStore
+    append: Append
+    budget_s: float  # the whole budget, in seconds of workers
+    seed: int | str
+    blocks: int = 0  # above 0: each candidate of the space is measured so often, and nothing is searched
+    # How many seconds at least to leave for the confirmation, given those that a trial of its dearest arm may take.
+    reserve: Callable[[float], float] = lambda dearest_s: 0.0
+    peers: Peers = field(default_factory=Alone)
+
+    def __post_init__(self) -> None:
+        self.candidates: dict[int, Candidate] = {}
+        self._exhausted = False  # whether all choices of the space are candidates
+        self._taken = {identity(self.baseline.environment): BASELINE}
+        shipped = {one.profile.name: one for one in self.shipped}
+        for entry in self.store.entries.values():  # of an interrupted search
+            made = shipped[entry.shipped] if entry.shipped is not None else self._made(entry.choice or {})
+            if made is None:
+                gone = f"no longer allows candidate {entry.number} ({entry.title})"
+                raise InputError(f"{self.space.path}: {gone}, which was measured; start a new tuning")
+            self._taken[identity(made.environment)] = entry.number
+            self.candidates[entry.number] = made
+
+    def run(self, trial: Trial, after_round: Callable[[str], None] = lambda stage: None) -> None:
+        """Measure until the search's share of the budget is used up, or there is nothing left to measure."""
+        self.finish_round(trial)
+        while (stage := self.begin_round()) is not None:
+            self.finish_round(trial)
+            after_round(stage)
+
+    def begin_round(self) -> str | None:
+        """Choose the candidates of the next round; what it is for, or None at the end."""
+        self._take_in()
+        step = self.next_round()
+        if step is None:
+            return None
+        order, stage = step
+        random.Random(f"{self.seed}:{len(self.store.rounds)}").shuffle(order)
+        self._record("round", round=len(self.store.rounds), order=order, stage=stage)
+        return stage
+
+    def _take_in(self) -> None:
+        known = self.peers.take_in(self.store)
+        self._taken |= {key: number for key, number in known.items() if key not in self._taken}
+
+    def finish_round(self, trial: Trial) -> None:
+        """Run the trials that the last round lacks."""
+        while missing := self.store.missing():
+            made = self.baseline if missing[0] == BASELINE else self.candidates[missing[0]]
+            self.store.add(trial(len(self.store.rounds) - 1, missing[0], made.environment))
+        self.peers.tell(self.store)
+
+    def next_round(self) -> tuple[list[int], str] | None:
+        """The candidates of the next round, and what it is for; None at the end."""
+        if self.blocks:
+            return self._grid()
+        if not self.store.finalists:
+            chosen = self._exploring()
+            if chosen:
+                return [BASELINE, *chosen], TRIALS
+            finalists = self._finalists()
+            finalists = [one for one in finalists if self.candidate(one)]
+            if not finalists:
+                return None
+            finalists += self._simpler(finalists)
+            self._record("finalists", candidates=finalists)
+        return self._finals()
+
+    @property
+    def reserve_s(self) -> float:
+        """Of the candidates that seem to be faster than the baseline any may be confirmed."""
+        faster = [number for number, score in self.store.scores().items() if score > 0]
+        return self.reserve(max(map(self.store.trial_s_of, faster), default=0.0))
+
+    @property
+    def share_s(self) -> float:
+        """How many seconds the search may take, exploring and finals together."""
+        return max(0.0, min(sum(self._shares) * self.budget_s, self.budget_s - self.reserve_s))
+
+    @property
+    def least_budget_s(self) -> float:
+        """The budget with room for one candidate, the finals and a confirmation, by what trials cost so far."""
+        explored_s = self.store.spent_s + 2 * self.store.trial_s
+        finals_s = self._finals_s
+        searched_s = explored_s + finals_s
+        exploring, finals = self._shares
+        return max(explored_s / exploring, searched_s / (exploring + finals), searched_s + self.reserve_s)
+
+    @property
+    def _shares(self) -> tuple[float, float]:
+        """Of exploring and of the finals."""
+        return (EXPLORING, FINALS) if self.peers.nodes == 1 else (EXPLORING_TOGETHER, FINALS_TOGETHER)
+
+    @property
+    def _finals_s(self) -> float:
+        """What the shortest finals take, with the baseline."""
+        return self._least_finals * (FINALISTS + MORE_FINALISTS + 1) * self.store.trial_s
+
+    @property
+    def _least_finals(self) -> int:
+        """Rounds of the finals on this node: several nodes have the fewest together."""
+        return math.ceil(LEAST_FINALS / self.peers.nodes)
+
+    @property
+    def untried(self) -> list[str]:
+        """The shipped profiles for which the budget had no room."""
+        return [one.profile.name for one in self.shipped if self._admit(one)]
+
+    def best(self, shipped: bool | None = None) -> int | None:
+        """The best candidate of the finals, of all or only of those that are shipped (or are not)."""
+        scores, trials = self.store.scores(), self.store.trials()
+        entries = self.store.entries
+        wanted = [one for one in scores if shipped is None or (entries[one].shipped is not None) == shipped]
+        most = [one for one in wanted if one in self.store.finalists] or [
+            one for one in wanted if trials[one] == max(trials[other] for other in wanted)
+        ]
+        top = max(most, key=lambda one: (scores[one], -one), default=None)
+        if top not in self.store.finalists:
+            return top
+        near = [one for one in most if one == top or self._is_near(one, top)]
+        known = [one for one in most if entries[one].shipped is not None]
+        worse = sorted(known, key=lambda one: (-scores[one], one))[1:]  # than another that is as well known
+        near = [one for one in near if one not in worse]
+        return min(near, key=lambda one: (self._settings(one), -scores[one], one))
+
+    def _is_near(self, one: int, top: int) -> bool:
+        """Whether what is better about ``top`` is negligible or uncertain, by the rounds that had both.
+
+        Most of these are finals. The trials that brought a candidate there were lucky ones.
+        """
+        shared = [of_round for of_round in self.store.step_s if one in of_round and top in of_round]
+        better = log_ratios([times[one] for times in shared], [times[top] for times in shared])
+        if len(better) < LEAST_FINALS:
+            return False
+        return fmean(better) <= max(NEGLIGIBLE, stdev(better) / math.sqrt(len(better)))
+
+    def _settings(self, number: int) -> int:
+        """How many parameters have another level than their first; 0 for a shipped profile, which is known."""
+        entry = self.store.entries[number]
+        if entry.shipped is not None or entry.choice is None:
+            return 0
+        first = {parameter.name: next(iter(parameter.levels)) for parameter in self.space.parameters}
+        return sum(level != first[name] for name, level in entry.choice.items())
+
+    def _simpler(self, finalists: list[int]) -> list[int]:
+        """The best finalist of the space without the levels whose main effect is negligible, if that is new."""
+        store = self.store
+        choice = next((one for number in finalists if (one := store.entries[number].choice) is not None), None)
+        scored = store.scored()
+        if choice is None or len(scored) < STARTUP:
+            return []
+        worth = over_first(self.space, [one for one, _ in scored], [score for _, score in scored])
+        simpler: Choice = {}
+        for parameter in self.space.parameters:
+            if parameter.counts(simpler):
+                first, own = next(iter(parameter.levels)), choice.get(parameter.name)
+                value, error = worth.get((parameter.name, own or first), (0.0, 0.0))
+                simpler[parameter.name] = own if own is not None and value > max(NEGLIGIBLE, SURELY * error) else first
+        made = self._made(simpler) if allowed(self.space, simpler) else None
+        number = self._add(made, simpler, None) if made is not None and self._admit(made) else None
+        return [] if number is None else [number]
+
+    def _record(self, event: str, **fields: Any) -> None:
+        self.store.add(self.append(event, **fields))
+
+    def _exploring(self) -> list[int]:
+        """Candidates for one more trial each: those that still lack some, those that go up, and then new ones."""
+        store = self.store
+        if not store.alive and len(store.problems) >= HOPELESS:
+            return []
+        explored_s = min(self._shares[0] * self.budget_s, self.share_s - self._finals_s)
+        left = explored_s - store.spent_s
+        room = ROUND if store.trial_s == 0 else min(ROUND, int(left / store.trial_s) - 1)
+        if room < 1:
+            return []
+        trials, scores = store.trials(), store.scores()
+        going = {
+            one: rung for one, rung in halving.promoted(scores, store.rung_of, trials).items() if self.candidate(one)
+        }
+        if going:
+            self._record("promoted", rungs=going)
+            self.peers.promote(going)
+        wanting = [
+            one for one in store.alive if trials[one] < halving.RUNGS[store.rung_of[one]] and self.peers.is_own(one)
+        ]
+        wanting.sort(key=lambda one: (-store.rung_of[one], -scores.get(one, 0.0), one))
+        wanting = wanting[:room]
+        chosen = wanting + self._new(room - len(wanting))
+        if not chosen:  # others may just have claimed what this node would have
+            self._take_in()
+        return chosen or self._of_others(room)
+
+    def _of_others(self, room: int) -> list[int]:
+        """Where nothing is left to claim, candidates of other nodes that lack trials still, those with fewest first."""
+        trials = self.store.trials()
+        lacking = [one for one in self.store.alive if trials[one] < halving.RUNGS[-1] and not self.peers.is_own(one)]
+        lacking = [one for one in sorted(lacking, key=lambda one: (trials[one], one)) if self.candidate(one)]
+        return lacking[:room]
+
+    def _new(self, count: int) -> list[int]:
+        """Up to ``count`` candidates that had no trial yet, the shipped ones first."""
+        numbers: list[int] = []
+        for made in self.shipped:
+            if len(numbers) < count and self._admit(made):
+                number = self._add(made, self._choice_of(made), made.profile.name)
+                numbers += [] if number is None else [number]
+        if len(numbers) < count:
+            numbers += self._proposed(count - len(numbers))
+        return numbers
+
+    def _proposed(self, count: int) -> list[int]:
+        if self._exhausted:
+            return []
+        made: dict[str, Candidate] = {}
+
+        def admit(choice: Choice) -> bool:
+            candidate = self._made(choice)
+            if candidate is None or not self._admit(candidate) or identity(candidate.environment) in made:
+                return False
+            made[identity(candidate.environment)] = candidate
+            return True
+
+        store = self.store
+        # another stream of chance for each round, and the same one for the same round
+        seed = random.Random(f"{self.seed}:propose:{len(store.rounds)}").randrange(2**31)
+        proposed = propose(self.space, store.known(), admit, count, seed)
+        # in a large space chance may find something yet
+        self._exhausted = len(proposed) < count and all_choices(self.space) is not None
+        numbers = [
+            self._add(candidate, choice, None) for candidate, choice in zip(made.values(), proposed, strict=True)
+        ]
+        return [number for number in numbers if number is not None]
+
+    def _finalists(self) -> list[int]:
+        """The best few of those with the most trials, the best shipped one, and the one of which most is expected."""
+        scores, rung_of = self.store.scores(), self.store.rung_of
+        ranked = sorted(scores, key=lambda one: (-min(rung_of[one], 1), -scores[one], one))
+        finalists = ranked[:FINALISTS]
+        shipped = [one for one in ranked if self.store.entries[one].shipped is not None]
+        more = shipped[:1] + self._expected_best(scores)
+        return finalists + [one for one in dict.fromkeys(more) if one not in finalists]
+
+    def _expected_best(self, scores: Mapping[int, float]) -> list[int]:
+        """The candidate of which main effects expect most: of many, those that scored best were lucky."""
+        known = {one: choice for one in scores if (choice := self.store.entries[one].choice) is not None}
+        if len(known) < STARTUP:
+            return []
+        predicted = predictor(self.space, [(choice, scores[one]) for one, choice in known.items()])
+        expected = predicted(list(known.values()))
+        return [list(known)[int(expected.argmax())]]
+
+    def _finals(self) -> tuple[list[int], str] | None:
+        store = self.store
+        alive = [one for one in store.finalists if one not in store.problems]
+        done = len(store.rounds) - store.finals_from
+        cost = store.trial_s * (len(alive) + 1)
+        over = store.spent_s + cost > self.share_s
+        # where there is but one, nothing is left to choose, and the confirmation measures it
+        if len(alive) < 2 or done >= MOST_FINALS or (over and done >= self._least_finals):
+            return None
+        return [BASELINE, *alive], FINAL
+
+    def _grid(self) -> tuple[list[int], str] | None:
+        if not self.store.rounds:  # a kill may have left only some of them numbered
+            for choice in choices(self.space):
+                made = self._made(choice)
+                if made is not None and self._admit(made):
+                    self._add(made, choice, None)
+        alive = self.store.alive
+        if len(self.store.rounds) >= self.blocks or not alive:
+            return None
+        return [BASELINE, *alive], GRID
+
+    def _choice_of(self, shipped: Candidate) -> Choice | None:
+        """The choice that comes to a shipped profile, if there is one: the search then learns from its trials."""
+        choice = nearest(self.space, shipped.profile)
+        made = self._made(choice) if choice is not None and allowed(self.space, choice) else None
+        return choice if made is not None and identity(made.environment) == identity(shipped.environment) else None
+
+    def _made(self, choice: Choice) -> Candidate | None:
+        """The candidate of a choice; None where its settings contradict each other or can't apply."""
+        made = profile(self.space, choice, "candidate")
+        if made is None:
+            return None
+        try:
+            return Candidate(made, self.resolve(made))
+        except InputError:
+            return None
+
+    def _admit(self, made: Candidate) -> bool:
+        """Whether it is neither the baseline nor another candidate under another name."""
+        return identity(made.environment) not in self._taken
+
+    def candidate(self, number: int) -> Candidate | None:
+        """A candidate, which another node may have claimed; None where it can't be measured here."""
+        if number not in self.candidates:
+            entry = self.store.entries[number]
+            shipped = {one.profile.name: one for one in self.shipped}
+            made = shipped.get(entry.shipped) if entry.shipped is not None else self._made(entry.choice or {})
+            if made is None:
+                return None
+            self._keep(number, made, entry.choice, entry.shipped)
+        return self.candidates[number]
+
+    def _add(self, made: Candidate, choice: Choice | None, shipped: str | None) -> int | None:
+        """The number of a new candidate; None where another node has just claimed the same one."""
+        key = identity(made.environment)
+        number = self.peers.claim(self.store, key, choice, shipped, shipped or made.profile.title)
+        if number is not None:
+            self._taken[key] = number
+            self._keep(number, made, choice, shipped)
+        return number
+
+    def _keep(self, number: int, made: Candidate, choice: Choice | None, shipped: str | None) -> None:
+        self.candidates[number] = made
+        title = shipped or made.profile.title
+        environment = made.environment.to_json()
+        self._record("candidate", number=number, choice=choice, shipped=shipped, title=title, environment=environment)

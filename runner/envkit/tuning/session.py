@@ -1,0 +1,294 @@
+"""One tuning from its record: search, choose, confirm, write. Whatever is recorded already is not done again."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from envkit.analysis.summary import Summary, summarise
+from envkit.bench import batch_split, measure, record, resuming
+from envkit.bench.job import Job
+from envkit.bench.plan import REFERENCE_PROFILE, Plan, own_ranks
+from envkit.bench.record import Event, Record
+from envkit.common.errors import InputError
+from envkit.common.progress import Progress
+from envkit.profiles import profile
+from envkit.profiles.environment import Environment
+from envkit.profiles.profile import Profile
+from envkit.tuning import conclusion, confirm, profile_file, space_file
+from envkit.tuning.confirm import Decision
+from envkit.tuning.expected_order import ORDER, by_gain, gains
+from envkit.tuning.live import View
+from envkit.tuning.narrow import LeftOut, NotTried, differs, identity, narrow, require, why
+from envkit.tuning.peers import Alone, Peers
+from envkit.tuning.search import ROUND, Candidate, Search
+from envkit.tuning.space import Space
+from envkit.tuning.trial_store import BASELINE, TrialStore
+from envkit.tuning.trials import WARM_UP, BaselineFailed, Trials
+
+SPACE_FILE = "space.yaml"  # in the record's folder: the space as it was searched
+CHOSEN_FILE = "chosen.yaml"  # there too: what the search found, before it is confirmed
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of a tuning, as its record has them."""
+
+    budget_s: float  # seconds of workers
+    seed: int
+    numerics: str
+    blocks: int  # above 0: every candidate is measured so often, and nothing is searched
+    trial_steps: int  # the timed steps of one trial; the confirmation's samples have those of the plan
+    profile: str  # the file to write
+
+
+def require_space(path: Path, sha256: str | None) -> str:
+    """Return the SHA-256 of the space in a file. Raise InputError if ``sha256`` is given and differs."""
+    try:
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror}") from None
+    if sha256 is not None and found != sha256:
+        raise InputError(f"{path}: is not the space that was to be searched; put that back, or start a new tuning")
+    return found
+
+
+@dataclass
+class Session:
+    """``job`` has the confirmation's plan, with the baseline as its only arm and environment.
+
+    ``begin`` writes the first event of the confirmation's record, given that record and its job.
+    """
+
+    settings: Settings
+    job: Job
+    inspection: Mapping[str, Any]
+    record: Record
+    events: list[Event]
+    begin: Callable[[Record, Job], Event]
+    quiet: bool
+    peers: Peers | None = None  # other nodes that search the same space
+    turn: int = 0  # of this node among them: which shipped profiles it begins with
+
+    def __post_init__(self) -> None:
+        first = self.events[0]
+        self.folder = self.record.path.parent
+        with record.reading(self.folder):
+            sha256 = str(first["space_sha256"])
+        require_space(self.folder / SPACE_FILE, sha256)
+        whole = space_file.read(self.folder / SPACE_FILE)
+        plan, numerics = self.job.plan, self.settings.numerics
+        trained = None if plan.user_command else plan.workload
+        gpus = self.inspection["facts"].get("gpus", 0)
+        not_tried = partial(batch_split.not_tried, trained, plan.options, numerics, plan.ranks, gpus)
+        self.space, self.left_out = narrow(whole, self.inspection, numerics, not_tried)
+        self.left_out += [LeftOut(**one) for one in first["left_out_profiles"]]
+        self.store = TrialStore.of(self.events)
+        self.search = Search(
+            space=self.space,
+            baseline=Candidate(profile.load(REFERENCE_PROFILE), self.job.environments[REFERENCE_PROFILE]),
+            shipped=[
+                Candidate(profile_file.from_json(one["profile"]), Environment.from_json(one["environment"]))
+                for one in first["shipped"]
+            ],
+            resolve=lambda made: require(made, self.inspection),
+            store=self.store,
+            append=self.record.append,
+            budget_s=self.settings.budget_s,
+            seed=self.settings.seed if self.turn == 0 else f"{self.settings.seed}:{self.turn}",
+            blocks=self.settings.blocks,
+            peers=self.peers or Alone(),
+        )
+
+    @property
+    def confirmation(self) -> Path:
+        return self.folder / record.CONFIRMATION
+
+    def run_search(self) -> None:
+        """Search, or go on searching. Raises BaselineFailed."""
+        with View(self.store, 0.0, self.quiet) as view:
+            trials = self._trials(view.before)
+            warm_up = self._warm(trials)
+            ordered = self._in_order(warm_up)
+            first = self.turn * ROUND % max(1, len(ordered))
+            self.search.shipped = ordered[first:] + ordered[:first]
+            arms = confirm.MOST_ARMS if self.search.shipped else 2
+            self.search.reserve = partial(confirm.reserve_s, warm_up, arms, nodes=self.search.peers.nodes)
+            for number in self.search.peers.rejoin(self.store, self.space):
+                self.search.candidate(number)  # the record lacks those of a round that a kill kept from beginning
+            view.search_s = 0.0 if self.settings.blocks else self.search.share_s
+            try:
+                self.search.run(trials, view.after_round)
+            except BaselineFailed:  # candidates that failed shortly before it need not be at fault: others may try them
+                self.search.peers.tell(TrialStore.of(record.read(self.folder, "tune")))
+                raise
+
+    def warm(self) -> None:
+        """Begin a search that others have ended: only what a trial takes here is to be known. Raises BaselineFailed."""
+        with View(self.store, 0.0, self.quiet) as view:
+            self._warm(self._trials(view.before))
+
+    def _trials(self, before: Callable[[str], None]) -> Trials:
+        job = replace(self.job, plan=self.job.plan.with_steps(self.settings.trial_steps))
+        return Trials(job, self.settings.numerics, self.record.append, self.events, before)
+
+    def _warm(self, trials: Trials) -> Event:
+        for event in trials.warm():
+            self.store.add(event)
+        return next(event for event in self.events if event["event"] == WARM_UP)
+
+    def _in_order(self, warm_up: Event) -> list[Candidate]:
+        """The shipped profiles in the order in which they are tried, which is recorded before the first round.
+
+        A record that goes on keeps its order: what is expected may be known better by now. Earlier ones have none.
+        """
+        shipped = list(self.search.shipped)
+        recorded = next((event for event in self.events if event["event"] == ORDER), None)
+        if recorded is None and (self.store.rounds or self.settings.blocks or not shipped):
+            return shipped
+        expected = gains(warm_up, shipped) if recorded is None else recorded["expected"]
+        ordered = by_gain(shipped, expected)
+        if recorded is None:
+            names = [one.profile.name for one in ordered]
+            self.events.append(self.record.append(ORDER, expected=expected, shipped=names))
+        return ordered
+
+    def chosen(self) -> Candidate | None:
+        """What the search found, or None if every candidate failed. It is kept in the record's folder."""
+        number = self.search.best()
+        if number is None:
+            return None
+        found = self.search.candidates[number]
+        source = f"the search recorded in {self.record.path}, not confirmed"
+        path = self.folder / CHOSEN_FILE
+        profile_file.write(found.profile, "The best candidate of a search.", source, path, private=True)
+        return found
+
+    def confirm(self, chosen: Candidate) -> tuple[str, Summary, Decision]:
+        """Measure it beside the baseline and the best shipped profile; why that ended, and what came out."""
+        number = self.search.best(shipped=True)
+        shipped = None if number is None else self.search.candidates[number]
+        reason, events = self.confirmed(chosen, shipped, (self.search.best(), number))
+        summary = summarise(events)
+        shipped_name = shipped.profile.name if shipped else None
+        return reason, summary, confirm.decide(summary, events, shipped_name, self.settings.numerics == "same")
+
+    def confirmed(
+        self, chosen: Candidate, shipped: Candidate | None, numbers: tuple[int | None, int | None]
+    ) -> tuple[str, list[Event]]:
+        """Measure ``chosen``, which may be ``shipped``; why that ended, and its events. ``numbers`` are theirs."""
+        is_shipped = shipped is not None and identity(shipped.environment) == identity(chosen.environment)
+        name = Path(self.settings.profile).stem
+        best, number = numbers
+        plan = self.job.plan
+        shipped_name = shipped.profile.name if shipped else None
+        arms = confirm.arms(plan.reference.engine, None if is_shipped else name, shipped_name)
+        left_s = max(0.0, self.settings.budget_s - self.store.spent_s)
+        measured = [one for one in (BASELINE, number, None if is_shipped else best) if one is not None]
+        nodes = self.search.peers.nodes
+        size = confirm.size(self.events, measured, left_s, self.settings.trial_steps, plan.training.steps, nodes)
+        if size.takes_s > left_s and not self.quiet:
+            over = f"takes about {size.takes_s / 60:.0f} minutes, which is more than the budget has left"
+            needs = f"an interval needs {size.blocks} blocks{conclusion.busy(self.events)}"
+            print(f"the confirmation {over}: {needs}", file=sys.stderr, flush=True)
+        environments = dict(self.job.environments)
+        if shipped is not None:
+            environments[shipped.profile.name] = shipped.environment
+        if not is_shipped:
+            environments[confirm.TUNED] = replace(chosen.environment, profile=name)
+        arms = tuple(replace(arm, ranks=own_ranks(environments[arm.name].ranks)) for arm in arms)
+        plan = replace(
+            plan.with_steps(size.steps),
+            arms=arms,
+            stopping=replace(plan.stopping, blocks=size.blocks, budget_s=left_s),
+            more_comparisons=confirm.more_comparisons(len(arms)),
+        )
+        return self._measured(replace(self.job, plan=plan, environments=environments))
+
+    def _measured(self, job: Job) -> tuple[str, list[Event]]:
+        """Why the confirmation ended, and its events, of an interrupted one too."""
+        begun = record.is_begun(self.confirmation)
+        with Record.reopen(self.confirmation) if begun else Record.create(self.confirmation) as opened:
+            events = record.read(self.confirmation) if begun else [self.begin(opened, job)]
+            if begun:
+                job = replace(job, plan=self._sized_as_before(job.plan, events))
+                if events[-1]["event"] == "end" and events[-1]["reason"] in measure.ENDED:
+                    return events[-1]["reason"], events
+                events.append(opened.append("resume", command=events[0]["command"]))
+            try:
+                with Progress(job.plan.stopping.budget_s, quiet=self.quiet) as progress:
+                    reason = measure.measure(job, opened, events, progress)
+            except KeyboardInterrupt:
+                reason = measure.INTERRUPTED
+            events.append(opened.append("end", reason=reason))
+        return reason, events
+
+    def _sized_as_before(self, plan: Plan, events: Sequence[Event]) -> Plan:
+        """Return ``plan`` with the lengths of the confirmation that was begun.
+
+        Raise InputError if its record is of another plan: the plan comes from the search, and never from that record.
+        """
+        with record.reading(self.confirmation):
+            began = events[0]["plan"]
+            steps, blocks, budget_s = resuming.lengths_of(began)
+        resuming.require_numbers(self.confirmation, events)
+        plan = replace(plan.with_steps(steps), stopping=replace(plan.stopping, blocks=blocks, budget_s=budget_s))
+        now = plan.to_json()
+        for arm, then in zip(now["arms"], began["arms"], strict=False):
+            if arm["name"] == then["name"] == confirm.TUNED:  # it is called as its file, which may be another now
+                arm["profile"] = then["profile"]
+        resuming.require_same(self.confirmation, events[0], resuming.differences(began, now))
+        return plan
+
+
+def shipped(
+    folder: Path,
+    inspection: Mapping[str, Any],
+    numerics: str,
+    first: Sequence[str],
+    not_tried: NotTried = lambda ranks: None,
+) -> tuple[list[Candidate], list[LeftOut]]:
+    """The profiles in ``folder`` that can have an effect here, and those that can't, with the reason.
+
+    They come in the order in which they are to be tried where no more is known, as a short budget has no room for all.
+    """
+    found: list[Candidate] = []
+    left_out = []
+    for name in profile.names(folder):
+        if name == REFERENCE_PROFILE:
+            continue
+        loaded = profile.load(name, folder)
+        reason = not_tried(loaded.ranks)
+        if reason is None:
+            try:
+                environment = require(loaded, inspection)
+                reason = differs(loaded.numerics, numerics)
+            except InputError as error:
+                reason = why(name, error)
+        if reason is None:
+            found.append(Candidate(loaded, environment))
+        else:
+            left_out.append(LeftOut(f"profile {name}", reason))
+    return in_order(found, first), left_out
+
+
+def in_order(shipped: Sequence[Candidate], first: Sequence[str]) -> list[Candidate]:
+    """Those named in ``first``, then those that set more."""
+    place = {name: number for number, name in enumerate(first)}
+
+    def rank(one: Candidate) -> tuple[int, int, str]:
+        return place.get(one.profile.name, len(place)), -len(one.environment.variables), one.profile.name
+
+    return sorted(shipped, key=rank)
+
+
+def prefix_commands(space: Space, profiles: list[Profile]) -> list[str]:
+    """The commands that a prefix may begin with: what to look for in an image."""
+    prefixes = [fragment.prefix for parameter in space.parameters for fragment in parameter.levels.values()]
+    prefixes += [one.prefix for one in profiles]
+    return list(dict.fromkeys(prefix[0] for prefix in prefixes if prefix))

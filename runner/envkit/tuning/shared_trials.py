@@ -1,0 +1,143 @@
+"""What several nodes that search one space know of each other's candidates: an Optuna study in a shared folder.
+
+Each candidate is one trial of the study, whose number is the candidate's on all nodes. The node that claims it measures
+it first. After each round a node says all that it has found so far, of its own and of other nodes' candidates: the
+logarithms of its own baseline's time over the candidate's, both of one round. So no ratio mixes nodes. That is an
+attribute of the study, said at once, because nodes have to write one after the other. What each worker measured in full
+is in the record of its node.
+
+The study is kept as Optuna's journal, a file that grows (``journal``).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from envkit.common.errors import InputError
+from envkit.tuning.space import Choice, Space
+from envkit.tuning.trial_store import Entry, TrialStore
+
+if TYPE_CHECKING:
+    import optuna
+    from optuna.storages import BaseStorage
+
+FILE_NAME = "trials.journal"
+STUDY = "envkit"
+# Names of a trial's attributes; that of a rung is followed by its number.
+NODE, KEY, TITLE, SHIPPED, CHOICE, RUNG = "node", "key", "title", "shipped", "choice", "rung "
+# What nodes say of the candidates that they have measured, and the keys of that.
+FOUND, RATIOS, PROBLEMS = "found", "ratios", "problems"
+
+
+def storage_in(folder: Path) -> BaseStorage:
+    """Raises InputError where the folder can't hold what nodes share."""
+    import optuna
+    from optuna.storages import JournalStorage
+
+    from envkit.tuning.journal import Journal
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    path = folder / FILE_NAME
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        try:
+            storage = JournalStorage(Journal(path))
+            if not storage.get_all_studies():
+                optuna.create_study(storage=storage, study_name=STUDY, direction="maximize", load_if_exists=True)
+        except (LookupError, TypeError, ValueError, AssertionError):  # lines of JSON that are no journal's
+            raise InputError(f"{path}: is not what nodes share of a tuning; start a new one") from None
+    return storage
+
+
+def say(storage: BaseStorage, node: str, what: str, value: Any) -> None:
+    """Have all nodes know something that one node says."""
+    study = storage.get_study_id_from_name(STUDY)
+    storage.set_study_user_attr(study, f"{what} {node}", value)
+
+
+def said(storage: BaseStorage, what: str) -> dict[str, Any]:
+    """What nodes have said of that, by node; those first that were."""
+    attributes = storage.get_study_user_attrs(storage.get_study_id_from_name(STUDY))
+    return {name.removeprefix(f"{what} "): value for name, value in attributes.items() if name.startswith(f"{what} ")}
+
+
+class SharedTrials:
+    """One node's view of the study; ``nodes`` is how many there are. The others are its peers."""
+
+    def __init__(self, storage: BaseStorage, node: str, nodes: int, space: Space) -> None:
+        self.node, self.nodes = node, nodes
+        self._space, self._storage = space, storage
+        self._study = storage.get_study_id_from_name(STUDY)
+        self._ids: dict[int, int] = {}  # Optuna's own of each trial
+        self._own: set[int] = set()
+
+    def rejoin(self, store: TrialStore, space: Space) -> Sequence[int]:
+        self._space = space
+        self.take_in(store)
+        return [number for number in store.entries if self.is_own(number)]
+
+    def take_in(self, store: TrialStore) -> Mapping[str, int]:
+        numbers: dict[str, int] = {}
+        levels = {one.name: one.levels for one in self._space.parameters}
+        for trial in self._storage.get_all_trials(self._study, deepcopy=False):
+            self._ids[trial.number] = trial._trial_id
+            attributes = trial.user_attrs
+            number = numbers.setdefault(attributes[KEY], trial.number)  # two nodes may have claimed it at once
+            choice, shipped = attributes[CHOICE], attributes[SHIPPED]
+            applies = all(level in levels.get(name, ()) for name, level in (choice or {}).items())
+            if applies or shipped is not None:  # else it has what only others have, as a library of theirs
+                entry = Entry(number, choice if applies else None, shipped, attributes[TITLE])
+                store.entries.setdefault(number, entry)
+            rungs = {int(name.removeprefix(RUNG)): node for name, node in attributes.items() if name.startswith(RUNG)}
+            store.rung_of[number] = max([store.rung_of.get(number, 0), *rungs])
+            if number == trial.number:
+                owner = rungs.get(store.rung_of[number], attributes[NODE])
+                (self._own.add if owner == self.node else self._own.discard)(number)
+        store.elsewhere = {}
+        for node, found in said(self._storage, FOUND).items():
+            if node == self.node:
+                continue
+            for number, ratios in found[RATIOS].items():
+                store.elsewhere.setdefault(int(number), []).extend(ratios)
+            for number, problem in found[PROBLEMS].items():
+                store.problems.setdefault(int(number), problem)
+        return numbers
+
+    def claim(self, store: TrialStore, key: str, choice: Choice | None, shipped: str | None, title: str) -> int | None:
+        import optuna
+
+        levels = {one.name: tuple(one.levels) for one in self._space.parameters if one.name in (choice or {})}
+        distributions: dict[str, optuna.distributions.BaseDistribution] = {
+            name: optuna.distributions.CategoricalDistribution(own) for name, own in levels.items()
+        }
+        trial = optuna.create_trial(
+            state=optuna.trial.TrialState.RUNNING, params=choice or {}, distributions=distributions,
+            user_attrs={NODE: self.node, KEY: key, TITLE: title, SHIPPED: shipped, CHOICE: choice},
+        )  # fmt: skip
+        identity = self._storage.create_new_trial(self._study, template_trial=trial)
+        number = self._storage.get_trial_number_from_id(identity)
+        first = next(
+            one for one in self._storage.get_all_trials(self._study, deepcopy=False) if one.user_attrs[KEY] == key
+        )
+        if first.number != number:
+            return None
+        self._ids[number] = identity
+        self._own.add(number)
+        return number
+
+    def is_own(self, number: int) -> bool:
+        return number in self._own
+
+    def promote(self, rungs: Mapping[int, int]) -> None:
+        for number, rung in rungs.items():
+            self._storage.set_trial_user_attr(self._ids[number], f"{RUNG}{rung}", self.node)
+            self._own.add(number)
+
+    def tell(self, store: TrialStore) -> None:
+        ratios = {str(number): own for number in store.entries if (own := store.own_ratios(number))}
+        found = {RATIOS: ratios, PROBLEMS: {str(number): store.problems[number] for number in store.failed_in}}
+        if found != said(self._storage, FOUND).get(self.node, {RATIOS: {}, PROBLEMS: {}}):
+            say(self._storage, self.node, FOUND, found)

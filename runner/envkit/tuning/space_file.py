@@ -1,0 +1,215 @@
+"""Read a space of settings from YAML, and refuse what would search for nothing or for something else than was meant."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from envkit.common import schema, yamlfile
+from envkit.common.errors import InputError
+from envkit.common.suggestion import suggestion
+from envkit.common.yamlfile import Path_, YamlFile
+from envkit.profiles import catalogue, profile
+from envkit.profiles.expressions import FACTS, ExpressionError, expand
+from envkit.profiles.values import Kind, SettingsError, refusal
+from envkit.tuning import space as spaces
+from envkit.tuning.space import UNSET, Constraint, Fragment, Parameter, Space, choices
+
+FOLDER = Path(__file__).resolve().parent / "spaces"
+SCHEMA = FOLDER.parent / "schemas/space.schema.json"
+# Any machine's facts do to check a value; so many leave room for "one less" and "half of them".
+_SAMPLE_FACTS = dict.fromkeys(FACTS, 8)
+# So many choices are looked at for one that holds, before a space is called empty.
+MOST_CHOICES = 20_000
+
+
+def names() -> list[str]:
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def find(name: str) -> Path:
+    """The file of the space called ``name``, or ``name`` itself if it ends in ``.yaml``."""
+    path = Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
+    if not path.is_file():
+        known = f"no such space{suggestion(name, names())}; give a YAML file, or one of: {', '.join(names())}"
+        raise InputError(f"--space {name}: {known}")
+    return path
+
+
+def read(path: Path) -> Space:
+    """The space in ``path``. Raises InputError naming file, line, key and fix."""
+    file = yamlfile.read(path, "a space")
+    if "knobs" in file.data and "parameters" not in file.data:
+        file = file.renamed("knobs", "parameters")
+        _note_old_key()
+    schema.validate(file, SCHEMA, profile.SCHEMA)
+    for at, text in file.texts.items():
+        if at[0] == "parameters":
+            _expanded(file, at, text)
+    parameters: list[Parameter] = []
+    for name in file.data["parameters"]:
+        parameters.append(_parameter(file, name, parameters))
+    space = Space(file.data["name"], file.data["title"], path, tuple(parameters), first=_first(file))
+    space = replace(space, constraints=_constraints(file, space))
+    if all(spaces.profile(space, choice, "x") is None for choice in itertools.islice(choices(space), MOST_CHOICES)):
+        raise file.error(
+            ("constraints",),
+            "the space is empty: each choice breaks a constraint or sets a variable twice; remove what does",
+        )
+    return space
+
+
+@cache  # a run reads its own copy of the space too
+def _note_old_key() -> None:
+    print("envkit: the key 'knobs' of a space is called 'parameters' now", file=sys.stderr)
+
+
+def _first(file: YamlFile) -> tuple[str, ...]:
+    found, known = file.data.get("first", []), profile.names()
+    for index, name in enumerate(found):
+        if name not in known:
+            raise file.error(("first", index), f"no shipped profile '{name}'{suggestion(str(name), known)}; remove it")
+    return tuple(found)
+
+
+def _parameter(file: YamlFile, name: str, earlier: list[Parameter]) -> Parameter:
+    at: Path_ = ("parameters", name)
+    entry = file.data["parameters"][name]
+    if "variable" in entry:
+        levels = _values(file, at, entry)
+    else:
+        levels = {level: _fragment(file, (*at, "choices", level), sets) for level, sets in entry["choices"].items()}
+    others = file.data["parameters"].keys() - {name}
+    when = _named(file, (*at, "when"), entry.get("when", {}), earlier, f"parameter '{name}' counts when", others)
+    return Parameter(name, levels, when)
+
+
+def _values(file: YamlFile, at: Path_, entry: dict[str, Any]) -> dict[str, Fragment]:
+    variable, key, numerics = entry["variable"], entry.get("key"), entry.get("numerics", "same")
+    kind = _kind(file, (*at, "variable"), variable)
+    if key is not None:
+        kind = _inner_kind(file, (*at, "key"), variable, key, kind)
+    levels: dict[str, Fragment] = {}
+    for index in range(len(entry["values"])):
+        where = (*at, "values", index)
+        text = file.texts[where]
+        if text in levels:
+            raise file.error(where, f"'{text}' stands twice among the values of '{at[-1]}'; remove one")
+        if text == UNSET:
+            levels[text] = Fragment()
+            continue
+        _check_value(file, where, variable if key is None else f"{variable}'s {key}", kind, text)
+        if key is None:
+            levels[text] = Fragment(env={variable: text}, numerics=numerics)
+        else:
+            levels[text] = Fragment(settings={variable: {key: text}}, numerics=numerics)
+    return levels
+
+
+def _named(
+    file: YamlFile, at: Path_, found: Any, parameters: list[Parameter], what: str, later: Collection[str] = ()
+) -> dict[str, tuple[str, ...]]:
+    """Parameters and levels of each, all of which must be there."""
+    known = {parameter.name: parameter.levels for parameter in parameters}
+    named: dict[str, tuple[str, ...]] = {}
+    for name, values in found.items():
+        where = (*at, name)
+        if name not in known:
+            if name in later:
+                raise file.error(where, f"{what} '{name}', which stands further down; move '{name}' before it")
+            raise file.error(where, f"{what} '{name}', which is no parameter{suggestion(name, known)}")
+        named[name] = tuple(file.text(*where, index) for index in range(len(values)))
+        for index, text in enumerate(named[name]):
+            if text not in known[name]:
+                near, has = suggestion(text, known[name]), ", ".join(known[name])
+                raise file.error((*where, index), f"{what} {name} is '{text}', which it never is{near}; it is: {has}")
+    return named
+
+
+def _constraints(file: YamlFile, space: Space) -> tuple[Constraint, ...]:
+    found = []
+    for index, entry in enumerate(file.data.get("constraints", [])):
+        at: Path_ = ("constraints", index)
+        never = _named(file, (*at, "never"), entry["never"], list(space.parameters), "a constraint names")
+        constraint = Constraint(never, entry["because"])
+        broken = {constraint.broken(choice) for choice in choices(_about(space, never))}
+        if broken == {True}:
+            raise file.error(at, "this constraint excludes every choice: nothing would be left to try; narrow it")
+        if True not in broken:
+            raise file.error(at, "this constraint never applies: its values never come together; remove it")
+        found.append(constraint)
+    return tuple(found)
+
+
+def _about(space: Space, named: Mapping[str, Any]) -> Space:
+    """The parameters named, and those on which they depend, alone: few choices, however large the space is."""
+    wanted = set(named)
+    for parameter in reversed(space.parameters):
+        if parameter.name in wanted:
+            wanted |= set(parameter.when)
+    return replace(space, parameters=tuple(one for one in space.parameters if one.name in wanted), constraints=())
+
+
+def _fragment(file: YamlFile, at: Path_, sets: Any) -> Fragment:
+    if not isinstance(sets, dict):  # nothing, or `unset`
+        return Fragment()
+    env = {name: file.text(*at, "env", name) for name in sets.get("env", {})}
+    for name, text in env.items():
+        where: Path_ = (*at, "env", name)
+        _check_value(file, where, name, _kind(file, where, name), text)
+    settings: dict[str, dict[str, str]] = {}
+    for name, keys in sets.get("settings", {}).items():
+        where = (*at, "settings", name)
+        kind = _kind(file, where, name)
+        if name in env:
+            raise file.error(where, f"'{name}' stands under 'env' too; write its keys here alone")
+        settings[name] = {key: file.text(*where, key) for key in keys}
+        for key, text in settings[name].items():
+            inner = _inner_kind(file, (*where, key), name, key, kind)
+            _check_value(file, (*where, key), f"{name}'s {key}", inner, text)
+    return Fragment(
+        tuple(sets.get("preload", ())), env, settings,
+        tuple(file.text(*at, "prefix", index) for index in range(len(sets.get("prefix", ())))),
+        sets.get("expect", {}), sets.get("numerics", "same"), sets.get("needs", {}), sets.get("ranks", 0),
+    )  # fmt: skip
+
+
+def _kind(file: YamlFile, at: Path_, name: str) -> Kind:
+    variable = catalogue.load().get(name)
+    if variable is None or name == "LD_PRELOAD":
+        near = catalogue.nearest(name)
+        hint = f" (did you mean '{near}'?)" if near else ""
+        wrong = "is made from 'preload'" if name == "LD_PRELOAD" else f"is not in the catalogue of variables{hint}"
+        raise file.error(at, f"'{name}' {wrong}; see: envkit explain")
+    return variable.kind
+
+
+def _inner_kind(file: YamlFile, at: Path_, variable: str, key: str, kind: Kind) -> Kind:
+    if not kind.keys:
+        raise file.error(at, f"{variable} takes one value and no keys such as '{key}'; leave 'key' out")
+    if key not in kind.keys:
+        raise file.error(
+            at, f"{variable} has no key '{key}'{suggestion(key, kind.keys)}; see: envkit explain {variable}"
+        )
+    return kind.keys[key]
+
+
+def _check_value(file: YamlFile, at: Path_, what: str, kind: Kind, text: str) -> None:
+    try:
+        refused = refusal(kind, _expanded(file, at, text))
+    except SettingsError as error:
+        raise file.error(at, f"{what}: {error}; {error.fix}") from None
+    if refused is not None:
+        raise file.error(at, f"{what} can't be '{text}', which {refused}; write {kind.allowed()}")
+
+
+def _expanded(file: YamlFile, at: Path_, text: str) -> str:
+    try:
+        return expand(text, _SAMPLE_FACTS)
+    except ExpressionError as error:
+        raise file.error(at, str(error)) from None

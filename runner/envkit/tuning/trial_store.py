@@ -1,0 +1,150 @@
+"""What a search knows: its candidates, what each trial measured, and what failed. Rebuilt from the record's events."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from statistics import fmean
+
+from envkit.bench.record import Event
+from envkit.checks.interference import interference_in
+from envkit.stats.interval import middle_of
+from envkit.tuning.space import Choice
+
+BASELINE = -1  # stands for the baseline where other numbers stand for candidates
+# Events before a round, and those with which a tuning ends and goes on.
+PREPARING = ("candidate", "promoted", "end", "resume")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A candidate as the record has it: a profile that is ``shipped`` under this name, or a choice in the space."""
+
+    number: int
+    choice: Choice | None
+    shipped: str | None
+    title: str
+
+
+@dataclass
+class TrialStore:
+    """The candidates and their trials. Times are means of a trial's steps in seconds, by round and candidate; a
+    candidate with a problem has failed.
+    """
+
+    entries: dict[int, Entry] = field(default_factory=dict)
+    rounds: list[list[int]] = field(default_factory=list)  # the candidates of each, in the order of their trials
+    step_s: list[dict[int, float]] = field(default_factory=list)  # by round
+    problems: dict[int, str] = field(default_factory=dict)
+    failed_in: dict[int, int] = field(default_factory=dict)  # by candidate, the round of its problem
+    rung_of: dict[int, int] = field(default_factory=dict)
+    finalists: list[int] = field(default_factory=list)
+    finals_from: int = 0  # the first round of the finals
+    spent_s: float = 0.0
+    trials_s_of: dict[int, list[float]] = field(default_factory=dict)  # of whole workers, warm-ups too, by candidate
+    repeat: bool = False  # whether the last round needs one more trial of the baseline
+    # Log speedups that other nodes measured, each beside its own baseline, by candidate.
+    elsewhere: dict[int, list[float]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(events: Iterable[Event]) -> TrialStore:
+        """Leave out the candidates of a round that did not begin, as a kill can leave: they will be numbered again."""
+        store, events = TrialStore(), list(events)
+        settled = [number for number, event in enumerate(events) if event["event"] not in PREPARING]
+        for event in events[: max(settled, default=-1) + 1]:
+            store.add(event)
+        return store
+
+    def add(self, event: Event) -> None:
+        """Take in an event; one that is not about the search changes only the time that was spent."""
+        self.spent_s += event.get("worker_seconds", 0.0)
+        match event["event"]:
+            case "candidate":
+                number = event["number"]
+                self.entries[number] = Entry(number, event["choice"], event["shipped"], event["title"])
+                self.rung_of.setdefault(number, 0)
+            case "round":
+                self.rounds.append(event["order"])
+                self.step_s.append({})
+                self.repeat = False
+            case "trial":
+                of_round = self.step_s[event["round"]]
+                if event["candidate"] == BASELINE:
+                    # all others of the round are compared with it; its second trial counts, whatever disturbed that
+                    self.repeat = BASELINE not in of_round and bool(interference_in(event))
+                of_round[event["candidate"]] = fmean(event["step_s"])
+                self.trials_s_of.setdefault(event["candidate"], []).append(event["worker_seconds"])
+            case "warm-up":
+                self.trials_s_of.setdefault(BASELINE, []).append(event["worker_seconds"])
+            case "failure" if event["candidate"] != BASELINE:  # the baseline is tried again when the search goes on
+                self.problems.setdefault(event["candidate"], event["problem"])
+                self.failed_in.setdefault(event["candidate"], event["round"])
+            case "failure" if "round" in event:
+                # where the baseline fails too, those that failed shortly before it need not be at fault: try them again
+                for one in [one for one, at in self.failed_in.items() if at >= event["round"] - 1]:
+                    del self.problems[one], self.failed_in[one]
+            case "promoted":
+                self.rung_of |= {int(number): rung for number, rung in event["rungs"].items()}
+            case "finalists":
+                self.finalists, self.finals_from = event["candidates"], len(self.rounds)
+
+    @property
+    def trial_s(self) -> float:
+        """What one more trial will cost, in seconds of a worker; 0 before the first."""
+        return fmean(itertools.chain(*self.trials_s_of.values())) if self.trials_s_of else 0.0
+
+    def trial_s_of(self, number: int) -> float:
+        """What a trial of a candidate costs on average, in seconds of a worker; of all where it had none here."""
+        return fmean(self.trials_s_of[number]) if number in self.trials_s_of else self.trial_s
+
+    @property
+    def alive(self) -> list[int]:
+        return [number for number in self.entries if number not in self.problems]
+
+    def missing(self) -> list[int]:
+        """The candidates of the last round that lack a trial and have not failed, in order; a kill can leave some.
+
+        A baseline that was disturbed from outside is there once more, at the end.
+        """
+        if not self.rounds:
+            return []
+        done = self.step_s[-1]
+        missing = [one for one in self.rounds[-1] if one not in done and one not in self.problems]
+        return [*missing, BASELINE] if self.repeat else missing
+
+    def ratios(self, number: int) -> list[float]:
+        """For each round with a trial of both, the log of the baseline's time over the candidate's, on any node."""
+        return self.own_ratios(number) + self.elsewhere.get(number, [])
+
+    def own_ratios(self, number: int) -> list[float]:
+        """The same of the rounds here."""
+        both = [of_round for of_round in self.step_s if BASELINE in of_round and number in of_round]
+        return [math.log(of_round[BASELINE] / of_round[number]) for of_round in both]
+
+    def scores(self) -> dict[int, float]:
+        """The Hodges-Lehmann estimate of each candidate's log speedup; of those that have one and have not failed."""
+        ratios = {number: self.ratios(number) for number in self.alive}
+        return {number: _estimate(tuple(sorted(own))) for number, own in ratios.items() if own}
+
+    def known(self) -> list[tuple[Choice, float | None]]:
+        """The choices of the space that have a score, and None in its place for those that failed."""
+        scores = self.scores()
+        judged = [one for number, one in self.entries.items() if number in scores or number in self.problems]
+        return [(one.choice, scores.get(one.number)) for one in judged if one.choice is not None]
+
+    def scored(self) -> list[tuple[Choice, float]]:
+        """The same without those that failed."""
+        return [(choice, score) for choice, score in self.known() if score is not None]
+
+    def trials(self) -> dict[int, int]:
+        """The number of rounds with a trial of each candidate and of the baseline."""
+        return {number: len(self.ratios(number)) for number in self.entries}
+
+
+@lru_cache(maxsize=4096)
+def _estimate(ratios: tuple[float, ...]) -> float:
+    """What many nodes measured of many candidates is asked for again and again."""
+    return middle_of(ratios)

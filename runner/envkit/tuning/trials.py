@@ -1,0 +1,157 @@
+"""Run one trial: a fresh worker under one environment. Check everything that its time needs to count."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any
+
+from envkit.analysis.losses import loss_difference, loss_tolerance
+from envkit.bench import private_values
+from envkit.bench.job import Job
+from envkit.bench.parse_sample import other_loader, other_ranks, parse_sample
+from envkit.bench.plan import REFERENCE_PROFILE, Arm, Plan, own_ranks
+from envkit.bench.record import Event
+from envkit.checks.sample_effect import check_sample
+from envkit.engines.base import Outcome
+from envkit.engines.process import timed_out
+from envkit.profiles.environment import Environment
+from envkit.tuning.trial_store import BASELINE
+from envkit.worker.workloads import get
+
+# The share of a sample's usual steps that a trial has.
+TRIAL_STEPS = 0.3
+# Stop a worker that takes this many times as long as the baseline's: it has lost, and would use up the others' time.
+HOPELESS = 4.0
+SHORTEST_TIMEOUT_S = 20.0
+# Events, as records name them.
+COLD, WARM_UP, TRIAL, FAILURE = "cold", "warm-up", "trial", "failure"
+
+
+class BaselineFailed(Exception):
+    """A worker of the baseline failed, without which nothing can be compared. The message is one line."""
+
+
+@dataclass
+class Trials:
+    """Run and record trials. ``job`` has the plan of one trial; its environments are not used. ``events`` is what was
+    recorded, and grows.
+
+    ``numerics``: with ``same``, a candidate whose losses differ from the baseline's by more than rounding fails.
+    """
+
+    job: Job
+    numerics: str
+    append: Callable[..., Event]
+    events: list[Event]
+    before: Callable[[str], None]  # is told what is about to run
+
+    def warm(self) -> list[Event]:
+        """Run two trials of the baseline before any round. The first brings files into the page cache, and its cost
+        says nothing; the second tells what a trial costs.
+
+        All later trials are compared with the losses and digests of the second. Return the events, none where this
+        was done before. Raises BaselineFailed.
+        """
+        return [self._warm(COLD), self._warm(WARM_UP)] if self._reference is None else []
+
+    def _warm(self, kind: str) -> Event:
+        self.before("warming up")
+        outcome, document, problem = self._run(BASELINE, self.job.environments[REFERENCE_PROFILE], 0)
+        spent = {"worker_seconds": round(outcome.seconds, 3)}
+        if document is None:
+            raise _of_baseline(
+                self._record(FAILURE, candidate=BASELINE, **spent, problem=problem, stderr=outcome.stderr_tail)
+            )
+        return self._record(kind, **spent, **(document if kind == WARM_UP else {}))
+
+    def __call__(self, in_round: int, number: int, environment: Environment) -> Event:
+        """Run a trial of a candidate and record it. Raises BaselineFailed."""
+        self.before(environment.title if number != BASELINE else REFERENCE_PROFILE)
+        outcome, document, problem = self._run(number, environment, in_round)
+        where = {"round": in_round, "candidate": number, "worker_seconds": round(outcome.seconds, 3)}
+        if document is not None:
+            problem = self._wrong(number, environment, document, outcome)
+        if problem is None and document is not None:
+            return self._record(TRIAL, **where, **document, stderr=outcome.stderr_tail)
+        evidence = {} if document is None else {"evidence": document["evidence"]}
+        event = self._record(FAILURE, **where, problem=problem, stderr=outcome.stderr_tail, **evidence)
+        if number == BASELINE:
+            raise _of_baseline(event)
+        return event
+
+    @property
+    def _reference(self) -> Event | None:
+        return next((event for event in self.events if event["event"] == WARM_UP), None)
+
+    def _record(self, event: str, **fields: Any) -> Event:
+        hidden = private_values.hidden(fields, self.job.kept, self.job.inherited)
+        recorded = self.append(event, **hidden)
+        self.events.append(recorded)
+        return recorded
+
+    def _run(
+        self, number: int, environment: Environment, in_round: int
+    ) -> tuple[Outcome, dict[str, Any] | None, str | None]:
+        """Start the worker; return its outcome, with the document that it printed or with what was wrong."""
+        plan = self.job.plan
+        name = REFERENCE_PROFILE if number == BASELINE else f"candidate {number}"
+        ranks = own_ranks(environment.ranks)
+        arm = Arm(name, environment.profile, plan.reference.engine, ranks=ranks)
+        job = replace(self.job, environments={name: environment})
+        # a baseline that is slow once has not lost, and stopping it would end the search
+        timeout_s = plan.stopping.timeout_s if number == BASELINE else self._timeout_s
+        task = replace(job.task(arm, plan.worker_arguments(arm), plan.padding(in_round, arm)), timeout_s=timeout_s)
+        outcome = job.engines[arm.engine].run(task)
+        if outcome.failure == timed_out(task.timeout_s) and task.timeout_s < plan.stopping.timeout_s:
+            hopeless = f"was stopped after {task.timeout_s:.0f} s, at least {HOPELESS:g} times what the baseline's took"
+            outcome = replace(outcome, failure=hopeless)
+        reference = self._reference
+        document, problem = parse_sample(outcome, [] if reference is None else [reference], plan.options)
+        if document is not None:
+            wrong = other_loader(document, plan.workload_of(arm))
+            problem = wrong or other_ranks(document, plan.ranks_of(arm), plan.options)
+        return outcome, None if problem else document, problem
+
+    @property
+    def _timeout_s(self) -> float:
+        took = [
+            event["worker_seconds"]
+            for event in self.events
+            if event["event"] == WARM_UP or (event["event"] == TRIAL and event["candidate"] == BASELINE)
+        ]
+        longest = max(SHORTEST_TIMEOUT_S, HOPELESS * median(took)) if took else self.job.plan.stopping.timeout_s
+        return min(longest, self.job.plan.stopping.timeout_s)
+
+    def _wrong(self, number: int, environment: Environment, document: dict[str, Any], outcome: Outcome) -> str | None:
+        """Why a sample does not count; None if it does."""
+        for one in check_sample(environment, {**document, "stderr": outcome.stderr_tail}, self.job.kept):
+            if not one.holds:
+                return f"was not in effect: {one.key} should be {one.expected} and is {one.seen}"
+        reference = self._reference
+        # those of a user's command may differ among samples of the baseline too: it takes several to tell
+        if number == BASELINE or reference is None or not document["losses"] or self.job.plan.user_command:
+            return None
+        difference = loss_difference(document["losses"], reference["losses"])
+        if self.numerics != "same" and math.isfinite(difference):
+            return None
+        if difference > loss_tolerance(self.job.plan, self.job.plan.reference, environment.ranks > 1):
+            return f"has other losses than the baseline, by up to {difference:.2%}: its results are not the same"
+        return None
+
+
+def _of_baseline(failure: Event) -> BaselineFailed:
+    lines = str(failure["stderr"]).strip().splitlines()
+    return BaselineFailed(f"the baseline's worker {failure['problem']}{f': {lines[-1]}' if lines else ''}")
+
+
+def lengths(plan: Plan) -> tuple[Plan, int]:
+    """The plan, with the usual lengths where none were given, and the number of timed steps of a trial."""
+    if plan.user_command:
+        return plan, plan.training.steps
+    name, given = plan.workload, plan.training
+    usual = get(name)
+    plan = plan.sized({name: given.steps or usual.steps}, {name: given.warmup_steps or usual.warmup_steps})
+    return plan, given.steps or max(1, round(usual.steps * TRIAL_STEPS))

@@ -1,0 +1,68 @@
+"""What the process is held to: CPU quota and throttling, memory, processes, and system calls that are filtered."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import resource
+import shutil
+from pathlib import Path
+from typing import Any
+
+from envkit.worker.cgroup import cpu_quota, memory_limit, pids_limit, throttled_seconds
+from envkit.worker.readings import text_of
+
+GET_MEMPOLICY = 239  # the system call's number on x86-64
+
+
+def probe() -> dict[str, Any]:
+    """Sizes in bytes, times in seconds; None where there is no limit, or nothing that tells."""
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":" in line)
+    shm = Path("/dev/shm")
+    free, limit = processes()
+    return {
+        "user_id": os.getuid(),
+        "affinity_cpus": len(os.sched_getaffinity(0)),
+        "cpu_quota": cpu_quota(),
+        "throttled_s": throttled_seconds(),
+        "memory_bytes": memory_limit(),
+        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "processes_free": free,
+        "processes_limit": limit,
+        "shm_bytes": shutil.disk_usage(shm).total if shm.is_dir() else None,
+        "seccomp": {"0": "off", "1": "strict", "2": "filter"}.get(status.get("Seccomp", "").strip()),
+        "numa_calls": _numa_calls(),
+    }
+
+
+def processes() -> tuple[int | None, str | None]:
+    """How many more processes or threads may be started, and by which limit, in words; None where there is none.
+
+    Of the user's, which root does not have, and the group's that with the least room.
+    """
+    found = []
+    limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    if limit != resource.RLIM_INFINITY and os.getuid() != 0:
+        used = sum(_threads_if_mine(path) for path in Path("/proc").glob("[0-9]*/status"))
+        found.append((limit - used, f"ulimit -u is {limit}, and this user has {used}"))
+    group = pids_limit()
+    if group is not None:
+        found.append((group[0] - group[1], f"pids.max of its cgroup is {group[0]}, and {group[1]} are there"))
+    return min(found, key=lambda one: one[0], default=(None, None))
+
+
+def _threads_if_mine(status: Path) -> int:
+    fields = dict(line.split(":", 1) for line in text_of(status).splitlines() if ":" in line)
+    return int(fields["Threads"]) if fields and int(fields["Uid"].split()[0]) == os.getuid() else 0
+
+
+def _numa_calls() -> bool | None:
+    """Whether get_mempolicy(2) is allowed; None on a kernel or architecture where that can't be said."""
+    if platform.machine() != "x86_64":
+        return None
+    mode = ctypes.c_int()
+    if ctypes.CDLL(None, use_errno=True).syscall(GET_MEMPOLICY, ctypes.byref(mode), None, 0, None, 0) == 0:
+        return True
+    return False if ctypes.get_errno() == errno.EPERM else None

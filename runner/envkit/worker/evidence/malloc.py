@@ -1,0 +1,128 @@
+"""The allocator that ``malloc`` resolves to, and the settings it says it has.
+
+jemalloc answers ``mallctl("opt.KEY")`` (jemalloc(3)); glibc's loader lists the tunables in force with
+``--list-tunables`` (glibc manual, "Tunables"); tcmalloc answers for its properties (gperftools,
+``malloc_extension_c.h``); mimalloc lists its options when it is loaded with MIMALLOC_VERBOSE (mimalloc manual,
+"Environment Options").
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from envkit.worker.evidence.capture import NOTHING, run_child
+from envkit.worker.evidence.symbols import function, mapped_files, origin
+from envkit.worker.initial_environment import own
+
+GLIBC, UNKNOWN = "glibc", "unknown"
+ALLOCATOR_FILES = {"libjemalloc": "jemalloc", "libtcmalloc": "tcmalloc", "libmimalloc": "mimalloc", "libc": GLIBC}
+TUNABLE = re.compile(r"^(glibc\.\S+): (\S+) \(min:")
+# jemalloc(3): options whose value is a string; all others are numbers or booleans.
+JEMALLOC_STRINGS = {
+    "thp", "metadata_thp", "dss", "percpu_arena", "zero_realloc", "malloc_conf", "stats_print_opts", "junk",
+}  # fmt: skip
+# What tcmalloc calls the settings of these variables, and what they are.
+TCMALLOC_PROPERTIES = {
+    "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES": ("tcmalloc.max_total_thread_cache_bytes", int),
+    "TCMALLOC_AGGRESSIVE_DECOMMIT": ("tcmalloc.aggressive_memory_decommit", bool),
+    "TCMALLOC_HEAP_LIMIT_MB": ("tcmalloc.heap_limit_mb", int),
+}
+# It has no C function for the release rate; its C++ one looks at nothing but that setting.
+TCMALLOC_RELEASE_RATE = "_ZN22TCMallocImplementation20GetMemoryReleaseRateEv"
+# Later releases of version 3 leave their own name out.
+MIMALLOC_OPTION = re.compile(r"^(?:mimalloc: )?option '(\w+)': (-?\d+)", re.MULTILINE)
+
+
+def allocator_of(path: str) -> str:
+    """The allocator's name by its library's file name (``libtcmalloc_minimal.so.4`` is tcmalloc)."""
+    stem = re.split(r"[-._]", Path(path).name)[0]
+    return ALLOCATOR_FILES.get(stem, UNKNOWN)
+
+
+def probe() -> dict[str, Any]:
+    library = origin("malloc")
+    allocator = allocator_of(library) if library else UNKNOWN
+    return {"allocator": allocator, "library": library, "settings": SETTINGS.get(allocator, dict)()}
+
+
+def _jemalloc_settings() -> dict[str, Any]:
+    """The value that jemalloc has for each key of MALLOC_CONF; a key it does not know is None."""
+    pairs = own().get("MALLOC_CONF", "").split(",")
+    keys = [pair.partition(":")[0].strip() for pair in pairs if pair.strip()]
+    return {key: _mallctl(f"opt.{key}", key in JEMALLOC_STRINGS) for key in keys}
+
+
+def _mallctl(name: str, is_string: bool) -> Any:
+    mallctl = function("mallctl")
+    kinds: tuple[Any, ...] = (ctypes.c_char_p,) if is_string else (ctypes.c_ssize_t, ctypes.c_bool, ctypes.c_uint)
+    for kind in kinds:  # mallctl refuses a buffer of the wrong size (EINVAL), so at most one of these fits
+        value = kind()
+        size = ctypes.c_size_t(ctypes.sizeof(value))
+        if mallctl(name.encode(), ctypes.byref(value), ctypes.byref(size), None, ctypes.c_size_t(0)) == 0:
+            return value.value.decode() if is_string and value.value else value.value
+    return None
+
+
+def _tcmalloc_settings() -> dict[str, int | float | bool]:
+    """By the name of the variable that sets it, each setting that this version tells."""
+    settings: dict[str, int | float | bool] = {}
+    ask = function("MallocExtension_GetNumericProperty")
+    for name, (tcmalloc_name, kind) in TCMALLOC_PROPERTIES.items():
+        value = ctypes.c_size_t()
+        if ask is not None and ask(tcmalloc_name.encode(), ctypes.byref(value)):
+            settings[name] = kind(value.value)
+    release_rate = function(TCMALLOC_RELEASE_RATE)
+    if release_rate is not None:
+        release_rate.restype = ctypes.c_double
+        rate = release_rate(None)
+        settings["TCMALLOC_RELEASE_RATE"] = int(rate) if rate.is_integer() else rate
+    return settings
+
+
+def _mimalloc_options() -> dict[str, int]:
+    """What mimalloc has for each of its options, in a child that is started as this process was.
+
+    It reads all of them when it is loaded (``_mi_options_init`` in its src/options.c).
+    """
+    return parse_mimalloc(run_child(NOTHING, {**own(), "MIMALLOC_VERBOSE": "1"}).stderr)
+
+
+def parse_mimalloc(listing: str) -> dict[str, int]:
+    """``mimalloc: option 'allow_decommit': 0`` as {"MIMALLOC_ALLOW_DECOMMIT": 0}: by the variable that sets it."""
+    return {f"MIMALLOC_{name.upper()}": int(value) for name, value in MIMALLOC_OPTION.findall(listing)}
+
+
+def _glibc_tunables() -> dict[str, int | str]:
+    """Each tunable that the loader lists, with its value in force for a program that is started as this one was."""
+    loader = next((path for path in mapped_files() if Path(path).name.startswith("ld-linux")), None)
+    if loader is None:
+        return {}
+    environment = {name: value for name, value in own().items() if name != "LD_PRELOAD"}
+    return parse_tunables(run_child([loader, "--list-tunables"], environment).stdout)
+
+
+def parse_tunables(listing: str) -> dict[str, int | str]:
+    """``glibc.malloc.hugetlb: 0x1 (min: 0x0, max: 0xff)`` as {"glibc.malloc.hugetlb": 1}."""
+    settings: dict[str, int | str] = {}
+    for line in listing.splitlines():
+        match = TUNABLE.match(line)
+        if match:
+            name, value = match.groups()
+            try:
+                settings[name] = int(value, 0)
+            except ValueError:
+                settings[name] = value
+    return settings
+
+
+# What asks each allocator for its settings.
+SETTINGS: dict[str, Callable[[], dict[str, Any]]] = {
+    "jemalloc": _jemalloc_settings,
+    "glibc": _glibc_tunables,
+    "tcmalloc": _tcmalloc_settings,
+    "mimalloc": _mimalloc_options,
+}

@@ -1,0 +1,98 @@
+"""oneDNN and MKL as PyTorch has them: the instruction set in use, threads, and the floating-point mode.
+
+oneDNN's own functions are hidden inside PyTorch's library, so it is made to describe one small convolution (oneDNN
+developer guide, "Verbose Mode").
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from envkit.worker.evidence import symbols
+from envkit.worker.evidence.capture import printed
+from envkit.worker.readings import Unread, read
+
+ISA = re.compile(r"info,cpu,isa:(.*)")
+EXECUTED = re.compile(r"primitive,exec,cpu,convolution,([^,]*)")
+FPMATH = re.compile(r"primitive,exec,cpu,convolution,.*attr-fpmath:(\w+)")
+MKL = re.compile(r"(?:Math Kernel Library|oneMKL).* Version (\d[\d.]*)")
+MKL_THREADS = re.compile(r"mkl_get_max_threads\(\) : (\d+)")
+# What MKL's code is made for where it takes none that is made for an instruction set.
+ANY_PROCESSOR = "Intel(R) Architecture processors"
+# mkl_get_version, as it is called inside PyTorch's own library, and where MKL is a library by itself.
+TELLS_VERSION = ("mkl_serv_get_version", "MKL_Get_Version", "mkl_get_version")
+
+
+class _MklVersion(ctypes.Structure):
+    """MKLVersion of mkl_types.h (oneMKL developer reference, "mkl_get_version")."""
+
+    _fields_ = [
+        ("major", ctypes.c_int),
+        ("minor", ctypes.c_int),
+        ("update", ctypes.c_int),
+        ("product_status", ctypes.c_char_p),
+        ("build", ctypes.c_char_p),
+        ("processor", ctypes.c_char_p),
+        ("platform", ctypes.c_char_p),
+    ]
+
+
+def onednn() -> dict[str, Any]:
+    """``isa`` is the best instruction set that oneDNN may use, ``implementation`` what a convolution ran with."""
+    torch = sys.modules["torch"]
+    if not torch.backends.mkldnn.is_available():
+        return {"available": False}
+
+    usual: dict[str, Any] = {"device": "cpu", "dtype": torch.float32}  # whatever the program's own default
+
+    def convolve() -> None:
+        with torch.no_grad(), torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_ON):
+            torch.nn.functional.conv2d(*(torch.zeros(shape, **usual) for shape in ((16, 32, 14, 14), (32, 32, 3, 3))))
+
+    return {"available": True, **parse_verbose(printed(1, convolve))}
+
+
+def parse_verbose(text: str) -> dict[str, str | None]:
+    """The interesting words of oneDNN's verbose lines; a convolution without the attribute has the mode ``strict``."""
+    found = {
+        name: match.group(1).strip() if (match := pattern.search(text)) else None
+        for name, pattern in (("isa", ISA), ("implementation", EXECUTED), ("fpmath", FPMATH))
+    }
+    if found["implementation"] is not None:
+        found["fpmath"] = found["fpmath"] or "strict"
+    return found
+
+
+def mkl() -> dict[str, Any]:
+    """``code`` is in MKL's words what its code is made for; ``dispatch`` is ``generic`` where that is any processor."""
+    torch = sys.modules["torch"]
+    about = torch.__config__.parallel_info()
+    version, threads = MKL.search(about), MKL_THREADS.search(about)
+    found: dict[str, Any] = {
+        "available": torch.backends.mkl.is_available(),
+        "version": version.group(1) if version else None,
+        "max_threads": int(threads.group(1)) if threads else None,
+    }
+    if torch.backends.mkl.is_available():
+        read(found, "code", _made_for)
+        read(found, "dispatch", lambda: "generic" if _made_for() == ANY_PROCESSOR else "native")
+    return found
+
+
+def _made_for() -> str:
+    """What MKL calls the processor. Raises Unread where no function is found that says so.
+
+    MKL's verbose mode prints the same words, and first takes most of a second to measure the frequency that stands
+    beside them.
+    """
+    libraries = [ctypes.CDLL(path) for path in symbols.libraries() if Path(path).name == "libtorch_cpu.so"]
+    tell = next((getattr(one, name) for one in libraries for name in TELLS_VERSION if hasattr(one, name)), None)
+    if tell is None:
+        raise Unread("this PyTorch does not let MKL be asked which code it takes")
+    version = _MklVersion()
+    tell(ctypes.byref(version))
+    return str(version.processor.decode())

@@ -1,0 +1,158 @@
+"""The OpenMP runtimes in the process, and the settings of the one that runs.
+
+Several may be mapped; the one that ``omp_get_max_threads`` resolves to in the global scope runs. GNU, LLVM and Intel
+are told apart by what the library exports and says of itself, because a file can have any name: only LLVM's and Intel's
+have the ``kmp_*`` functions, and Intel's has its vendor's name in its version text.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from envkit.worker import initial_environment
+from envkit.worker.evidence.capture import printed, run_child
+from envkit.worker.evidence.symbols import function, mapped_files, origin
+from envkit.worker.performance_variables import PRELOAD, preloaded
+from envkit.worker.readings import NOT_VERIFIED, Unread
+
+RUNTIME_FILES = ("libgomp", "libiomp5", "libomp")
+INTEL = b"Intel(R) OMP"
+# omp_proc_bind_t of the OpenMP specification; 5 is Intel's own value while KMP_AFFINITY decides.
+PROC_BIND = {0: "false", 1: "true", 2: "primary", 3: "close", 4: "spread", 5: "intel"}
+# The CPUs that the process might run on before a runtime was loaded, which may bind the first thread.
+STARTED_ON = os.sched_getaffinity(0)
+DISPLAY = "import ctypes, os, sys; os.sched_setaffinity(0, map(int, sys.argv[2:])); ctypes.CDLL(sys.argv[1])"
+# OMP_WAIT_POLICY=active, as libgomp (looks before a thread sleeps) and the kmp runtimes (milliseconds) take it.
+ALWAYS_LOOKS = 30_000_000_000
+ALWAYS_MS = 2_147_483
+# The names of what runtimes read begin so.
+READ_HERE = ("OMP_", "KMP_", "GOMP_")
+SETTING = re.compile(r"^\s*(?:\[\w+\]\s*)?(\w+)\s*=\s*'?(.*?)'?\s*$")
+
+
+def named_like_runtime(path: str) -> bool:
+    """Whether it is called like an OpenMP runtime; wheels append a hash to the stem (``libgomp-a34b3233.so.1``)."""
+    return re.split(r"[-.]", Path(path).name)[0] in RUNTIME_FILES
+
+
+def replaces_others(path: str) -> bool:
+    """Whether it has GNU's functions besides its own: preloaded, it is the only one that runs."""
+    return named_like_runtime(path) and not Path(path).name.startswith("libgomp")
+
+
+def runtime_of(path: str) -> str:
+    """``gnu``, ``intel``, ``llvm`` or ``unknown``, for a library that is loaded."""
+    library = ctypes.CDLL(path)
+    if hasattr(library, "kmp_get_blocktime"):
+        return "intel" if INTEL in Path(path).read_bytes() else "llvm"
+    return "gnu" if hasattr(library, "GOMP_parallel") else "unknown"
+
+
+def probe() -> dict[str, Any]:
+    active = origin("omp_get_max_threads")
+    result: dict[str, Any] = {
+        "mapped": [path for path in mapped_files() if named_like_runtime(path)],
+        "library": active,
+        "runtime": runtime_of(active) if active else "none",
+        **dict.fromkeys(("max_threads", "proc_bind", "places", "blocktime_ms", "wait_policy")),
+        "settings": {},
+    }
+    if active is None:
+        return result
+    result["max_threads"] = function("omp_get_max_threads")()
+    result["proc_bind"] = PROC_BIND.get(function("omp_get_proc_bind")(), "unknown")
+    result["places"] = function("omp_get_num_places")()
+    try:
+        result["settings"] = parse_display(_display(active))
+    except Unread as error:
+        result[NOT_VERIFIED] = dict.fromkeys(("settings", "wait_policy"), str(error))
+    # Asked for only of the runtime that runs: another one that is mapped would answer with a value nobody uses.
+    if origin("kmp_get_blocktime") == active:
+        result["blocktime_ms"] = milliseconds(function("kmp_get_blocktime")(), result["settings"].get("KMP_BLOCKTIME"))
+    result["wait_policy"] = wait_policy(result["settings"].get("GOMP_SPINCOUNT"), result["blocktime_ms"])
+    if result["wait_policy"] is not None:
+        result.get(NOT_VERIFIED, {}).pop("wait_policy", None)
+    return result
+
+
+def milliseconds(blocktime: int, displayed: str | None) -> int | float:
+    """What ``kmp_get_blocktime`` answers is in microseconds where KMP_BLOCKTIME has that unit (kmp_ftn_entry.h)."""
+    if displayed is None or not displayed.endswith("us"):
+        return blocktime
+    return blocktime / 1000 if blocktime % 1000 else blocktime // 1000
+
+
+def wait_policy(spin_count: str | None, blocktime_ms: float | None) -> str | None:
+    """``passive`` where waiting threads sleep at once, ``active`` where they always spin, else ``neither``.
+
+    From how long they really spin, as all runtimes print ``OMP_WAIT_POLICY='PASSIVE'`` where it is not set. None where
+    a runtime says nothing of it.
+    """
+    if blocktime_ms is not None:
+        spins, always = blocktime_ms, ALWAYS_MS
+    elif spin_count is not None and spin_count.isdigit():
+        spins, always = int(spin_count), ALWAYS_LOOKS
+    else:
+        return None
+    return "passive" if spins == 0 else "active" if spins >= always else "neither"
+
+
+def _display(library: str) -> str:
+    """What the runtime itself prints of its settings (OpenMP's OMP_DISPLAY_ENV).
+
+    Runtimes with OpenMP 5.1's ``omp_display_env`` are asked in this process. Older ones print only when they are
+    loaded, so a child with the variables that this one read, and with the CPUs that this process began with, loads the
+    same file. Raises Unread where nobody knows which variables it read.
+    """
+    if origin("omp_display_env") == library:
+        return printed(2, lambda: function("omp_display_env")(1))
+    command = [sys.executable, "-S", "-c", DISPLAY, library, *map(str, sorted(STARTED_ON))]
+    return run_child(command, {**variables_read(library), "OMP_DISPLAY_ENV": "VERBOSE"}).stderr
+
+
+def variables_read(library: str) -> dict[str, str]:
+    """The variables by which the runtime in the file ``library`` set itself up.
+
+    libgomp reads them when it is loaded: at the start of the process where it is preloaded, and otherwise while torch
+    is imported, unless something else has loaded it before. The others read them when they are first needed. Raises
+    Unread where the program has changed some of them, and nobody knows which values were read.
+    """
+    started = initial_environment.own()
+    changed = {name: seen for name, seen in initial_environment.changed().items() if name.startswith(READ_HERE)}
+    waits = replaces_others(library)  # until it is first needed
+    if not changed or (not waits and _is_preloaded(library, started)):
+        return started
+    known = all("at_torch" in seen for seen in changed.values())
+    was_mapped = any(path in initial_environment.MAPPED_BEFORE_TORCH for path in (library, os.path.realpath(library)))
+    if known and not waits and not was_mapped:
+        return _with(started, {name: seen["at_torch"] for name, seen in changed.items()})
+    if known and waits and all(seen["at_torch"] == seen["now"] for seen in changed.values()):
+        return _with(started, {name: seen["now"] for name, seen in changed.items()})
+    if known and was_mapped and all(seen["at_torch"] == started.get(name) for name, seen in changed.items()):
+        return started
+    raise Unread(f"the program changed {', '.join(changed)}, and the OpenMP runtime does not tell which value it read")
+
+
+def _is_preloaded(library: str, started: Mapping[str, str]) -> bool:
+    return os.path.realpath(library) in map(os.path.realpath, preloaded(started.get(PRELOAD, "")))
+
+
+def _with(variables: Mapping[str, str], values: Mapping[str, str | None]) -> dict[str, str]:
+    """The ``variables`` with these ``values``; None stands for one that is not set."""
+    return {name: value for name, value in {**variables, **values}.items() if value is not None}
+
+
+def parse_display(text: str) -> dict[str, str]:
+    """``[host] OMP_NUM_THREADS='2'`` and ``OMP_NUM_THREADS = '2'`` as {"OMP_NUM_THREADS": "2"}."""
+    settings = {}
+    for line in text.splitlines():
+        match = SETTING.match(line)
+        if match:
+            settings[match.group(1)] = match.group(2)
+    return settings

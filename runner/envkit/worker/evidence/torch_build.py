@@ -1,0 +1,37 @@
+"""PyTorch's build and its own idea of the threads it has."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from envkit.worker.evidence.memory import BLOCK_BYTES, advised
+
+
+def probe() -> dict[str, Any]:
+    torch = sys.modules["torch"]  # the workload has imported it; a probe must not be the first to do so
+    return {
+        "version": torch.__version__,
+        "num_threads": torch.get_num_threads(),
+        "interop_threads": torch.get_num_interop_threads(),
+        "cpu_capability": _cpu_capability(torch),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "matmul_precision": torch.get_float32_matmul_precision(),
+        "huge_page_tensors": _asks_for_huge_pages(torch),
+    }
+
+
+def _cpu_capability(torch: Any) -> str | None:
+    """The instructions that its own code uses, as AVX2; None where it does not say so, as 2.0 did not."""
+    cpu = getattr(torch.backends, "cpu", None)
+    return None if cpu is None else str(cpu.get_cpu_capability())
+
+
+def _asks_for_huge_pages(torch: Any) -> bool:
+    """Whether the kernel was asked for huge pages (madvise) where a new, large tensor is.
+
+    An allocator other than glibc's may take it from memory for which numpy asked before: this is then wrongly true.
+    """
+    tensor = torch.empty(BLOCK_BYTES, dtype=torch.uint8, device="cpu")  # whatever the program's own default
+    return advised(Path("/proc/self/smaps").read_text(errors="replace"), tensor.data_ptr() + BLOCK_BYTES // 2)

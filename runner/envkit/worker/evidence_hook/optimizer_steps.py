@@ -1,0 +1,378 @@
+"""Times the steps of a torch optimizer in a Python program that is not the kit's own.
+
+``sitecustomize`` imports this where ENVKIT_STEPS is set. It waits until the program imports ``torch.optim.optimizer``
+and has torch call it after each step of an optimizer. A step is one of the optimizer that stepped first (a GAN has two)
+or, where that one is gone, of the next; it lasts from the end of the one before, so that the first only starts the
+clock. With ``steps:W:N`` the program ends at the step that follows W to warm up and N that count. With ``seconds:W:S``
+it is watched for S seconds after W steps, and for 4 steps at least, leaves its evidence, takes a few more steps under
+torch's profiler, and goes on: who started it ends it.
+
+In the folder of evidence each process that took steps leaves ``PID.steps``. ``PID.torch`` says that it has imported
+torch, ``PID.stepped`` that it took a step, ``PID.begin`` and ``PID.end`` that the steps that count begin, and have
+ended. While they are counted a step costs two system calls (getpid, getrusage) and a few microseconds. All of this must
+be harmless to any Python 3.
+
+torch.compile traces what torch calls after a step, where the step itself is compiled: a clock that is read there breaks
+the graph, and a number that changes compiles it anew at each step. So all that torch calls is one assignment
+(``_Last``), which becomes a part of the compiled code and adds no guard of a value; the rest runs when the assignment
+is made, outside of any graph (``_Sentinel``).
+"""
+
+import os
+import sys
+
+TYPE_CHECKING = False  # as typing has it, which need not be imported for that
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+OPTIMIZER = "torch.optim.optimizer"
+LEAST = 4  # steps that count, where the program is watched for some seconds
+PROFILED, PROFILED_S = 3, 5.0  # so many steps under the profiler, or fewer where these take longer (seconds)
+# So much longer are other ranks than the first watched: what they do afterwards would hold up that one's steps.
+LATER_S = 10.0
+TOO_OLD = "has a torch that can't say when an optimizer steps; 2.1 can"
+ENDED_FIRST = "the program ended before"
+USAGE = {
+    "user_s": "ru_utime",
+    "system_s": "ru_stime",
+    "minor_faults": "ru_minflt",
+    "major_faults": "ru_majflt",
+    "voluntary_switches": "ru_nvcsw",
+    "involuntary_switches": "ru_nivcsw",
+}
+
+
+class Finder:
+    """Finds ``torch.optim.optimizer`` as the others do, and has its steps counted when it has been executed."""
+
+    def __init__(self, steps: "Steps") -> None:
+        self._steps = steps
+
+    def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
+        if name != OPTIMIZER:
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find is not None and finder is not self else None
+            if spec is not None:
+                self._follow(spec.loader)
+                return spec
+        return None
+
+    def _follow(self, loader: "Any") -> None:
+        execute = loader.exec_module
+
+        def exec_module(module: "Any") -> None:
+            del loader.exec_module  # which was set for this one import
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+            execute(module)
+            self._steps.register(module)
+
+        loader.exec_module = exec_module
+
+
+class _Last:
+    """Hold the ``optimizer`` that has just stepped, or a sentinel.
+
+    It has slots: torch.compile keeps an instance's ``__dict__`` with all that is in it, and a sentinel would live on.
+    """
+
+    __slots__ = ("optimizer",)
+
+    def __init__(self) -> None:
+        self.optimizer: Any = None
+
+
+class _Sentinel:
+    """Call ``dropped`` when the last reference to this object goes, which CPython does at once.
+
+    An exception can't leave ``dropped``: Python prints it, and the program goes on.
+    """
+
+    __slots__ = ("_dropped",)
+
+    def __init__(self, dropped: "Callable[[], None]") -> None:
+        self._dropped = dropped
+
+    def __del__(self) -> None:
+        self._dropped()
+
+
+def _after_step(last: "_Last") -> "Callable[[Any, Any, Any], None]":
+    """Return what torch is to call after each step; it may be traced, so it reads nothing, and no global name."""
+
+    def after_step(optimizer: "Any", args: "Any", kwargs: "Any") -> None:
+        last.optimizer = optimizer
+
+    return after_step
+
+
+class Steps:
+    """The steps of this process; a forked child has a copy, which counts nothing.
+
+    ``how`` is ENVKIT_STEPS; ``testify`` leaves the process's evidence.
+    """
+
+    def __init__(self, how: str, folder: str, testify: "Callable[[], None]") -> None:
+        kind, warmup, amount = how.split(":")
+        self._ends_program = kind == "steps"
+        self._warmup, self._amount = int(warmup), float(amount)
+        self._folder, self._testify, self._process = folder, testify, os.getpid()
+        self._optimizer: Any = None
+        self._name = ""
+        self._taken, self._since_s, self._begin_s = 0, 0.0, 0.0
+        self._warmup_step_s: list[float] = []
+        self._step_s: list[float] = []
+        self._clock: Callable[[], float]
+        self._usage: Callable[[], Any]
+        # usage before the steps that count, and after the last of them
+        self._begin: Any = None
+        self._end: Any = None
+        self._delayed_s: float | None = None  # before them
+        self._waited_s: float | None = None
+        self._profile = Profile()
+        self._has_left = False
+        self._next: Callable[[float], None] = self._count  # what a step is for
+        self._last = _Last()
+        self._is_over = False
+
+    def register(self, module: "Any") -> None:
+        """Be called after each step; ``module`` is torch's."""
+        import time
+        from resource import RUSAGE_SELF, getrusage
+
+        self._clock, self._usage = time.perf_counter, lambda: getrusage(RUSAGE_SELF)
+        self._mark("torch")
+        if hasattr(module, "register_optimizer_step_post_hook"):
+            self._last.optimizer = _Sentinel(self._dropped)
+            module.register_optimizer_step_post_hook(_after_step(self._last))
+        else:
+            self._leave({"pid": os.getpid(), "rank": _number("RANK"), "complete": True, "problem": TOO_OLD})
+
+    def at_exit(self) -> None:
+        """Leave what there is, where the program ends by itself."""
+        self._is_over = True
+        if self._taken and os.getpid() == self._process and not self._has_left:
+            self._profile.end()
+            self._leave(self._document(self._next == self._end_program))
+
+    def _dropped(self) -> None:
+        """Count the step of the optimizer that took the sentinel's place, and put another one there."""
+        if self._is_over or os.getpid() != self._process:
+            return
+        now = self._clock()
+        optimizer = self._last.optimizer
+        compiling = _compile_nothing()
+        try:
+            self._stepped(optimizer, now)
+        finally:
+            self._last.optimizer = _Sentinel(self._dropped)
+            compiling()
+
+    def _stepped(self, optimizer: "Any", now: float) -> None:
+        if self._optimizer is None or self._optimizer() is None:
+            import weakref  # not to keep its state for longer than the program does
+
+            self._optimizer, self._name = weakref.ref(optimizer), type(optimizer).__name__
+        if self._optimizer() is optimizer:
+            self._next(now)
+
+    def _count(self, now: float) -> None:
+        self._taken += 1
+        if self._taken > 1:
+            (self._warmup_step_s if self._begin is None else self._step_s).append(now - self._since_s)
+        else:
+            self._mark("stepped")
+        self._since_s = now
+        if self._begin is not None:
+            self._end = self._usage()
+            if self._has_enough(now):
+                self._stop_counting()
+        elif self._taken >= self._warmup:
+            if not self._ends_program and _number("LOCAL_RANK", _number("RANK")) > 0:
+                self._amount += LATER_S
+            self._mark("begin")
+            self._delayed_s = _delay_s()
+            self._begin = self._end = self._usage()
+            self._since_s = self._begin_s = self._clock()
+
+    def _has_enough(self, now: float) -> bool:
+        if self._ends_program:
+            return len(self._step_s) >= self._amount
+        return len(self._step_s) >= LEAST and now - self._begin_s >= self._amount
+
+    def _stop_counting(self) -> None:
+        delay_s = _delay_s()
+        if delay_s is not None and self._delayed_s is not None:
+            self._waited_s = delay_s - self._delayed_s
+        self._mark("end")
+        if self._ends_program:
+            self._next = self._end_program
+            return
+        # who started the program may end it before the profiler has, and does when the steps are complete
+        self._testify()
+        self._leave(self._document(False))
+        self._next = self._look_closer
+        self._profile.begin()
+        if self._profile.missing != ENDED_FIRST:
+            self._end_watching()
+
+    def _end_program(self, now: float) -> None:
+        """At the step after the last one, when the program has printed what it prints of that."""
+        if not self._has_left:
+            self._has_left = True
+            self._leave(self._document(True))
+        sys.setprofile(_exit)  # once more where the program has caught it
+
+    def _look_closer(self, now: float) -> None:
+        if self._profile.step():
+            self._profile.end()
+            self._end_watching()
+
+    def _end_watching(self) -> None:
+        self._next = lambda now: None
+        self._has_left = True
+        self._leave(self._document(True))
+
+    def _document(self, complete: bool) -> "dict[str, Any]":
+        import torch
+
+        spent = {name: getattr(self._end, key, 0) - getattr(self._begin, key, 0) for name, key in USAGE.items()}
+        return {
+            "pid": os.getpid(),
+            "rank": _number("RANK"),
+            "complete": complete,
+            "optimizer": self._name,
+            "threads": torch.get_num_threads(),
+            "warmup_step_s": self._warmup_step_s,
+            "step_s": self._step_s,
+            "usage": spent,
+            "waited_s": self._waited_s,
+            "operators": self._profile.operators,
+            "operators_missing": None if self._ends_program else self._profile.missing,
+        }
+
+    def _mark(self, what: str) -> None:
+        try:
+            with open(f"{self._folder}/{os.getpid()}.{what}", "w"):  # noqa: PTH123
+                pass
+        except OSError:
+            pass  # the command has ended, and was judged
+
+    def _leave(self, document: "dict[str, Any]") -> None:
+        import json
+
+        name = f"{os.getpid()}.steps"
+        try:
+            with open(f"{self._folder}/.{name}", "w") as file:  # noqa: PTH123
+                json.dump(document, file)
+            os.replace(f"{self._folder}/.{name}", f"{self._folder}/{name}")  # noqa: PTH105
+        except OSError:
+            pass  # the command has ended, and was judged
+
+
+class Profile:
+    """Some steps under torch's profiler: ``operators``, or why they are ``missing``."""
+
+    def __init__(self) -> None:
+        self._profiler: Any = None
+        self._begin_s = 0.0
+        self._step_s: list[float] = []
+        self.operators: dict[str, Any] | None = None
+        self.missing: str | None = ENDED_FIRST
+
+    def begin(self) -> None:
+        try:
+            import time
+
+            import torch
+            from torch.profiler import ProfilerActivity, profile
+
+            activities = [ProfilerActivity.CPU]
+            cuda: Any = torch.cuda
+            if cuda.is_available() and cuda.is_initialized():
+                activities.append(ProfilerActivity.CUDA)
+            with profile(activities=activities):  # its first use takes longer
+                pass
+            profiler: Any = profile(activities=activities)
+            profiler.__enter__()
+            self._profiler = profiler
+            self._clock: Callable[[], float] = time.perf_counter
+            self._begin_s = self._clock()
+        except Exception as error:  # as where the program itself is under the profiler
+            self._fail(error)
+
+    def step(self) -> bool:
+        """Count one; whether it was the last."""
+        self._step_s.append(self._clock() - self._begin_s)
+        return len(self._step_s) >= PROFILED or self._step_s[-1] >= PROFILED_S
+
+    def end(self) -> None:
+        if self._profiler is None or not self._step_s:
+            return
+        profiler, self._profiler = self._profiler, None
+        try:
+            profiler.__exit__(None, None, None)
+            # of the thread that trains, without those that help it, as ``envkit.worker.measure.operators`` has it
+            averages = [one for one in profiler.key_averages() if one.self_cpu_time_total > 0]
+            self.operators = {
+                "steps": len(self._step_s),
+                "seconds": self._step_s[-1],
+                "self_s": {one.key: one.self_cpu_time_total / 1e6 for one in averages},
+                "calls": {one.key: one.count for one in averages},
+            }
+            self.missing = None
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self.missing = f"{type(error).__name__}: {error}"
+
+
+def _compile_nothing() -> "Callable[[], object]":
+    """Keep torch.compile from looking at what this thread calls from here on; return what undoes that.
+
+    A step may be compiled, and what is called meanwhile with it.
+    """
+    try:
+        from torch._C._dynamo.eval_frame import set_eval_frame
+    except ImportError:
+        return lambda: None
+    earlier = set_eval_frame(None)
+    return lambda: set_eval_frame(earlier)
+
+
+def _exit(frame: "Any", event: str, argument: object) -> None:
+    """Raise SystemExit in the first call or return that is the program's own, as a profiling function.
+
+    Nothing can be raised where a sentinel is dropped. Python takes a profiling function away that has raised.
+    """
+    if frame.f_globals is not _GLOBALS:
+        sys.setprofile(None)
+        raise SystemExit(0)
+
+
+_GLOBALS = globals()
+
+
+def _number(name: str, otherwise: int = 0) -> int:
+    """What a variable says, as torchrun's of a rank do."""
+    text = os.environ.get(name, "")
+    return int(text) if text.isdigit() else otherwise
+
+
+def _delay_s() -> "float | None":
+    """How long this process's threads have waited for a CPU so far; None where the kernel does not say it.
+
+    The second number of a thread's schedstat, in nanoseconds (Documentation/scheduler/sched-stats.rst).
+    """
+    waited = 0
+    try:
+        for thread in os.listdir("/proc/self/task"):  # noqa: PTH208
+            with open(f"/proc/self/task/{thread}/schedstat") as file:  # noqa: PTH123
+                waited += int(file.read().split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
+    return waited / 1e9

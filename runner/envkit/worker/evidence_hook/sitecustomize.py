@@ -1,0 +1,182 @@
+"""Collects evidence in a Python program that is not the kit's own, when that program ends.
+
+Python imports ``sitecustomize`` when it starts. With this folder first in PYTHONPATH and ENVKIT_EVIDENCE naming a
+folder, each Python process leaves ``PID.started`` there at once, as do those that it forks. One that has imported torch
+leaves ``PID.json`` when it ends: its command line, its evidence, and how many seconds all of this took. One that is
+killed, or that leaves through ``os._exit``, leaves no more than the first, nor does a DataLoader's worker, which has
+one thread by design. With ENVKIT_STEPS set one leaves the times of its optimizer's steps besides
+(``optimizer_steps``), and its evidence may come before its end. Nothing but the standard library's cheapest modules is
+imported before that, and the program's own ``sitecustomize`` still runs. It must harm no Python 3.
+"""
+
+import io
+import os
+import sys
+
+TYPE_CHECKING = False  # as typing has it, which would be imported at each start
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from types import ModuleType
+    from typing import Any
+
+_HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib would be imported at each start
+
+
+def _watch(folder: str) -> None:
+    import atexit
+
+    def mark() -> None:
+        try:
+            with open(f"{folder}/{os.getpid()}.started", "w"):  # noqa: PTH123
+                pass
+        except OSError:
+            pass  # the command has ended, and was judged
+
+    mark()
+    if hasattr(os, "register_at_fork"):  # Python 3.6 has none
+        os.register_at_fork(after_in_child=mark)
+    cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
+    process = os.getpid()  # a forked child has this hook too, and is not the program
+    try:
+        with open("/proc/self/environ", "rb") as file:  # noqa: PTH123
+            block = file.read()  # before the program can write over it, as one does that gives itself a title
+    except OSError:
+        block = None
+
+    at_torch = _AtTorch()
+    sys.meta_path.insert(0, at_torch)
+    done: list[bool] = []  # of this process: it may testify before its end
+
+    def testify() -> None:
+        if os.getpid() == process and "torch" in sys.modules and not done:
+            done.append(True)
+            _testify(folder, cpus, block, at_torch)
+
+    # Registered first, so called last: what the program itself does at its end has then been done.
+    atexit.register(testify)
+    if os.environ.get("ENVKIT_STEPS"):
+        _time_steps(folder, testify)
+
+
+def _time_steps(folder: str, testify: "Callable[[], None]") -> None:
+    import atexit
+
+    import optimizer_steps  # type: ignore[import-not-found]  # which is in this folder
+
+    del sys.modules["optimizer_steps"]  # the program may have a module of that name
+    steps = optimizer_steps.Steps(os.environ["ENVKIT_STEPS"], folder, testify)
+    sys.meta_path.insert(0, optimizer_steps.Finder(steps))
+    atexit.register(steps.at_exit)  # and called before testify
+
+
+class _AtTorch:
+    """Finds nothing, but keeps the variables of the moment in which torch is looked for: it reads some when imported.
+
+    A program may look for it several times; the last time is when it is imported.
+    """
+
+    def __init__(self) -> None:
+        self.variables: dict[str, str] | None = None
+        self.mapped = ""
+
+    def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> None:
+        if name == "torch":
+            self.variables = dict(os.environ)
+            try:
+                with open("/proc/self/maps", errors="replace") as file:  # noqa: PTH123
+                    self.mapped = file.read()
+            except OSError:
+                pass
+
+
+def _testify(folder: str, cpus: "set[int]", block: "bytes | None", at_torch: "_AtTorch") -> None:
+    import json
+    import time
+    from pathlib import Path
+
+    begin = time.perf_counter()
+    own = _take_out_kit()  # the program may have a package of that name, and go on
+    try:
+        if _loads_data() or not Path(folder).is_dir():  # where that is gone, the command has ended and was judged
+            return
+        _import_kit(Path(_HERE).parents[1])
+        from envkit.worker import initial_environment
+        from envkit.worker.evidence import collect, openmp
+
+        openmp.STARTED_ON, initial_environment.AT_START = cpus, block
+        initial_environment.AT_TORCH, initial_environment.MAPPED_BEFORE_TORCH = at_torch.variables, at_torch.mapped
+        _work_in_parallel()
+        unfinished = Path(folder, f".{os.getpid()}")
+        told = {"pid": os.getpid(), "argv": sys.orig_argv, "evidence": collect()}
+        unfinished.write_text(json.dumps({**told, "seconds": time.perf_counter() - begin}))
+        unfinished.replace(Path(folder, f"{os.getpid()}.json"))
+    except Exception as error:  # a program must not end worse for being watched
+        if Path(folder).is_dir():
+            print(f"envkit: no evidence: {type(error).__name__}: {error}", file=sys.stderr)
+    finally:
+        _take_out_kit()
+        sys.modules.update(own)
+
+
+def _import_kit(folder: "Path") -> None:
+    """Import the package ``envkit`` from ``folder``, but no package beside it, which pip may have installed."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location("envkit", folder / "__init__.py", submodule_search_locations=[str(folder)])
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules["envkit"] = module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+
+def _take_out_kit() -> "dict[str, ModuleType]":
+    """Have a package called envkit imported anew; the modules of it that were there."""
+    names = [name for name in sys.modules if name == "envkit" or name.startswith("envkit.")]
+    return {name: sys.modules.pop(name) for name in names}
+
+
+def _loads_data() -> bool:
+    """Whether this is a worker of a DataLoader: one that was spawned, and not forked, ends as a program does."""
+    data = sys.modules.get("torch.utils.data")
+    return data is not None and data.get_worker_info() is not None
+
+
+def _work_in_parallel() -> None:
+    """Add two numbers in each of torch's threads: a runtime starts and binds its threads when they are first needed.
+
+    A program that only starts others has needed none. torch gives a thread 32,768 elements at least (its GRAIN_SIZE,
+    aten/src/ATen/TensorIterator.h).
+    """
+    import torch
+
+    torch.zeros(32768 * torch.get_num_threads(), device="cpu").add_(1)
+
+
+def _import_the_programs_own() -> None:
+    """Run the ``sitecustomize`` that this one stands before, if there is one."""
+    import importlib.machinery
+    import importlib.util
+
+    others = [entry for entry in sys.path if os.path.abspath(entry) != _HERE]  # noqa: PTH100
+    found = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
+    if found is not None and found.loader is not None:
+        module = importlib.util.module_from_spec(found)
+        sys.modules["sitecustomize"] = module
+        found.loader.exec_module(module)
+
+
+def _print_whole_lines() -> None:
+    """What PYTHONUNBUFFERED alone does is to write each part of a print, between which other ranks may write theirs.
+
+    Not for stderr, where a program's last words may have no line feed. Python 3.6 has none of this.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper) and getattr(sys.stdout, "write_through", False):
+        sys.stdout.reconfigure(line_buffering=True, write_through=False)
+
+
+if os.environ.get("ENVKIT_WHOLE_LINES"):
+    _print_whole_lines()
+if os.environ.get("ENVKIT_EVIDENCE"):
+    _watch(os.environ["ENVKIT_EVIDENCE"])
+_import_the_programs_own()

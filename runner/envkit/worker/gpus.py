@@ -1,0 +1,131 @@
+"""Which GPUs a training started here could use, and why there is none: looked at without importing torch."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from envkit.worker import nvml
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+# The variables that say which GPUs are meant: workers that train on one keep the caller's.
+CHOOSING = (VISIBLE, "CUDA_DEVICE_ORDER")
+# How torch/version.py names the CUDA that a build of torch is for; None in a build for CPUs.
+BUILT_FOR = re.compile(r"^cuda(?:: [^=\n]+)? = (?:'([0-9.]+)'|None)", re.MULTILINE)
+INTERFACES = Path("/sys/class/net")
+
+
+def look() -> dict[str, Any]:
+    """What is seen from in here.
+
+    ``torch_cuda`` is the CUDA that torch was built for, None for a build without; ``driver`` and ``driver_cuda`` are
+    the driver's version and the newest CUDA it is for, and ``devices`` the machine's GPUs. ``usable`` counts those that
+    torch could use and CUDA_VISIBLE_DEVICES leaves to it; where there is none, ``problem`` says why, and ``fix`` what
+    to do. ``interfaces`` are the network's, from which NCCL chooses.
+    """
+    built_for, setting = torch_cuda(), os.environ.get(VISIBLE)
+    found: dict[str, Any] = {"torch_cuda": built_for, "driver": None, "driver_cuda": None, "devices": []}
+    silent = None
+    try:
+        library = nvml.start()
+        found |= {"driver": library.driver(), "driver_cuda": library.cuda(), "devices": library.devices()}
+    except nvml.Unavailable as error:
+        silent = str(error)
+    uuids = [one["uuid"] or "" for one in found["devices"]]
+    problem, fix = why_none(found, silent, setting) or (None, None)
+    usable = 0 if problem else visible(setting, uuids)
+    interfaces = sorted(entry.name for entry in INTERFACES.iterdir()) if INTERFACES.is_dir() else []
+    return {**found, "usable": usable, "problem": problem, "fix": fix, "interfaces": interfaces}
+
+
+def why_none(found: dict[str, Any], silent: str | None, setting: str | None) -> tuple[str, str] | None:
+    """Why torch can use no GPU, and the fix, by what was ``found``; None where it can.
+
+    ``silent`` is why the driver says nothing, if it does not; ``setting`` is CUDA_VISIBLE_DEVICES.
+    """
+    built_for, driver = found["torch_cuda"], found["driver"]
+    if built_for is None:
+        return "its torch is a build without CUDA", "name a Python with another (--python), or an image of one"
+    if silent is not None:
+        return silent, "install or fix the driver, or leave --device cuda out"
+    if too_old(found["driver_cuda"], built_for):
+        old = f"NVIDIA's driver {driver} is for CUDA {found['driver_cuda']}, and its torch was built for {built_for}"
+        return old, f"install a newer driver, or a torch that is built for CUDA {found['driver_cuda']}"
+    if not found["devices"]:
+        return f"NVIDIA's driver {driver} has no GPU to show", "see nvidia-smi: a batch job may have been given none"
+    wrong = hidden(setting, [one["uuid"] or "" for one in found["devices"]])
+    return (wrong, f"correct {VISIBLE}, or unset it") if wrong else None
+
+
+def torch_cuda() -> str | None:
+    """The CUDA that torch was built for, from its version.py; None where it is a build without, or there is none."""
+    spec = importlib.util.find_spec("torch")
+    for folder in (spec.submodule_search_locations if spec else None) or ():
+        path = Path(folder, "version.py")
+        if path.is_file():
+            return built_for(path.read_text(errors="replace"))
+    return None
+
+
+def built_for(text: str) -> str | None:
+    """``12.8`` from the text of torch/version.py."""
+    match = BUILT_FOR.search(text)
+    return match.group(1) if match else None
+
+
+def too_old(driver_cuda: str | None, built_for: str) -> bool:
+    """Whether a driver is for an older major version of CUDA than torch was built for.
+
+    Within one major version a program also runs on the driver of an earlier minor one (CUDA Compatibility, "Minor
+    Version Compatibility": https://docs.nvidia.com/deploy/cuda-compatibility/).
+    """
+    return driver_cuda is not None and int(driver_cuda.split(".")[0]) < int(built_for.split(".", maxsplit=1)[0])
+
+
+def hidden(setting: str | None, uuids: Sequence[str]) -> str | None:
+    """What is wrong with CUDA_VISIBLE_DEVICES where it hides every GPU, or names one that is not there; else None."""
+    if setting is None:
+        return None
+    entries = [entry.strip() for entry in setting.split(",")]
+    if not setting.strip() or entries[0] == "-1":
+        return f"{VISIBLE}='{setting}' hides all GPUs"
+    named = entries[: entries.index("-1")] if "-1" in entries else entries
+    for number, entry in enumerate(named):
+        if _index(entry, uuids) is None:
+            there = "GPU 0 alone" if len(uuids) == 1 else f"GPUs 0 to {len(uuids) - 1}"
+            return f"{VISIBLE}='{setting}' names GPU {entry}, and the machine has {there}"
+        if entry in named[:number]:
+            return f"{VISIBLE}='{setting}' names GPU {entry} twice, which hides all"
+    return None
+
+
+def visible(setting: str | None, uuids: Sequence[str]) -> int:
+    """How many GPUs a process sees: those named before the first that is not there (CUDA programming guide, 5.2.1).
+
+    None where one is named twice (torch.cuda's _parse_visible_devices).
+    """
+    if setting is None:
+        return len(uuids)
+    seen: dict[str, int] = {}
+    for entry in map(str.strip, setting.split(",")):
+        index = _index(entry, uuids)
+        if index is None:
+            break
+        if entry in seen:
+            return 0
+        seen[entry] = index
+    return len({*seen.values()})
+
+
+def _index(entry: str, uuids: Sequence[str]) -> int | None:
+    """A GPU's number from its number, or from the beginning of its UUID; a part of one (MIG) stands for the first."""
+    if re.fullmatch(r"[0-9]+", entry):
+        return int(entry) if int(entry) < len(uuids) else None
+    if entry.startswith("MIG-"):
+        return 0 if uuids else None
+    named = [number for number, uuid in enumerate(uuids) if entry.startswith("GPU-") and uuid.startswith(entry)]
+    return named[0] if len(named) == 1 else None

@@ -1,0 +1,91 @@
+"""What a training step calls as it goes from one phase to the next, and how to be told of it.
+
+A workload's files say nothing of phases, and stay as they are: a digest of them says which records can be compared. So
+it is what they call that is replaced from outside, while a block of code runs and no longer: functions that PyTorch
+documents, and those of ``Network``. Nothing inside of them is touched, so a network that torch.compile has compiled in
+steps before stays compiled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from envkit.worker.modes import Network
+
+INPUT, COPY, FORWARD, LOSS, BACKWARD, OPTIMIZER = (
+    "wait for input", "copy to device", "forward", "loss", "backward", "optimizer step",
+)  # fmt: skip
+PHASES = (INPUT, COPY, FORWARD, LOSS, BACKWARD, OPTIMIZER)
+
+
+class Listener(Protocol):
+    """Is told of phases, on the thread that trains."""
+
+    def begin(self, phase: str) -> bool:
+        """A phase begins; False where it is none to this listener, who is then not told of its end either."""
+
+    def end(self) -> None:
+        """The phase that began last has ended."""
+
+
+def entry_points() -> list[tuple[Any, str, str]]:
+    """Where each is found, its name there, and the phase that lasts while it is called."""
+    import torch
+
+    functional: Any = torch.nn.functional
+    return [
+        (torch.Tensor, "__getitem__", INPUT),  # how a batch is taken out of data in memory
+        (Network, "laid_out", INPUT),
+        (Network, "placed", COPY),
+        (Network, "__call__", FORWARD),
+        (functional, "interpolate", FORWARD),  # which makes segmentation's scores as large as its pictures
+        (functional, "cross_entropy", LOSS),
+        (torch.nn.CrossEntropyLoss, "__call__", LOSS),
+        (torch.Tensor, "item", LOSS),  # how its value is read, for which a GPU is waited for
+        (torch.Tensor, "backward", BACKWARD),
+        (torch.optim.Optimizer, "zero_grad", OPTIMIZER),
+        (torch.optim.Adam, "step", OPTIMIZER),
+        (torch.optim.SGD, "step", OPTIMIZER),
+    ]
+
+
+@contextlib.contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Tell ``listener`` of each phase of the training meanwhile."""
+    with contextlib.ExitStack() as replacements:
+        for owner, name, phase in entry_points():
+            replacements.enter_context(replaced(owner, name, told(getattr(owner, name), phase, listener)))
+        yield
+
+
+def told(function: Callable[..., Any], phase: str, listener: Listener) -> Callable[..., Any]:
+    """``function``, whose calls are the ``phase`` that ``listener`` is told of."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        if not listener.begin(phase):
+            return function(*arguments, **options)
+        try:
+            return function(*arguments, **options)
+        finally:
+            listener.end()
+
+    return call
+
+
+@contextlib.contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Have ``owner``, a class or a module, hold ``value`` under ``name`` meanwhile."""
+    inherited = name not in vars(owner)
+    before = None if inherited else vars(owner)[name]
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if inherited:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, before)

@@ -1,0 +1,106 @@
+"""What a machine is busy with besides us, from the kernel's counters over a span of time."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from envkit.worker.readings import text_of
+
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+# The fields of a CPU's line in /proc/stat, in their order; older kernels have fewer of them.
+FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+
+
+@dataclass(frozen=True)
+class CpuTime:
+    """What one CPU has been used for since boot, in seconds: programs and the kernel's work for them, and stolen."""
+
+    programs_s: float
+    steal_s: float
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Totals since boot: times in seconds, swapping in bytes; None where the kernel does not tell."""
+
+    time_s: float
+    busy_s: float | None  # with the time that interrupts take, which ``cpus`` has not
+    steal_s: float | None
+    swapped_bytes: int | None
+    pressure_s: float | None = None  # in which at least one task of the machine was ready to run and had no CPU
+    cpus: dict[int, CpuTime] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Load:
+    """``busy_cpus`` and ``steal_cpus`` are averages, in CPUs; swapping is in bytes per second."""
+
+    seconds: float
+    busy_cpus: float
+    steal_cpus: float
+    swapped_bytes_per_s: float
+
+
+def read(root: Path = Path("/")) -> Counters:
+    """The counters now.
+
+    Source of the formats: proc_stat(5), proc_vmstat(5) and the kernel's Documentation/accounting/psi.rst (pressure is
+    in microseconds, and can't be read where it is not counted).
+    """
+    lines = {name: _seconds(rest) for name, _, rest in _lines(root / "proc/stat") if name.startswith("cpu")}
+    total = lines.get("cpu")
+    swapped = [int(count) for name, _, count in _lines(root / "proc/vmstat") if name in ("pswpin", "pswpout")]
+    waited = [rest.rpartition("total=")[2] for name, _, rest in _lines(root / "proc/pressure/cpu") if name == "some"]
+    return Counters(
+        time_s=time.monotonic(),
+        busy_s=sum(total[name] for name in ("user", "nice", "system", "irq", "softirq")) if total else None,
+        steal_s=total["steal"] if total else None,
+        swapped_bytes=sum(swapped) * PAGE_BYTES if swapped else None,
+        pressure_s=int(waited[0]) / 1e6 if waited else None,
+        cpus={
+            int(name[3:]): CpuTime(seconds["user"] + seconds["nice"] + seconds["system"], seconds["steal"])
+            for name, seconds in lines.items()
+            if seconds and name[3:].isdigit()
+        },
+    )
+
+
+def _lines(path: Path) -> list[tuple[str, str, str]]:
+    """Each line's first word, a space and the rest; nothing where the file can't be read."""
+    return [line.partition(" ") for line in text_of(path).splitlines()]
+
+
+def _seconds(text: str) -> dict[str, float] | None:
+    """The fields of a CPU's line in seconds, 0 for those that the kernel does not have; None if they are no numbers."""
+    fields = text.split()[: len(FIELDS)]
+    if not fields or not all(field.isdigit() for field in fields):
+        return None
+    return dict.fromkeys(FIELDS, 0.0) | {
+        name: int(ticks) / TICKS_PER_S for name, ticks in zip(FIELDS, fields, strict=False)
+    }
+
+
+def between(before: Counters, after: Counters) -> Load:
+    """The averages between two readings; 0 for what the kernel does not tell."""
+    seconds = max(after.time_s - before.time_s, 1 / TICKS_PER_S)
+    return Load(
+        seconds,
+        _difference(before.busy_s, after.busy_s) / seconds,
+        _difference(before.steal_s, after.steal_s) / seconds,
+        _difference(before.swapped_bytes, after.swapped_bytes) / seconds,
+    )
+
+
+def _difference(before: float | None, after: float | None) -> float:
+    return 0.0 if before is None or after is None else after - before
+
+
+def watch(seconds: float) -> Load:
+    """What the machine does while we wait for ``seconds``."""
+    before = read()
+    time.sleep(seconds)
+    return between(before, read())

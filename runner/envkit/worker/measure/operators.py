@@ -1,0 +1,125 @@
+"""Where a step's time goes: a workload's operators under PyTorch's profiler, after steps that no profiler slows."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from envkit.worker import accelerator, compiler
+from envkit.worker.evidence import collect
+from envkit.worker.measure.entry_points import FORWARD, listening
+from envkit.worker.measure.train import counters, increase, step_seconds, timed
+from envkit.worker.modes import CUDA, Options
+from envkit.worker.workloads import get
+
+# How the forward pass is called among the profiler's events.
+FORWARD_PASS = "envkit: forward pass"
+
+
+def operators(
+    workload: str, data: str, warmup_steps: int, steps: int, options: Options, forward: bool = False
+) -> dict[str, Any]:
+    """Train ``steps`` steps without the profiler and as many with it, after ``warmup_steps``.
+
+    ``step_s`` (seconds of each step), ``losses`` and ``usage`` (increases over all of them, see ``train``) are without
+    the profiler; what ``under_profiler`` says is with it.
+    """
+    cpus = os.sched_getaffinity(0)  # before an OpenMP runtime binds this thread to fewer
+    training = get(workload).prepare(data, options)
+    timed(training.step, warmup_steps, accelerator.clock(options.device))
+    before = counters(cpus)
+    losses, times = timed(training.step, steps, accelerator.clock(options.device))
+    after = counters(cpus)
+    return {
+        "seconds": times[-1] - times[0],
+        "step_s": step_seconds(times),
+        "losses": losses,
+        "usage": {**increase(before, after), "worker_cpus": len(cpus)},
+        **under_profiler(training.step, steps, options.device, forward),
+        "modes": training.network.seen(),
+        "digests": training.digests,
+        "evidence": collect(),
+    }
+
+
+def under_profiler(step: Callable[[], float], steps: int, device: str, forward: bool) -> dict[str, Any]:
+    """``profiled_step_s``: how long each step took (seconds); ``operators``: what each took over all of them; and
+    ``gpu_idle_share``: the share of the time in which a GPU had nothing to do (None without one).
+
+    With ``forward`` the operators are those of the forward pass alone, which took ``forward_s`` of all steps.
+
+    An operator's ``self_s`` is the time in it without those that it calls, on the thread that trains: threads that help
+    it are not counted again. ``allocated_bytes`` is what it and those that it calls allocate and don't free again.
+    """
+    compiler.bring_back()
+    from torch.profiler import ProfilerActivity, profile
+
+    watched = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device == CUDA else [])]
+    settings: dict[str, Any] = {"activities": watched, "profile_memory": True}
+    with profile(**settings):  # its first use takes longer
+        step()
+    with profile(**settings) as profiler, listening(_ForwardPass()) if forward else contextlib.nullcontext():
+        _, times = timed(step, steps, accelerator.clock(device))
+    passes = [one for one in profiler.events() if _is_forward_pass(one)]
+    averages = _averages(passes) if forward else profiler.key_averages()
+    found = [
+        {
+            "name": one.key,
+            "calls": one.count,
+            "self_s": one.self_cpu_time_total / 1e6,
+            "allocated_bytes": max(0, one.cpu_memory_usage),
+        }
+        for one in averages
+    ]
+    idle = accelerator.idle_share(accelerator.gpu_spans(profiler.events())) if device == CUDA else None
+    return {
+        "profiled_step_s": step_seconds(times),
+        "operators": found,
+        "gpu_idle_share": idle,
+        **({"forward_s": sum(one.time_range.elapsed_us() for one in passes) / 1e6} if forward else {}),
+    }
+
+
+class _ForwardPass:
+    """Has the profiler note when the network runs forward."""
+
+    def __init__(self) -> None:
+        self._noted: Any = None
+
+    def begin(self, phase: str) -> bool:
+        if phase != FORWARD or self._noted is not None:
+            return False
+        from torch.profiler import record_function
+
+        self._noted = record_function(FORWARD_PASS)
+        self._noted.__enter__()
+        return True
+
+    def end(self) -> None:
+        self._noted.__exit__(None, None, None)
+        self._noted = None
+
+
+def _is_forward_pass(event: Any) -> bool:
+    """Along a GPU's time the profiler draws it too, which is no part of the thread that trains."""
+    return event.name == FORWARD_PASS and bool(event.device_type.name == "CPU")
+
+
+def _averages(passes: Iterable[Any]) -> Iterable[Any]:
+    """As the profiler's own averages over events, but of those within the forward pass alone."""
+    from torch.autograd.profiler_util import FunctionEventAvg
+
+    found: dict[str, Any] = defaultdict(FunctionEventAvg)
+    for event in passes:
+        for one in _within(event):
+            found[one.key].add(one)
+    return found.values()
+
+
+def _within(event: Any) -> Iterator[Any]:
+    for one in event.cpu_children:
+        yield one
+        yield from _within(one)

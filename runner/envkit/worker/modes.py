@@ -1,0 +1,182 @@
+"""How a workload is trained: device, number format, compiled or not, memory layout, size; any workload takes these."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from envkit.worker import compiler, distributed
+
+FP32, BF16 = "fp32", "bf16-autocast"
+PRECISIONS = (FP32, BF16)
+CPU, CUDA = "cpu", "cuda"
+DEVICES = (CPU, CUDA)
+
+
+@dataclass(frozen=True)
+class Options:
+    """``scale`` is how many times as much work a step has as for two cores; the rest are the modes.
+
+    ``precision`` is one of PRECISIONS. ``compile``: with torch.compile. ``channels_last``: images and the weights that
+    go over them have their channels innermost in memory. ``device`` is one of DEVICES; ``cuda`` is the first GPU, and
+    each of several ranks has the next one. ``backend`` is by what ranks exchange gradients, one of
+    distributed.BACKENDS; empty for the usual one of the device.
+    """
+
+    precision: str = FP32
+    compile: bool = False
+    channels_last: bool = False
+    scale: int = 1
+    device: str = CPU
+    backend: str = ""
+
+    @property
+    def exchange(self) -> str:
+        """By what ranks exchange gradients, also where that was not said."""
+        return self.backend or (distributed.NCCL if self.device == CUDA else distributed.GLOO)
+
+    @property
+    def on_gpus(self) -> bool:
+        return self.device == CUDA
+
+    @property
+    def modes(self) -> dict[str, Any]:
+        """What a worker must have seen of its own training, in the shape of ``Network.seen``."""
+        return {
+            "precision": self.precision,
+            "compile": self.compile,
+            "channels_last": self.channels_last,
+            "device": self.device,
+        }
+
+    def arguments(self) -> tuple[str, ...]:
+        """The worker's options for them; none for how a workload is trained when nothing is said."""
+        given: list[str] = []
+        given += ["--device", self.device] if self.device != CPU else []
+        given += ["--backend", self.backend] if self.backend else []
+        given += ["--precision", self.precision] if self.precision != FP32 else []
+        given += ["--compile"] if self.compile else []
+        given += ["--channels-last"] if self.channels_last else []
+        given += ["--scale", str(self.scale)] if self.scale != 1 else []
+        return tuple(given)
+
+    def text(self) -> str:
+        """``cuda, bf16-autocast, compiled, scale 4``; empty where nothing was said."""
+        said = [self.device] if self.device != CPU else []
+        said += [self.backend] if self.backend else []
+        said += [self.precision] if self.precision != FP32 else []
+        said += ["compiled"] if self.compile else []
+        said += ["channels-last"] if self.channels_last else []
+        said += [f"scale {self.scale}"] if self.scale != 1 else []
+        return ", ".join(said)
+
+
+# How a workload is trained when nothing is said.
+USUAL = Options()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The worker's options, as ``Options.arguments`` gives them."""
+    parser.add_argument("--device", choices=DEVICES, default=CPU, help="where to train")
+    parser.add_argument("--backend", choices=distributed.BACKENDS, default="", help="by what ranks exchange gradients")
+    parser.add_argument("--precision", choices=PRECISIONS, default=FP32, help="number format of the training")
+    parser.add_argument("--compile", action="store_true", help="compile the model with torch.compile")
+    parser.add_argument("--channels-last", action="store_true", help="keep the channels of images innermost in memory")
+    parser.add_argument("--scale", type=int, default=1, metavar="N", help="make steps N times as large")
+
+
+def given(arguments: argparse.Namespace) -> Options:
+    fields = (arguments.precision, arguments.compile, arguments.channels_last, arguments.scale)
+    return Options(*fields, arguments.device, arguments.backend)
+
+
+def digest_of(parameters: Iterable[tuple[str, Any]]) -> str:
+    """SHA-256 of names and values."""
+    digest = hashlib.sha256()
+    for name, tensor in parameters:
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()
+
+
+class Network:
+    """A model that is trained as ``options`` say, and what was seen of that; if ``ranked`` by all ranks together.
+
+    Batches come from the host's memory, as they would from a loader: those that the model is called with are moved to
+    its device here, and a step moves what it holds the output against (``placed``).
+    """
+
+    def __init__(self, model: Any, options: Options, ranked: bool = True) -> None:
+        import torch
+
+        self._torch = torch
+        self._options = options
+        if not options.compile and not (ranked and distributed.size() > 1):  # DDP looks at the compiler's settings
+            compiler.leave_out()
+        self.model = model.to(options.device) if options.device != CPU else model
+        if options.channels_last:
+            self.model = self.model.to(memory_format=torch.channels_last)
+        trained = distributed.wrapped(self.model) if ranked else self.model
+        self._trained = torch.compile(trained) if options.compile else trained
+        self._format: Any = None
+
+    def __call__(self, *inputs: Any) -> Any:
+        """The model's output for a batch to train on, as float32 whatever it was worked out in."""
+        return self._run(self._trained, inputs)
+
+    def test(self, *inputs: Any) -> Any:
+        """The same in the host's memory; torch.compile would compile anew for each size of a test's batches."""
+        return self._run(self.model, inputs).to(CPU)
+
+    def placed(self, tensor: Any) -> Any:
+        """A tensor where the model is; itself where it is there already."""
+        return tensor if self._options.device == CPU else tensor.to(self._options.device, non_blocking=True)
+
+    def laid_out(self, images: Any) -> Any:
+        """A batch of images (N x channels x height x width) in the layout that was asked for."""
+        if not self._options.channels_last:
+            return images
+        return images.contiguous(memory_format=self._torch.channels_last)
+
+    def weights(self) -> str:
+        """The digest of all that is trained, as it is now."""
+        return digest_of(self.model.named_parameters())
+
+    def seen(self) -> dict[str, Any]:
+        """Which modes were in effect, from what the training left: a setting that did nothing is an error."""
+        return {
+            "precision": {self._torch.float32: FP32, self._torch.bfloat16: BF16}.get(self._format, str(self._format)),
+            "compile": self._options.compile and _compiled_graphs() > 0,
+            "channels_last": self._channels_last(),
+            "device": next(self.model.parameters()).device.type,
+        }
+
+    def _run(self, model: Any, inputs: tuple[Any, ...]) -> Any:
+        with self._autocast():
+            outputs = model(*map(self.placed, inputs))
+        self._format = outputs.dtype
+        return outputs.float()  # itself, where it is that already
+
+    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
+        if self._options.precision == FP32:
+            return contextlib.nullcontext()
+        device, short = self._options.device, self._torch.bfloat16
+        autocast: contextlib.AbstractContextManager[Any] = self._torch.autocast(device, dtype=short)
+        return autocast
+
+    def _channels_last(self) -> bool:
+        """Whether all filters have that layout; those of one place or one channel look the same in any."""
+        filters = [one for one in self.model.parameters() if one.dim() == 4 and min(one.shape[1:]) > 1]
+        layout = self._torch.channels_last
+        return bool(filters) and all(one.is_contiguous(memory_format=layout) for one in filters)
+
+
+def _compiled_graphs() -> int:
+    """How many graphs torch.compile has compiled in this process, by its own count."""
+    from torch._dynamo.utils import counters
+
+    return int(counters["stats"]["unique_graphs"])

@@ -1,0 +1,205 @@
+"""Start the ranks of one training on this node, through torchrun, each on CPUs of its own.
+
+torchrun starts ``become`` for each rank, which takes the rank's CPUs and only then becomes the worker that trains: an
+OpenMP runtime or an allocator that is preloaded counts CPUs before Python runs, and must find the rank's alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import signal
+import sys
+import time
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from envkit.worker import scratch
+from envkit.worker.child import die_with, signal_name
+from envkit.worker.complaints import COMPLAINT
+from envkit.worker.host import core_of, expand_cpu_list
+from envkit.worker.initial_environment import own
+from envkit.worker.performance_variables import is_performance_variable
+from envkit.worker.readings import text_of
+
+# What ``become`` is told, as JSON, by the launcher: a variable, because torchrun replaces words in arguments.
+TOLD = "ENVKIT_RANK"
+# A container may have no other interface, and a host's name may lead nowhere.
+LOOPBACK, LOOPBACK_INTERFACE = "127.0.0.1", "lo"
+# How much of the log of a rank that died is passed on: at least what an engine keeps of it.
+LOG_CHARACTERS = 4000
+# The same where each of several nodes may tell of a rank: Slurm mixes lines of theirs that are longer than 1 KiB.
+NODE_LOG_CHARACTERS = 500
+# How long a launcher waits to tell of a rank that may have been lost for another node's sake.
+CONSEQUENCE_S = 5.0
+# What torchrun takes its defaults from.
+ITS_OWN = "PET_"
+# Words of an exception, or a last message, that come of another rank's end.
+CONSEQUENCE = ("onnection closed", "onnection reset", "onnection refused", "gloo/transport")
+# In a folder for each rank: its stderr, and what torch leaves there of an exception (envkit.worker.distributed).
+LOG, ERROR = "stderr.log", "error.json"
+WORKER = (sys.executable, str(Path(__file__).resolve().with_name("__main__.py")))
+
+
+def places(ranks: int, cpus: Collection[int], root: Path = Path("/")) -> list[list[int]]:
+    """Which of ``cpus`` each of ``ranks`` gets: as many each, whole cores, and of one NUMA node where they fit there.
+
+    Then nodes have equally many ranks, or nearly so. As many cores as there are for each come before that: where so
+    large parts don't fit into nodes, some rank has cores of two. What is left over stays idle. More ranks
+    than cores share these, which is good for nothing but a test: the runner refuses it.
+    """
+    nodes = [*_cores_of_nodes(cpus, root).values()]
+    every = [core for cores in nodes for core in cores]
+    if len(every) < ranks:
+        return [every[rank % len(every)] for rank in range(ranks)]
+    each = len(every) // ranks
+    of_node = [[cores[first : first + each] for first in range(0, len(cores) - each + 1, each)] for cores in nodes]
+    # the first part of each node, the second of each, and so on: (which, node)
+    turns = sorted((which, node) for node, parts in enumerate(of_node) for which in range(len(parts)))[:ranks]
+    chosen = [of_node[node][which] for node, which in sorted((node, which) for which, node in turns)]
+    if len(chosen) < ranks:  # some rank has to reach over to another node
+        chosen = [every[first : first + each] for first in range(0, each * ranks, each)]
+    return [sorted(cpu for core in part for cpu in core) for part in chosen]
+
+
+def _cores_of_nodes(cpus: Collection[int], root: Path) -> dict[int, list[list[int]]]:
+    """By NUMA node, the CPUs of each core."""
+    node_of = {}
+    for folder in (root / "sys/devices/system/node").glob("node[0-9]*"):
+        for cpu in expand_cpu_list(text_of(folder / "cpulist")):
+            node_of[cpu] = int(folder.name.removeprefix("node"))
+    cores: dict[tuple[int, str, str], list[int]] = {}
+    for cpu in sorted(cpus):
+        cores.setdefault((node_of.get(cpu, 0), *core_of(cpu, root)), []).append(cpu)
+    nodes: dict[int, list[list[int]]] = {}
+    for (node, _, _), core_cpus in sorted(cores.items(), key=lambda item: (item[0][0], item[1])):
+        nodes.setdefault(node, []).append(core_cpus)
+    return nodes
+
+
+def launch(nproc: int, of: int, nodes: int, rendezvous: str | None, argv: Sequence[str], node: int = 0) -> int:
+    """Train with the worker's arguments ``argv`` on ``nproc`` ranks, and return the exit status.
+
+    With several ``nodes`` the same runs on each, this being number ``node``, and they meet at ``rendezvous``
+    (HOST:PORT, where the first one is). One rank on one node is no distributed training: it becomes the worker itself,
+    on the first of ``of`` shares of the CPUs.
+    """
+    cpus = os.sched_getaffinity(0)  # before torch, whose OpenMP runtime may bind this thread to fewer
+    sensitive = own_settings()
+    if nproc * nodes == 1:
+        os.sched_setaffinity(0, places(max(1, of), cpus)[0])
+        os.execve(sys.executable, [*WORKER, *argv], variables(os.environ, sensitive))
+    for name in [name for name in os.environ if name.startswith(ITS_OWN)]:
+        del os.environ[name]
+    told = {"launcher": os.getpid(), "places": places(nproc, cpus), "argv": list(argv), "sensitive": sensitive}
+    os.environ[TOLD] = json.dumps(told)
+    where = ["--standalone", "--local-addr", LOOPBACK]
+    if nodes > 1:
+        if rendezvous is None:
+            return problem("was not told where nodes meet (--rendezvous HOST:PORT)")
+        # static: nodes are numbered as they were told, not by addresses and process numbers, which may be equal
+        where = ["--nnodes", str(nodes), "--node-rank", str(node), "--rdzv-backend", "static"]
+        where += ["--rdzv-endpoint", rendezvous, "--rdzv-id", "envkit"]
+    else:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK_INTERFACE)
+    with scratch.folder("envkit-ranks") as logs:
+        # 2: stderr goes to a file for each rank (torch.distributed.elastic.multiprocessing.Std)
+        options = ["--nproc-per-node", str(nproc), "--redirects", "2", "--log-dir", str(logs), "--no-python"]
+        options += ["--max-restarts", "0"]
+        return _torchrun([*where, *options, *WORKER, "rank"], logs, nodes)
+
+
+def _torchrun(arguments: Sequence[str], logs: Path, nodes: int) -> int:
+    """What the command torchrun does; of ranks that fail, say which was the first and show its log."""
+    from torch.distributed import run
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+    torchrun: Any = run
+    try:
+        torchrun.run(torchrun.parse_args(arguments))
+    except SignalException as told:
+        if nodes == 1:  # else Slurm ends this one for the sake of another, whose log is the one to show
+            pass_on(logs)
+        return 128 + int(told.sigval)
+    except ChildFailedError as error:
+        rank, failure = min(error.failures.items(), key=lambda item: _order(item[1].exitcode, _folder(logs, item[1])))
+        log = text_of(_folder(logs, failure) / LOG)[-LOG_CHARACTERS:]
+        if nodes == 1:
+            print(log or f"rank {rank} printed nothing", file=sys.stderr, flush=True)
+            return problem(lost(f"rank {rank}", failure.exitcode))
+        order = _order(failure.exitcode, _folder(logs, failure))
+        if order[0] > 0:  # where another node has the cause, it says so first, and Slurm ends this one
+            try:
+                time.sleep(CONSEQUENCE_S)
+            except SignalException as told:
+                return 128 + int(told.sigval)
+        told_of = {"order": order, "log": log[-NODE_LOG_CHARACTERS:] or f"rank {rank} printed nothing"}
+        return problem(lost(f"rank {rank} on {platform.node()}", failure.exitcode), **told_of)  # each node may have one
+    except Exception as error:  # torchrun's own, such as nodes that don't meet
+        pass_on(logs)
+        return problem(f"could not be run by torchrun ({type(error).__name__}: {str(error).partition(chr(10))[0]})")
+    pass_on(logs)
+    return 0
+
+
+def problem(text: str, **more: Any) -> int:
+    """Say in the document's place what is wrong, as a clause after "the worker"; the exit status."""
+    print(json.dumps({"problem": text, **more}), flush=True)
+    return 1
+
+
+def pass_on(logs: Path) -> None:
+    """Print what processes have printed, each line once, and what libraries complain of last: the end is kept."""
+    lines = dict.fromkeys(line for file in sorted(logs.rglob(LOG)) for line in text_of(file).splitlines())
+    for line in sorted(lines, key=lambda line: COMPLAINT.match(line) is not None):
+        print(line, file=sys.stderr)
+
+
+def lost(who: str, status: int) -> str:
+    """A clause after "the worker": how one of its processes ended, by its ``status`` (a signal's number below 0)."""
+    killed = f"was killed by signal {signal_name(-status)}"
+    how = killed if status < 0 else f"ended with exit status {status}"
+    return f"lost {who}, which {how}"
+
+
+def _folder(logs: Path, failure: Any) -> Path:
+    """Where torchrun keeps the log of a rank (torch.distributed.elastic.multiprocessing.DefaultLogsSpecs)."""
+    return next(logs.glob(f"*/attempt_0/{failure.local_rank}"), logs)
+
+
+def _order(status: int, folder: Path) -> tuple[int, float]:
+    """What sorts a cause before its consequences.
+
+    When a rank ends, the others lose their connection to it, and an exception or an abort says so; torchrun sends
+    SIGTERM to those that are left. An exception's time is that of the file which tells of it.
+    """
+    file = folder / ERROR
+    when = file.stat().st_mtime if file.is_file() else 0.0
+    if status == -signal.SIGTERM:
+        return 2, when
+    said = text_of(file if status > 0 else folder / LOG) if status > 0 or status == -signal.SIGABRT else ""
+    return int(any(words in said for words in CONSEQUENCE)), when
+
+
+def become() -> NoReturn:
+    """Be killed when the launcher ends, take the CPUs of this rank, and become the worker that trains."""
+    told = json.loads(os.environ[TOLD])
+    if not die_with(told["launcher"], signal.SIGKILL):
+        sys.exit(1)
+    os.sched_setaffinity(0, told["places"][int(os.environ["LOCAL_RANK"])])
+    os.execve(sys.executable, [*WORKER, *told["argv"], "--ranked"], variables(os.environ, told["sensitive"]))
+
+
+def own_settings() -> dict[str, str]:
+    """The variables that can change the outcome, as this process was started with them."""
+    return {name: value for name, value in own().items() if is_performance_variable(name)}
+
+
+def variables(given: Mapping[str, str], sensitive: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a rank, or of an instance: of those that can change the outcome only ``sensitive``, the
+    launcher's own, and none of torchrun's."""
+    others = {name: value for name, value in given.items() if not is_performance_variable(name) and name != TOLD}
+    return {**others, **sensitive}

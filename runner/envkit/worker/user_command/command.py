@@ -1,0 +1,341 @@
+"""Run a user's own training command once, and make a sample of what it prints and of what can be seen of it.
+
+The command is not changed and knows of nothing: it runs as a child, in the user's folder, with the worker's
+environment. Python programs are told to print without delay, and to leave their evidence when they end
+(``worker/evidence_hook``). What the command prints goes to the worker's stderr: the beginning as it comes, of
+the rest the end. All of it would be work for the runner, and room in its memory, while something is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import resource
+import selectors
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from envkit.worker.child import Child, Stopped, end_by, signal_name
+from envkit.worker.complaints import COMPLAINT
+from envkit.worker.measure import processor
+from envkit.worker.measure.train import counters, increase
+from envkit.worker.user_command import clock, files, other_process
+from envkit.worker.user_command.lookout import Lookout
+from envkit.worker.user_command.losses import Losses, parse_losses
+from envkit.worker.user_command.metric import NotMeasured, parse, shown
+from envkit.worker.user_command.optimizer_steps import POLL_S, Asked, Watch, chosen, observed
+from envkit.worker.user_command.readings import Readings
+
+HOOK = Path(__file__).resolve().parents[1] / "evidence_hook"
+READ_BYTES = 2**16
+# So much of the output, in bytes, is passed on at once, and as much again of its end: when the command ends, or when it
+# has printed nothing for so long, as it may hang and all of this be killed.
+PASSED_ON, SILENT_S = 2**16, 1.0
+# A line that is longer than that is something else, and is cut.
+LONGEST_LINE = 2**16
+# Fewer and fewer looks from outside, as each keeps the program's memory map locked for a moment.
+FIRST_LOOK_S, LOOK_FACTOR = 0.01, 2.0
+COMPLAINTS = 20
+NOT_OBSERVED = "the command left no evidence of its own, so only preloads and variables were seen, from outside"
+NOT_ALL = "a process of the command left no evidence"
+TO_BE_OBSERVED = (
+    "let it end by itself, in a Python that has imported torch and whose PYTHONPATH the command only adds to"
+)
+
+
+class Failed(Exception):
+    """No sample: the text says why, as a clause that follows "the worker"."""
+
+
+@dataclass
+class _Stream:
+    """What came through one of the child's pipes and is no whole line yet; ``at_s`` is when it came."""
+
+    text: bytes = b""
+    at_s: float = 0.0
+
+
+@dataclass
+class _Watched:
+    """What was seen of a run while it ran. Times are of ``time.perf_counter``."""
+
+    readings: Readings | None
+    begun_s: float
+    losses: Losses | None = None
+    pid: int = 0
+    ended_s: float = 0.0
+    last_line: str = ""
+    complaints: dict[str, None] = field(default_factory=dict)
+    seen: other_process.Look | None = None
+    passed_on: int = 0
+    held_back: bytearray = field(default_factory=bytearray)
+
+    def printed(self, text: bytes) -> None:
+        """Pass the output on, or keep what may turn out to be its end."""
+        if self.passed_on < PASSED_ON:
+            self.passed_on += len(text)
+            _say(text)
+            return
+        self.held_back += text
+        if len(self.held_back) > 2 * PASSED_ON:
+            del self.held_back[:-PASSED_ON]
+
+    def say_the_end(self) -> None:
+        _say(self.held_back[-PASSED_ON:])
+        self.held_back.clear()
+
+    def line(self, text: bytes, at_s: float) -> None:
+        line = text.decode(errors="replace")
+        if any(map(str.isalnum, line)):  # and no border around what torchrun says
+            self.last_line = line.strip()
+        if len(self.complaints) < COMPLAINTS and COMPLAINT.match(line):
+            self.complaints[line.strip()] = None
+        if self.readings is not None:
+            self.readings.take(line, at_s)
+        if self.losses is not None:
+            self.losses.take(line)
+
+
+def attempt(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The sample, or what the ``problem`` was. Ends the process where it is told to stop."""
+    how = (arguments.metric, arguments.unit, arguments.warmup_lines, arguments.loss_metric)
+    asked = Asked.given(arguments)
+    try:
+        return command(arguments.argv, arguments.folder, *how, asked)
+    except (Failed, NotMeasured) as problem:
+        return {"problem": str(problem)}
+    except Stopped as stopped:
+        sys.exit(end_by(stopped.number))
+
+
+def command(
+    argv: Sequence[str],
+    folder: str,
+    metric: str | None,
+    unit: str,
+    warmup_lines: int,
+    loss_metric: str | None,
+    asked: Asked | None = None,
+) -> dict[str, Any]:
+    """Run ``argv`` in ``folder`` and return one sample, with the keys of ``train``'s. Raises Failed or NotMeasured.
+
+    Without a ``metric`` (``envkit.worker.user_command.metric``) the whole command is one step; with ``asked`` the steps
+    are those of its optimizer. The first ``warmup_lines`` are not among those that count, nor are their losses, which
+    ``loss_metric`` reads. ``seconds`` and ``usage`` are of the whole command, ``cpu_s`` of this process from its start.
+    """
+    cpus = os.sched_getaffinity(0)
+    readings = Readings(parse(metric, unit), warmup_lines) if metric is not None else None
+    losses = Losses(parse_losses(loss_metric)) if loss_metric is not None else None
+    named = files.named(argv, Path(folder))
+    timed = [list(argv), metric, unit, warmup_lines, *([asked.steps] if asked is not None else [])]
+    with tempfile.TemporaryDirectory(prefix="envkit-evidence-") as evidence_folder:
+        before = counters(cpus)
+        watch = Watch(asked, Path(evidence_folder)) if asked is not None and asked.seconds else None
+        lookout = Lookout(Path(evidence_folder), argv, asked is not None)
+        watched, status = _run(argv, folder, evidence_folder, readings, losses, asked, watch, lookout)
+        usage = increase(before, counters(cpus))
+        main, others = _evidence(Path(evidence_folder), watched, lookout.reason)
+        # last, so that they are in the part of the output that is kept
+        print(*watched.complaints, sep="\n", end="\n" if watched.complaints else "", file=sys.stderr)
+        if status != 0:
+            raise Failed(f"{_ended(status)}; {_last(watched)}")
+        # what a program takes to say what it ran with is no training
+        testimony_s = main.get("seconds", main["evidence"]["seconds"])
+        seconds = max(watched.ended_s - watched.begun_s - testimony_s, 1e-6)
+        lost = lookout.reason
+        seen = chosen(asked, Path(evidence_folder), main, watch, seconds, lost) if asked is not None else None
+    warmup, steps, values = _taken(seen, readings, losses, warmup_lines, seconds)
+    remarks = clock.check(readings, watched.begun_s, len(others) + 1) if readings is not None else {}
+    return {
+        "seconds": seconds,
+        "step_s": [round(max(step, 1e-9), 9) for step in steps],
+        "warmup_step_s": [round(max(step, 1e-9), 9) for step in warmup],
+        "losses": values,
+        "images_per_step": None,
+        "quality": None,
+        "usage": {**usage, "worker_cpus": len(cpus), "frequency_mhz": processor.frequency_mhz(cpus)},
+        "cpu_s": _cpu_s(),
+        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
+        "digests": {
+            # of what was run and timed: how losses are read changes nothing of that
+            "command": hashlib.sha256(json.dumps(timed).encode()).hexdigest(),
+            **{f"file {name}": digest for name, digest in files.unchanged(named, argv, Path(folder)).items()},
+        },
+        "evidence": main["evidence"],
+        "other_processes": [{name: one[name] for name in ("pid", "argv", "evidence")} for one in others],
+        **({"unmatched_lines": readings.unmatched_lines} if readings is not None and readings.unmatched_lines else {}),
+        **remarks,
+        **({"observed": observed(seen, watch)} if seen is not None and watch is not None else {}),
+    }
+
+
+def _taken(
+    seen: dict[str, Any] | None, readings: Readings | None, losses: Losses | None, warmup_lines: int, seconds: float
+) -> tuple[list[float], list[float], list[float]]:
+    """The seconds of the steps to warm up and of those that count, and the losses of these.
+
+    ``seen`` is what an optimizer's process left; the whole command took ``seconds``.
+    """
+    if seen is not None:
+        warmup, steps = seen["warmup_step_s"], seen["step_s"]
+        return warmup, steps, [] if losses is None else losses.of_optimizer(warmup_lines, len(steps))
+    warmup, steps = ([], [seconds]) if readings is None else readings.split(warmup_lines)
+    return warmup, steps, [] if losses is None else losses.beside(readings, len(warmup), len(steps))
+
+
+def _run(
+    argv: Sequence[str],
+    folder: str,
+    evidence_folder: str,
+    readings: Readings | None,
+    losses: Losses | None,
+    asked: Asked | None,
+    watch: Watch | None,
+    lookout: Lookout,
+) -> tuple[_Watched, int]:
+    """Start the command, read what it prints until it ends, and leave none of its processes behind."""
+    earlier = os.environ.get("PYTHONPATH")
+    environment = {
+        **os.environ,
+        "PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"),
+        "ENVKIT_WHOLE_LINES": "1",
+        "PYTHONPATH": f"{HOOK}:{earlier}" if earlier else str(HOOK),
+        "ENVKIT_EVIDENCE": evidence_folder,
+        **({"ENVKIT_STEPS": asked.variable} if asked is not None else {}),
+    }
+    watched = _Watched(readings, time.perf_counter(), losses)
+    try:
+        with Child(argv, folder, environment) as child:
+            watched.pid = child.pid
+            _watch(child, watched, lookout, watch)
+            return watched, 0 if watch is not None and watch.is_over else child.status
+    except OSError as error:
+        raise Failed(_not_started(argv[0], folder, error)) from None
+    finally:
+        watched.say_the_end()
+
+
+def _say(text: bytes | bytearray) -> None:
+    with contextlib.suppress(OSError):  # nobody listens any more
+        os.write(2, text)
+
+
+def _watch(child: Child, watched: _Watched, lookout: Lookout, watch: Watch | None = None) -> None:
+    """Read both streams as they come, and look at the program from outside now and then, until it has ended.
+
+    Raises NotMeasured where steps are timed and nothing can time them.
+    """
+    streams = {descriptor: _Stream() for descriptor in child.pipes}
+    next_look_s = watched.begun_s
+    interval_s = FIRST_LOOK_S
+    with selectors.DefaultSelector() as selector:
+        for descriptor in (*streams, child.ended):
+            selector.register(descriptor, selectors.EVENT_READ)
+        while not child.has_ended() and not (watch is not None and watch.look()):
+            now = time.perf_counter()
+            lookout.wait()
+            if now >= next_look_s:
+                watched.seen = other_process.look(child.pid, watched.seen)
+                lookout.look()
+                next_look_s = now + interval_s
+                interval_s *= LOOK_FACTOR
+            wait_s = max(0.0, next_look_s - time.perf_counter())
+            if watch is not None or lookout.is_waiting:
+                wait_s = min(wait_s, POLL_S)
+            ready = [key.fd for key, _ in selector.select(min(wait_s, SILENT_S) if watched.held_back else wait_s)]
+            if not ready and watched.held_back:
+                watched.say_the_end()
+            at_s = time.perf_counter()
+            for descriptor in ready:
+                if descriptor in streams and not _take(descriptor, streams[descriptor], watched, at_s):
+                    selector.unregister(descriptor)
+                    del streams[descriptor]
+        watched.ended_s = time.perf_counter()
+    for descriptor, stream in streams.items():
+        # what is in the pipe; its end may be held open, and it filled, by processes that the command left behind
+        os.set_blocking(descriptor, False)
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(-(-fcntl.fcntl(descriptor, fcntl.F_GETPIPE_SZ) // READ_BYTES)):
+                if not _take(descriptor, stream, watched, watched.ended_s):
+                    break
+        if stream.text:
+            watched.line(stream.text, stream.at_s)
+
+
+def _take(descriptor: int, stream: _Stream, watched: _Watched, at_s: float) -> bool:
+    """Read what has come, pass it on, and look at the lines that it completes; False at the end of the stream.
+
+    A line ends with a line feed or, where a bar is drawn over the one before, with a carriage return. It came when its
+    text came: bars print the carriage return of a line just before the next.
+    """
+    read = os.read(descriptor, READ_BYTES)
+    if not read:
+        if stream.text:
+            watched.line(stream.text, stream.at_s)
+            stream.text = b""
+        return False
+    watched.printed(read)
+    *whole, rest = read.replace(b"\r", b"\n").split(b"\n")
+    for part in whole:
+        watched.line(stream.text + part, at_s if part else stream.at_s)
+        stream.text = b""
+    if rest:
+        stream.text = (stream.text + rest)[-LONGEST_LINE:]
+        stream.at_s = at_s
+    return True
+
+
+def _cpu_s() -> float:
+    spent = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in spent)
+
+
+def _evidence(folder: Path, watched: _Watched, lost: str | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The document of the main process, and those of all others, as ``evidence_hook`` leaves them.
+
+    The main process is the command itself, or else the first of its processes that trained. Where none left a document
+    there is what could be seen from outside.
+    """
+    documents = [json.loads(path.read_text()) for path in folder.glob("*.json")]
+    if documents:
+        main, *others = sorted(documents, key=lambda one: (one["pid"] != watched.pid, one["pid"]))  # numbers go up
+        if lost is not None:
+            main["evidence"]["not_observed"] = f"{NOT_ALL}: {lost}"
+        return main, others
+    seen = watched.seen.variables if watched.seen else other_process.seen(os.environ, (), otherwise="not seen")
+    variables = dict(seen)
+    malloc = {"allocator": variables.pop(other_process.ALLOCATOR, None)}
+    not_observed = f"{NOT_OBSERVED}: {lost or TO_BE_OBSERVED}"
+    return {"evidence": {"variables": variables, "malloc": malloc, "not_observed": not_observed, "seconds": 0.0}}, []
+
+
+def _ended(status: int) -> str:
+    if status < 0:
+        return f"saw the command killed by signal {signal_name(-status)}"
+    return f"saw the command end with exit status {status}"
+
+
+def _last(watched: _Watched) -> str:
+    return f"the last it printed is '{shown(watched.last_line)}'" if watched.last_line else "it printed nothing"
+
+
+def _not_started(program: str, folder: str, error: OSError) -> str:
+    if not Path(folder).is_dir():
+        return f"found no folder {folder} to start the command in"
+    if isinstance(error, FileNotFoundError):
+        if "/" in program and Path(folder, program).exists():
+            return f"could not start '{program}': its first line names an interpreter that is not there"
+        where = f"from {folder}" if "/" in program else f"in PATH; is it ./{program}, or not installed"
+        return f"found no command '{program}' {where}"
+    fixes = {errno.EACCES: f"; chmod +x {program}", errno.ENOEXEC: "; its first line must be one like #!/bin/sh"}
+    return f"could not start the command '{program}': {error.strerror}{fixes.get(error.errno or 0, '')}"

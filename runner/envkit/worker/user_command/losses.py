@@ -1,0 +1,87 @@
+"""Losses from the lines that somebody's training prints, by a metric of their own (``metric``)."""
+
+from __future__ import annotations
+
+from envkit.worker.user_command.metric import (
+    LOSS,
+    Metric,
+    MetricError,
+    NotMeasured,
+    cleaned,
+    number,
+    parse,
+    shown,
+    unreadable,
+)
+from envkit.worker.user_command.readings import Readings
+
+
+def parse_losses(text: str) -> Metric:
+    """Raises MetricError for what is neither a regular expression with one group nor a path."""
+    if not text:
+        raise MetricError("is empty; give a regular expression with a group around the loss, or a path as $.loss")
+    metric = parse(text, what=LOSS)
+    if metric.is_clock:
+        raise MetricError(r"has no group that could be a loss; put one around it, as in loss (\S+)")
+    return metric
+
+
+class Losses:
+    """The losses in the lines of one run, in their order (``values``); each may be nan or infinite."""
+
+    def __init__(self, metric: Metric) -> None:
+        self.metric = metric
+        self.values: list[float] = []
+        self._lines = 0
+        self._last_line = ""
+
+    def take(self, line: str) -> None:
+        """Look at one line. Raises NotMeasured for what is no number."""
+        line = cleaned(line)
+        if not line:
+            return
+        self._lines += 1
+        self._last_line = line.lstrip()
+        found = self.metric.find(line)
+        if found is None:
+            return
+        value = number(found)
+        if value is None:
+            raise unreadable(LOSS, found, self._last_line, "number")
+        self.values.append(value)
+
+    def beside(self, times: Readings | None, warmup: int, steps: int) -> list[float]:
+        """Those of the ``steps`` that count, after ``warmup`` of them; ``times`` are where these were read from.
+
+        Where the whole training is one step all count. Raises NotMeasured where there are none, or more or fewer than
+        there are steps: which loss is of which step is not known then.
+        """
+        if not self.values:
+            raise NotMeasured(self._none())
+        # the line that starts the clock ends a step too, whose time nobody knows
+        before = warmup + (1 if times is not None and times.metric.is_clock else 0)
+        found, wanted = len(self.values), before + steps
+        if times is None or wanted == 1:
+            return self.values
+        if found != wanted:
+            of_nan = r"; a loss of nan is matched by (\S+), and not by ([0-9.]+)" if found < wanted else ""
+            said = f"saw {found} loss{'' if found == 1 else 'es'} and {wanted} step{'' if wanted == 1 else 's'}"
+            raise NotMeasured(f"{said}: both patterns must match the same steps{of_nan}")
+        return self.values[before:]
+
+    def of_optimizer(self, warmup: int, steps: int) -> list[float]:
+        """Those of an optimizer's ``steps`` that count, after ``warmup``, where there is one for each step; else all.
+
+        A log need not have a line for each step, as where only every tenth is printed. Raises NotMeasured where there
+        are none.
+        """
+        if not self.values:
+            raise NotMeasured(self._none())
+        return self.values[warmup:] if len(self.values) == warmup + steps else self.values
+
+    def _none(self) -> str:
+        metric = f"the loss metric '{self.metric.text}'"
+        if not self._lines:
+            return f"found no loss: the command printed nothing for {metric} to match; let it print its losses"
+        last = f"that the command printed, the last being '{shown(self._last_line)}'"
+        return f"found no loss: {metric} matches none of the {self._lines} lines {last}; try it on a line like that"

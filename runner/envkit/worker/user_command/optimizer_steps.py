@@ -1,0 +1,148 @@
+"""The steps of a torch optimizer in somebody's own training, which ``evidence_hook`` times in its processes.
+
+Either the program ends itself after so many steps, or it is watched for some seconds and ended from here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from envkit.worker.user_command import process_tree
+from envkit.worker.user_command.metric import NotMeasured
+
+# How often it is looked whether a program that is watched has left its steps. The first rank's are waited for, for
+# GRACE_S when another's are there.
+POLL_S, GRACE_S = 0.25, 1.0
+# How many must count where a program is watched.
+LEAST = 4
+NO_STEP = "took no step of a torch optimizer"
+NO_TORCH = "is no Python program with torch, as far as can be seen"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """After ``warmup`` steps so many ``steps`` count; 0 of them watches the command for ``seconds``.
+
+    A command that is watched is ended after ``limit_s`` (seconds), whatever it has done.
+    """
+
+    warmup: int
+    steps: int = 0
+    seconds: float = 0.0
+    limit_s: float = 0.0
+
+    @staticmethod
+    def given(arguments: argparse.Namespace) -> Asked | None:
+        """What the worker was told; None where it is not to look at an optimizer."""
+        if arguments.optimizer_steps:
+            return Asked(arguments.warmup_lines, steps=arguments.optimizer_steps)
+        if arguments.watch:
+            return Asked(arguments.warmup_lines, seconds=arguments.watch, limit_s=arguments.watch_limit)
+        return None
+
+    @property
+    def variable(self) -> str:
+        """ENVKIT_STEPS, as ``evidence_hook`` reads it."""
+        return f"steps:{self.warmup}:{self.steps}" if self.steps else f"seconds:{self.warmup}:{self.seconds}"
+
+
+def cannot_time(lost: str) -> str:
+    """That no step can be timed, as a clause that follows "the worker"; ``lost`` says why."""
+    return f"can't see the optimizer's steps: {lost}"
+
+
+class Watch:
+    """Says when a command that this process has started has been watched for long enough."""
+
+    def __init__(self, asked: Asked, folder: Path) -> None:
+        self._limit_s, self._folder = asked.limit_s, folder
+        self._begun_s = self._next_s = time.perf_counter()
+        self._complete_s: float | None = None
+        self._before: process_tree.Look | None = None
+        self._after: process_tree.Look | None = None
+        self.is_over = False
+
+    def look(self) -> bool:
+        """Whether the command is to be ended now."""
+        now = time.perf_counter()
+        if now < self._next_s:  # the program may print many lines in between
+            return False
+        self._next_s = now + POLL_S
+        # two looks at all processes, and else only at names of files
+        if self._before is None and any(self._folder.glob("*.begin")):
+            self._before = process_tree.look(os.getpid())
+        if self._after is None and any(self._folder.glob("*.end")):
+            self._after = process_tree.look(os.getpid())
+        complete = [one for one in documents(self._folder) if one["complete"]]
+        if complete and self._complete_s is None:
+            self._complete_s = now
+        has_waited = self._complete_s is not None and now - self._complete_s >= GRACE_S
+        has_first = any(one["rank"] == 0 for one in complete)
+        self.is_over = has_first or has_waited or now - self._begun_s >= self._limit_s
+        return self.is_over
+
+    def helpers(self, pid: int) -> dict[str, Any] | None:
+        """What the command's processes but ``pid`` used over about the watched time; None where that is not known."""
+        if self._before is None or self._after is None:
+            return None
+        return process_tree.increase(self._before, self._after, without=(pid, os.getpid()))
+
+
+def documents(folder: Path) -> list[dict[str, Any]]:
+    """What the hook left: those that are complete first, and the lowest rank's."""
+    found = [json.loads(path.read_text()) for path in folder.glob("*.steps")]
+    return sorted(found, key=lambda one: (not one["complete"], one["rank"], one["pid"]))
+
+
+def chosen(
+    asked: Asked, folder: Path, main: Mapping[str, Any], watch: Watch | None, seconds: float, lost: str | None = None
+) -> dict[str, Any]:
+    """The document of the process whose evidence is the ``main`` one or, where it has none, the first of the others.
+
+    The command took ``seconds``, and ``lost`` says why a process of it has no hook, if one has none. Raises NotMeasured
+    where no process took as many steps as it takes.
+    """
+    found = documents(folder)
+    if not found:
+        raise NotMeasured(_nothing(folder, watch, seconds, lost))
+    steps = next((one for one in found if one["pid"] == main.get("pid") and one["complete"]), found[0])
+    if "problem" in steps:
+        raise NotMeasured(steps["problem"])
+    count = len(steps["step_s"])
+    if asked.steps and count < asked.steps:
+        raise NotMeasured(
+            f"saw the command end before its optimizer took {asked.warmup + asked.steps} steps ({asked.warmup} to warm "
+            f"up, {asked.steps} that count); let it train for longer, or ask for fewer"
+        )
+    if not asked.steps and count < LEAST:
+        plural = "" if count == 1 else "s"
+        raise NotMeasured(
+            f"ended after {seconds:.1f} s with {count} step{plural}: too short to be watched; let it train for longer"
+        )
+    return steps
+
+
+def observed(steps: Mapping[str, Any], watch: Watch) -> dict[str, Any]:
+    """What a document has beside the steps, and what the command's other processes used meanwhile (``helpers``)."""
+    rest = {name: value for name, value in steps.items() if name not in ("warmup_step_s", "step_s")}
+    return {**rest, "helpers": watch.helpers(steps["pid"])}
+
+
+def _nothing(folder: Path, watch: Watch | None, seconds: float, lost: str | None) -> str:
+    """Why no process has left steps."""
+    if lost is not None and not any(folder.glob("*.stepped")):
+        return cannot_time(lost)
+    if not any(any(folder.glob(name)) for name in ("*.torch", "*.json")):
+        return NO_TORCH
+    if watch is None or not watch.is_over:
+        return f"{NO_STEP} before it ended"
+    if any(folder.glob("*.stepped")):
+        return f"took too few steps within {seconds:.0f} s: {LEAST} must count, after those to warm up"
+    return f"{NO_STEP} within {seconds:.0f} s"

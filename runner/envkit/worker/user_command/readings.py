@@ -1,0 +1,321 @@
+"""The times of steps that a metric (``metric``) reads from the lines of one run."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from sys import intern
+from typing import Any
+
+from envkit.worker.user_command import units
+from envkit.worker.user_command.metric import (
+    NO_TIME,
+    STEP_TIME,
+    Found,
+    Metric,
+    NotMeasured,
+    cleaned,
+    number,
+    said_of,
+    shown,
+    unreadable,
+)
+from envkit.worker.user_command.units import AUTO, RATES, SECONDS, Unit
+
+# Lines with another unit and another text may be an outer bar's if they are few. More than this share are not, and if
+# more have no number, as nan, the others don't speak for all steps.
+MOST_OF_OTHERS = 0.2
+# They are of the same bar if their median is within this factor of the others'.
+SAME_BAR = 1.5
+# A line is about several steps if its time is so many times the usual one, and so many readings came within it.
+OUTER_TIMES, OUTER_READINGS = 3.0, 2
+# A total in a step's words may be in another unit. More of the lines than this are steps that the metric does not read.
+MOST_UNREAD = 0.05
+# Of those that are timed as they arrive: with more of them at one moment the command's output was held back.
+MOST_AT_ONCE = 0.5
+# What is left of a line's text without numbers: its words, and what follows a slash, as the length of a bar does.
+_WORDS = re.compile(r"\0|/\s*\d+|[^\W\d_]{2,}")
+# All numbers but those behind a slash. So many texts of unmatched lines are kept: looking at each takes longer.
+_NUMBER = re.compile(r"(?<![/\d])\d+")
+MOST_TEXTS = 1000
+_NO_WORDS = frozenset((*units.TIMES, "nan", "inf", "infinity", "none", "null"))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One line with a time. ``raw`` is the number as it was printed, and ``digit`` its last digit's share of it."""
+
+    seconds: float
+    raw: float
+    digit: float
+    at_s: float
+    shape: str
+    unit: Unit | None
+    is_variant: bool
+
+
+class Readings:
+    """What a metric finds in the lines of one run. ``seconds`` has the steps' times so far.
+
+    Each of the first ``left_out`` readings may be 0, as bars print it before they know a rate.
+    """
+
+    def __init__(self, metric: Metric, left_out: int = 0) -> None:
+        self.metric = metric
+        self.left_out = left_out
+        self.seconds: list[float] = []
+        self.steps: list[Reading] = []  # after ``split``: those that are steps
+        self.every: list[Reading] = []
+        self.lines = 0
+        self.last_line = ""
+        self._arrived: float | None = None
+        self.unmatched_lines: tuple[int, str] | None = None  # lines with no time where others have one, and the first
+        self._others: dict[str, tuple[int, str]] = {}  # unmatched lines without their numbers: how many, and the first
+
+    def take(self, line: str, at_s: float) -> None:
+        """Look at one line, which came ``at_s`` (seconds, of any clock). Raises NotMeasured for what is no number."""
+        line = cleaned(line)
+        if not line:
+            return
+        self.lines += 1
+        self.last_line = line.lstrip()
+        if self.metric.is_clock:
+            if self.metric.find(line) is not None:
+                if self._arrived is not None:
+                    self.seconds.append(at_s - self._arrived)
+                self._arrived = at_s
+            return
+        found = self.metric.look(line)
+        if found is None:
+            self._keep_unmatched(line)
+            return
+        raw = number(found.value)
+        may_be_0 = len(self.every) < self.left_out
+        if found.is_variant and raw == 0 and not may_be_0:
+            self._add_unmatched(1, self.last_line)
+            return
+        second = self._converted(found, raw, may_be_0)
+        shape = _shape(line, found.begin, _end_of(line, found)) if self.metric.expression is not None else ""
+        self.every.append(
+            Reading(second, raw or 0.0, _digit(found.value, raw or 0.0), at_s, shape, found.unit, found.is_variant)
+        )
+        if not found.is_variant:
+            self.seconds.append(second)
+
+    def _converted(self, found: Found, raw: float | None, may_be_0: bool) -> float:
+        """The seconds of a step. Raises NotMeasured."""
+        if raw == 0 and may_be_0:
+            return 0.0
+        if raw is None or not math.isfinite(raw) or raw <= 0:
+            raise unreadable(STEP_TIME, found.value, self.last_line, "number above 0")
+        if found.unit is not None:
+            return found.unit.convert(raw)
+        unit = "s" if found.is_variant else self.metric.unit  # of 1:05
+        if unit == AUTO:
+            raise NotMeasured(
+                f"found no unit behind '{found.value}' in '{shown(self.last_line)}'; with --unit auto each number "
+                "needs one, as in 8.3 ms or 12.5 it/s; name the unit with --unit"
+            )
+        return SECONDS[unit] / raw if unit in RATES else raw * SECONDS[unit]
+
+    def _add_unmatched(self, lines: int, first: str) -> None:
+        count, line = self.unmatched_lines or (0, first)
+        self.unmatched_lines = count + lines, line
+
+    def _keep_unmatched(self, line: str) -> None:
+        """Keep an unmatched line in mind if it may be a step's: one without a time, or with one in another unit."""
+        if self.metric.expression is None:
+            return
+        with_time = NO_TIME.sub(lambda found: "" if found[0] == "-" else "1", line)
+        if with_time != line and self.metric.expression.search(with_time) is not None:
+            self._add_unmatched(1, self.last_line)
+            return
+        text = _NUMBER.sub("0", line)
+        if (seen := self._others.get(text)) is not None or len(self._others) < MOST_TEXTS:
+            count, first = seen or (0, line)
+            self._others[text] = count + 1, first
+
+    def _times_elsewhere(self) -> dict[tuple[str, str], tuple[int, str]]:
+        """Return how many unmatched lines have a time, and the first, by the line's shape and the time's unit."""
+        found: dict[tuple[str, str], tuple[int, str]] = {}
+        for count, line in self._others.values():
+            for match in units.TIMED.finditer(line):
+                key = _shape(line, *match.span()), match["unit"] or "1:05"
+                before, first = found.get(key, (0, line.lstrip()))
+                found[key] = before + count, first
+        return found
+
+    def _require_all_units(self) -> None:
+        """Raise NotMeasured if a line has a step's text and its time in a unit that the metric does not read."""
+        read = Counter(reading.shape for reading in self.every)
+        known = {reading.unit.text if reading.unit is not None else "" for reading in self.every}
+        missed = {
+            key: count for key, count in self._times_elsewhere().items() if key[0] in read and key[1] not in known
+        }
+        if not missed:
+            return
+        lines = sum(count for count, _ in missed.values())
+        _, line = next(iter(missed.values()))
+        if lines <= MOST_UNREAD * (lines + len(self.every)):
+            self._add_unmatched(lines, line)
+            return
+        those = " and ".join(sorted({unit for _, unit in missed}))
+        raise NotMeasured(
+            f"read only a part of the steps: {lines} of {lines + len(self.every)} lines have {those} where the metric "
+            f"'{self.metric.text}' reads another unit, the first being '{shown(line)}'; which lines these are depends "
+            f"on their speed; match both units and read each number's own: {self._mend(known, missed)} --unit auto"
+        )
+
+    def _mend(self, known: set[str], missed: dict[tuple[str, str], Any]) -> str:
+        """Return a metric that reads lines with all of the units."""
+        span = units.group(self.metric.text)
+        before = self.metric.text[: span[0]] if span is not None else ""
+        behind = "|".join(sorted(map(re.escape, {*known, *(unit for _, unit in missed if unit != "1:05")} - {""})))
+        has_minutes = any(unit == "1:05" for _, unit in missed)
+        digits, optional = ("[0-9.:]+", "?") if has_minutes else ("[0-9.]+", "")
+        return rf"--metric '{before}({digits}) ?(?:{behind}){optional}'"
+
+    def _require_its_unit(self) -> None:
+        """Raise NotMeasured if all lines name another unit than was given, or if they count different items."""
+        printed = [reading.unit for reading in self.every if reading.unit is not None and not reading.is_variant]
+        metric = f"the metric '{self.metric.text}'"
+        if self.metric.unit != AUTO:
+            if printed and not any(unit.means(self.metric.unit) for unit in printed):
+                texts = " and ".join(sorted({unit.text for unit in printed}))
+                choices = {unit.choice for unit in printed}
+                fix = choices.pop() if len(choices) == 1 else AUTO
+                raise NotMeasured(
+                    f"found {texts} behind the numbers of {metric}, which were to be read as {self.metric.unit}; give "
+                    f"--unit {fix}"
+                )
+            return
+        items = {reading.unit.item for reading in self.every if reading.unit is not None and reading.unit.item}
+        if len({item.lower().removesuffix("s") for item in items}) > 1:
+            raise NotMeasured(
+                f"found numbers of different things with {metric}: per {', per '.join(sorted(items))}; match one "
+                "of them"
+            )
+
+    def _chosen(self) -> list[Reading]:
+        """Return the readings that are steps. Raises NotMeasured if that can't be told."""
+        others = [reading for reading in self.every if reading.is_variant]
+        own = [reading for reading in self.every if not reading.is_variant]
+        shapes = Counter(reading.shape for reading in own)
+        if not others:
+            return own
+        is_bare = self.metric.written is not None and self.metric.written.item is None
+        if not own:
+            is_clear = not is_bare or (self.metric.has_words and len({reading.shape for reading in others}) == 1)
+            return others if is_clear else []
+        outer = self._about_several(own, [reading for reading in others if reading.shape in shapes])
+        for reading in outer:
+            self._add_unmatched(1, f"{reading.raw:g}{reading.unit.text if reading.unit else ''}")
+        elsewhere = [reading for reading in others if reading.shape not in shapes]
+        if elsewhere and not self._of_one_bar(own, elsewhere, is_bare and len(shapes) <= 1 + MOST_OF_OTHERS * len(own)):
+            outer = [*outer, *elsewhere]
+        dropped = set(map(id, outer))
+        return [reading for reading in self.every if id(reading) not in dropped]
+
+    def _about_several(self, own: Sequence[Reading], alike: Sequence[Reading]) -> list[Reading]:
+        """Return those of a few long times that contain several other readings, as the total at a training's end.
+
+        Raises NotMeasured if they are many. Lines that came at one moment don't tell.
+        """
+        usual = statistics.median(reading.seconds for reading in own)
+        found = []
+        for reading in alike:
+            since, until = (reading.at_s - share * reading.seconds for share in (0.9, 0.1))
+            within = sum(since < other.at_s < until for other in self.every)
+            if reading.seconds > OUTER_TIMES * usual and within >= OUTER_READINGS:
+                found.append(reading)
+        if len(found) > MOST_OF_OTHERS * len(self.every):
+            raise self._quite_another(found)
+        return found
+
+    def _of_one_bar(self, own: Sequence[Reading], elsewhere: Sequence[Reading], is_told_by_text: bool) -> bool:
+        """Tell whether lines with another unit and another text are steps. Raises NotMeasured if that is not known."""
+        if is_told_by_text:
+            return False
+        apart = statistics.median(one.seconds for one in elsewhere) / statistics.median(one.seconds for one in own)
+        if 1 / SAME_BAR <= apart <= SAME_BAR:
+            return True
+        if len(elsewhere) <= MOST_OF_OTHERS * len(self.every):
+            return False
+        raise self._quite_another(elsewhere)
+
+    def _quite_another(self, lines: Sequence[Reading]) -> NotMeasured:
+        texts = " and ".join(sorted({one.unit.text for one in lines if one.unit is not None}))
+        return NotMeasured(
+            f"can't time the steps: {len(lines)} of {len(self.every)} lines have another unit ({texts}) than the "
+            f"metric '{self.metric.text}', and quite another length; match more of the line that is meant, or let it "
+            "print a time for each step and match that"
+        )
+
+    def split(self, warmup: int) -> tuple[list[float], list[float]]:
+        """The first ``warmup`` readings, and those that count. Raises NotMeasured for too few, or a halting clock."""
+        metric = f"the metric '{self.metric.text}'"
+        if not self.lines:
+            raise NotMeasured(
+                f"found no step: the command printed nothing for {metric} to match; let it print its steps"
+            )
+        seconds = self.seconds
+        if not self.metric.is_clock:
+            self._require_its_unit()
+            self._require_all_units()
+            self.steps = self._chosen()
+            seconds = [reading.seconds for reading in self.steps]
+        if not seconds:
+            once = self._arrived is not None
+            matches = (
+                f"matches only one of the {self.lines} lines" if once else f"matches none of the {self.lines} lines"
+            )
+            last = f"that the command printed, the last being '{shown(self.last_line)}'"
+            fix = "match the line that comes with each step" if once else "try it on a line like that"
+            alike = f", and there are {told}" if (told := said_of(self.unmatched_lines)) else ""
+            raise NotMeasured(f"found no step: {metric} {matches} {last}{alike}; {fix}")
+        least = 2 if self.metric.is_clock else 1  # a number may be that of the whole training
+        if len(seconds) < warmup + least:
+            fix = f"train for longer{', or leave out fewer with --warmup-lines' if warmup else ''}"
+            found = f"{len(seconds)} reading{'' if len(seconds) == 1 else 's'} of {metric}"
+            counts = "2 that count" if self.metric.is_clock else "1 that counts"
+            why = f": the {warmup} that are left out, and {counts}" if warmup else ""
+            alike = f", besides {told}" if (told := said_of(self.unmatched_lines)) else ""
+            raise NotMeasured(f"found {found}{alike}, and it takes {warmup + least}{why}; {fix}")
+        unmatched = self.unmatched_lines[0] if self.unmatched_lines is not None else 0
+        if unmatched > MOST_OF_OTHERS * (unmatched + len(seconds)):
+            raise NotMeasured(
+                f"read only a part of the steps: {metric} has {len(seconds)} readings, and there are "
+                f"{said_of(self.unmatched_lines)}; if these are steps, let the command print their times; if not, "
+                "match more of the others"
+            )
+        counted = seconds[warmup:]
+        if sum(second <= 0 for second in counted) > MOST_AT_ONCE * len(counted):
+            raise NotMeasured(
+                f"can't time the steps: most lines that {metric} matches arrived at one moment, because the command "
+                "holds its output back; let it flush each line (stdbuf -oL), or print a time and match that"
+            )
+        return seconds[:warmup], counted
+
+
+def _digit(found: Any, raw: float) -> float:
+    """Return the share of a number that its last digit stands for; 0 if that is unknown, as of a JSON number."""
+    if not isinstance(found, str) or not raw or "e" in found.lower():
+        return 0.0
+    return float(10.0 ** -len(found.strip().partition(".")[2]) / raw)
+
+
+def _end_of(line: str, found: Found) -> int:
+    """Return where a number's unit ends in a line."""
+    if found.is_variant or found.unit is None or not line[found.end :].lstrip().startswith(found.unit.text):
+        return found.end
+    return line.index(found.unit.text, found.end) + len(found.unit.text)
+
+
+def _shape(line: str, begin: int, end: int) -> str:
+    """Return the words of a line, with a mark in the place of the time from ``begin`` to ``end``."""
+    words = _WORDS.findall(f"{line[:begin]}\0{line[end:]}")
+    return intern(" ".join(word for word in words if word not in _NO_WORDS))
