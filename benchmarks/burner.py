@@ -1,8 +1,8 @@
 """A command that burns a fixed amount of CPU time in one thread, about 0.1 s, times the variable WORK (1 if not set).
 
 ``python burner.py`` is the command. ``python burner.py …/envkit/worker/__main__.py …`` does the same work, but answers
-as the kit's worker does, for ``envkit bench --python``: it is that worker, with this work in the place of the training job.
-Only the standard library is needed, so ``python -I -S`` starts it fastest.
+as the kit's worker does, for ``envkit bench --python``: it is that worker, with this
+work in the place of the training job. Only the standard library is needed, so ``python -I -S`` starts it fastest.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def worker(arguments: list[str], work: float) -> int:
         step(1.0)
         print(json.dumps({"seconds": time.perf_counter() - begin, "digest": _digest()}))
         return 0
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-    from envkit.worker import __main__ as real
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "runner"))
+    from envkit.worker import command_line as real
     from envkit.worker import workloads
     from envkit.worker.image import inspection
 

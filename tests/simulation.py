@@ -9,7 +9,9 @@ from typing import Any
 
 PROJECT = Path(__file__).resolve().parent.parent
 # As a module and not as a script, which Python would compile anew at each start.
-WORKER = f"import sys; sys.path.insert(0, '{PROJECT}'); from tests.simulated_worker import main; main()"
+WORKER = (
+    f"import sys; sys.path[:0] = ['{PROJECT}', '{PROJECT}/runner']; from tests.simulated_worker import main; main()"
+)
 # Seconds of a worker whose speed is that of the reference: a little noise, the same in every test.
 STEADY = (1.00, 1.01, 0.99, 1.02, 0.98, 1.005, 0.995)
 

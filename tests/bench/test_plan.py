@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 
 import pytest
 from envkit.bench.plan import Arm, Plan, UserCommand, WorkloadSpec
-from envkit.worker.__main__ import parser
+from envkit.worker.command_line import parser
 from envkit.worker.modes import Options
 
 from tests.plans import plan_of

@@ -132,6 +132,8 @@ def test_without_jsonschema_only_the_kits_own_files_are_taken(check, monkeypatch
     assert check("value: 0\n") is None
 
 
-@pytest.mark.parametrize("path", sorted((PROJECT / "runner").glob("*/schemas/*.json")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sorted((PROJECT / "runner/envkit").glob("*/schemas/*.json")), ids=lambda path: path.name
+)
 def test_the_kits_schemas_are_schemas(path):
     Draft202012Validator.check_schema(json.loads(path.read_text()))

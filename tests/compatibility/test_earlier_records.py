@@ -7,9 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-
-from runner.bench import record
-from runner.profiles import profile
+from envkit.bench import record
+from envkit.profiles import profile
 
 HERE = Path(__file__).parent
 # A run of intel-omp against the baseline in 90 s, on two cores, 2026-11-24; its folders are called otherwise here, and

@@ -235,8 +235,8 @@ def _peak_in_docker() -> int:
         result = subprocess.run(
             [sys.executable, "-m", "envkit", "bench", "baseline", *SHORT, "--engine", "docker", "--image", image(),
              "--output", str(folder / "unlimited"), "--json"],
-            cwd=project, env={**os.environ, "PYTHONPATH": str(project / "runner"), "TMPDIR": str(folder)}, capture_output=True,
-            text=True, check=True, timeout=TIMEOUT_S,
+            cwd=project, env={**os.environ, "PYTHONPATH": str(project / "runner"), "TMPDIR": str(folder)},
+            capture_output=True, text=True, check=True, timeout=TIMEOUT_S,
         )  # fmt: skip
     return int(json.loads(result.stdout)["measured"][0]["peak_memory_bytes"])
 

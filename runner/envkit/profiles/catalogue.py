@@ -1,7 +1,7 @@
 """The environment variables that the kit understands, and what is wrong with a set of them.
 
-The catalogue is data, in the folder ``variables`` beside this file: who reads a variable, which values it takes, what it
-does, where that is documented and how it is verified. Checking it before anything runs matters: most libraries
+The catalogue is data, in the folder ``variables`` beside this file: who reads a variable, which values it takes, what
+it does, where that is documented and how it is verified. Checking it before anything runs matters: most libraries
 ignore, without a word, a name they do not know or a value they can't use, and some hang or run out of memory at one.
 """
 

@@ -164,7 +164,7 @@ import ctypes
 import sys
 sys.path[:0] = [{project!r}, {packages!r}]
 from envkit.worker import nvml
-from envkit.worker.__main__ import main
+from envkit.worker.command_line import main
 from tests.nvidia import Library
 real, driver = ctypes.CDLL, Library(nvmlSystemGetDriverVersion="470.57.02", nvmlSystemGetCudaDriverVersion_v2=11040)
 ctypes.CDLL = lambda name, *more, **options: driver if name == nvml.LIBRARY else real(name, *more, **options)

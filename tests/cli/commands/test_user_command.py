@@ -7,7 +7,7 @@ import os
 
 import pytest
 from envkit.bench import record
-from envkit.worker.__main__ import parser
+from envkit.worker.command_line import parser
 
 from tests.cli.commands.conftest import words
 from tests.simulation import times

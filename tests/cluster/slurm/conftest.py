@@ -43,7 +43,8 @@ def specification(profile: str, engine: str = "local", **replaced: Any) -> Speci
 def settings(**replaced: object) -> Settings:
     fixed: dict[str, object] = {
         "id": ID, "specification": specification("mine", blocks=6), "python": sys.executable,
-        "project": str(PROJECT / "runner"), "digest": None, "nodes": 2, "nodelist": (), "partition": None, "minutes": 15, "options": (),
+        "project": str(PROJECT / "runner"), "digest": None, "nodes": 2, "nodelist": (), "partition": None,
+        "minutes": 15, "options": (),
     }  # fmt: skip
     return Settings(**{**fixed, **replaced})  # type: ignore[arg-type]
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from envkit.engines.base import EngineOptions, Task
 from envkit.engines.local import LocalEngine
-from envkit.worker import __main__, cgroup, host
+from envkit.worker import cgroup, command_line, host
 from envkit.worker.measure import reference_kernel
 
 from tests.conftest import PROJECT
@@ -96,7 +96,7 @@ def test_it_is_left_out_where_it_could_be_killed_for_its_memory(monkeypatch, lim
     monkeypatch.setattr(host, "cpu_facts", lambda: {"usable_cpus": 4})
     monkeypatch.setattr(cgroup, "memory_limit", lambda: limit)
     if fits:
-        __main__._require_memory()
+        command_line._require_memory()
     else:
         with pytest.raises(SystemExit, match="takes 128 MiB, more than half of the limit of 255 MiB"):
-            __main__._require_memory()
+            command_line._require_memory()

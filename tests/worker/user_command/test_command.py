@@ -22,7 +22,7 @@ from tests.worker.user_command.conftest import started
 
 # What a short shell script may say of its steps: more would be longer than it takes.
 MICROSECONDS = ("--metric", r"t=(\d)", "--unit", "us")
-IMPATIENT = "from envkit.worker import __main__, child; child.GRACE_S = 0.1; __main__.main()"
+IMPATIENT = "from envkit.worker import child, command_line; child.GRACE_S = 0.1; command_line.main()"
 
 
 def pids_in(path):
