@@ -14,6 +14,7 @@ from typing import NoReturn
 from envkit import __version__
 from envkit.common.errors import BAD_INPUT, INTERRUPTED, MEASURED, InputError
 from envkit.common.printable import harmless
+from envkit.rendering import text_of
 
 WHAT_FOR = (
     "Find out what an environment (variables, preloaded libraries, bindings) is worth to PyTorch training on this "
@@ -73,7 +74,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return _run(argv)
     except InputError as error:
-        print(f"envkit: {_in_one_line(str(error))}", file=sys.stderr)
+        print(f"envkit: {_in_one_line(text_of(error))}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         print("envkit: interrupted", file=sys.stderr)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from envkit.messages import MessageError
+
 MEASURED = 0
 FAILED = 1  # a worker failed, a profile was not in effect, a target not reached; or a command found what it looks for
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
-class InputError(Exception):
+class InputError(MessageError):
     """Bad input. The message is one line: which file and key, what is wrong, and how to fix it."""

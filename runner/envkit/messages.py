@@ -1,0 +1,103 @@
+"""Messages: everything the kit tells its users, as data, of which ``envkit.rendering`` alone makes text.
+
+Each package declares its own in its ``messages.py``::
+
+    class UnknownKey(Message):
+        code = "profile.unknown-key"
+        severity = Severity.ERROR
+        template = "{file}: unknown key '{key}'[; did you mean '{suggestion}'?]"
+
+        file: str
+        key: str
+        suggestion: str | None = None
+
+Code compares classes, codes and fields. No code reads a sentence, so that any sentence can be improved. The worker,
+which has the standard library alone, sends a message as JSON (``to_json``, ``from_json``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**options: Any) -> Any:
+        return lambda decorated: decorated
+
+_CLASSES: dict[str, type[Message]] = {}
+
+
+class Severity(str, Enum):
+    """How much a message matters. The values are those of JSON documents."""
+
+    ERROR = "error"  # refused, failed or not in effect
+    WARNING = "warning"  # it costs speed, memory, accuracy or certainty
+    NOTE = "note"  # worth knowing
+    ADVICE = "advice"  # something to do next
+
+
+@dataclass_transform(frozen_default=True)
+class Message:
+    """Base class. A subclass is a frozen dataclass of its annotated fields, which are plain data or other messages.
+
+    ``code`` is ``PACKAGE.WHAT-IS-WRONG``, stable and unique. ``template`` is English for ``envkit.rendering``, whose
+    docstring lists what can stand in it. TypeError for a code that is missing or taken.
+    """
+
+    code: ClassVar[str] = ""
+    severity: ClassVar[Severity] = Severity.ERROR
+    template: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        dataclass(frozen=True)(cls)
+        if not cls.code or not cls.template:
+            raise TypeError(f"{cls.__qualname__} needs a code and a template")
+        if _CLASSES.setdefault(cls.code, cls).__qualname__ != cls.__qualname__:
+            raise TypeError(f"{cls.__qualname__} and {_CLASSES[cls.code].__qualname__} have one code: {cls.code}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the code, the severity and the fields, messages among them likewise."""
+        return {
+            "code": self.code,
+            "severity": self.severity.value,
+            **{field.name: _plain(getattr(self, field.name)) for field in fields(self)},  # type: ignore[arg-type]
+        }
+
+
+def from_json(document: dict[str, Any]) -> Message:
+    """Return the message that ``to_json`` made ``document`` of; its module must be imported.
+
+    KeyError for a code that is not known. TypeError for other fields than the class has.
+    """
+    given = {name: _restored(value) for name, value in document.items() if name not in ("code", "severity")}
+    return _CLASSES[document["code"]](**given)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Message):
+        return value.to_json()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, bool | int | float | str | dict) else str(value)
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, dict) and value.get("code") in _CLASSES:
+        return from_json(value)
+    return tuple(_restored(item) for item in value) if isinstance(value, list) else value
+
+
+class MessageError(Exception):
+    """An exception that carries a message. Its ``str`` is the message's code.
+
+    Text instead of a message is for what has not become a message yet; tests/test_messages.py counts how often.
+    """
+
+    def __init__(self, message: Message | str) -> None:
+        super().__init__(message if isinstance(message, str) else message.code)
+        self.message = message

@@ -1,0 +1,114 @@
+"""Render messages as English. Only what prints, or writes a page, imports this module.
+
+In a template:
+
+- ``{field}`` is the field's value; of a message its text, of a list its items as ``a, b and c``.
+- ``{field:FORM}`` writes it in one of ``FORMS``: ``{seconds:duration}``, ``{bytes:size}``, ``{share:percent}``,
+  ``{items:or}``, ``{argv:command}``; other forms are Python's, such as ``{ratio:.2f}``.
+- ``{number:count NOUN}`` is ``1 node`` or ``2 nodes``; ``{number:count process|processes}`` names an irregular plural.
+- ``[text with {field}]`` is left out if a field in it is None or empty. ``[[`` and ``]]`` are brackets.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import string
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from envkit.common.printable import harmless
+from envkit.messages import Message, MessageError
+
+_OPTIONAL = re.compile(r"(?<!\[)\[(?!\[)(.*?)(?<!\])\](?!\])", re.DOTALL)
+
+
+def text(message: Message | str) -> str:
+    """Return the message in one line of English, safe to print on a terminal.
+
+    Characters that a terminal would act upon, in values that come from elsewhere, are replaced by pictures of them.
+    """
+    if isinstance(message, str):
+        return harmless(message)
+    values = {field.name: getattr(message, field.name) for field in fields(message)}  # type: ignore[arg-type]
+    return harmless(" ".join(_filled(message.template, values).splitlines()))
+
+
+def text_of(error: Exception) -> str:
+    """Return the text of an exception's message, or of the exception if it carries none."""
+    return text(error.message if isinstance(error, MessageError) else str(error))
+
+
+def _filled(template: str, values: Mapping[str, Any]) -> str:
+    def optional(match: re.Match[str]) -> str:
+        names = [name for _, name, _, _ in string.Formatter().parse(match[1]) if name]
+        return match[1] if all(values[name] is not None and values[name] not in ("", (), []) for name in names) else ""
+
+    kept = _OPTIONAL.sub(optional, template).replace("[[", "[").replace("]]", "]")
+    return _Formatter().vformat(kept, (), values)
+
+
+class _Formatter(string.Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        name, _, rest = format_spec.partition(" ")
+        if name == "count":
+            singular, _, plural = rest.partition("|")
+            return f"{value:,} {singular}" if value == 1 else f"{value:,} {plural or singular + 's'}"
+        if name in FORMS:
+            return FORMS[name](value)
+        if not format_spec:
+            return _plainly(value)
+        return format(value, format_spec)
+
+
+def _plainly(value: Any) -> str:
+    if isinstance(value, Message):
+        return text(value)
+    if isinstance(value, list | tuple):
+        return joined([_plainly(item) for item in value], "and")
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def joined(words: Sequence[str], conjunction: str) -> str:
+    """Return ``a, b and c``."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {conjunction} {words[-1]}" if words else ""
+
+
+def duration(seconds: float) -> str:
+    """Return a duration with one unit, or two: ``0.4 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def size(number: float) -> str:
+    """Return a number of bytes in the largest binary unit that leaves one or more."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if number < 1024 or unit == "GiB":
+            break
+        number /= 1024
+    return f"{number:,.0f} {unit}" if unit == "bytes" or number >= 9.95 else f"{number:.1f} {unit}"
+
+
+def percent(share: float) -> str:
+    """Return a share as ``12%``, and below ten as ``7.5%``."""
+    return f"{share:.1%}" if abs(share) < 0.0995 else f"{share:,.0%}"
+
+
+FORMS: Mapping[str, Callable[[Any], str]] = {
+    "and": lambda items: joined([_plainly(item) for item in items], "and"),
+    "or": lambda items: joined([_plainly(item) for item in items], "or"),
+    "lines": lambda items: "; ".join(_plainly(item) for item in items),
+    "command": shlex.join,
+    "duration": duration,
+    "size": size,
+    "percent": percent,
+}
