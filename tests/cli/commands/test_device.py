@@ -162,7 +162,7 @@ def test_this_machines_own_torch_is_refused(refused, run_folder):
 OLD_DRIVER = """
 import ctypes
 import sys
-sys.path[:0] = [{project!r}, {packages!r}]
+sys.path[:0] = [{project!r} + '/runner', {project!r}, {packages!r}]
 from envkit.worker import nvml
 from envkit.worker.command_line import main
 from tests.nvidia import Library
@@ -179,7 +179,7 @@ def test_a_driver_too_old_for_the_image(refused, tmp_path, run_folder):
     (torch / "__init__.py").touch()
     (torch / "version.py").write_text("from typing import Optional\n\ncuda: Optional[str] = '13.0'\n")
     worker, python = tmp_path / "worker.py", tmp_path / "python"
-    worker.write_text(OLD_DRIVER.format(project=str(PROJECT / "runner"), packages=str(tmp_path / "packages")))
+    worker.write_text(OLD_DRIVER.format(project=str(PROJECT), packages=str(tmp_path / "packages")))
     python.write_text(f'#!/bin/sh\nshift # the path of the worker\nexec {sys.executable} {worker} "$@"\n')
     python.chmod(0o755)
     where = ["--python", python, "--data", "synthetic", "--output", run_folder]
