@@ -52,7 +52,7 @@ command -v "$python" >/dev/null || die "--python $python: no such executable"
     die "--python $python: lacks one of torch, numpy, scipy, rich and PyYAML: $("$python" -c 'import numpy, rich, scipy, torch, yaml' 2>&1 | tail -n 1)"
 mkdir -p "$output"
 
-envkit() { "$python" -m runner "$@"; }
+envkit() { "$python" -m envkit "$@"; }
 
 # The profiles that are for one GPU; those that need several say so and are left out.
 gpu_profiles() { for file in envprofiles/gpu-*.yaml; do basename "$file" .yaml; done; }

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from envkit.common.errors import InputError
 from envkit.engines.base import PROJECT, EngineOptions, Task
+from envkit.engines.base import WORKER as STARTED
 from envkit.engines.local import LocalEngine
 from envkit.worker.host import cpu_facts
 
@@ -49,7 +50,7 @@ def test_the_launcher_understands_how_it_is_started(peer, tmp_path, launcher):
     parser = argparse.ArgumentParser()
     launcher.create_args(parser)
     given = parser.parse_args(typed[begin:])
-    assert [given.program, *given.program_args] == [sys.executable, "-m", "envkit.worker", *WORKER]
+    assert [given.program, *given.program_args] == [sys.executable, str(STARTED), *WORKER]
     assert (given.no_python, given.module) == (True, False)
     assert given.enable_jemalloc == (peer is JEMALLOC)
     assert given.enable_tcmalloc == (peer is TCMALLOC)

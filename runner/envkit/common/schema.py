@@ -20,7 +20,9 @@ from envkit.common.errors import InputError
 from envkit.common.suggestion import suggestion
 from envkit.common.yamlfile import Path_, YamlFile
 
-KIT = Path(__file__).resolve().parents[2]
+# The checkout, or site-packages.
+KIT = next((folder for folder in Path(__file__).resolve().parents[2:4] if (folder / "envprofiles").is_dir()),
+           Path(__file__).resolve().parents[2])  # fmt: skip
 TYPES = {  # all but null, which only takes away
     "array": "a list", "boolean": "true/false", "integer": "a whole number", "number": "a number",
     "object": "a mapping", "string": "a text",
