@@ -13,7 +13,6 @@ from envkit.common.errors import InputError
 from envkit.engines import step
 from envkit.engines.base import Outcome
 from envkit.engines.slurm import client
-from envkit.engines.slurm import step as by_srun
 from envkit.engines.start import GIVEN
 
 
@@ -38,7 +37,7 @@ def asked(monkeypatch):
         return outcomes.pop() if outcomes else Outcome("{}\n", "", 1.0, None)
 
     outcomes: list[Outcome] = []
-    monkeypatch.setattr(by_srun, "run_process", run)
+    monkeypatch.setattr(step, "run_process", run)
     yield calls, outcomes
     step._address.cache_clear()
 
@@ -112,7 +111,7 @@ def test_srun_that_can_not_be_started(asked, monkeypatch, error, said):
     def run(*arguments):
         raise error
 
-    monkeypatch.setattr(by_srun, "run_process", run)
+    monkeypatch.setattr(step, "run_process", run)
     with pytest.raises(InputError, match=said):
         step.run(["x"], {}, 2, 60.0)
 
