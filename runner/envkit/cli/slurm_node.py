@@ -34,6 +34,7 @@ from envkit.common import atomic
 from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.engines import apptainer
 from envkit.profiles import needs, profile
+from envkit.rendering import text_of
 from envkit.worker.host import cpu_facts
 
 # Says that the time limit is near (--signal of the batch script). Slurm sends a signal to all processes of a step: this
@@ -131,7 +132,7 @@ def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str,
         os.chdir(start)
     except (InputError, OSError) as error:
         elsewhere = f"{start}: {os.strerror(error.errno or 0)} here" if isinstance(error, OSError) else ""
-        problem = f"{elsewhere}; start from a folder that all nodes share" if elsewhere else str(error)
+        problem = f"{elsewhere}; start from a folder that all nodes share" if elsewhere else text_of(error)
         print(f"envkit: {problem}", file=sys.stderr)
         return BAD_INPUT, problem
     sys.argv = settings.command(str(folder), place.name)  # which the record keeps
@@ -140,7 +141,7 @@ def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str,
     except record.RecordFull as error:
         problem = f"{error}; what was recorded is safe: make room"
     except (InputError, OSError) as error:
-        problem = str(error)
+        problem = text_of(error)
     print(f"envkit: {problem}", file=sys.stderr)
     return BAD_INPUT, problem
 
