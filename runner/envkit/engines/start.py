@@ -46,7 +46,7 @@ def main() -> NoReturn:
         at = argv.index(RANKS) + 1
         argv[at:at] = ["--rendezvous", f"{given['host']}:{given['port']}", "--node-rank", str(number)]
     try:
-        os.execvpe(argv[0], argv, {**(around if given.get("within") else {}), **environment, **own})
+        os.execvpe(argv[0], argv, {**(around if given["within"] else {}), **environment, **own})
     except OSError as error:
         print(f"{argv[0]}: can't be started on {platform.node()}: {error.strerror}", file=sys.stderr)
         sys.exit(127)
