@@ -46,9 +46,8 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 
 COUNTER = itertools.count()
-# What takes the one cluster, or both hosts, for itself.
+# Tests that take the one cluster for themselves.
 CLUSTER = ("tests/engines/slurm/", "tests/engines/test_env_formats.py::test_a_batch_script_")
-HOSTS = "tests/engines/hosts/"
 # Whose tests share what takes long to make, or look for what others of their file would start.
 FILES = ("tests/engines/", "tests/images/", "tests/training/")
 # What begins first, in this order: what takes longest in one process (all of the cluster comes with the first of its
@@ -62,9 +61,8 @@ SLOW = (
     "tests/cli/commands/test_lost_hook.py", "tests/cli/commands/test_matrix.py", "tests/cli/commands/test_report.py",
     "tests/cli/commands/test_resume.py",
     "tests/cli/commands/tune/",
-    "tests/cluster/fleet/test_slow.py", "tests/cluster/hosts/test_hosts.py", "tests/cluster/hosts/test_on_each.py",
-    "tests/cluster/hosts/test_together.py",
-    "tests/cluster/slurm/test_node.py", "tests/cluster/slurm/test_tuning_goes_on.py",
+    "tests/cluster/fleet/test_slow.py", "tests/cluster/slurm/test_node.py",
+    "tests/cluster/slurm/test_tuning_goes_on.py", "tests/cluster/test_without_slurm.py",
     "tests/compatibility/",
     "tests/profiles/test_catalogue_libraries.py", "tests/report/test_epoch_ends.py", "tests/report/test_grid.py",
     "tests/report/test_html.py",
@@ -79,7 +77,7 @@ SLOW = (
 
 
 class ByGroup(LoadScopeScheduling):
-    """Hands the tests of the cluster, of the hosts, and of each file in FILES, to one process, and others to any.
+    """Hand the tests of the cluster, and those of each file in FILES, to one process, and others to any.
 
     Those of one group never run beside each other. pytest-xdist's own loadgroup writes groups into names of tests,
     which pytest 9 does not let it change.
@@ -88,8 +86,6 @@ class ByGroup(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(CLUSTER):
             return "cluster"
-        if nodeid.startswith(HOSTS):
-            return "hosts"
         return nodeid.partition("::")[0] if nodeid.startswith(FILES) else nodeid
 
 

@@ -4,7 +4,7 @@ import argparse
 from datetime import datetime, timedelta
 
 import pytest
-from envkit.cli.arguments import count, counts, duration, host_names, moment, share
+from envkit.cli.arguments import count, counts, duration, moment, share
 
 
 @pytest.mark.parametrize(
@@ -68,22 +68,3 @@ def test_a_list_of_numbers_in_the_order_given_each_once():
 def test_a_list_refuses_and_shows_an_example(text):
     with pytest.raises(argparse.ArgumentTypeError, match="is no list of whole numbers from 1 on; write them as 1,2,4"):
         counts(1)(text)
-
-
-def test_names_of_hosts():
-    names = "node1,me@node2,me@corp.example@node3,_a,192.0.2.7,::1,fe80::2"
-    assert host_names(names) == tuple(names.split(","))
-
-
-@pytest.mark.parametrize(
-    "name", ["", " a", "a b", "-oProxyCommand=x", "me@", "@a", "me@-oProxyCommand", "../a", ".", "a;id"]
-)
-def test_what_is_no_name_of_a_host_is_refused(name):
-    with pytest.raises(argparse.ArgumentTypeError, match="is no name of a host; write for example host1,host2"):
-        host_names(f"host1,{name}")
-
-
-@pytest.mark.parametrize("name", ["node1:22", "me@node1:2222"])
-def test_a_port_of_a_host_is_given_elsewhere(name):
-    with pytest.raises(argparse.ArgumentTypeError, match=f"'{name}': no port can be given here; .* in ~/.ssh/config"):
-        host_names(name)

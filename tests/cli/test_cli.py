@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from envkit import __version__
+from envkit.cli import COMMANDS
 from envkit.cli.commands import ablate, calibrate, loader_grid, plan
 
 from tests.conftest import command_line
@@ -223,3 +224,19 @@ def test_output_that_cannot_be_written_is_an_error_in_one_line(arguments):
     assert result.returncode not in (0, 130)
     assert "Traceback" not in result.stderr
     assert "No space left on device" in result.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_starts_anything_over_ssh(cli, command):
+    said = cli(command, "--help", COLUMNS="200").stdout
+    assert "--hosts" not in said
+    assert "ssh" not in said
+
+
+@pytest.mark.parametrize("command", ["bench", "submit", "fleet", "matrix", "tune"])
+def test_hosts_are_an_unknown_option(refused, command, tmp_path):
+    folder = tmp_path / "run"
+    said = refused(command, "--hosts", "a,b", "--output", folder)
+    assert said.startswith("envkit: unrecognized arguments: --hosts")
+    assert said.endswith(f"; see envkit {command} --help")
+    assert not folder.exists()

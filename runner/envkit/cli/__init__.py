@@ -32,7 +32,7 @@ COMMANDS = {
     "env": "print a profile's settings for a shell, Docker, Apptainer, Slurm, Pyxis, Kubernetes, VS Code or Jupyter",
     "loader-grid": "measure the input with many settings of DataLoader: time by batch and workers, ends of epochs",
     "profile-ops": "show which operators or phases a training step's time goes to, for one profile or two",
-    "submit": "measure on nodes of a Slurm cluster, or on hosts that ssh reaches: one job, one record for each node",
+    "submit": "measure on nodes of a Slurm cluster: one job, one record for each node",
     "compare-engines": "measure one profile under several engines: what a container costs",
     "doctor": "find what is wrong before you measure, with a profile or with a command of your own",
     "profiles": "list the profiles",

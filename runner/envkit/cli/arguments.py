@@ -40,19 +40,6 @@ def count(text: str) -> int:
     return int(text)
 
 
-def host_names(text: str) -> tuple[str, ...]:
-    """``host1,me@host2``: names of hosts as ssh takes them, which are names of folders, too."""
-    names = tuple(text.split(","))
-    for name in names:
-        if re.fullmatch(r"[^:]*:\d+", name):  # of an address of IPv6, there are two colons at least
-            raise argparse.ArgumentTypeError(f"'{name}': no port can be given here; give it in ~/.ssh/config")
-        if not re.fullmatch(r"([A-Za-z0-9_][A-Za-z0-9_.@-]*@)?[A-Za-z0-9_:][A-Za-z0-9_.:-]*", name):
-            raise argparse.ArgumentTypeError(f"'{name}' is no name of a host; write for example host1,host2")
-        if names.count(name) > 1:
-            raise argparse.ArgumentTypeError(f"'{text}': names {name} twice; name every host once")
-    return names
-
-
 def node_names(text: str) -> str:
     """``node[1-8]``: names of nodes, as Slurm takes them."""
     if not text.strip(", "):

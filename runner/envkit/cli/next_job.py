@@ -12,7 +12,7 @@ from envkit.cluster.slurm import node_status
 from envkit.cluster.slurm.collect import NodeResult
 from envkit.cluster.slurm.settings import TOGETHER, Settings
 from envkit.common.errors import InputError
-from envkit.engines.launcher import launcher_of
+from envkit.engines.slurm import client
 
 
 def nodes(
@@ -31,7 +31,7 @@ def nodes(
     begun = [one for one in results if not one.settled and record.is_begun(folder / one.name)]
     begun.sort(key=lambda one: -one.samples)
     more = [one.name for one in begun if one.name not in settings.nodelist]
-    out = launcher_of(settings.hosts).out_of_service(more)
+    out = client.out_of_service(more)
     for name, said in out.items():
         print(f"envkit: another node is asked for in place of {name}: Slurm says {said}", file=sys.stderr)
     return left, [*wanted, *(name for name in more if name not in out)][:left], settled
@@ -44,7 +44,7 @@ def _as_before(settings: Settings, folder: Path) -> list[str]:
     if said is None or not record.is_begun(place):
         return []
     nodes = submitted.hosts(said.nodes)
-    for name, state in launcher_of(settings.hosts).out_of_service(nodes).items():
+    for name, state in client.out_of_service(nodes).items():
         raise InputError(
             f"{name}: Slurm says that the node is {state}; a training on several nodes goes on only where it was: "
             "wait for the node, or start a new run"

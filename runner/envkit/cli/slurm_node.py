@@ -32,10 +32,9 @@ from envkit.cluster.slurm.node_status import LOG, Outcome
 from envkit.cluster.slurm.settings import FILE_NAME, TOGETHER, Settings
 from envkit.common import atomic
 from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
-from envkit.common.machine_lock import machine_lock
 from envkit.engines import apptainer
-from envkit.engines.hosts.step import HOSTS
 from envkit.profiles import needs, profile
+from envkit.rendering import text_of
 from envkit.worker.host import cpu_facts
 
 # Says that the time limit is near (--signal of the batch script). Slurm sends a signal to all processes of a step: this
@@ -78,13 +77,7 @@ def main() -> int:
         except KeyboardInterrupt:
             status, problem = INTERRUPTED, None
     if status == INTERRUPTED:
-        problem = (
-            "the job's time limit was near"
-            if nearly_over
-            else "it was told to end, or the link to it broke"
-            if settings.hosts
-            else "Slurm told the job to end"
-        )
+        problem = "the job's time limit was near" if nearly_over else "Slurm told the job to end"
     if status == MEASURED and stage == node_tuning.SEARCH:
         replace(state, searched=True).write(place)
         print(f"envkit: {node}: has searched; see {place / LOG}", flush=True)
@@ -95,8 +88,8 @@ def main() -> int:
 
 
 def _nodes() -> str:
-    """Those of the job: in Slurm's short form, or with commas between them."""
-    return os.environ.get(HOSTS) or os.environ.get("SLURM_JOB_NODELIST", "")
+    """Return the nodes of the job, in Slurm's short form."""
+    return os.environ.get("SLURM_JOB_NODELIST", "")
 
 
 def _check(settings: Settings, folder: Path, node: str, job: str) -> int:
@@ -109,9 +102,6 @@ def _check(settings: Settings, folder: Path, node: str, job: str) -> int:
             raise InputError(crowded)  # the runner looks at its own node only
         _require_kind(settings)
         _require_same_nodes(folder, _nodes())
-        if settings.hosts:
-            with machine_lock():  # the runner has that of the first host, and workers have those of the others
-                pass
     except InputError as error:
         print(f"envkit: {node}: {error}", file=sys.stderr)
         atomic.make_private(place)
@@ -142,7 +132,7 @@ def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str,
         os.chdir(start)
     except (InputError, OSError) as error:
         elsewhere = f"{start}: {os.strerror(error.errno or 0)} here" if isinstance(error, OSError) else ""
-        problem = f"{elsewhere}; start from a folder that all nodes share" if elsewhere else str(error)
+        problem = f"{elsewhere}; start from a folder that all nodes share" if elsewhere else text_of(error)
         print(f"envkit: {problem}", file=sys.stderr)
         return BAD_INPUT, problem
     sys.argv = settings.command(str(folder), place.name)  # which the record keeps
@@ -151,7 +141,7 @@ def _measure(settings: Settings, folder: Path, place: Path, node: str, job: str,
     except record.RecordFull as error:
         problem = f"{error}; what was recorded is safe: make room"
     except (InputError, OSError) as error:
-        problem = str(error)
+        problem = text_of(error)
     print(f"envkit: {problem}", file=sys.stderr)
     return BAD_INPUT, problem
 

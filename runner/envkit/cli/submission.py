@@ -22,7 +22,7 @@ from envkit import __version__
 from envkit.bench import record
 from envkit.bench.record import Event, Record
 from envkit.cli import measuring, measuring_options, next_job, rank_options, submitted
-from envkit.cli.arguments import count, duration, host_names, node_names
+from envkit.cli.arguments import count, duration, node_names
 from envkit.cluster.slurm import collect as collecting
 from envkit.cluster.slurm import script, table
 from envkit.cluster.slurm.collect import NodeResult, collect
@@ -32,8 +32,6 @@ from envkit.cluster.slurm.view import View
 from envkit.common import atomic
 from envkit.common.errors import INTERRUPTED, MEASURED, InputError
 from envkit.common.folders import quoted
-from envkit.engines.hosts import client as hosts
-from envkit.engines.launcher import Launcher, launcher_of
 from envkit.engines.slurm import client
 from envkit.engines.slurm.client import NoAnswer, Refused
 from envkit.tuning.session import SPACE_FILE
@@ -70,9 +68,6 @@ def add_job_options(parser: argparse.ArgumentParser, nodelist: str, nodes: str |
     if nodes is not None:
         group.add_argument("--nodes", metavar="N", type=count, help=nodes)
     group.add_argument("--nodelist", metavar="NODES", type=node_names, help=nodelist)
-    group.add_argument("--hosts", metavar="HOSTS", type=host_names,
-                       help="measure on these machines, as host1,host2, which ssh reaches, without Slurm: of the other "
-                       "options of a job only --dry-run can be given")  # fmt: skip
     group.add_argument("--partition", metavar="NAME", help="of the cluster (default: the cluster's own)")
     group.add_argument("--time", metavar="TIME", type=duration,
                        help="time limit, e.g. 30m (default: from the budget, with room to spare)")  # fmt: skip
@@ -91,7 +86,7 @@ def is_given(arguments: argparse.Namespace) -> bool:
     """
     if arguments.resume is not None:
         return record.is_submission(arguments.resume)
-    if arguments.nodes is not None or arguments.nodelist is not None or arguments.hosts:
+    if arguments.nodes is not None or arguments.nodelist is not None:
         return True
     for name in OF_JOB:
         if getattr(arguments, name):
@@ -124,9 +119,8 @@ def run(
 
 def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.Namespace], Settings]) -> int:
     _require_following(arguments)
-    submitted.require_of_hosts(arguments, arguments.hosts)
     if not arguments.dry_run:
-        launcher_of(arguments.hosts).require()
+        client.require()
     settings = make(arguments)
     title = settings.specification.title if settings.tuning else f"{settings.by}-{settings.specification.title}"
     folder = (arguments.output or measuring.new_folder(title)).absolute()
@@ -194,7 +188,6 @@ def _resume(
         raise InputError(f"--resume {arguments.resume}: goes on with: envkit {settings.by} --resume {quoted(folder)}")
     if not measuring.is_alone(arguments, first, free):
         settings = submitted.again(arguments, first, settings, make)
-    submitted.require_of_hosts(arguments, settings.hosts)
     options = tuple(submitted.sbatch_option(text) for text in arguments.sbatch or ())
     settings = replace(
         settings,
@@ -225,7 +218,7 @@ def _resume(
 
 def _in_service(settings: Settings, wanted: Sequence[str]) -> tuple[Sequence[str], Mapping[str, str]]:
     """Of a fleet's nodes those that can start a job, and why the others can't: nothing waits for these."""
-    return submitted.in_service(wanted) if settings.fleet and not settings.hosts else (wanted, {})
+    return submitted.in_service(wanted) if settings.fleet else (wanted, {})
 
 
 def _unreported_job(settings: Settings, events: Sequence[Event]) -> str | None:
@@ -238,11 +231,11 @@ def _unreported_job(settings: Settings, events: Sequence[Event]) -> str | None:
     last = next((event for event in reversed(events) if event["event"] in kinds), None)
     if last is None or last["event"] == "ended":
         return None
-    launcher_of(settings.hosts).require()
+    client.require()
     attempts = sum(event["event"] == "submitting" for event in events)
-    job = launcher_of(settings.hosts).find(_job_name(settings, attempts))
+    job = client.find(_job_name(settings, attempts))
     if job is not None and settings.fleet and last["event"] == "submitting":
-        _cancel(job, client)
+        _cancel(job)
         return None
     return job
 
@@ -265,7 +258,7 @@ def _submit(
 
     ``out`` are nodes of a fleet that have none now, and why.
     """
-    folder, launcher = opened.path.parent, launcher_of(settings.hosts)
+    folder = opened.path.parent
     name = _job_name(settings, 1 + sum(event["event"] == "submitting" for event in events))
     text = script.render(settings, folder, name, nodes, wanted, unwanted)
     settings.write(folder)  # again where it goes on: the file may have been edited
@@ -274,14 +267,11 @@ def _submit(
     opened.append("submitting", name=name, **told, script=text)
     try:
         path = folder / script.NAME
-        if settings.hosts:
-            job = hosts.submit(path, wanted)
-        else:
-            job = client.submit_each(path, wanted) if settings.fleet else client.submit(path)
+        job = client.submit_each(path, wanted) if settings.fleet else client.submit(path)
     except KeyboardInterrupt:
         with contextlib.suppress(NoAnswer):
-            if submitted_already := launcher.find(name):
-                _cancel(submitted_already, launcher)
+            if submitted_already := client.find(name):
+                _cancel(submitted_already)
         raise
     opened.append("submitted", name=name, job=job)
     return job
@@ -289,7 +279,7 @@ def _submit(
 
 def _follow(settings: Settings, opened: Record, job: str, arguments: argparse.Namespace, show: Show) -> int:
     """Until the job has ended, or was cancelled; returns the exit status."""
-    folder, launcher = opened.path.parent, launcher_of(settings.hosts)
+    folder = opened.path.parent
     go_on = _go_on(arguments, folder)
     if arguments.detach:
         told = json.dumps({"job": job, "record": str(folder)})
@@ -298,10 +288,10 @@ def _follow(settings: Settings, opened: Record, job: str, arguments: argparse.Na
     interrupted = False
     with View(quiet=arguments.json) as view:
         try:
-            followed = follow(job, folder, view, settings.joint, settings.fleet, arguments.start_within, launcher)
+            followed = follow(job, folder, view, settings.joint, settings.fleet, arguments.start_within)
         except NotStarted as error:
             what = "could not be cancelled"
-            if _cancel(job, launcher):
+            if _cancel(job):
                 what = "was cancelled"
                 opened.append("ended", job=job, state="never started", nodes=[])
             raise InputError(
@@ -310,18 +300,18 @@ def _follow(settings: Settings, opened: Record, job: str, arguments: argparse.Na
             ) from None
         except KeyboardInterrupt:
             view.say(f"cancelling job {job}; what was measured stays (Ctrl-C again leaves without waiting for its end)")
-            _cancel(job, launcher)
-            followed = follow(job, folder, view, settings.joint, settings.fleet, launcher=launcher)
+            _cancel(job)
+            followed = follow(job, folder, view, settings.joint, settings.fleet)
             interrupted = True
     opened.append("ended", job=job, state=followed.states, nodes=[*followed.nodes])
     results = _collected(settings, folder, followed, _left_out(folder))
     return _report(settings, folder, followed, results, arguments, show, interrupted)
 
 
-def _cancel(job: str, launcher: Launcher) -> bool:
+def _cancel(job: str) -> bool:
     """Whether Slurm took it; if not, how to do it by hand is printed."""
     try:
-        launcher.cancel(job)
+        client.cancel(job)
     except (Refused, NoAnswer) as error:
         by_hand = job.replace(",", " ")
         print(f"envkit: job {job} could not be cancelled: {error}; do it with: scancel {by_hand}", file=sys.stderr)
@@ -352,7 +342,7 @@ def _collected(settings: Settings, folder: Path, followed: Followed, out: Mappin
         if not collecting.may_come(results, followed) or time.monotonic() > end:
             break
         time.sleep(1)
-    down = {**out, **launcher_of(settings.hosts).out_of_service({*collecting.in_doubt(results), *out})}
+    down = {**out, **client.out_of_service({*collecting.in_doubt(results), *out})}
     return collect(folder, settings, followed, down) if down else results
 
 

@@ -39,8 +39,6 @@ OPTIONS = {
 }  # fmt: skip
 # Of a run's own options those that a batch script sets for the job by the same name.
 OF_THE_JOB = ("nodes", "nodelist", "partition", "time", "sbatch", "start_within", "dry_run", "detach")
-# Those that mean nothing without Slurm.
-OF_SLURM = ("nodes", "nodelist", "partition", "time", "sbatch", "start_within", "detach")
 # sbatch's options that the batch script sets itself, or that would make another kind of job.
 SET_BY_SCRIPT = (
     "array", "chdir", "clusters", "cpus-per-task", "dependency", "error", "exclude", "exclusive", "export", "hold",
@@ -81,9 +79,8 @@ def job(arguments: argparse.Namespace, asked: Specification, nodes: int, nodelis
         nodes=nodes,
         nodelist=tuple(nodelist),
         partition=partition(arguments),
-        minutes=None if arguments.hosts else _time_limit(arguments, asked),
+        minutes=_time_limit(arguments, asked),
         options=tuple(sbatch_option(text) for text in arguments.sbatch or ()),
-        hosts=tuple(arguments.hosts or ()),
     )
 
 
@@ -101,18 +98,11 @@ def again(
     if not arguments.profile and then.by in ("submit", "fleet"):
         raise measuring.lacks_profile(arguments, f"{arguments.command} needs a PROFILE", "submit")
     made = replace(make(arguments), id=then.id)
-    if made.fleet and not arguments.nodelist and not arguments.hosts:
+    if made.fleet and not arguments.nodelist:
         made = replace(made, nodes=then.nodes, nodelist=then.nodelist)
     then = replace(then, **{name: getattr(made, name) for name in OF_THE_QUEUE})
     resuming.require_same(arguments.resume, first, resuming.differences(then.to_json(), made.to_json()))
     return made
-
-
-def require_of_hosts(arguments: argparse.Namespace, named: Sequence[str] | None) -> None:
-    """Raise InputError for options that mean nothing where hosts are ``named``: there is no queue, and no Slurm."""
-    for name in OF_SLURM if named else ():
-        if getattr(arguments, name, None):
-            raise InputError(f"--{name.replace('_', '-')} is for Slurm, and means nothing with --hosts; leave one out")
 
 
 def engine_on_nodes(arguments: argparse.Namespace) -> str:
@@ -124,15 +114,11 @@ def engine_on_nodes(arguments: argparse.Namespace) -> str:
 
 
 def named_nodes(arguments: argparse.Namespace) -> list[str]:
-    if arguments.hosts:
-        return [*arguments.hosts]
     return list(dict.fromkeys(hosts(arguments.nodelist))) if arguments.nodelist else []
 
 
 def partition(arguments: argparse.Namespace) -> str | None:
-    """The one that was named; None for the cluster's own, and for hosts."""
-    if arguments.hosts:
-        return None
+    """Return the one that was named; None for the cluster's own."""
     return arguments.partition or os.environ.get("SBATCH_PARTITION")
 
 
@@ -261,8 +247,6 @@ def sbatch_option(text: str) -> str:
 
 def require_on_cluster(wanted: Settings, names: Collection[str]) -> None:
     """Raise InputError for a partition, or nodes of these ``names``, that the cluster does not have."""
-    if wanted.hosts:
-        return
     chosen = _chosen(wanted.partition)
     most = max(chosen, key=lambda one: one.nodes)
     if wanted.nodes > most.nodes and not wanted.fleet:  # whose nodes are in jobs of their own
@@ -278,9 +262,9 @@ def require_on_cluster(wanted: Settings, names: Collection[str]) -> None:
             )
 
 
-def partition_name(named: str | None) -> str:
-    """What a partition is called, or the cluster's own. Raises InputError."""
-    return named or _chosen(None)[0].name
+def default_partition() -> str:
+    """Return the name of the cluster's own partition. Raise InputError if it has none."""
+    return _chosen(None)[0].name
 
 
 def _chosen(named: str | None) -> list[Partition]:

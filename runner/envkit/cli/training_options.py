@@ -65,10 +65,5 @@ def options(arguments: argparse.Namespace) -> Options:
 def require_one(arguments: argparse.Namespace) -> None:
     """Raise InputError for ``--workload all`` where a command can measure one only."""
     if arguments.workload == EVERY and (arguments.command != "bench" or arguments.full):
-        if getattr(arguments, "hosts", None):
-            what = "--hosts, which measure one"
-        else:
-            what = (
-                "--full, which trains epochs of one" if arguments.command == "bench" else f"envkit {arguments.command}"
-            )
+        what = "--full, which trains epochs of one" if arguments.command == "bench" else f"envkit {arguments.command}"
         raise InputError(f"--workload all means nothing to {what}; name one of: {', '.join(WORKLOADS)}")

@@ -38,16 +38,13 @@ BUDGET_S = 300.0
 def settings(arguments: argparse.Namespace) -> Settings:
     """What is submitted. Raises InputError for what no node could search."""
     if arguments.exhaustive:
-        given = "--hosts" if arguments.hosts else "--nodes" if arguments.nodes else "--nodelist"
+        given = "--nodes" if arguments.nodes else "--nodelist"
         raise InputError(
             f"{given} means nothing with --exhaustive, which measures on one machine; leave one of them out"
         )
     engine = submitted.engine_on_nodes(arguments)
     named = submitted.partition(arguments)
-    if arguments.hosts:
-        name = "hosts"
-    else:
-        name = named or ("PARTITION" if arguments.dry_run else submitted.partition_name(None))
+    name = named or ("PARTITION" if arguments.dry_run else submitted.default_partition())
     default = profile.local_folder() / f"{name}-{profile.TUNED}.yaml"
     asked = tune_options.asked(arguments, default)
     destination.require(Path(asked.profile))
@@ -116,8 +113,7 @@ def _show(
     )
     if found.decision.is_better and not written.stays:
         default = path.parent == profile.local_folder()
-        name = path.stem if settings.hosts else profile.TUNED  # which only a job's partition stands behind
-        usage = conclusion.usage(found.verdict.summary.plan, name if default else str(path))
+        usage = conclusion.usage(found.verdict.summary.plan, profile.TUNED if default else str(path))
         terminal.item(out, "use it", f"on a node of this type: {usage}", width=conclusion.LABEL)
     terminal.item(out, "record", f"{short(folder)}, and of each node {short(folder)}/NODE", width=conclusion.LABEL)
     return MEASURED

@@ -16,16 +16,7 @@ from envkit.common.errors import InputError
 
 @contextlib.contextmanager
 def machine_lock() -> Iterator[None]:
-    """Hold the machine for this process. Raises InputError as ``take`` does."""
-    descriptor = take()
-    try:
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def take() -> int:
-    """Hold the machine until the descriptor that is returned is closed.
+    """Hold the machine for this process.
 
     Raises InputError, naming the process, while another measurement runs. Only those that have the same TMPDIR see each
     other, which several machines may share.
@@ -40,10 +31,9 @@ def take() -> int:
         raise InputError(f"{path}: can't be opened: {error.strerror}; remove it, or set TMPDIR") from None
     try:
         _lock(descriptor, path)
-    except BaseException:
+        yield
+    finally:
         os.close(descriptor)
-        raise
-    return descriptor
 
 
 def _lock(descriptor: int, path: Path) -> None:

@@ -121,10 +121,11 @@ class EnrootEngine:
         To Pyxis an image is unpacked for each step. So a worker on this node alone is started by Enroot in any case.
         """
         from envkit.engines import step
+        from envkit.engines.slurm import client
         from envkit.engines.start import INTERFACE
 
         argv, environment = self._start_of(task)
-        if step.starts_containers():
+        if client.starts_containers():
             inside = {**container.passed_on(task), **container.variables(task)}
             made = {**SETTINGS, **(GPUS if task.gpus else NO_GPUS)}
             return step.run(

@@ -22,8 +22,6 @@ from envkit.engines.base import Outcome, ended, tail
 GRACE_S = 5.0
 # What is said of a worker besides that somebody else has stopped.
 STOPPED = ": somebody had stopped it before (SIGSTOP)"
-# The same for a command that ends what it has started on other machines.
-LIFELINE_GRACE_S = 8.0
 # Slurm signals all processes of a job: the runner's own signal may come a moment after that of its worker, and on a
 # node whose CPUs are all busy that moment is longer.
 OWN_SIGNAL_S = 1.0
@@ -33,40 +31,24 @@ LONGEST_S = 2**31 / 1000 - 1  # poll(2) takes its time limit in milliseconds, in
 class Process:
     """A command that was started as a session of its own. Whoever starts it must see that ``end`` is called.
 
-    With a ``lifeline`` its standard input is open as long as this process is there, and has not told it to end.
     Raises FileNotFoundError or PermissionError if it can't be started.
     """
 
-    def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], folder: Path, lifeline: bool = False
-    ) -> None:
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
         self._begin = time.monotonic()
-        reading: int | None = None
-        self._lifeline: int | None = None
-        if lifeline:  # not Popen's own pipe, which communicate() closes at once
-            reading, self._lifeline = os.pipe()
         process = None
         try:
             with _interrupts_held_back():
                 process = subprocess.Popen(
-                    command, cwd=folder, env=environment, stdin=subprocess.DEVNULL if reading is None else reading,
+                    command, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
                 )  # fmt: skip
             self._note = _write_down(process.pid)
         except BaseException:  # an interrupt that was held back, too
-            self._let_go()
             if process is not None:
                 end(process)
             raise
-        finally:
-            if reading is not None:
-                os.close(reading)
         self._process = process
-
-    def _let_go(self) -> None:
-        if self._lifeline is not None:
-            os.close(self._lifeline)
-            self._lifeline = None
 
     def has_ended(self) -> bool:
         return self._process.poll() is not None
@@ -78,7 +60,7 @@ class Process:
             stdout, stderr = process.communicate(timeout=min(timeout_s, LONGEST_S))
         except subprocess.TimeoutExpired:
             failure = f"{timed_out(timeout_s)}{STOPPED if _is_stopped(process.pid) else ''}"
-            self._end()
+            end(process)
             stdout, stderr = process.communicate()
         failure = failure or failure_of(process.returncode)
         if failure:
@@ -90,19 +72,11 @@ class Process:
     def end(self) -> None:
         """End its whole session where it still runs."""
         if self._process.returncode is None:
-            self._end()
-        self._let_go()
+            end(self._process)
         for pipe in (self._process.stdout, self._process.stderr):
             if pipe is not None:
                 pipe.close()
         self._note.unlink(missing_ok=True)
-
-    def _end(self) -> None:
-        if self._lifeline is not None:
-            self._let_go()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(LIFELINE_GRACE_S)
-        end(self._process)
 
 
 @dataclass
@@ -130,14 +104,12 @@ class Started:
             self.clean()
 
 
-def run_process(
-    command: Sequence[str], environment: Mapping[str, str], folder: Path, timeout_s: float, lifeline: bool = False
-) -> Outcome:
+def run_process(command: Sequence[str], environment: Mapping[str, str], folder: Path, timeout_s: float) -> Outcome:
     """Run ``command`` in ``folder``; after ``timeout_s`` seconds or an interrupt its whole session is ended.
 
-    ``lifeline`` is as for Process. Raises FileNotFoundError or PermissionError if the command can't be started.
+    Raises FileNotFoundError or PermissionError if the command can't be started.
     """
-    return ended(Started(Process(command, environment, folder, lifeline), timeout_s))
+    return ended(Started(Process(command, environment, folder), timeout_s))
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """What is started on each node in a worker's place: it takes the worker's environment, and becomes the worker.
 
-srun itself, and what Slurm runs around a task, have the runner's own environment, and ssh that of a login: a library
-that a profile preloads does nothing to them. Nor is a variable's value on any command line, where others could read it.
+srun itself, and what Slurm runs around a task, have the runner's own environment: a library that a profile preloads
+does nothing to them. Nor is a variable's value on any command line, where others could read it.
 Only the standard library is imported: this runs before every worker, and by its path where Slurm starts it in a
 container.
 """
@@ -20,8 +20,6 @@ from typing import NoReturn
 
 # The variable that says, as JSON, what to become.
 GIVEN = "ENVKIT_STEP"
-# This module's own name, by which it is started.
-START = "envkit.engines.start"
 # What every node has its own of, whatever the runner's has.
 OF_THE_NODE = ("TMPDIR",)
 SIOCGIFADDR = 0x8915  # linux/sockios.h
@@ -44,28 +42,14 @@ def main() -> NoReturn:
         own[inside] = found
     argv: list[str] = given["argv"]
     number = given["nodes"].index(os.environ["SLURMD_NODENAME"])
-    if number and given.get("locking"):  # the first node's runner has the lock of its own
-        _lock_machine()
     if RANKS in argv:
         at = argv.index(RANKS) + 1
         argv[at:at] = ["--rendezvous", f"{given['host']}:{given['port']}", "--node-rank", str(number)]
     try:
-        os.execvpe(argv[0], argv, {**(around if given.get("within") else {}), **environment, **own})
+        os.execvpe(argv[0], argv, {**(around if given["within"] else {}), **environment, **own})
     except OSError as error:
         print(f"{argv[0]}: can't be started on {platform.node()}: {error.strerror}", file=sys.stderr)
         sys.exit(127)
-
-
-def _lock_machine() -> None:
-    """Keep others from measuring on this machine until the worker has ended, which has the open file."""
-    from envkit.common.errors import InputError
-    from envkit.common.machine_lock import take
-
-    try:
-        os.set_inheritable(take(), True)
-    except InputError as error:
-        print(f"{os.environ['SLURMD_NODENAME']}: {error}", file=sys.stderr)
-        sys.exit(2)
 
 
 def interface(host: str) -> str | None:

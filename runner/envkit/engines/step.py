@@ -1,7 +1,4 @@
-"""Start a worker once on each node of the job that the runner is in, as one step, and wait for all of them.
-
-``slurm.step`` does so by srun in a job of Slurm's, and ``hosts.step`` by ssh on hosts that have no batch system.
-"""
+"""Start a worker on the first nodes of the Slurm job that the runner is in, as one step of ``srun``."""
 
 from __future__ import annotations
 
@@ -11,51 +8,27 @@ import math
 import os
 import platform
 import socket
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from envkit.common.errors import InputError
-from envkit.engines.base import Outcome
-from envkit.engines.hosts import step as by_ssh
-from envkit.engines.slurm import step as by_srun
+from envkit.engines import start
+from envkit.engines.base import SOURCES, Outcome
+from envkit.engines.container import CODE, INTERPRETER
+from envkit.engines.messages import NoNodesToTrainOn
+from envkit.engines.process import run_process
+from envkit.engines.slurm import client
 from envkit.engines.slurm.client import Refused
-from envkit.engines.start import towards
 
 # What starts workers on nodes of a cluster; the other engines need a daemon or rights that its users don't have.
 ENGINES = ("local", "apptainer", "enroot")
 # Below the ports that the kernel hands out by itself (ip(7), ip_local_port_range).
 FIRST_PORT, PORTS = 20000, 6000
-
-
-class Job(Protocol):
-    """The job that the runner is in; each module says what its own functions do."""
-
-    @property
-    def PROGRAM(self) -> str: ...
-
-    @property
-    def ITS_WORDS(self) -> tuple[str, ...]: ...
-
-    def require(self, nodes: int) -> None: ...
-
-    def names(self) -> tuple[str, ...]: ...
-
-    def address(self, name: str) -> str: ...
-
-    def starts_containers(self) -> bool: ...
-
-    def given(self) -> dict[str, bool]: ...
-
-    def run(
-        self, given: str, names: Sequence[str], timeout_s: float, container: Sequence[str], made: Mapping[str, str]
-    ) -> Outcome: ...
-
-    def lost(self, names: Sequence[str], printed: str) -> str | None: ...
-
-
-def _job() -> Job:
-    return by_ssh if by_ssh.HOSTS in os.environ else by_srun
+# How lines begin in which Slurm says something of the ends of ranks.
+SLURMS_WORDS = ("srun: ", "slurmstepd: ", "pyxis: ")
+# Slurm's plugin for containers takes options from variables that begin so.
+PYXIS = "PYXIS_"
 
 
 def require_engine(engine: str) -> None:
@@ -68,13 +41,17 @@ def require_engine(engine: str) -> None:
 
 
 def require(nodes: int) -> None:
-    """Raise InputError where this is no job of so many nodes, or the runner can't start anything on one of them."""
-    _job().require(nodes)
-
-
-def starts_containers() -> bool:
-    """Whether what starts workers on nodes makes containers itself (``container`` of ``run``)."""
-    return _job().starts_containers()
+    """Raise InputError where this is no job of so many nodes."""
+    if "SLURM_JOB_NODELIST" not in os.environ:
+        raise InputError(NoNodesToTrainOn(nodes))
+    here = _names()
+    if os.environ.get("SLURMD_NODENAME") not in here:
+        raise InputError(
+            f"--nodes {nodes}: the runner must be on a node of the job; start it by srun or sbatch, or: envkit submit "
+            f"PROFILE --nodes {nodes} --nproc N"
+        )
+    if nodes > len(here):
+        raise InputError(f"--nodes {nodes}: this job has {len(here)}; ask for fewer, or for a larger job")
 
 
 def run(
@@ -86,35 +63,65 @@ def run(
     container: Sequence[str] = (),
     made: Mapping[str, str] | None = None,
 ) -> Outcome:
-    """``run_process`` on the first ``nodes`` nodes of the job. When one ends badly the others are ended.
+    """``run_process`` on the first ``nodes`` nodes of the job. When one ends badly Slurm ends the others.
 
     ``inside`` comes before the names of variables that are to be seen in a container. What all print is one text.
 
     ``container`` are options of srun by which it starts the command in a container, whose variables ``environment`` is
     added to; ``made`` are the step's own, by which the container is made.
     """
-    job, number = _job(), os.environ.get("SLURM_JOB_ID", "")
-    names = job.names()[:nodes]
+    number = os.environ.get("SLURM_JOB_ID", "")
+    names = _names()[:nodes]
     host = _address(names)
     port = _free_port(int(number) if number.isdigit() else 0)
     given = {
         "argv": [*argv], "environment": {**environment}, "inside": inside, "nodes": names, "host": host, "port": port,
-        "within": bool(container), **job.given(),
+        "within": bool(container),
     }  # fmt: skip
-    try:
-        outcome = job.run(json.dumps(given), names, timeout_s, container, made or {})
-    except OSError as error:  # one variable holds all of the worker's, and must be below 128 KiB
-        said = f"{job.PROGRAM} can't be started: {error.strerror}"
-        raise InputError(f"{said}; leave large variables unset") from None
+    outcome = _srun(json.dumps(given), names, timeout_s, container, made or {})
     if outcome.failure is None:
         return outcome
     # the lines in which nodes say what rank they lost: of a rank's end that of others is a consequence
     printed = "".join(sorted(outcome.stdout.splitlines(keepends=True), key=_order))
-    said = _without(job.ITS_WORDS, f"{outcome.stderr_tail}{_log(printed)}")
-    if lost := job.lost(names, printed):
+    said = _without_slurms_words(f"{outcome.stderr_tail}{_log(printed)}")
+    for name, state in client.out_of_service(names, client.DEAD).items():
         # what ranks on other nodes say of it is that a connection was closed
-        return replace(outcome, stdout="", stderr_tail=said, failure=f"lost {lost}")
+        lost = f"lost {name}: Slurm says that the node is {state}"
+        return replace(outcome, stdout="", stderr_tail=said, failure=lost)
     return replace(outcome, stdout=printed, stderr_tail=said)
+
+
+def _srun(
+    given: str, names: Sequence[str], timeout_s: float, container: Sequence[str], made: Mapping[str, str]
+) -> Outcome:
+    """Run one task on each of these nodes. Each becomes what is ``given``, by ``start``."""
+    caller = {name: value for name, value in os.environ.items() if not name.startswith(PYXIS)}
+    step = {start.GIVEN: given, **made}
+    # a container is to have nothing else of the runner's, and has no other name for this code and Python
+    export = f"--export={','.join(step)}" if container else "--export=ALL"
+    become = [INTERPRETER, f"{CODE}/engines/start.py"] if container else [sys.executable, "-m", start.__name__]
+    command = [
+        "srun", f"--nodes={len(names)}", f"--ntasks={len(names)}", "--ntasks-per-node=1",
+        f"--nodelist={','.join(names)}", "--cpu-bind=none",
+        "--overlap",  # the runner's own step has all that the job has
+        "--input=none", "--kill-on-bad-exit=1", "--no-kill=off", export, "--wait=0", *container, *become,
+    ]  # fmt: skip
+    try:
+        return run_process(command, {**caller, **step}, SOURCES, timeout_s)
+    except FileNotFoundError:
+        raise InputError("srun is not found, which comes with Slurm; load its module (module load slurm)") from None
+    except OSError as error:  # one variable holds all of the worker's, and must be below 128 KiB
+        raise InputError(f"srun can't be started: {error.strerror}; leave large variables unset") from None
+
+
+def _names() -> tuple[str, ...]:
+    """Return the nodes of the job, the runner's own first. Raise InputError if Slurm does not tell them."""
+    try:
+        found = client.hosts(os.environ["SLURM_JOB_NODELIST"])
+    except Refused as error:
+        raise InputError(f"SLURM_JOB_NODELIST: scontrol says: {error}") from None
+    own = os.environ.get("SLURMD_NODENAME")
+    return tuple(sorted(found, key=lambda name: name != own))
 
 
 def _log(printed: str) -> str:
@@ -125,10 +132,10 @@ def _log(printed: str) -> str:
         return ""
 
 
-def _without(its_words: tuple[str, ...], printed: str) -> str:
-    """What ranks printed, without what the program that started them says of their ends, where there is more."""
+def _without_slurms_words(printed: str) -> str:
+    """What ranks printed, without what Slurm says of their ends, where there is more."""
     lines = printed.splitlines(keepends=True)
-    return "".join(line for line in lines if not line.startswith(its_words)) or printed
+    return "".join(line for line in lines if not line.startswith(SLURMS_WORDS)) or printed
 
 
 def _order(line: str) -> tuple[float, ...]:
@@ -141,10 +148,9 @@ def _order(line: str) -> tuple[float, ...]:
 @functools.cache
 def _address(names: tuple[str, ...]) -> str:
     """This node's address, as the next one of the job knows it. Asked once: Slurm may not answer at some later time."""
-    job = _job()
     for name in names[1:]:
         try:
-            return towards(job.address(name))
+            return start.towards(client.address(name))
         except (OSError, Refused):
             continue
     return platform.node()

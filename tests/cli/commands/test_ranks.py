@@ -301,7 +301,7 @@ def test_a_profile_with_ranks_is_measured_beside_one_process(bench, simulation, 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "--nodes 2: trains on nodes of a Slurm job, and this is none; submit one: envkit subm"),
+        ((), "--nodes 2: this process runs in no Slurm job; submit one: envkit submit PROFILE --nodes 2"),
         (("--engine", "docker"), "--engine docker: on nodes workers are started by local, apptainer or enroot; choose"),
     ],
 )

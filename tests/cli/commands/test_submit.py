@@ -220,7 +220,8 @@ def test_a_folder_without_a_submission(refused, tmp_path):
 
 
 def test_other_commands_know_a_submission(cli, refused, submission):
-    assert "is the record of a submission" in refused("calibrate", "--resume", submission)
+    for command in ("bench", "calibrate"):
+        assert "is the record of a submission" in refused(command, "--resume", submission)
     assert cli("report", submission / "node1").returncode == 0
     assert recorded_runs.folders(submission.parent) == [submission / "node1", submission / "node2"]
     assert recorded_runs.folders(submission) == [submission / "node1", submission / "node2"]

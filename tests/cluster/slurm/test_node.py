@@ -326,7 +326,7 @@ def test_the_run_of_all_nodes_is_in_a_folder_of_its_own(submitted, on_node, fold
     status, _ = on_node("node1")
     said = node_status.read(folder / "all-nodes")
     assert (status, said.status) == (2, 2)
-    assert said.problem.startswith("--nodes 2: trains on nodes of a Slurm job, and this is none")
+    assert said.problem.startswith("--nodes 2: this process runs in no Slurm job; submit one: ")
     assert not (folder / "node1").exists()
 
 

@@ -12,8 +12,8 @@ import pytest
 from envkit.common.errors import InputError
 from envkit.engines import step
 from envkit.engines.base import Outcome
+from envkit.engines.messages import NoNodesToTrainOn
 from envkit.engines.slurm import client
-from envkit.engines.slurm import step as by_srun
 from envkit.engines.start import GIVEN
 
 
@@ -38,7 +38,7 @@ def asked(monkeypatch):
         return outcomes.pop() if outcomes else Outcome("{}\n", "", 1.0, None)
 
     outcomes: list[Outcome] = []
-    monkeypatch.setattr(by_srun, "run_process", run)
+    monkeypatch.setattr(step, "run_process", run)
     yield calls, outcomes
     step._address.cache_clear()
 
@@ -112,7 +112,7 @@ def test_srun_that_can_not_be_started(asked, monkeypatch, error, said):
     def run(*arguments):
         raise error
 
-    monkeypatch.setattr(by_srun, "run_process", run)
+    monkeypatch.setattr(step, "run_process", run)
     with pytest.raises(InputError, match=said):
         step.run(["x"], {}, 2, 60.0)
 
@@ -125,8 +125,9 @@ def test_nodes_without_a_job_or_more_than_it_has(asked, monkeypatch):
     with pytest.raises(InputError, match="--nodes 2: the runner must be on a node of the job; start it by srun"):
         step.require(2)
     monkeypatch.delenv("SLURM_JOB_NODELIST")
-    with pytest.raises(InputError, match="--nodes 2: trains on nodes of a Slurm job, and this is none; submit one"):
+    with pytest.raises(InputError) as outside:
         step.require(2)
+    assert outside.value.message == NoNodesToTrainOn(2)
 
 
 def test_where_no_address_can_be_found_it_is_the_name(asked, monkeypatch):

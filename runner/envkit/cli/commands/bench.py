@@ -7,20 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from envkit import engines
-from envkit.bench import record
 from envkit.bench.specification import EVERY, Specification
-from envkit.cli import image_options, instance_options, measuring, measuring_options, rank_options, submitted
-from envkit.cli.arguments import host_names, refuse, refuse_others
-from envkit.cli.commands import submit
+from envkit.cli import image_options, instance_options, measuring, measuring_options, rank_options
+from envkit.cli.arguments import refuse_others
 from envkit.worker.workloads import ALL
 
 # Of ``--workload all``, for each profile on each workload: eight samples of up to 12 s with their workers' starts.
 # Eight are what intervals take that four comparisons share, and with one profile 15 minutes have room for an
 # installation too (docs/workloads.md has a run on a slow machine).
 BUDGET_EACH_S = 96.0
-# The options of ``submit`` besides; and which of those here mean nothing to it.
-SUBMITTED = {**dict.fromkeys(submitted.OF_SLURM), "command": "submit"}
-ON_THIS_MACHINE = ("nodes", "instances", "specification", *image_options.OPTIONS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,9 +24,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rank_options.add_option(parser, "and measure how that scales")
     rank_options.add_weak_option(parser)
     rank_options.add_nodes_option(parser)
-    parser.add_argument("--hosts", metavar="HOSTS", type=host_names,
-                        help="on these machines, as host1,host2, which ssh reaches, with --nproc all of them together; "
-                        "the same as envkit submit --hosts")  # fmt: skip
     instance_options.add_option(parser)
     each = f"with --workload all {BUDGET_EACH_S:g}s for each profile on each, the baseline too"
     measuring_options.add(parser, budget=f"3m; {each}; {rank_options.BUDGET}; {instance_options.BUDGET}")
@@ -43,8 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.resume is not None and record.is_submission(arguments.resume):
-        return _submit(arguments)
     how = measuring.invocation(arguments)
     if measuring.goes_on_alone(arguments):
         return measuring.resume(arguments.resume, how)
@@ -54,14 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         return measuring.run(Specification.read(arguments.specification), how)
     if not arguments.profile:
         raise measuring.lacks_profile(arguments, "bench needs a PROFILE; envkit profiles lists them")
-    if arguments.hosts:
-        refuse(arguments, ON_THIS_MACHINE, "means nothing with --hosts; leave one of them out")
-        return _submit(arguments)
     return measuring.run(_asked(arguments), how)
-
-
-def _submit(arguments: argparse.Namespace) -> int:
-    return submit.run(argparse.Namespace(**{**vars(arguments), **SUBMITTED}))
 
 
 def _asked(arguments: argparse.Namespace) -> Specification:

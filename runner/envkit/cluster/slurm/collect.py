@@ -19,7 +19,6 @@ from envkit.cluster.slurm.node_status import Outcome
 from envkit.cluster.slurm.settings import TOGETHER, Settings
 from envkit.cluster.type_verdict import TypeVerdict
 from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
-from envkit.engines.hosts import client as hosts
 from envkit.engines.slurm.client import UNKNOWN, Job
 from envkit.report import learning_wording
 
@@ -182,10 +181,7 @@ def _why(folder: Path, job: Job | None, down: str | None) -> str:
     reason = f" ({job.reason})" if job.reason not in ("", "None") else ""
     if job.state in MEANINGS:
         return f"{MEANINGS[job.state]}{reason}"
-    printed = folder / hosts.OUTPUT.format(job.number)
-    if not printed.exists():
-        printed = folder / f"slurm-{job.number}.out"
-    return f"its job {job.number} ended as {job.state}{reason}; see {printed}"
+    return f"its job {job.number} ended as {job.state}{reason}; see {folder / f'slurm-{job.number}.out'}"
 
 
 def may_come(results: Sequence[NodeResult], followed: Followed) -> bool:

@@ -11,7 +11,6 @@ from envkit.cluster.slurm.settings import TOGETHER
 from envkit.cluster.slurm.view import View
 from envkit.cluster.slurm.watch import Watch
 from envkit.common.errors import InputError
-from envkit.engines.launcher import Launcher
 from envkit.engines.slurm import client
 from envkit.engines.slurm.client import Job, NoAnswer, Refused
 
@@ -51,7 +50,6 @@ def follow(
     joint: bool = False,
     fleet: bool = False,
     start_within_s: float | None = None,
-    launcher: Launcher = client,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Followed:
     """Return when all jobs have ended. Raises NotStarted, with all of them still waiting.
@@ -68,7 +66,7 @@ def follow(
     silent = False
     while True:
         try:
-            found = {job.number: job for job in launcher.jobs(numbers, fleet)}
+            found = {job.number: job for job in client.jobs(numbers, fleet)}
         except NoAnswer:
             if not silent:
                 view.say(SILENCE)
@@ -78,7 +76,7 @@ def follow(
         silent = False
         for job in found.values():
             if job.nodes != (seen[job.number].nodes if job.number in seen else ""):
-                places |= dict.fromkeys(_names(job, launcher), job.number)
+                places |= dict.fromkeys(_names(job), job.number)
         before, seen = seen, {**{number: _forgotten(job) for number, job in seen.items()}, **found}
         started |= {job.number for job in found.values() if not job.waits}
         active = {name for name, number in places.items() if not seen[number].waits} if fleet else None
@@ -94,7 +92,7 @@ def follow(
             if new := waiting.keys() - late.keys():
                 view.say(f"cancelling what has not started in time: {len(new):,} of the nodes")
             late = {**waiting, **late}
-            _give_up(waiting, view, launcher)
+            _give_up(waiting, view)
         sleep(min(LONGEST_S, max(SHORTEST_S, SHARE * passed_s)))
 
 
@@ -108,11 +106,11 @@ def _forgotten(job: Job) -> Job:
     return job if job.ended else replace(job, state=client.UNKNOWN, reason="")
 
 
-def _give_up(waiting: dict[str, Job], view: View, launcher: Launcher) -> None:
+def _give_up(waiting: dict[str, Job], view: View) -> None:
     """Cancel these jobs: those that wait on after that are cancelled again."""
     try:
         if waiting:
-            launcher.cancel(",".join(waiting))
+            client.cancel(",".join(waiting))
     except (Refused, NoAnswer) as error:
         view.say(f"that did not work, and is tried again: {error}")
 
@@ -124,8 +122,8 @@ def _explained(job: Job, late: dict[str, Job]) -> Job:
     return job
 
 
-def _names(job: Job, launcher: Launcher) -> Sequence[str]:
+def _names(job: Job) -> Sequence[str]:
     try:
-        return launcher.hosts(job.nodes)
+        return client.hosts(job.nodes)
     except (Refused, InputError):
         return []

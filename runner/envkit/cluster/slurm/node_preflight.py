@@ -21,7 +21,6 @@ class RollCall:
     after: float | None = None  # None while the roll is being called
     times: dict[str, float] = field(default_factory=dict)  # by node, the clock that its answer had
     missing: dict[str, str] = field(default_factory=dict)  # by node: "folder", "python", "project" or "nothing"
-    unreached: dict[str, str] = field(default_factory=dict)  # by host that ssh did not reach, why
 
     def clock(self, node: str) -> float:
         """How many seconds the node's clock is ahead of the host's, at least; below 0 if it is behind.
@@ -45,8 +44,6 @@ class RollCall:
 
     def problem(self, node: str, settings: Settings, folder: Path) -> str | None:
         """What keeps the node from measuring, and how to fix it."""
-        if node in self.unreached:
-            return self.unreached[node]
         missing = self.missing.get(node)
         if missing == "folder":
             return not_shared(folder)
@@ -77,8 +74,6 @@ def read(folder: Path, job: str) -> RollCall | None:
                 found.host, found.before = host, _seconds(time)
             case ["answer", node, time, missing] if (seconds := _seconds(time)) is not None:
                 found.times[node], found.missing[node] = seconds, missing
-            case ["unreached", node, *words]:
-                found.unreached[node] = " ".join(words)
             case ["after", _, time]:
                 found.after = _seconds(time)
     return found

@@ -9,7 +9,6 @@ from pathlib import Path
 from envkit.cluster.slurm import node_preflight
 from envkit.cluster.slurm.settings import FILE_NAME, TOGETHER, Settings
 from envkit.common.errors import INTERRUPTED
-from envkit.engines.hosts.step import HOSTS
 
 NAME = "batch.sh"
 # So long before the time limit a node is told to end, and has recorded what it measured when Slurm ends it. Slurm looks
@@ -18,76 +17,42 @@ GRACE_S = 60
 SHORTEST_GRACE_S = 10
 
 HEAD = """\
+#!/bin/bash
+{options}\
 # Written by the runner, to measure {what}.
-# {each} runs
+# {each} node runs
 #   {command}
 # and goes on with what it has there already: a job that is requeued begins where it was.
 set -u
-{unset}folder={folder}
+# Either would have srun give its task these CPUs of a node, and no others.
+unset SLURM_CPUS_PER_TASK SRUN_CPUS_PER_TASK SLURM_THREADS_PER_CORE
+folder={folder}
 python={python}
 project={project}
 id={id}
 sha256={sha256}
-"""
-UNSET = """\
-# Either would have srun give its task these CPUs of a node, and no others.
-unset SLURM_CPUS_PER_TASK SRUN_CPUS_PER_TASK SLURM_THREADS_PER_CORE
-"""
-BY_SRUN = """
+
 # One task on each of so many nodes, with all of its CPUs. A node that fails leaves the others alone.
-on_nodes() {
+on_nodes() {{
     srun --nodes="$1" --ntasks="$1" --ntasks-per-node=1 --cpu-bind=none --export=ALL \\
-        --wait=0 --kill-on-bad-exit=0 --no-kill "${@:2}"
-}
-on_each_node() {
+        --wait=0 --kill-on-bad-exit=0 --no-kill "${{@:2}}"
+}}
+on_each_node() {{
     on_nodes "$SLURM_JOB_NUM_NODES" bash -c "$@"
-}
+}}
 # A node that has died is no longer among the job's: a step that asks for it would wait for ever, and the step in which
 # it died may still hold the others.
-on_nodes_left() {
+on_nodes_left() {{
     on_nodes "$(squeue --noheader --jobs "$SLURM_JOB_ID" --format %D)" --overlap bash -c "$@"
-}
+}}
 # Steps that overlap have all that the job has: the runner's own has the first node, and its workers' have all of them.
-on_first_node() {
+on_first_node() {{
     on_nodes 1 --nodelist="$SLURMD_NODENAME" --overlap bash -c "$@"
-}
+}}
 
 # Only the owner may read what the job prints, whatever the umask that Slurm gave the file.
 chmod go= "$folder/slurm-$SLURM_JOB_ID.out" 2>/dev/null
 """
-# The same by ssh; nobody waits for a host whose login or whose folder hangs.
-BY_SSH = """
-# ssh starts one task on each of these hosts, which ends with the link to it. One that fails leaves the others alone.
-hosts=({hosts})
-within={within}
-on_hosts() {{
-    local all
-    all=$(IFS=, && echo "${{hosts[*]}}")
-    (cd "$project" && exec "$python" -m envkit.engines.hosts.on_each "$within" "$SLURM_JOB_ID" "${{1:-$all}}" \\
-        env "{variable}=$all" bash -c "${{@:2}}")
-}}
-on_each_node() {{
-    on_hosts "" "$@"
-}}
-on_nodes_left() {{
-    on_each_node "$@"
-}}
-on_first_node() {{
-    on_hosts "${{hosts[0]}}" "$@"
-}}
-"""
-ANSWERED = """
-# Those that have answered.
-mapfile -t hosts < <(awk '$1 == "answer" {{ print $2 }}' "$folder/{file}-$SLURM_JOB_ID")
-[[ ${{#hosts[@]}} -gt 0 ]] || exit 1
-within=0
-"""
-ALL_ANSWERED = """
-# They train together, or not at all.
-[[ $(grep -c '^answer ' "$folder/{file}-$SLURM_JOB_ID") -eq ${{#hosts[@]}} ]] || exit 1
-within=0
-"""
-ROLL_CALL_WITHIN_S = 60
 # A node's clock is held against this node's, before and after: the answer came in between, however long it took.
 ROLL_CALL = """
 # The roll call: each node says what time it has, and what it does not find.
@@ -134,13 +99,11 @@ if [[ $status -eq 0 ]]; then
     status=$?
 fi
 """
-REQUEUE = """
+END = """
 # A job that another one takes the place of is given some time to end, and is not requeued if it has ended by then.
 if [[ $status -eq {interrupted} ]] && scontrol show job "$SLURM_JOB_ID" | grep -q 'PreemptTime=[0-9]'; then
     scontrol requeue "$SLURM_JOB_ID"
 fi
-"""
-END = """\
 exit "$status"
 """
 
@@ -152,32 +115,23 @@ def render(
 
     ``name`` is the job's. What each option means: https://slurm.schedmd.com/sbatch.html
     """
-    parts = (
-        _on_hosts(settings, wanted) if settings.hosts else _on_nodes(settings, folder, name, nodes, wanted, unwanted)
-    )
-    options, begin, called, end = parts
     place = TOGETHER if settings.joint else "NODE"
     command = shlex.join(settings.command(str(folder), place)).replace("\n", "\n#   ")
-    each = f"{'The first' if settings.joint else 'Each'} {'host' if settings.hosts else 'node'}"
     head = HEAD.format(
-        what=_what(settings), each=each, command=command, unset="" if settings.hosts else UNSET,
-        folder=shlex.quote(str(folder)), python=shlex.quote(settings.python),
-        project=shlex.quote(settings.project), id=settings.id, sha256=settings.sha256,
+        options=_options(settings, folder, name, nodes, wanted, unwanted), what=_what(settings),
+        each="The first" if settings.joint else "Each", command=command, folder=shlex.quote(str(folder)),
+        python=shlex.quote(settings.python), project=shlex.quote(settings.project), id=settings.id,
+        sha256=settings.sha256,
     )  # fmt: skip
-    return (
-        f"#!/bin/bash\n{options}{head}{begin}"
-        + ROLL_CALL.format(settings=FILE_NAME, file=node_preflight.NAME)
-        + called
-        + (TUNING.format(interrupted=INTERRUPTED) if settings.tuning else JOINT if settings.joint else EACH)
-        + end
-        + END
-    )
+    roll_call = ROLL_CALL.format(settings=FILE_NAME, file=node_preflight.NAME)
+    work = TUNING.format(interrupted=INTERRUPTED) if settings.tuning else JOINT if settings.joint else EACH
+    return head + roll_call + work + END.format(interrupted=INTERRUPTED)
 
 
-def _on_nodes(
+def _options(
     settings: Settings, folder: Path, name: str, nodes: int, wanted: Sequence[str], unwanted: Sequence[str]
-) -> tuple[str, str, str, str]:
-    """What is Slurm's alone: its options, what starts tasks, nothing after the roll call, and how it ends."""
+) -> str:
+    """Return the lines in which sbatch reads its options."""
     lines = [
         f"--job-name={name}",
         *(["--nodes=1"] if settings.fleet else _one_job(nodes, wanted, unwanted)),
@@ -195,18 +149,7 @@ def _on_nodes(
         *(f"--{option}" for option in settings.options),
     ]
     places = f"# Submitted for each of these nodes, with --nodelist: {','.join(wanted)}\n" if settings.fleet else ""
-    options = "".join(f"#SBATCH {_quoted(line)}\n" for line in lines) + places
-    return options, BY_SRUN, "", REQUEUE.format(interrupted=INTERRUPTED)
-
-
-def _on_hosts(settings: Settings, hosts: Sequence[str]) -> tuple[str, str, str, str]:
-    """The same for ``hosts``: of those that have not answered the roll call nothing more is asked.
-
-    What they do together ends there.
-    """
-    begin = BY_SSH.format(hosts=" ".join(map(shlex.quote, hosts)), within=ROLL_CALL_WITHIN_S, variable=HOSTS)
-    called = ALL_ANSWERED if settings.joint else ANSWERED
-    return "", begin, called.format(file=node_preflight.NAME), "\n"
+    return "".join(f"#SBATCH {_quoted(line)}\n" for line in lines) + places
 
 
 def _what(settings: Settings) -> str:

@@ -45,7 +45,6 @@ class Settings:
     joint: bool = False  # one run, on the job's first node, whose workers train on all nodes; else each has its own
     profiles: tuple[str, ...] = ()  # of these each node measures all that apply there; else the specification's arms
     tuning: TuningSpecification | None = None  # what the nodes search together, before each confirms what was found
-    hosts: tuple[str, ...] = ()  # that ssh reaches, which nodelist then names, too; else it is for Slurm
 
     @property
     def runs(self) -> int:
@@ -90,7 +89,7 @@ class Settings:
             document = _with_specification(document)
         if not re.fullmatch(r"[0-9a-f]{8}", str(document.get("id"))):  # a part of the job's name
             raise ValueError(f"its id is {document.get('id')!r}")
-        lists = {name: tuple(document.get(name, ())) for name in ("nodelist", "options", "profiles", "hosts")}
+        lists = {name: tuple(document.get(name, ())) for name in ("nodelist", "options", "profiles")}
         tuning = document.get("tuning")
         return Settings(**{
             **document, **lists, "specification": Specification.from_json(document["specification"]),
