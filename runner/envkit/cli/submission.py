@@ -141,7 +141,7 @@ def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.N
     with Record.create(folder) as opened:
         if settings.tuning:
             _begin_tuning(settings.tuning, folder)
-        first: dict[str, Any] = {"schema": record.SCHEMA, "runner_version": __version__, "command": sys.argv}
+        first: dict[str, Any] = {"schema": record.SCHEMA, "kit_version": __version__, "command": sys.argv}
         events = [opened.append_sealed("submit", **first, settings=settings.to_json())]
         try:
             job = _submit(settings, opened, events, settings.nodes, wanted, (), out)

@@ -207,16 +207,6 @@ def test_what_can_not_be_compared_is_refused_and_named(save, check_refused, fold
     assert message.startswith(f"envkit: {folder}/old.json: can't be compared with what is measured now: {said}; save")
 
 
-def test_a_session_that_has_no_numbers_of_the_cpu_is_compared_by_its_name(save, check):
-    """As earlier versions have recorded it."""
-
-    def earlier(run):
-        del run["engines"]["local"]["inspection"]["fingerprint"]["cpu_numbers"]
-
-    save(change=earlier)
-    assert check().returncode == 0
-
-
 @pytest.mark.parametrize("what", ["data", "code"])
 def test_other_data_or_code_are_refused(save, check_refused, tmp_path, what):
     save()
