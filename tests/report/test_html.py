@@ -7,6 +7,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from envkit import __version__
 from envkit.bench import record
 from envkit.report import html, pictures
 
@@ -188,8 +189,8 @@ def test_how_to_reproduce_it(page, tmp_path):
     text = page(events_of()).section("reproduce")
     digest = hashlib.sha256((tmp_path / "run" / record.FILE_NAME).read_bytes()).hexdigest()
     for words in (
-        "command envkit bench mine --budget 60s", "--seed 1", f"kit version {__version__} (record schema {record.SCHEMA})", "torch 2.13.0",
-        "ended complete",
+        "command envkit bench mine --budget 60s", "--seed 1", "torch 2.13.0", "ended complete",
+        f"kit version {__version__} (record schema {record.SCHEMA})",
         f"code SHA-256 {'c' * 64}", f"SHA-256 {digest}", f"envkit report {tmp_path}/run --details", "env -i mine",
     ):  # fmt: skip
         assert words in text

@@ -39,14 +39,14 @@ def asked(text):
 
 @pytest.fixture
 def measured(cli):
-    """The specification of what each node would measure, and where it would be recorded."""
+    """The specification of what each node would measure, and the folder of the submission."""
 
     def run(*options, profiles=("intel-omp",), **surroundings):
         result = cli("submit", *profiles, "--dry-run", "--json", *options, **surroundings)
         assert (result.returncode, result.stderr) == (0, ""), result
         found = json.loads(result.stdout)
-        (line,) = [line for line in found["script"].splitlines() if line.startswith("#   envkit bench ")]
-        return Settings.from_json(found["settings"]).specification, shlex.split(line)[-1].removeprefix("--output=")
+        (line,) = [line for line in found["script"].splitlines() if line.startswith("#   envkit submit ")]
+        return Settings.from_json(found["settings"]).specification, shlex.split(line)[-1].removeprefix("--resume=")
 
     return run
 
@@ -55,9 +55,9 @@ def test_a_dry_run_prints_a_script_and_leaves_nothing(dry, measured, tmp_path):
     folder = tmp_path / "run"
     options = ("--nodes", 2, "--partition", "work", "--output", folder)
     assert {"nodes=2", "partition=work", "time=14"} <= set(asked(dry(*options)))
-    specification, place = measured(*options)
+    specification, submission = measured(*options)
     assert [(arm.profile, arm.engine) for arm in specification.arms] == [("baseline", "local"), ("intel-omp", "local")]
-    assert (specification.data, place) == ("DATA", f"{folder}/NODE")
+    assert (specification.data, submission) == ("DATA", str(folder))
     assert not folder.exists()
 
 

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from envkit.bench.plan import WorkloadSpec
 from envkit.bench.record import FILE_NAME
 from envkit.cluster.fleet import reading
 from envkit.cluster.fleet.extract import read_node

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from envkit.report.exports.rows import columns, results, samples
 
-from tests.records import BEGUN, SAMPLE_S, arm, run_events
+from tests.records import BEGUN, SAMPLE_S, arm, judge, run_events
 from tests.simulated_worker import of_ranks
 
 FOLDER = Path("results/one")

@@ -10,7 +10,7 @@ from envkit import engines
 from envkit.bench import record
 from envkit.bench.specification import EVERY, Specification
 from envkit.cli import image_options, instance_options, measuring, measuring_options, rank_options, submitted
-from envkit.cli.arguments import host_names, refuse, refuse_others
+from envkit.cli.arguments import host_names, refuse
 from envkit.cli.commands import submit
 from envkit.worker.workloads import ALL
 
@@ -20,7 +20,7 @@ from envkit.worker.workloads import ALL
 BUDGET_EACH_S = 96.0
 # The options of ``submit`` besides; and which of those here mean nothing to it.
 SUBMITTED = {**dict.fromkeys(submitted.OF_SLURM), "command": "submit"}
-ON_THIS_MACHINE = ("nodes", "instances", "specification", *image_options.OPTIONS)
+ON_THIS_MACHINE = ("nodes", "instances", *image_options.OPTIONS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,9 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     instance_options.add_option(parser)
     each = f"with --workload all {BUDGET_EACH_S:g}s for each profile on each, the baseline too"
     measuring_options.add(parser, budget=f"3m; {each}; {rank_options.BUDGET}; {instance_options.BUDGET}")
-    parser.add_argument("--specification", metavar="FILE", type=Path,
-                        help="measure what this file asks for, as --dry-run printed it; it names programs to run, so "
-                        "give none that you don't trust")  # fmt: skip
     measuring_options.add_dry_run(parser)
     image_options.add_options(parser)
 
@@ -48,10 +45,6 @@ def run(arguments: argparse.Namespace) -> int:
     how = measuring.invocation(arguments)
     if measuring.goes_on_alone(arguments):
         return measuring.resume(arguments.resume, how)
-    if arguments.specification is not None:
-        why = "can't be given with --specification: the file says what is measured"
-        refuse_others(arguments, ("command", "specification", "output", "json", "dry_run", "resume"), why)
-        return measuring.run(Specification.read(arguments.specification), how)
     if not arguments.profile:
         raise measuring.lacks_profile(arguments, "bench needs a PROFILE; envkit profiles lists them")
     if arguments.hosts:

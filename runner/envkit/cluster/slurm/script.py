@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from envkit.cluster.slurm import node_preflight
-from envkit.cluster.slurm.settings import FILE_NAME, TOGETHER, Settings
+from envkit.cluster.slurm.settings import FILE_NAME, Settings
 from envkit.common.errors import INTERRUPTED
 from envkit.engines.hosts.step import HOSTS
 
@@ -18,10 +18,10 @@ GRACE_S = 60
 SHORTEST_GRACE_S = 10
 
 HEAD = """\
-# Written by the runner, to measure {what}.
-# {each} runs
+# Written by envkit, to measure {what}.
+# {each} measures what {settings} says. A job that is requeued goes on where it was.
+# To go on with the submission, run
 #   {command}
-# and goes on with what it has there already: a job that is requeued begins where it was.
 set -u
 {unset}folder={folder}
 python={python}
@@ -156,11 +156,10 @@ def render(
         _on_hosts(settings, wanted) if settings.hosts else _on_nodes(settings, folder, name, nodes, wanted, unwanted)
     )
     options, begin, called, end = parts
-    place = TOGETHER if settings.joint else "NODE"
-    command = shlex.join(settings.command(str(folder), place)).replace("\n", "\n#   ")
+    command = shlex.join(["envkit", settings.by, f"--resume={folder}"]).replace("\n", "\n#   ")
     each = f"{'The first' if settings.joint else 'Each'} {'host' if settings.hosts else 'node'}"
     head = HEAD.format(
-        what=_what(settings), each=each, command=command, unset="" if settings.hosts else UNSET,
+        what=_what(settings), each=each, command=command, settings=FILE_NAME, unset="" if settings.hosts else UNSET,
         folder=shlex.quote(str(folder)), python=shlex.quote(settings.python),
         project=shlex.quote(settings.project), id=settings.id, sha256=settings.sha256,
     )  # fmt: skip
