@@ -85,7 +85,7 @@ NOT_IN_EFFECT = {"behaviour": {"evidence": {"openmp": {"runtime": "intel", "max_
 @pytest.mark.parametrize(
     ("planted", "said"),
     [
-        ({"reference_kernel": None}, "has no reference kernel (an older version recorded it); measure again"),
+        ({"reference_kernel": None}, "has no reference kernel; measure again"),
         ({"blocks": 5}, "has 5 complete blocks, and 6 are needed; measure more --blocks"),
         ({"blocks": 5, "ended": "interrupted"}, "6 are needed; go on with: envkit bench --resume"),
         ({"blocks": 5, "ended": None}, "has 5 complete blocks, and 6 are needed; go on with: envkit bench --resume"),
