@@ -77,6 +77,7 @@ def run_events(
             time += SAMPLE_S
             events.append({
                 "event": "sample", "time": time, "block": block, "arm": one["name"], "worker_seconds": SAMPLE_S,
+                "padding_bytes": 0,
                 **sample(["train", "--steps", "3"], behaves, block, {}), "stderr": "",
             })  # fmt: skip
     judge(events)

@@ -142,7 +142,7 @@ def test_every_arm_is_in_the_table(page):
           "differences": "only one environment"}),
     ],
     ids=["usual", "synthetic", "disturbed", "failed", "nothing measured", "too few", "full", "not in effect",
-         "not verified", "first version", "one profile"],
+         "not verified", "no looks", "one profile"],
 )  # fmt: skip
 def test_there_is_a_page_of_every_run_and_what_is_missing_is_said(page, events, words):
     found = page(events)
