@@ -33,12 +33,15 @@ def test_nothing_is_left_at_its_default_in_this_test():
     assert not [name for name, value in ALL.to_json().items() if value == usual[name]]
 
 
+DOCUMENT = json.loads(json.dumps(ALL.to_json()))
+
+
 def own_with(**given):
-    return {**ALL.to_json(), "user_command": {**ALL.to_json()["user_command"], **given}}
+    return {**DOCUMENT, "user_command": {**DOCUMENT["user_command"], **given}}
 
 
 def lacking(name):
-    return {key: value for key, value in ALL.to_json().items() if key != name}
+    return {key: value for key, value in DOCUMENT.items() if key != name}
 
 
 @pytest.mark.parametrize(
@@ -47,15 +50,15 @@ def lacking(name):
         ({}, "'title' is a required property"),
         (lacking("until"), "'until' is a required property"),
         (lacking("ablated"), "'ablated' is a required property"),
-        ({**ALL.to_json(), "bugdet_s": 1}, "unknown key 'bugdet_s'"),
-        ({**ALL.to_json(), "arms": [{"nmae": "x"}]}, "arms.0: "),
-        ({**ALL.to_json(), "arms": []}, "arms: [] should be non-empty"),
-        ({**ALL.to_json(), "budget_s": "3m"}, "budget_s: '3m' is not of type 'number'"),
-        ({**ALL.to_json(), "arms": ALL.to_json()["arms"][:1]}, "ablated: X: there is no arm 'mine'"),
-        ({**ALL.to_json(), "user_command": None, "workload": "cmm"}, "no workload 'cmm'; there are: cnn, "),
+        ({**DOCUMENT, "bugdet_s": 1}, "unknown key 'bugdet_s'"),
+        ({**DOCUMENT, "arms": [{"nmae": "x"}]}, "arms.0: "),
+        ({**DOCUMENT, "arms": []}, "arms: [] should be non-empty"),
+        ({**DOCUMENT, "budget_s": "3m"}, "budget_s: '3m' is not of type 'number'"),
+        ({**DOCUMENT, "arms": DOCUMENT["arms"][:1]}, "ablated: X: there is no arm 'mine'"),
+        ({**DOCUMENT, "user_command": None, "workload": "cmm"}, "no workload 'cmm'; there are: cnn, "),
         (own_with(metric="took ("), "user_command.metric: 'took (' is no regular expression: missing ), "),
-        ({**ALL.to_json(), "until": "accuracy"}, "until: 'accuracy' is no METRIC=NUMBER; "),
-        ({**ALL.to_json(), "epochs": 0}, "until: means nothing without epochs"),
+        ({**DOCUMENT, "until": "accuracy"}, "until: 'accuracy' is no METRIC=NUMBER; "),
+        ({**DOCUMENT, "epochs": 0}, "until: means nothing without epochs"),
         (own_with(optimizer_steps=9), "user_command.optimizer_steps: means nothing with a metric"),
         (own_with(optimizer_steps=0, metric=None), "user_command.optimizer_steps: 0 is less than the minimum of 1"),
         (own_with(loss_metric="loss"), "user_command.loss_metric: 'loss' has no group that could be a loss; "),
