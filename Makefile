@@ -20,7 +20,7 @@ IN_IMAGE := $(if $(VARIANT),$(or $(IN_$(ENGINE)),--image $(IMAGE)))
 # What builds images, or has one that is to be converted.
 BUILDER := $(if $(filter podman,$(ENGINE)),podman,docker)
 .DEFAULT_GOAL := help
-.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults reliability simulated designs first-run rivals rivals-cnn padding peers stacks modes experiments startup tune-order tune-nodes same book own-training operators curves env-formats fleet-page fleet-diff advice lint lock clean
+.PHONY: help setup bench loader-grid ablate ablation-page tune tune-page matrix matrix-page compare-engines doctor profiles image sif sqsh variants stack gallery gallery-setup libraries dev test unit faults reliability simulated first-run rivals rivals-cnn peers stacks modes experiments startup tune-nodes same book own-training operators curves env-formats fleet-page fleet-diff advice lint lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,9 +94,6 @@ reliability: dev  ## kill, fill the disk and more, print what a run survives, an
 simulated: dev  ## are intervals and verdicts right? 2,000 simulated runs a line (15 minutes; writes docs/results/simulated.md)
 	@$(VENV)/bin/python -m benchmarks.simulated $(ARGS)
 
-designs: dev  ## candidates for how to measure, side by side on the real CNN (25 minutes; writes docs/results/designs.md)
-	@$(VENV)/bin/python -m benchmarks.designs $(ARGS)
-
 rivals: dev  ## this kit, hyperfine and pyperf on the same commands (2 hours, or less with --at-once; writes docs/results/rivals.md)
 	@$(VENV)/bin/python -m benchmarks.rivals $(ARGS)
 
@@ -115,17 +112,11 @@ modes: dev  ## does a profile still pay beside bfloat16, torch.compile and chann
 experiments: dev  ## what else the environment could do, against what was expected (an hour; writes docs/results/experiments.md)
 	@$(VENV)/bin/python -m benchmarks.experiments $(ARGS)
 
-padding: dev  ## what the size of the environment alone is worth (10 minutes; writes docs/results/padding.md)
-	@$(VENV)/bin/python -m benchmarks.padding --aslr-off $(ARGS)
-
 startup: dev  ## what `envkit exec` adds to the start of a command (a minute; writes docs/results/startup.md)
 	@$(VENV)/bin/python -m benchmarks.exec_startup $(ARGS)
 
 tune-page: dev  ## the tuner against a grid that is measured to the last candidate (an hour; writes docs/results/tune.md)
 	@$(VENV)/bin/python -m benchmarks.tune_against_grid $(ARGS)
-
-tune-order: dev  ## does what is expected of profiles make the search shorter? simulated (2 minutes; writes docs/results/tune-order.md)
-	@$(VENV)/bin/python -m benchmarks.tune_order $(ARGS)
 
 tune-nodes: dev  ## tuning by 8, 64 and 500 nodes, simulated: time to the answer, waste, errors (an hour; writes docs/results/tune-nodes.md)
 	@$(VENV)/bin/python -m benchmarks.tune_nodes $(ARGS)

@@ -31,7 +31,6 @@ from benchmarks import fitting, gallery_runs, page, script
 from benchmarks.fitting import KNOWN, Seen
 from benchmarks.gallery_runs import Run
 from benchmarks.results import Line, Results
-from benchmarks.tune_order import MAP as ORDER
 
 PAGE = PROJECT / "docs/advise.md"
 MAP = PROJECT / "results/gallery"
@@ -100,9 +99,6 @@ def main() -> int:
                         help=f"the folder with the map's runs (default: {MAP.relative_to(PROJECT)})")  # fmt: skip
     parser.add_argument("--fit", metavar="FILE", type=Path, default=FILE,
                         help=f"the coefficients to write (default: {FILE.relative_to(PROJECT)})")  # fmt: skip
-    parser.add_argument("--order", metavar="FILE", type=Path, default=ORDER,
-                        help="what is expected of each training and is true, for benchmarks.tune_order "
-                        f"(default: {ORDER.relative_to(PROJECT)})")  # fmt: skip
     arguments = parser.parse_args()
     runs = {name: run for name, run in gallery_runs.runs(arguments.map, gallery_runs.models()).items() if run.is_whole}
     if len(runs) < FEWEST:
@@ -119,7 +115,6 @@ def main() -> int:
     trainings = [_training(run, results) for run in runs.values()]
     fit = (json.dumps(_fitted(trainings, results), indent=1) + "\n").encode()
     atomic.write(arguments.fit, fit)
-    atomic.write(arguments.order, json.dumps(_for_the_tuner(trainings)).encode())
     digest = hashlib.sha256(fit).hexdigest()
     if not results.of("example", fit=digest):
         results.append("example", fit=digest, printed=_example())
@@ -205,20 +200,6 @@ def _fitted(trainings: Sequence[Training], results: Results) -> Line:
         "measured": time.strftime("%Y-%m-%d", time.localtime(results.of("watched")[-1]["time"])),
         "trainings": [one.name for one in trainings],
         "fits": fits,
-    }
-
-
-def _for_the_tuner(trainings: Sequence[Training]) -> Line:
-    """Of each training what is true, and what is expected by what a search sees: as much as from outside."""
-    found = judged(trainings, KNOWN["from outside"])
-    return {
-        "models": {
-            one.training.name: {
-                "truth": {name: speedup.ratio for name, speedup in one.training.gains.items()},
-                "expected": {each.profile: each.gain for each in one.expected},
-            }
-            for one in found
-        }
     }
 
 

@@ -12,10 +12,6 @@ from envkit.engines.base import PROJECT
 
 FOLDER = PROJECT / "results" / "benchmarks"
 Line = dict[str, Any]
-# What earlier versions called parts of lines.
-RENAMED = {
-    "marks": "interference", "marked_blocks": "blocks_with_interference", "disturbed": "blocks_with_interference",
-}  # fmt: skip
 
 
 class Results:
@@ -35,7 +31,7 @@ class Results:
         found = self.path.read_bytes()
         whole = found.rpartition(b"\n")[0]  # a kill may have left half a line
         try:
-            self.lines = [_of_today(json.loads(line)) for line in whole.splitlines()]
+            self.lines = [json.loads(line) for line in whole.splitlines()]
             before = {key: self.lines[0][key] for key in settings} if self.lines else {}
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{self.path}: is not what this benchmark writes; give another file") from None
@@ -63,10 +59,6 @@ class Results:
             for line in self.lines
             if line["kind"] == kind and all(line[name] == value for name, value in fields.items())
         ]
-
-
-def _of_today(line: Any) -> Any:
-    return {RENAMED.get(key, key): value for key, value in line.items()} if isinstance(line, dict) else line
 
 
 def _difference(key: str, before: Any, now: Any) -> str:

@@ -123,8 +123,8 @@ FLOOR = """The host: a step of the baseline took {steps:.0f} ms (median of the r
 
 The floor: a block's log ratio has a standard deviation of {deviation:.1%} and a block takes {block:.1f} s (medians), so
 {budget:g} s have room for {fit:.0f} if nothing else takes time. The interval of their mean (1.96 standard errors, for
-normal noise) is then ±{floor:.1%}. Where that deviation comes from, and why longer samples don't help, is in
-[designs.md](designs.md)."""
+normal noise) is then ±{floor:.1%}. [statistics.md](../statistics.md#design-decisions) says where that deviation comes
+from, and why longer samples don't help."""
 
 
 def _counts(runs: Sequence[Line]) -> list[tuple[str, str]]:

@@ -96,7 +96,7 @@ def _bursts(random: Random, samples: int) -> Any:
 
 
 def _processes(random: Random, samples: int) -> Any:
-    """As measured on a shared machine (docs/results/designs.md): a process draws how many pages its steps fault in,
+    """As measured on a shared machine (docs/statistics.md): a process draws how many pages its steps fault in,
     which makes them up to 25% slower; single steps, drift and bursts come on top."""
     drawn = random.choice([0.0, 0.05, 0.10, 0.25], (samples, 1), p=[0.2, 0.35, 0.25, 0.2])
     burst = numpy.where(random.random((samples, 1)) < 0.05, random.uniform(0.2, 0.8, (samples, 1)), 0)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from envkit.bench import record_schema
+from envkit import __version__
 from envkit.bench import seal as seals
-from envkit.bench.record import FILE_NAME
+from envkit.bench.plan import Arm
+from envkit.bench.record import FILE_NAME, SCHEMA
+from envkit.checks.sample_effect import check_sample
+from envkit.profiles.environment import Environment
 
+from tests.plans import plan_of
 from tests.simulated_worker import inspection, sample
 from tests.simulation import STEADY, times
 
@@ -23,7 +28,7 @@ def arm(name: str, profile: str | None = None, engine: str = "local") -> dict[st
 
 
 def run_event(arms: list[dict[str, str]], time: float = BEGUN, **plan: Any) -> dict[str, Any]:
-    """The first event of a run of the first version: later ones may add to it, and must do without what they add."""
+    """Return the first event of a run of these ``arms``; ``plan`` holds fields of its plan."""
     engines = {
         one["engine"]: {
             "engine": {"name": one["engine"], "version": "6.1", "image": "/sim/bin/python"},
@@ -31,21 +36,27 @@ def run_event(arms: list[dict[str, str]], time: float = BEGUN, **plan: Any) -> d
         }
         for one in arms
     }
-    environment = {"title": "A test", "variables": {}, "preload": {}, "prefix": [], "numerics": "same"}
-    return {
-        "event": "run", "time": time, "schema": 1, "runner_version": "0.1.0", "command": ["envkit", "bench"],
-        "plan": {
-            "arms": arms, "engine_options": {}, "workload": "cnn", "warmup_steps": 1, "steps": 3, "epochs": 0,
-            "data": "/data", "budget_s": 240.0, "precision": 0.04, "timeout_s": 60.0, "seed": 1, **plan,
-        },
+    environments = {
+        one["name"]: Environment(one["profile"], "A test", {}, {}, (), {"openmp.runtime": "gnu"}, "same")
+        for one in arms
+    }
+    document = {
+        "event": "run", "time": time, "schema": SCHEMA, "kit_version": __version__, "command": ["envkit", "bench"],
+        "cwd": str(Path.cwd()), "specification": None,
+        "plan": plan_of([Arm(**one) for one in arms], **plan).to_json(),
         "engines": engines,
         "data_source": "folder /data",
-        "environments": {
-            one["name"]: {**environment, "profile": one["profile"], "expect": {"openmp.runtime": "gnu"}} for one in arms
-        },
+        "environments": {name: environment.to_json() for name, environment in environments.items()},
         "commands": {one["name"]: f"env -i {one['name']}" for one in arms},
-        "findings": [], "removed_variables": {}, "kept_variables": {},
+        "findings": [], "calibration": None, "removed_variables": {}, "allowed_variables": {},
     }  # fmt: skip
+    return dict(json.loads(json.dumps(document)))  # as it is read again
+
+
+def lengths(**given: Any) -> dict[str, Any]:
+    """Return the event that fixes the lengths of samples, of a command of the user's."""
+    usual = {"warm_up": {}, "unsteady": [], "together": 1, "skipped_steps": 0, "commands": {}}
+    return {"event": "lengths", "time": BEGUN, **usual, **given}
 
 
 def run_events(
@@ -66,14 +77,22 @@ def run_events(
             time += SAMPLE_S
             events.append({
                 "event": "sample", "time": time, "block": block, "arm": one["name"], "worker_seconds": SAMPLE_S,
+                "padding_bytes": 0,
                 **sample(["train", "--steps", "3"], behaves, block, {}), "stderr": "",
             })  # fmt: skip
+    judge(events)
     return [*events, *([{"event": "end", "time": time + 1, "reason": ended}] if ended else [])]
 
 
-def read_events(*arms: dict[str, str], **options: Any) -> list[dict[str, Any]]:
-    """The same as ``run_events``, as they are read from a record."""
-    return [record_schema.event(event) for event in run_events(*arms, **options)]
+def judge(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give each sample the checks that follow from its evidence, as a run does; returns the events."""
+    run = events[0]
+    environments = {name: Environment.from_json(document) for name, document in run["environments"].items()}
+    for event in events:
+        if event["event"] == "sample":
+            found = check_sample(environments[event["arm"]], event, run["allowed_variables"])
+            event["checks"] = [asdict(check) for check in found]
+    return events
 
 
 def write(folder: Path, events: list[dict[str, Any]]) -> Path:

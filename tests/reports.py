@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from envkit import __version__
 from envkit.analysis.summary import summarise
 from envkit.bench.plan import Arm
 from envkit.bench.record import SCHEMA, Event
@@ -15,6 +17,7 @@ from envkit.report import terminal
 from rich.console import Console
 
 from tests.plans import plan_of
+from tests.records import judge
 from tests.simulated_worker import inspection, sample
 from tests.simulation import STEADY, times
 
@@ -60,8 +63,9 @@ def events_of(
     engine = {"name": "local", "version": "6.1", "image": "/sim/bin/python"}
     first = {
         "schema": SCHEMA,
-        "command": [],
-        "cwd": None,
+        "kit_version": __version__,
+        "command": ["envkit", "bench"],
+        "cwd": str(Path.cwd()),
         "specification": None,
         "plan": fixed.to_json(),
         "engines": {"local": {"engine": engine, "inspection": inspection([], {})}},
@@ -76,15 +80,19 @@ def events_of(
     add("run", **{**first, **run})
     for arm in arms:
         add("warm-up", WORKER_S, arm=arm.name)
+    if blocks:
+        usual = {"warm_up": {}, "unsteady": [], "together": 1, "skipped_steps": 0}
+        add("lengths", **usual, commands={**first, **run}["commands"])
     for block in range(blocks):
         if block == 2:
             looks = looks or (blocks,)
-            add("design", planned_blocks=looks[-1], looks=list(looks), warm_up={}, skipped_steps=0)
+            add("design", planned_blocks=looks[-1], looks=list(looks))
         add("reference-kernel", REFERENCE_KERNEL_S, block=block, seconds=0.1, digest="f" * 64)
         for arm in fixed.order(block):
             document = sample(list(fixed.worker_arguments(arm, block)), behaviours[arm.name], block, {})
             where = {"block": block, "arm": arm.name, "padding_bytes": fixed.padding(block, arm)}
             add("sample", WORKER_S, **where, **document, stderr="")
+    judge(events)
     if ended:
         add("end", reason=ended)
     return events

@@ -36,7 +36,7 @@ def session(
 
     ``slower`` is by how much longer an arm takes than usual; ``machine`` by how much longer all takes, the reference
     kernel too, which otherwise takes ``reference_kernel_s``. Each time has its own noise. Without ``reference_kernel``
-    it is a record of the first version, which had none; in the blocks of ``no_reference_kernel_in`` it could not run.
+    it was never read; in the blocks of ``no_reference_kernel_in`` it could not run.
     """
     generator = random.Random(seed)
     events: list[dict[str, Any]] = []
@@ -57,8 +57,7 @@ def session(
             event |= {"seconds": 3 * step_s, "step_s": [step_s] * 3}
         events.append(event)
     if skipped_steps:
-        looks = {"planned_blocks": blocks, "looks": [blocks]}
-        events.insert(-1, {"event": "design", "time": events[-2]["time"], **looks, "skipped_steps": skipped_steps})
+        events.insert(1, records.lengths(skipped_steps=skipped_steps))
     return records.write(folder, events)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from envkit import __version__
 from envkit.cli import COMMANDS
 from envkit.profiles import needs, profile
 
@@ -15,7 +16,8 @@ PROJECT = Path(__file__).resolve().parent.parent
 GUIDES = sorted(PROJECT.glob("docs/*.md"))
 RESULTS = sorted(page for page in PROJECT.glob("docs/results/*.md") if page.name != "README.md")
 INDEX = PROJECT / "docs/results/README.md"
-PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", INDEX, *GUIDES, *RESULTS]
+CHANGELOG = PROJECT / "CHANGELOG.md"
+PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", CHANGELOG, INDEX, *GUIDES, *RESULTS]
 LINK = re.compile(r"\]\(([^)\s]+)\)|\bsrc(?:set)?=\"([^\"]+)\"")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"^(?: {4}|\t).*$", re.MULTILINE)
@@ -24,6 +26,7 @@ COMMAND = re.compile(r"(?<![\w./-])(?<!from )(?:envkit|runner) ([a-z][a-z-]*)")
 MAKE = re.compile(r"(?<![\w./-])make ([a-z-]+(?: [a-z-]+)*)")
 TARGET = re.compile(r"^([a-z-]+):.*## ", re.MULTILINE)
 PATH = re.compile(r"(?:runner|tests|benchmarks|images|docs|\.ci)/[\w./*-]*")
+RELEASE = re.compile(r"^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d{2}-\d{2}$")
 DATE = re.compile(r"^- (?:measured|printed): (.+)$|wrote this page on ([0-9-]+)", re.MULTILINE)
 NO_DATE = "the page does not say"
 
@@ -85,6 +88,41 @@ def test_the_readme_begins_with_the_first_command_and_stays_short():
     assert len(text.splitlines()) <= 150
     assert "make bench PROFILE=intel-omp" in text
     assert "make test" in text
+
+
+def latest_version(text: str) -> str | None:
+    """The version in the heading of a changelog's latest release; None where nothing was released.
+
+    What is not released stands before that, and is nothing else's place.
+    """
+    headings = [line for line in text.splitlines() if line.startswith("## ")]
+    releases = headings[1:] if headings[:1] == ["## [Unreleased]"] else headings
+    found = [RELEASE.match(heading) for heading in releases]
+    assert headings
+    assert None not in found, releases
+    return found[0][1] if found and found[0] else None
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("## [Unreleased]\n", None),
+        ("## [Unreleased]\n## [0.2.0] - 2026-12-01\n## [0.1.0] - 2026-11-01\n", "0.2.0"),
+        ("## [0.2.0] - 2026-12-01\n", "0.2.0"),
+    ],
+)
+def test_the_latest_version_of_a_changelog(text, version):
+    assert latest_version(text) == version
+
+
+@pytest.mark.parametrize("text", ["", "## 0.2.0\n", "## [0.1.0] - 2026-11-01\n## [Unreleased]\n", "## Unreleased\n"])
+def test_a_changelog_in_another_form(text):
+    with pytest.raises(AssertionError):
+        latest_version(text)
+
+
+def test_the_changelog_s_latest_release_is_this_version():
+    assert latest_version(CHANGELOG.read_text()) in (None, __version__)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/commands.md"])

@@ -7,7 +7,6 @@ import json
 import numpy
 import pytest
 from envkit.analysis.summary import summarise
-from envkit.bench import record_schema
 from envkit.stats.verdict import Verdict
 
 from tests import records
@@ -202,8 +201,8 @@ def test_a_drift_of_the_machine_is_told_from_one_of_the_speedup():
 
 def test_steps_that_still_warm_up_are_left_out_of_all_numbers():
     events = events_of(7)
-    design = next(event for event in events if event["event"] == "design")
-    design |= {"skipped_steps": 1, "warm_up": {"baseline": 2, "mine": 0}}
+    lengths = next(event for event in events if event["event"] == "lengths")
+    lengths |= {"skipped_steps": 1, "warm_up": {"baseline": 2, "mine": 0}}
     for event in events:
         if event["event"] == "sample":
             event["step_s"][0] *= 10
@@ -224,29 +223,16 @@ def test_json_is_what_a_script_can_read():
 
 
 @pytest.mark.parametrize("blocks", [0, 1, 2, 7])
-def test_a_record_of_the_first_version_is_understood(blocks):
-    """It has no reference kernel, design, padding, warm-up steps or margin."""
-    summary = summarise(records.read_events(blocks=blocks))
+def test_a_run_that_was_ended_before_lengths_and_blocks_were_fixed_is_understood(blocks):
+    summary = summarise(records.run_events(blocks=blocks))
     assert summary.comparisons[0].verdict == (Verdict.FASTER if blocks == 7 else Verdict.TOO_FEW_SAMPLES)
-    assert (summary.design, summary.calibration, summary.warm_up, summary.skipped_steps) == (None, None, {}, 0)
-    assert summary.plan.stopping.margin == 0.02
+    assert (summary.design, summary.warm_up, summary.unsteady, summary.skipped_steps) == (None, {}, [], 0)
     json.dumps(summary.to_json(), allow_nan=False)
-
-
-def test_a_full_training_of_the_first_version_has_its_accuracy_elsewhere():
-    events = records.run_events(blocks=1, ended="complete", epochs=10)
-    for event in events:
-        if event["event"] == "sample":
-            del event["quality"], event["unit"]
-            event["accuracy"] = 0.84
-    events = [record_schema.event(event) for event in events]
-    assert [one.accuracy for one in summarise(events).measured] == [0.84, 0.84]
-    assert "84.00%" in printed(events)
 
 
 @pytest.mark.parametrize(("seconds", "steps", "said"), [(2.0, 10, ["page-faults"]), (0.1, 10, []), (2.0, 2, [])])
 def test_why_the_baseline_takes_its_time_is_said_of_samples_that_are_long_enough(seconds, steps, said):
-    events = records.read_events()
+    events = records.run_events()
     for event in events:
         if event["event"] == "sample":
             event["seconds"], event["step_s"] = seconds, [seconds / steps] * steps
@@ -255,7 +241,7 @@ def test_why_the_baseline_takes_its_time_is_said_of_samples_that_are_long_enough
 
 
 def test_unmatched_lines_are_counted_over_all_samples():
-    events = records.read_events()
+    events = records.run_events()
     for event in events[1:4]:
         event["unmatched_lines"] = [2, "time nan"]  # as JSON has it
     (finding, other) = summarise(events).findings
@@ -278,7 +264,7 @@ def test_unmatched_lines_are_counted_over_all_samples():
     ],
 )  # fmt: skip
 def test_doubts_about_a_metric_s_readings_are_said(key, value, finding):
-    events = records.read_events()
+    events = records.run_events()
     events[1][key] = value
     (found,) = summarise(events).findings
     assert tuple(found[name] for name in ("code", "severity", "seen")) == finding

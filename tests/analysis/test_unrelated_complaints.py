@@ -40,7 +40,7 @@ def test_ranks_have_their_evidence_each():
 
 
 def test_a_run_with_such_a_complaint_is_in_effect():
-    events = records.read_events(blocks=7)
+    events = records.run_events(blocks=7)
     for event in events:
         if event["event"] == "sample":
             event["stderr"] = f"Thu Nov 26\n{SITE}\n"

@@ -32,7 +32,7 @@ def calibrated(folder, change=None, blocks=10, time=records.BEGUN, **plan):
 
 
 def find(results, engines=None, **plan):
-    first = records.read_events(blocks=0, **plan)[0]
+    first = records.run_events(blocks=0, **plan)[0]
     plan, kept = Plan.from_json(first["plan"]), first["allowed_variables"]
     return calibration.find(results, plan, engines or first["engines"], kept)
 
@@ -94,12 +94,13 @@ INSIDE = ("engines", "local", "inspection")
     [
         set_in(*INSIDE, "fingerprint", "cpu_model", value="Another CPU"),
         set_in(*INSIDE, "fingerprint", "kernel", value="6.2.0"),
+        set_in(*INSIDE, "fingerprint", "cpu_numbers", value="model 2"),
         set_in(*INSIDE, "facts", "cpu_quota", value=1.5),
         set_in(*INSIDE, "packages", "torch", value="2.14.0"),
         set_in("engines", "local", "engine", "image", value="/other/python"),
         set_in("plan", "engine_options", value={"cpus": "1"}),
-        set_in("plan", "steps", value=100),
-        set_in("plan", "warmup_steps", value=100),
+        set_in("plan", "workloads", "cnn", "steps", value=100),
+        set_in("plan", "workloads", "cnn", "warmup_steps", value=100),
         set_in("plan", "workload", value="another"),
     ],
 )
@@ -108,16 +109,6 @@ def test_what_it_must_have_in_common_with_the_run(results, change):
     assert find(results) is None
     calibrated(results / "same")
     assert find(results)["folder"] == str(results / "same")
-
-
-def test_one_that_an_earlier_version_made_counts(results):
-    """It did not record the numbers of the CPU."""
-
-    def earlier(run):
-        del run["engines"]["local"]["inspection"]["fingerprint"]["cpu_numbers"]
-
-    calibrated(results / "one", earlier)
-    assert find(results) is not None
 
 
 def test_seed_budget_and_margin_may_differ(results):

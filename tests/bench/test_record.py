@@ -10,6 +10,7 @@ import pytest
 from envkit.bench import record
 from envkit.bench.record import FILE_NAME, SCHEMA, Record, RecordFull
 from envkit.common.errors import InputError
+from envkit.common.messages import OtherSchema
 
 from tests.records import run_events, write
 
@@ -116,18 +117,20 @@ def test_a_file_that_is_no_record(tmp_path, content):
         record.read(tmp_path)
 
 
-def test_a_record_of_a_later_version(folder):
-    damage(folder, 1, json.dumps({"event": "run", "schema": SCHEMA + 1}).encode())
-    with pytest.raises(
-        InputError, match=rf"written by a later version \(schema {SCHEMA + 1}, .*up to {SCHEMA}\); upda"
-    ):
-        record.read(folder)
-
-
-@pytest.mark.parametrize("schema", [-1, 0, True, "3", 2.0])
-def test_a_schema_that_no_version_wrote(folder, schema):
+@pytest.mark.parametrize("schema", [-1, 0, SCHEMA + 1])
+@pytest.mark.parametrize("read", [record.read, record.first])
+def test_a_record_of_another_schema_is_refused_before_its_other_lines_are_read(folder, schema, read):
     damage(folder, 1, json.dumps({"event": "run", "schema": schema}).encode())
-    with pytest.raises(InputError, match=rf"the schema {json.dumps(schema)}, which no version wrote"):
+    damage(folder, 2, b"another format")
+    with pytest.raises(InputError) as error:
+        read(folder)
+    assert error.value.message == OtherSchema(str(folder / FILE_NAME), "record", schema, SCHEMA)
+
+
+@pytest.mark.parametrize("schema", [None, True, "3", 2.0])
+def test_a_schema_that_is_no_number(folder, schema):
+    damage(folder, 1, json.dumps({"event": "run", "schema": schema}).encode())
+    with pytest.raises(InputError, match=r"is not the record of a run \(its first line has no number as its schema\)"):
         record.read(folder)
 
 

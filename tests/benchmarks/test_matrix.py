@@ -13,7 +13,7 @@ from tests.benchmarks.conftest import refusal
 from tests.reports import events_of
 from tests.simulation import times
 
-STARTED = {"command": ["/somewhere/__main__.py", "matrix", "--steps", "3"], "runner_version": "0.1.0"}
+STARTED = {"command": ["/somewhere/__main__.py", "matrix", "--steps", "3"], "kit_version": "0.1.0"}
 
 
 @pytest.fixture

@@ -33,13 +33,6 @@ def test_error_names_file_and_line_of_the_key(written):
     assert str(yamlfile.read(path).error(("b",), "is\nwrong")) == f"{path}:2: is wrong"
 
 
-def test_a_key_under_another_name(written):
-    file = yamlfile.read(written("a: 1\nb:\n  b: [x]\n")).renamed("b", "c")
-    assert file.data == {"a": 1, "c": {"b": ["x"]}}
-    assert (file.lines[("c",)], file.lines[("c", "b", 0)], file.texts[("c", "b", 0)]) == (2, 3, "x")
-    assert ("b",) not in file.lines
-
-
 def test_keys_that_yaml_would_convert_stay_texts(written):
     assert yamlfile.read(written("on: 1\n2: 3\n")).data == {"on": 1, "2": 3}
 

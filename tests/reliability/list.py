@@ -211,20 +211,20 @@ def several_at_the_same_moment(folder: Path) -> Finding:
     )  # fmt: skip
 
 
-def later_schema(folder: Path) -> Finding:
+def other_schema(folder: Path) -> Finding:
     expect = Expectations()
     place = Place(folder)
     content = place.measured(samples=4)
-    later = content.replace(b'"schema": %d' % SCHEMA, b'"schema": 99', 1)
-    place.record.write_bytes(later)
+    other = content.replace(b'"schema": %d' % SCHEMA, b'"schema": 99', 1)
+    place.record.write_bytes(other)
     commands = (["report", place.run], place.resume(), ["export-results", place.run, "--format", "csv"])
     answers = [place.ask(*command) for command in commands]
     for answer in answers:
-        _refused(expect, answer, f"written by a later version (schema 99, this reads up to {SCHEMA}); update")
+        _refused(expect, answer, f"has schema 99, and this version of envkit reads schema {SCHEMA}; measure again")
     listed = place.ask("history", folder)
     expect.equal("the status of history", listed.status, 0)
-    expect.says("history", listed.output, "not read: run: record.jsonl: was written by a later version (schema 99")
-    expect.equal("the record", place.record.read_bytes() == later, True)
+    expect.says("history", listed.output, "not read: run: record.jsonl: this record has schema 99, and")
+    expect.equal("the record", place.record.read_bytes() == other, True)
     return Finding(
         "the record's first line says schema 99; report, --resume, export-results and history were tried on it",
         answers[0].last, "the record, to the byte", expect.wrong,
@@ -360,7 +360,7 @@ FAULTS = (
     Fault("clock-goes-back", "clock jumps back", clock_goes_back),
     Fault("two-runners", "two runners on one folder", two_runners),
     Fault("several-at-the-same-moment", "several runners at the same moment", several_at_the_same_moment),
-    Fault("later-schema", "record from a newer version", later_schema),
+    Fault("other-schema", "record of another version", other_schema),
     Fault("unknown-event", "event of a newer version", unknown_event),
     Fault("keys-missing", "record without what it needs", keys_missing),
     Fault("garbage-in-the-middle", "bytes that are no text", garbage_in_the_middle),

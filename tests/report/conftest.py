@@ -17,7 +17,7 @@ from tests import records
 @pytest.fixture
 def recorded(tmp_path: Path) -> Callable[[list[Event]], tuple[Path, list[Event], Summary]]:
     """Write the record of these events, begun by a command; returns its folder, what it says, and the summary."""
-    started = {"command": ["/somewhere/__main__.py", "bench", "mine", "--budget", "60s"], "runner_version": "0.1.0"}
+    started = {"command": ["/somewhere/__main__.py", "bench", "mine", "--budget", "60s"], "kit_version": "0.1.0"}
 
     def write(events: list[Event]) -> tuple[Path, list[Event], Summary]:
         folder = records.write(tmp_path / "run", [{**events[0], **started}, *events[1:]])

@@ -36,7 +36,7 @@ def test_advice_names_where_it_was_measured(engine, options, named):
 
 
 SPECIFIED = {
-    "command": ["envkit", "bench", "--specification=/x/specification.json", "--output=/x/node1"],
+    "command": ["envkit", "submit", "--resume=/x"],
     "specification": {"arms": [{"profile": "baseline"}, {"profile": "/a/mine.yaml"}], "allow_unknown": True},
 }
 

@@ -7,6 +7,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from envkit import __version__
 from envkit.bench import record
 from envkit.report import html, pictures
 
@@ -135,13 +136,13 @@ def test_every_arm_is_in_the_table(page):
         (events_of(mine=NOT_IN_EFFECT),
          {"found": "NOT IN EFFECT", "evidence": "mine: NOT IN EFFECT", "next": "envkit doctor mine"}),
         (events_of(mine=NOT_VERIFIED), {"found": "FASTER", "evidence": "mine: not verified"}),
-        (records.read_events(), {"found": "FASTER", "speedups": "forest"}),
-        (records.read_events(records.arm("baseline")),
+        (records.run_events(), {"found": "FASTER", "speedups": "forest"}),
+        (records.run_events(records.arm("baseline")),
          {None: "nothing to compare", "speedups": "No picture: nothing was compared",
           "differences": "only one environment"}),
     ],
     ids=["usual", "synthetic", "disturbed", "failed", "nothing measured", "too few", "full", "not in effect",
-         "not verified", "first version", "one profile"],
+         "not verified", "no looks", "one profile"],
 )  # fmt: skip
 def test_there_is_a_page_of_every_run_and_what_is_missing_is_said(page, events, words):
     found = page(events)
@@ -179,7 +180,7 @@ def test_differences_between_the_environments(page):
 
 def test_differences_between_images(page):
     arms = (records.arm("local", "baseline", "local"), records.arm("docker", "baseline", "docker"))
-    events = records.read_events(*arms)
+    events = records.run_events(*arms)
     events[0]["engines"]["docker"]["inspection"]["python"]["version"] = "3.12.1"
     assert "Python 3.11.7 3.12.1" in page(events).section("differences")
 
@@ -188,8 +189,8 @@ def test_how_to_reproduce_it(page, tmp_path):
     text = page(events_of()).section("reproduce")
     digest = hashlib.sha256((tmp_path / "run" / record.FILE_NAME).read_bytes()).hexdigest()
     for words in (
-        "command envkit bench mine --budget 60s", "--seed 1", "runner 0.1.0 (record schema 3)", "torch 2.13.0",
-        "ended complete",
+        "command envkit bench mine --budget 60s", "--seed 1", "torch 2.13.0", "ended complete",
+        f"kit version {__version__} (record schema {record.SCHEMA})",
         f"code SHA-256 {'c' * 64}", f"SHA-256 {digest}", f"envkit report {tmp_path}/run --details", "env -i mine",
     ):  # fmt: skip
         assert words in text

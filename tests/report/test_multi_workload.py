@@ -6,7 +6,6 @@ import json
 
 import pytest
 from envkit.analysis.summary import summarise
-from envkit.bench.blocks import block_ratios, skipped_steps
 from envkit.bench.measure import FAILED
 from envkit.bench.plan import Plan, WorkloadSpec
 from envkit.report import advice, html, markdown, multi_workload, wording
@@ -91,28 +90,12 @@ def test_what_is_compared_runs_one_after_the_other_in_random_order():
     assert orders == [[arm.name for arm in plan.order(block)] for block in range(40)]
 
 
-def test_warm_up_is_left_out_workload_by_workload():
-    found = events(12)
-    design = next(event for event in found if event["event"] == "design")
-    design |= {"skipped_of_arms": {name: 1 if "translation" in name else 0 for name in WORKLOADS}}
-    plan = Plan.from_json(found[0]["plan"])
-    arms = {arm.name: arm for arm in plan.arms}
-    assert skipped_steps(found, arms[TRANSLATION]) == 1
-    assert skipped_steps(found, arms["mine"]) == 0
-    for event in found:
-        if event.get("arm") == TRANSLATION and event["event"] == "sample":
-            event["step_s"][0] *= 50
-    assert block_ratios(found, plan, arms["mine on translation"]) == pytest.approx([0] * 12, abs=0.1)
-    summary = summarise(found)
-    assert summary.left_out == {"cnn": 1, "translation": 3}
-    assert {len(one.step_s) for one in summary.samples} == {3}
-
-
 def test_what_is_left_out_is_said_workload_by_workload():
     found = events()
-    design = next(event for event in found if event["event"] == "design")
-    design |= {"warm_up": {"baseline": 0}, "skipped_of_arms": {name: 1 for name in WORKLOADS if "translation" in name}}
-    assert "warm-up steps left out at the start of each sample: cnn 1, translation 3" in said(found)
+    lengths = next(event for event in found if event["event"] == "lengths")
+    assert summarise(found).left_out == {"cnn": 1, "translation": 2}
+    lengths |= {"warm_up": {"baseline": 0}}
+    assert "warm-up steps left out at the start of each sample: cnn 1, translation 2" in said(found)
 
 
 def test_losses_are_compared_with_those_of_the_same_workload():

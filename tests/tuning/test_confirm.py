@@ -43,6 +43,7 @@ def confirmed(tmp_path, shipped=0.8, tuned=0.7, losses=None):
             document = sample(["train", "--steps", "3"], behaviour, block + number, {})
             where = {"event": "sample", "time": 1.0, "block": block, "arm": name, "worker_seconds": 2.0}
             events.append({**where, **document, "stderr": ""})
+    records.judge(events)
     events.append({"event": "design", "time": 1.0, "planned_blocks": BLOCKS, "looks": [BLOCKS]})
     events.append({"event": "end", "time": 2.0, "reason": "complete"})
     events = record.read(records.write(tmp_path, events))

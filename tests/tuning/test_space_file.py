@@ -117,7 +117,6 @@ BAD = [
     ("parameters: [a]\n", 3, "'parameters'", "add one"),
     ("first: []\n", 1, "'parameters' is missing", "add one"),
     ("parameter:\n" + SPIN, 3, "'parameter'", "(did you mean 'parameters'?); there are: name, title, first, "),
-    ("knobs:\n  a: {}\n", 4, "'parameters.a'", "'choices', or 'variable' with 'values'"),
     ("parameters:\n" + SPIN + "knobs:\n" + SPIN, 5, "'knobs'", "there are: name, title, first, parameters, "),
     ("first: [jemalloc-retian]\nparameters:\n" + SPIN, 3, "'jemalloc-retian'", "(did you mean 'jemalloc-retain'?)"),
     ("first: [3]\nparameters:\n" + SPIN, 3, "'3'", "remove it"),
@@ -223,15 +222,6 @@ def test_a_space_needs_a_name_and_a_title(tmp_path):
                        ('title: "\\eb"\nname: a', "'title' can't be")):  # fmt: skip
         path.write_text(f"{text}\nparameters:\n{SPIN}")
         assert_refused(space_file.read, path, 1, said)
-
-
-def test_the_old_name_of_the_parameters_still_works_and_one_line_says_so(space, capsys):
-    space_file._note_old_key.cache_clear()
-    found = [space(f"knobs:\n{ALLOCATOR}{DECAY}") for _ in range(2)]
-    assert found[0] == found[1]
-    assert capsys.readouterr().err == "envkit: the key 'knobs' of a space is called 'parameters' now\n"
-    assert space(f"parameters:\n{ALLOCATOR}{DECAY}") == found[0]
-    assert capsys.readouterr().err == ""
 
 
 def test_a_space_that_is_not_there_is_answered_with_those_that_are(tmp_path):

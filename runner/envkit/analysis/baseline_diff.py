@@ -113,9 +113,9 @@ def obstacles(old: Baseline, new: Baseline) -> list[str]:
 
 
 def _modes(one: Baseline) -> str:
-    """How it was trained, in words; earlier sessions had no choice."""
+    """Return how it was trained, in words."""
     usual = asdict(Options())
-    given = {**usual, **one.plan.get("options", {})}
+    given = {**usual, **one.plan["options"]}
     said = (f"{name.replace('_', ' ')} {value}" for name, value in sorted(given.items()) if value != usual.get(name))
     return ", ".join(said) or "as usual"
 
@@ -126,12 +126,8 @@ def machine_pairs(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, A
     GPUs must where there were some then.
     """
     then, now = gpu_names(old), gpu_names(new)
-    hosts = (old["fingerprint"], new["fingerprint"])
-    # a session of an earlier version has the name alone
-    numbered = all(one.get("cpu_numbers") is not None for one in hosts)
-    was, is_now = (cpu_name(one) if numbered else one["cpu_model"] for one in hosts)
     return [
-        ("the CPU", was, is_now),
+        ("the CPU", cpu_name(old["fingerprint"]), cpu_name(new["fingerprint"])),
         ("the architecture", old["fingerprint"]["architecture"], new["fingerprint"]["architecture"]),
         ("the number of usable CPUs", old["facts"]["usable_cpus"], new["facts"]["usable_cpus"]),
         *([("the GPUs", then, now)] if then else []),
@@ -230,7 +226,7 @@ def differences(old: Baseline, new: Baseline) -> list[Difference]:
 def _facts(one: Baseline) -> dict[str, str]:
     """Everything that could differ, by the name it is shown with."""
     document = one.document
-    found: dict[str, str | None] = {"kit version": document["runner_version"]}
+    found: dict[str, str | None] = {"kit version": document["kit_version"]}
     found["timed steps left out"] = str(one.skipped_steps)
     found["steps of a sample"] = f"{one.plan['steps']} after {one.plan['warmup_steps']} to warm up"
     found |= {f"option {name}": value for name, value in document["plan"]["engine_options"].items()}

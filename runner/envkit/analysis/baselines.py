@@ -1,7 +1,6 @@
 """Baselines: one session's measurement as a small JSON file, to be committed and held against later sessions.
 
-``schemas/baseline.schema.json`` says what a file has. Keys that it does not name are allowed and ignored, so that a
-later version can add some; a file says itself which formats' readers understand it.
+``schemas/baseline.schema.json`` says what a file has. Keys that it does not name are allowed and ignored.
 """
 
 from __future__ import annotations
@@ -22,19 +21,18 @@ from typing import Any, NoReturn
 from envkit import __version__
 from envkit.analysis.load import NEARLY_ALL
 from envkit.analysis.summary import finite, summarise
-from envkit.bench import measure, record, record_schema
+from envkit.bench import measure, record
 from envkit.bench.blocks import first_event, skipped_steps
 from envkit.bench.plan import Plan, UserCommand
 from envkit.bench.record import FILE_NAME, Event
 from envkit.common import atomic
 from envkit.common.errors import InputError
+from envkit.common.messages import OtherSchema
 from envkit.common.suggestion import suggestion
 from envkit.stats.interval import MIN_BLOCKS
 
 FOLDER = Path("baselines")
-SCHEMA = 2
-# The oldest format whose readers understand what is written here.
-READABLE_BY = 2
+SCHEMA = 1
 _SCHEMA_FILE = Path(__file__).resolve().parent / "schemas/baseline.schema.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _INSPECTED = (
@@ -61,7 +59,7 @@ class Baseline:
     @property
     def user_command(self) -> UserCommand | None:
         """The user's command that was measured, if it was one."""
-        return UserCommand.from_json(self.plan.get("user_command"))
+        return UserCommand.from_json(self.plan["user_command"])
 
     @property
     def blocks(self) -> int:
@@ -70,7 +68,7 @@ class Baseline:
     @property
     def disturbed(self) -> int:
         """Return how many blocks were disturbed from outside."""
-        return int(self.document.get("blocks_with_interference", 0))
+        return int(self.document["blocks_with_interference"])
 
     @property
     def is_under_load(self) -> bool:
@@ -80,7 +78,7 @@ class Baseline:
     @property
     def skipped_steps(self) -> int:
         """How many timed steps at the start of each sample were left out."""
-        return int(self.document.get("skipped_steps", 0))
+        return int(self.document["skipped_steps"])
 
     @property
     def reference_kernel_s(self) -> list[float]:
@@ -162,12 +160,11 @@ def _from_record(folder: Path, name: str) -> Baseline:
     run = events[0]
     document = {
         "schema": SCHEMA,
-        "readable_by": READABLE_BY,
         "name": name,
         "created": _utc(datetime.now(timezone.utc).timestamp()),
         "measured": _utc(run["time"]),
         "record_sha256": hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest(),
-        "runner_version": __version__,
+        "kit_version": __version__,
         "plan": _planned(summary.plan),
         "engines": {
             engine: {
@@ -209,7 +206,7 @@ def _complete_blocks(
             f"could not run ({_short(str(failure['problem']))}); nothing could be held against it: measure again"
         )
     if blocks and not readings:
-        raise InputError(f"{folder}: has no reference kernel (an older version recorded it); measure again")
+        raise InputError(f"{folder}: has no reference kernel; measure again")
     if len({one["digest"] for one in readings}) > 1:
         why = "was resumed with another reference kernel (Python or this kit changed)"
         raise InputError(f"{folder}: {why}; measure again")
@@ -263,7 +260,7 @@ def path_of(name: str, folder: Path) -> Path:
 def load(name: str, folder: Path) -> Baseline:
     """The baseline ``name`` in ``folder``, or that in the file ``name`` where it looks like a path.
 
-    Raises InputError if there is none, or it is damaged, was edited, or comes from a version that is too new.
+    Raises InputError if there is none, or it is damaged, was edited, or has another schema.
     """
     if "/" in name or name.endswith(".json"):
         path = Path(name)
@@ -291,16 +288,12 @@ def read(path: Path) -> Baseline:
         raise InputError(f"{path}: is not valid JSON ({error}); {_RESTORE}") from None
     if not isinstance(document, dict) or type(document.get("schema")) is not int:
         raise InputError(f"{path}: is not a baseline (it has no 'schema'); give a file of envkit baseline save")
-    least = document.get("readable_by", document["schema"])
-    if document["schema"] > SCHEMA and not (isinstance(least, int) and least <= SCHEMA):
-        raise InputError(
-            f"{path}: was written by a later version (schema {document['schema']}, this reads up to {SCHEMA}); update"
-        )
-    today = record_schema.baseline(document)
-    _validate(path, today)
-    if document["digest"] != digest(document):  # as the file has it, under its own names
+    if document["schema"] != SCHEMA:
+        raise InputError(OtherSchema(str(path), "baseline", document["schema"], SCHEMA))
+    _validate(path, document)
+    if document["digest"] != digest(document):
         raise InputError(f"{path}: was edited: its digest is that of another content; {_RESTORE}")
-    return Baseline(today, str(path))
+    return Baseline(document, str(path))
 
 
 def _no_number(text: str) -> NoReturn:

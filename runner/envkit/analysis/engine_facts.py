@@ -19,19 +19,19 @@ def engine_facts(seen: dict[str, Any]) -> dict[str, str | None]:
         "image digest": engine.get("digest"),
         "Python": inspection["python"]["version"],
         **{f"package {name}": version for name, version in inspection["packages"].items()},
-        "unverified package": inspection.get("unverified_packages"),
+        "unverified package": inspection["unverified_packages"],
     }
     for part in ("fingerprint", "facts"):
         found |= {name.replace("_", " "): value for name, value in inspection[part].items()}
     for name, library in inspection["libraries"].items():
-        provider, digest = inspection.get("providers", {}).get(name), shortened(library["sha256"])
+        provider, digest = inspection["providers"].get(name), shortened(library["sha256"])
         found[f"library {name}"] = f"{provider} ({digest})" if provider else digest
     return {what: text(value) for what, value in found.items()}
 
 
 def cpu_name(fingerprint: Mapping[str, Any]) -> str:
-    """The processor's name with the numbers that tell its kind; earlier versions did not record these."""
-    numbers = fingerprint.get("cpu_numbers")
+    """Return the processor's name with the numbers that tell its kind, if the kernel gives them."""
+    numbers = fingerprint["cpu_numbers"]
     return f"{fingerprint['cpu_model']} ({numbers})" if numbers else str(fingerprint["cpu_model"])
 
 

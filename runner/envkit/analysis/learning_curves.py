@@ -49,7 +49,7 @@ def target_of(plan: Plan) -> QualityTarget | None:
 
 
 def learning_curves(events: Sequence[Event], plan: Plan) -> list[LearningCurve]:
-    """One for each arm that has samples with a curve; those of earlier versions have none."""
+    """Return one for each arm that has samples with a curve."""
     return [found for arm in plan.arms if (found := _learning_curve(events, plan, arm)) is not None]
 
 

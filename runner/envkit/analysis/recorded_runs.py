@@ -15,6 +15,7 @@ from envkit.bench import record
 from envkit.bench.plan import Plan
 from envkit.bench.record import FILE_NAME
 from envkit.common.errors import InputError
+from envkit.rendering import text_of
 
 
 @dataclass(frozen=True)
@@ -162,4 +163,4 @@ def comparisons(run: Run, profile: str | None) -> list[Comparison]:
 
 
 def _reason(folder: Path, error: InputError) -> str:
-    return str(error).removeprefix(f"{folder}/")
+    return text_of(error).removeprefix(f"{folder}/")

@@ -35,19 +35,18 @@ class Sample:
 def sample_times(events: Sequence[Event], plan: Plan) -> list[Sample]:
     """All samples, in the order in which they were measured."""
     found = []
-    skipped = {arm.name: skipped_steps(events, arm) for arm in plan.arms}
+    skipped = skipped_steps(events)
     passed = 0.0  # the sum of what workers took, because clocks jump
     for event in events:
         if event["event"] == "sample":
-            left_out = skipped[event["arm"]]
             found.append(
                 Sample(
                     arm=event["arm"],
                     block=event["block"],
                     began_s=passed,
-                    step_s=event["step_s"][left_out:],
+                    step_s=event["step_s"][skipped:],
                     interference=interference_in(event),
-                    warmup_steps=len(event.get("warmup_step_s", ())) + left_out,
+                    warmup_steps=len(event["warmup_step_s"]) + skipped,
                     epoch_steps=event.get("loader", {}).get("steps_per_epoch", 0),
                 )
             )

@@ -88,9 +88,8 @@ def scaled(events: Sequence[Event], plan: Plan, arm: Arm, ended: bool, stopped_e
 
 
 def _shares(sample: SampleEvent) -> list[float]:
-    """The share of a step in which each rank communicates; the first records have its mean alone."""
-    known = [rank["communication"]["share"] for rank in sample["ranks"] if "communication" in rank]
-    return known or [sample["communication"]["share"]]
+    """Return the share of a step in which each rank communicates."""
+    return [rank["communication"]["share"] for rank in sample["ranks"]]
 
 
 def exchanged(own: Sequence[SampleEvent], ranks: int) -> tuple[Exchanged, ...]:

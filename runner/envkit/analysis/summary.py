@@ -120,15 +120,14 @@ class Summary:
     data_source: str
     environments: dict[str, Environment]
     command: list[str]  # as it was typed
-    cwd: str | None  # where that was; earlier records lack it
-    specification: dict[str, Any] | None  # what was asked for; earlier records lack it
+    cwd: str  # where that was
+    specification: dict[str, Any] | None  # what was asked for; None of the confirmation of a search
     commands: dict[str, str]
     measured: list[Measured]
     comparisons: list[Comparison]
     samples: list[Sample]
     interference: dict[int, list[str]]  # by block: what disturbed it from outside
     reference_kernel_range_s: tuple[float, float] | None  # of the other blocks, where that is much (analysis.noise)
-    noise_known: bool
     design: Design | None
     warm_up: dict[str, int]  # by arm: after how many steps training was steady
     unsteady: list[str]
@@ -217,14 +216,14 @@ def summarise(events: Sequence[Event]) -> Summary:
     kept = run["allowed_variables"]
     environments = {name: Environment.from_json(document) for name, document in run["environments"].items()}
     measured = {
-        arm.name: _measured(arm, environments[arm.name], kept, own, skipped_steps(events, arm))
+        arm.name: _measured(arm, environments[arm.name], kept, own, skipped_steps(events))
         for arm in plan.arms
         if (own := samples(events, arm))
     }
     last = next((event for event in reversed(events) if event["event"] in ("end", "resume")), {"event": "run"})
     ended = last["reason"] if last["event"] == "end" else None  # else it still runs, or was killed
     interference = interference_by_block(events)
-    fixed = recorded_lengths(events) or first_event(events, "design") or {}
+    fixed = recorded_lengths(events)
     left_out = first_event(events, "left-out")
     return Summary(
         plan=plan,
@@ -234,20 +233,18 @@ def summarise(events: Sequence[Event]) -> Summary:
         command=run["command"],
         cwd=run["cwd"],
         specification=run["specification"],
-        commands=fixed.get("commands") or run["commands"],
+        commands=fixed["commands"] if fixed else run["commands"],
         measured=list(measured.values()),
         comparisons=[_comparison(events, plan, arm, measured, interference, ended) for arm in plan.compared],
         samples=sample_times(events, plan),
         interference=interference,
         reference_kernel_range_s=reference_kernel_range(events, interference),
-        noise_known=all("worker_cpus" in event["usage"] for event in samples(events)),
         design=recorded_design(events, plan),
-        warm_up=fixed.get("warm_up", {}),
-        unsteady=fixed.get("unsteady", []),
+        warm_up=fixed["warm_up"] if fixed else {},
+        unsteady=fixed["unsteady"] if fixed else [],
         skipped_steps=skipped_steps(events),
         left_out={
-            plan.workload_of(arm): plan.workload_spec(arm).warmup_steps + skipped_steps(events, arm)
-            for arm in plan.arms
+            plan.workload_of(arm): plan.workload_spec(arm).warmup_steps + skipped_steps(events) for arm in plan.arms
         },
         reference_drift=drift([basic.fmean(steps) for steps in timed_steps(events, plan.reference)]),
         seconds_per_block=_seconds_per_block(events),
@@ -346,7 +343,7 @@ def _measured(
     step_s = basic.median(basic.fmean(event["step_s"][skipped:]) for event in own)
     usage = [event["usage"] for event in own]
     losses = [event["losses"][-1] for event in own if event["losses"]]
-    checked = [checks_of(environment, event, kept) for event in own]
+    checked = [checks_of(event) for event in own]
     # of several samples the one that is least in effect, and least of which was verified, is shown
     worst = max(checked, key=lambda of: (sum(not one.holds for one in of), sum(not one.verified for one in of)))
     return Measured(

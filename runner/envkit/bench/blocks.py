@@ -55,19 +55,15 @@ def recorded_design(events: Sequence[Event], plan: Plan) -> Design | None:
     return Design(fixed["planned_blocks"], tuple(fixed["looks"]), plan.sharing) if fixed and plan.contrasts else None
 
 
-def skipped_steps(events: Sequence[Event], arm: Arm | None = None) -> int:
-    """How many of a sample's timed steps are left out at its start, because training was still warming up.
-
-    Where arms train several workloads it could depend on the ``arm`` in earlier versions' records.
-    """
-    fixed = recorded_lengths(events) or first_event(events, "design") or {}
-    of_arms = fixed.get("skipped_of_arms", {})
-    return int(of_arms[arm.name] if arm is not None and arm.name in of_arms else fixed.get("skipped_steps", 0))
+def skipped_steps(events: Sequence[Event]) -> int:
+    """Return how many timed steps at the start of each sample are left out, because training was still warming up."""
+    fixed = recorded_lengths(events)
+    return fixed["skipped_steps"] if fixed else 0
 
 
 def timed_steps(events: Sequence[Event], arm: Arm, blocks: Container[int] | None = None) -> list[list[float]]:
     """Per sample of ``arm``, or of those in ``blocks``, the seconds of the steps that count."""
-    skipped = skipped_steps(events, arm)
+    skipped = skipped_steps(events)
     return [event["step_s"][skipped:] for event in samples(events, arm) if blocks is None or event["block"] in blocks]
 
 

@@ -75,6 +75,4 @@ def _conditions(plan: Plan, engines: dict[str, Any], kept: dict[str, str | None]
     length = (plan.workload_of(plan.reference), plan.options, command, steps)
     limits = {name: value for name, value in plan.engine_options.items() if name not in IMAGES}
     image = (seen["engine"], inside["packages"], limits)
-    # earlier versions did not record these numbers, and the rest tells kinds of processors apart, too
-    machine = {name: value for name, value in inside["fingerprint"].items() if name != "cpu_numbers"}
-    return length, image, inside["facts"], machine, same_gpus(inside), kept
+    return length, image, inside["facts"], inside["fingerprint"], same_gpus(inside), kept

@@ -1,6 +1,7 @@
 """What the events of a record hold: those that most readers look into, typed.
 
-``envkit.bench.record`` appends and reads events as plain dictionaries. A key may be missing where its comment says so.
+``envkit.bench.record`` appends and reads events as plain dictionaries. A key may be missing where its comment names a
+condition.
 """
 
 from __future__ import annotations
@@ -61,12 +62,12 @@ class SampleEvent(TypedDict, total=False):
     padding_bytes: int
     seconds: float  # of the timed steps
     step_s: list[float]
-    warmup_step_s: list[float]  # not in the first records
+    warmup_step_s: list[float]
     losses: list[Any]  # numbers; None each where a workload learns nothing; of a command those its loss metric reads
     images_per_step: int | None  # None of a user's command
     unit: str  # what images_per_step counts
     quality: dict[str, float] | None  # of a test, where one was made
-    curve: list[EpochEvent]  # of a full training; not in earlier records
+    curve: list[EpochEvent]  # of a full training
     modes: dict[str, Any] | None
     usage: Usage
     peak_memory_bytes: int
@@ -74,7 +75,7 @@ class SampleEvent(TypedDict, total=False):
     evidence: dict[str, Any]  # by the probe's name
     other_processes: list[dict[str, Any]]  # of a user's command: the further ones that left evidence
     stderr: str
-    checks: list[dict[str, Any]]  # what was expected and seen; not in earlier records
+    checks: list[dict[str, Any]]  # what was expected and seen
     ranks: list[dict[str, Any]]  # of several processes that trained together
     instances: list[dict[str, Any]]  # of several that trained at once, each by itself
     usage_steps: float  # of these: how many steps `usage` is of, with those for the others' sake
@@ -97,7 +98,6 @@ class LengthsEvent(TypedDict, total=False):
     unsteady: list[str]  # arms that were not steady in what was seen
     together: int  # workers that are started at once
     skipped_steps: int
-    skipped_of_arms: dict[str, int]  # of earlier records alone
     steps: dict[str, int]  # by the workload's name; not of a user's command
     warmup_steps: dict[str, int]
     commands: dict[str, str]

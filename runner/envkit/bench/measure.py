@@ -201,7 +201,7 @@ class _Run:
         wrong = wrong or other_loader(document, self.plan.workload_of(arm))
         if wrong := wrong or unlike_parts(self.plan, arm, document, earlier):
             raise _Failure(arm.name, wrong, outcome)
-        if len(document["step_s"]) <= (skipped := skipped_steps(self.events, arm)):  # logs may be short
+        if len(document["step_s"]) <= (skipped := skipped_steps(self.events)):  # logs may be short
             few = f"found only {len(document['step_s'])} step times, and the first {skipped} are left out as warm-up"
             raise _Failure(arm.name, few, outcome)
         where = {"block": block, "arm": arm.name, "worker_seconds": round(outcome.seconds, 3)}
@@ -266,7 +266,7 @@ def _prepare(run: _Run) -> bool:
 
     Returns whether to go on: False where the budget is much too short.
     """
-    unknown = recorded_lengths(run.events) is None and not run.has("design")  # earlier versions fixed them otherwise
+    unknown = recorded_lengths(run.events) is None
     for arm in run.plan.arms:
         run.first(arm)
         if (

@@ -1,7 +1,7 @@
 """How long samples are: what follows from the pace of each arm's first worker, before anything is compared.
 
 What differs between two processes of one profile does not average out within a process: how memory happens to be laid
-out when it starts decides how many pages each of its steps faults in (docs/results/designs.md). So many short processes
+out when it starts decides how many pages each of its steps faults in (docs/statistics.md). So many short processes
 tell more than few long ones, and a sample is as short as the start of its worker makes worthwhile.
 """
 

@@ -63,8 +63,8 @@ class UserCommand:
     metric: str | None = None
     unit: str = "s"
     warmup_lines: int = 0  # the first readings or steps, which don't count
-    loss_metric: str | None = None  # earlier records lack it
-    optimizer_steps: int | None = None  # earlier records lack it
+    loss_metric: str | None = None
+    optimizer_steps: int | None = None
 
     @property
     def is_one_step(self) -> bool:
@@ -135,7 +135,7 @@ class Plan:
     user_command: UserCommand | None = None
     options: Options = USUAL  # the modes in which everything is trained
     epochs: int = 0  # above 0: the full training, in one block unless the stopping rule has more
-    until: str | None = None  # with epochs: what a training ends after, as accuracy=0.85; earlier records lack it
+    until: str | None = None  # with epochs: what a training ends after, as accuracy=0.85
     ranks: int = 1  # processes that train together on each node
     nodes: int = 1
     # Names of further arms to compare with: an arm is compared with the one of all references that trains the same.
@@ -143,7 +143,7 @@ class Plan:
     more_comparisons: int = 0  # between other arms than the reference: they share the error rate too
     # Where a profile is taken apart: its settings. The second arm is the whole profile.
     ablated: tuple[Ablated, ...] = ()
-    weak: bool = False  # the batch grows with the ranks (WEAK); earlier records lack it
+    weak: bool = False  # the batch grows with the ranks (WEAK)
 
     @property
     def reference(self) -> Arm:
@@ -392,6 +392,6 @@ class Plan:
             "user_command": UserCommand.from_json(document["user_command"]),
             "options": Options(**document["options"]),
             "more_references": tuple(document["more_references"]),
-            "ablated": tuple(Ablated(**one) for one in document.get("ablated", ())),  # which earlier records lack
+            "ablated": tuple(Ablated(**one) for one in document["ablated"]),
         }
         return Plan(**{**document, **found})

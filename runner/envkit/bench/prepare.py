@@ -132,7 +132,7 @@ def begin(opened: Record, prepared: Prepared, results: Path) -> Event:
     return opened.append_sealed(
         "run",
         schema=record.SCHEMA,
-        runner_version=__version__,
+        kit_version=__version__,
         command=sys.argv,
         cwd=str(Path.cwd()),
         specification=prepared.asked and prepared.asked.to_json(),

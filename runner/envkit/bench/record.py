@@ -16,15 +16,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from envkit.bench import record_schema, seal
+from envkit.bench import seal
 from envkit.common import atomic
 from envkit.common.errors import InputError
+from envkit.common.messages import OtherSchema
 
 FILE_NAME = "record.jsonl"
 # In the folder of a search by `envkit tune`: the folder of the run that measured what it found.
 CONFIRMATION = "confirmation"
-SCHEMA = 3
-FIRST = 1
+SCHEMA = 1
 # Events of which each is one measurement.
 MEASURED = ("sample", "trial")
 Event = dict[str, Any]
@@ -150,8 +150,8 @@ def read(folder: Path, kind: str = "run", parse: Callable[[bytes], Any] = json.l
 
     ``kind`` is the event that it must begin with: ``run``, ``tune`` or ``submit``. ``parse`` makes an event of a line,
     and raises ValueError for a damaged one. Raises InputError for a folder without such a record, a damaged line,
-    or a record of a later version. What an earlier version wrote has today's names. Events of a kind that is not known
-    are among those returned: readers pick the kinds that they know.
+    or a record of another schema. Events of a kind that is not known are among those returned: readers pick the kinds
+    that they know.
     """
     return _read(folder, kind, True, parse)
 
@@ -198,31 +198,38 @@ def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], Any]) -
     lines = content.split(b"\n")[:-1]  # what follows the last newline is empty or cut short
     if not lines:
         raise InputError(f"{path}: is not the record of a run: it has no whole line; start the run again")
-    events: list[Event] = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            event = parse(line)
-        except (ValueError, RecursionError):
-            event = None
-        if not isinstance(event, dict) or (events and not isinstance(event.get("event"), str)):
-            raise InputError(f"{path}:{number}: damaged line; remove it to read the rest")
-        events.append(event)
-    if events[0].get("event") == "tune" and kind == "run":
-        raise InputError(
-            f"{path}: is the record of a search by envkit tune; what it found was measured in {folder / CONFIRMATION}"
-        )
-    if events[0].get("event") == "submit" and kind == "run":
-        raise InputError(f"{path}: is the record of a submission; give the folder of a node's run, beside it")
-    if events[0].get("event") != kind:
-        raise InputError(f"{path}: is not the record of a {kind} (its first line must be the event '{kind}')")
-    schema = events[0].get("schema")
-    if type(schema) is not int or schema < FIRST:
-        found = "has no schema" if schema is None else f"has the schema {json.dumps(schema)}, which no version wrote"
-        raise InputError(f"{path}: is not the record of a run (its first line {found})")
-    if schema > SCHEMA:
-        raise InputError(f"{path}: was written by a later version (schema {schema}, this reads up to {SCHEMA}); update")
+    first = _parsed(path, 1, lines[0], parse)
+    _require_kind(path, first, kind)
+    if type(first.get("schema")) is not int:
+        raise InputError(f"{path}: is not the record of a run (its first line has no number as its schema)")
+    if first["schema"] != SCHEMA:
+        raise InputError(OtherSchema(str(path), "record", first["schema"], SCHEMA))
+    events = [first, *(_parsed(path, number, line, parse) for number, line in enumerate(lines[1:], start=2))]
     with reading(folder):
-        return _as_written(path, lines, [record_schema.event(event) for event in events])
+        return _as_written(path, lines, events)
+
+
+def _parsed(path: Path, number: int, line: bytes, parse: Callable[[bytes], Any]) -> Event:
+    try:
+        event = parse(line)
+    except (ValueError, RecursionError):
+        event = None
+    if not isinstance(event, dict) or (number > 1 and not isinstance(event.get("event"), str)):
+        raise InputError(f"{path}:{number}: damaged line; remove it to read the rest")
+    return event
+
+
+def _require_kind(path: Path, first: Event, kind: str) -> None:
+    """Raise InputError unless the ``first`` event of a record is of this ``kind``."""
+    if first.get("event") == "tune" and kind == "run":
+        raise InputError(
+            f"{path}: is the record of a search by envkit tune; what it found was measured in "
+            f"{path.parent / CONFIRMATION}"
+        )
+    if first.get("event") == "submit" and kind == "run":
+        raise InputError(f"{path}: is the record of a submission; give the folder of a node's run, beside it")
+    if first.get("event") != kind:
+        raise InputError(f"{path}: is not the record of a {kind} (its first line must be the event '{kind}')")
 
 
 def _as_written(path: Path, lines: Sequence[bytes], events: Sequence[Event]) -> list[Event]:

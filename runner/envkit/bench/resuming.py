@@ -72,7 +72,7 @@ def require_same_run(
 def without_folder(plan: Mapping[str, Any]) -> dict[str, Any]:
     """Return a plan that names profiles beside the record by file name, so that the folder may have moved."""
     arms = plan["arms"]
-    if plan.get("ablated"):
+    if plan["ablated"]:
         arms = [*arms[:2], *({**arm, "profile": Path(arm["profile"]).name} for arm in arms[2:])]
     return {**plan, "arms": arms}
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench.plan import MARGIN, Ablated, Arm, UserCommand
-from envkit.common.errors import InputError
 from envkit.engines.base import EngineOptions
 from envkit.worker.measure.quality_target import TargetError
 from envkit.worker.measure.quality_target import parse as parse_target
@@ -27,8 +26,6 @@ EVERY = "all"
 PRECISION = 0.04
 TIMEOUT_S = 300.0
 FULL_TIMEOUT_S = 7200.0
-# By which a document says what it is.
-SCHEMA = "envkit-specification-1"
 SCHEMA_FILE = Path(__file__).resolve().parent / "schemas/specification.schema.json"
 
 
@@ -73,27 +70,24 @@ class Specification:
         return max(arm.instances or 1 for arm in self.arms)
 
     def to_json(self) -> dict[str, Any]:
-        return {"schema": SCHEMA, **asdict(self), "engine_options": self.engine_options.to_json()}
+        return {**asdict(self), "engine_options": self.engine_options.to_json()}
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Specification:
         """Raises ValueError for what is none, TypeError or KeyError for what is no mapping."""
-        values = {name: value for name, value in document.items() if name != "schema"}
-        if document.get("schema") != SCHEMA:
-            raise ValueError(f"its schema is {document.get('schema')!r}, and this version reads {SCHEMA}")
-        unknown = values.keys() - {one.name for one in fields(Specification)}
+        unknown = document.keys() - {one.name for one in fields(Specification)}
         if unknown:
             raise ValueError(f"unknown key {sorted(unknown)[0]!r}")
         _validate(document)
         found = Specification(
             **{
-                **values,
-                "arms": tuple(Arm(**arm) for arm in values["arms"]),
-                "user_command": UserCommand.from_json(values["user_command"]),
-                "options": Options(**values["options"]),
-                "engine_options": EngineOptions(**values["engine_options"]),
-                "keep_env": tuple(values["keep_env"]),
-                "ablated": tuple(Ablated(**one) for one in values.get("ablated", ())),  # earlier ones lack it
+                **document,
+                "arms": tuple(Arm(**arm) for arm in document["arms"]),
+                "user_command": UserCommand.from_json(document["user_command"]),
+                "options": Options(**document["options"]),
+                "engine_options": EngineOptions(**document["engine_options"]),
+                "keep_env": tuple(document["keep_env"]),
+                "ablated": tuple(Ablated(**one) for one in document["ablated"]),
             }
         )
         for name in found.workloads:
@@ -105,16 +99,6 @@ class Specification:
             _require_target(found)
         _require_arms(found)
         return found
-
-    @staticmethod
-    def read(path: Path) -> Specification:
-        """The one in a file. Raises InputError."""
-        try:
-            return Specification.from_json(json.loads(path.read_bytes()))
-        except OSError as error:
-            raise InputError(f"{path}: can't be read: {error.strerror}; write one with --dry-run") from None
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise InputError(f"{path}: is no specification of a run: {error}; write one with --dry-run") from None
 
     def anywhere(self) -> Specification:
         """The same with files named in full, to be measured from another folder."""

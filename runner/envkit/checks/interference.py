@@ -29,7 +29,7 @@ TICK_S = 0.01
 def interference_in(sample: Mapping[str, Any]) -> list[str]:
     """Why a sample counts as disturbed, in short texts; nothing for one that is not.
 
-    What a sample does not tell (of a kernel that does not count it, or recorded before it was looked at) is none.
+    A counter that the kernel does not have (None) counts as no interference.
     """
     usage, seconds = sample["usage"], sample["seconds"]
     cpus = usage.get("worker_cpus")

@@ -101,7 +101,7 @@ def _not_taken_away(kept: Mapping[str, str], evidence: Mapping[str, Any]) -> dic
 
 
 def most_cpus(evidence: Iterable[Mapping[str, Any]]) -> int:
-    """How many CPUs a command has: the most that any of its processes began with. Earlier records do not say."""
+    """How many CPUs a command has: the most that any of its processes began with."""
     return max((len(_started_on(one)) for one in evidence), default=0)
 
 
@@ -209,10 +209,9 @@ def unrelated_complaints(environment: Environment, sample: Mapping[str, Any]) ->
     return effect.unrelated_complaints(environment, first["evidence"], sample.get("stderr") or "")
 
 
-def checks_of(environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:
-    """The checks that a sample's record has; those of an earlier version, which recorded none, are made now."""
-    recorded = sample.get("checks")
-    return check_sample(environment, sample, kept) if recorded is None else [Check(**one) for one in recorded]
+def checks_of(sample: Mapping[str, Any]) -> list[Check]:
+    """Return the checks that a sample's record has."""
+    return [Check(**one) for one in sample["checks"]]
 
 
 def _check_each(kind: str, environment: Environment, sample: Mapping[str, Any], kept: Mapping[str, str]) -> list[Check]:

@@ -83,9 +83,9 @@ def add_worker_options(group: argparse._ArgumentGroup, against_advice: bool = Tr
 
 
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dry-run", action="store_true",
-                        help="print the specification of the run, as JSON, and measure nothing; "
-                        "envkit bench --specification FILE measures it, here or elsewhere")  # fmt: skip
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the specification of the run, as JSON, and measure nothing"
+    )
 
 
 def specification(

@@ -55,7 +55,7 @@ def main() -> int:
         if settings.sha256 != sha256:
             raise InputError(f"{folder / FILE_NAME}: is not what was submitted, or was edited since; submit again")
     except InputError as error:
-        print(f"envkit: {node}: {error}", file=sys.stderr)
+        print(f"envkit: {node}: {text_of(error)}", file=sys.stderr)
         return BAD_INPUT
     if stage == CHECK:
         return _check(settings, folder, node, job)
@@ -103,10 +103,10 @@ def _check(settings: Settings, folder: Path, node: str, job: str) -> int:
         _require_kind(settings)
         _require_same_nodes(folder, _nodes())
     except InputError as error:
-        print(f"envkit: {node}: {error}", file=sys.stderr)
+        print(f"envkit: {node}: {text_of(error)}", file=sys.stderr)
         atomic.make_private(place)
         now = time.time()
-        Outcome(job, now, now, BAD_INPUT, str(error)).write(place)
+        Outcome(job, now, now, BAD_INPUT, text_of(error)).write(place)
         return BAD_INPUT
     (place / node_status.NAME).unlink(missing_ok=True)  # of an earlier job
     return MEASURED
@@ -116,7 +116,7 @@ def _say_type(folder: Path, node: str) -> int:
     try:
         node_tuning.say_type(folder, node)
     except InputError as error:  # it is said again, and recorded, when the node is to search
-        print(f"envkit: {node}: {error}", file=sys.stderr)
+        print(f"envkit: {node}: {text_of(error)}", file=sys.stderr)
         return BAD_INPUT
     return MEASURED
 
@@ -169,7 +169,7 @@ def _require(settings: Settings, folder: Path, node: str, job: str) -> None:
         try:
             digest = apptainer.digest(Path(image))
         except InputError as error:
-            why = str(error).partition(";")[0]
+            why = text_of(error).partition(";")[0]
             raise InputError(f"{why}; copy it here, or put it on a file system that all nodes share") from None
         if digest != settings.digest:
             raise InputError(

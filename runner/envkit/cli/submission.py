@@ -27,7 +27,7 @@ from envkit.cluster.slurm import collect as collecting
 from envkit.cluster.slurm import script, table
 from envkit.cluster.slurm.collect import NodeResult, collect
 from envkit.cluster.slurm.follow import Followed, NotStarted, follow
-from envkit.cluster.slurm.settings import FILE_NAME, SPECIFICATION, Settings
+from envkit.cluster.slurm.settings import FILE_NAME, Settings
 from envkit.cluster.slurm.view import View
 from envkit.common import atomic
 from envkit.common.errors import INTERRUPTED, MEASURED, InputError
@@ -135,7 +135,7 @@ def _start(arguments: argparse.Namespace, show: Show, make: Callable[[argparse.N
     with Record.create(folder) as opened:
         if settings.tuning:
             _begin_tuning(settings.tuning, folder)
-        first: dict[str, Any] = {"schema": record.SCHEMA, "runner_version": __version__, "command": sys.argv}
+        first: dict[str, Any] = {"schema": record.SCHEMA, "kit_version": __version__, "command": sys.argv}
         events = [opened.append_sealed("submit", **first, settings=settings.to_json())]
         try:
             job = _submit(settings, opened, events, settings.nodes, wanted, (), out)
@@ -169,7 +169,7 @@ def _require_following(arguments: argparse.Namespace) -> None:
 
 def _discard(folder: Path) -> None:
     """Leave nothing of a submission that never was one."""
-    for name in (FILE_NAME, SPECIFICATION, script.NAME, record.FILE_NAME, SPACE_FILE, JOURNAL):
+    for name in (FILE_NAME, script.NAME, record.FILE_NAME, SPACE_FILE, JOURNAL):
         (folder / name).unlink(missing_ok=True)
     with contextlib.suppress(OSError):
         folder.rmdir()

@@ -88,7 +88,7 @@ def first_event(asked: TuningSpecification) -> tuple[dict[str, Any], ExecutionCo
     settings = Settings(asked.budget_s, plan.seed, numerics, asked.blocks, steps, asked.profile)
     fields = {
         "schema": record.SCHEMA,
-        "runner_version": __version__,
+        "kit_version": __version__,
         "command": sys.argv,
         "settings": asdict(settings),
         "space": space.name,

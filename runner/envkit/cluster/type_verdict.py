@@ -21,6 +21,7 @@ from envkit.cluster.fleet import comparability, slow
 from envkit.cluster.fleet.extract import read_node
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.common.errors import InputError
+from envkit.rendering import text_of
 from envkit.stats.across_nodes import AcrossNodes, across_nodes
 from envkit.stats.interval import ERROR_RATE
 
@@ -144,5 +145,5 @@ def _node(name: str, place: Path) -> Node | LeftOut:
     try:
         plan = Plan.from_json(record.read(place)[0]["plan"])
     except InputError as error:
-        return LeftOut(name, str(error))
+        return LeftOut(name, text_of(error))
     return replace(read_node(place, plan.reference.profile), name=name)

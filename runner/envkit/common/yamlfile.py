@@ -37,16 +37,6 @@ class YamlFile:
         """The scalar at ``at`` as it is written."""
         return self.texts[at]
 
-    def renamed(self, old: str, new: str) -> YamlFile:
-        """The same with another name for the top-level key ``old``."""
-
-        def moved(at: Path_) -> Path_:
-            return (new, *at[1:]) if at[:1] == (old,) else at
-
-        data = {new if key == old else key: value for key, value in self.data.items()}
-        lines = {moved(at): line for at, line in self.lines.items()}
-        return YamlFile(self.path, data, lines, {moved(at): text for at, text in self.texts.items()})
-
 
 def read(path: Path, what: str = "a profile", own: bool = False) -> YamlFile:
     """Parse ``path``, which is to be ``what``.

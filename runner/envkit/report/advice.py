@@ -226,8 +226,7 @@ def _named(summary: Summary, name: str) -> str:
     if not given and name in (*profile.names(), *profile.local_names()):  # a file may be called like one of these
         return name
     file, here = next(iter(given), f"{name}.yaml"), str(Path.cwd())
-    cwd = summary.cwd or here
-    return str(Path(cwd) / file) if from_folder(summary.plan) or cwd != here else file
+    return str(Path(summary.cwd) / file) if from_folder(summary.plan) or summary.cwd != here else file
 
 
 def _there(summary: Summary, arm: Arm) -> str:

@@ -40,7 +40,7 @@ def rows(folder: Path, events: Sequence[Event], summary: Summary) -> list[Row]:
         ended(summary),
         Row("command", started_with(events)),
         Row("seed", f"{summary.plan.seed}: with --seed {summary.plan.seed} the blocks run in the same order"),
-        Row("runner", f"{run['runner_version']} (record schema {run['schema']})"),
+        Row("kit version", f"{run['kit_version']} (record schema {run['schema']})"),
     ]
     if (first := first_event(events, "sample")) is not None:
         found += [Row(name.replace("_", " "), f"SHA-256 {value}") for name, value in first["digests"].items()]

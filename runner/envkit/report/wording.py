@@ -187,8 +187,6 @@ def _surroundings(summary: Summary) -> list[Row]:
 
 
 def _sure(summary: Summary, blocks: int) -> str:
-    if summary.design is None:
-        return f"{blocks} blocks, by an earlier version's rule to stop: how often it is wrong is not known"
     why = "stopped early, as it was precise enough" if summary.ended == PRECISE else summary.ended or "not ended"
     together = " for all of them together; so do the intervals hold" if len(summary.comparisons) > 1 else ""
     claimed = f"Where there is no difference, one is claimed in at most {ERROR_RATE:.0%} of such runs"
@@ -226,7 +224,7 @@ def _floor(summary: Summary, blocks: int) -> str:
 
 def _noise(summary: Summary) -> list[Row]:
     rows = interference(summary)
-    if summary.noise_known and summary.reference_kernel_range_s is not None:
+    if summary.reference_kernel_range_s is not None:
         least, most = summary.reference_kernel_range_s
         took = f"the same fixed work took {least * 1000:.0f} ms in one block and {most * 1000:.0f} ms in another"
         changed = f"the machine's own pace changed, though no counter shows why: {took}"
@@ -238,8 +236,6 @@ def _noise(summary: Summary) -> list[Row]:
 def interference(summary: Summary) -> list[Row]:
     """What disturbed a run from outside, and what of its verdicts changes without that."""
     total = len({sample.block for sample in summary.samples})
-    if not summary.noise_known:
-        return [Row("noise", "not recorded: an earlier version measured this")]
     found = summary.interference
     if not found:
         return [Row("noise", f"none of {total} blocks was disturbed from outside, as far as can be seen")]

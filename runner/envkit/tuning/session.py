@@ -145,7 +145,7 @@ class Session:
     def _in_order(self, warm_up: Event) -> list[Candidate]:
         """The shipped profiles in the order in which they are tried, which is recorded before the first round.
 
-        A record that goes on keeps its order: what is expected may be known better by now. Earlier ones have none.
+        A record that goes on keeps its order: what is expected may be known better by now.
         """
         shipped = list(self.search.shipped)
         recorded = next((event for event in self.events if event["event"] == ORDER), None)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +42,6 @@ def find(name: str) -> Path:
 def read(path: Path) -> Space:
     """The space in ``path``. Raises InputError naming file, line, key and fix."""
     file = yamlfile.read(path, "a space")
-    if "knobs" in file.data and "parameters" not in file.data:
-        file = file.renamed("knobs", "parameters")
-        _note_old_key()
     schema.validate(file, SCHEMA, profile.SCHEMA)
     for at, text in file.texts.items():
         if at[0] == "parameters":
@@ -62,11 +57,6 @@ def read(path: Path) -> Space:
             "the space is empty: each choice breaks a constraint or sets a variable twice; remove what does",
         )
     return space
-
-
-@cache  # a run reads its own copy of the space too
-def _note_old_key() -> None:
-    print("envkit: the key 'knobs' of a space is called 'parameters' now", file=sys.stderr)
 
 
 def _first(file: YamlFile) -> tuple[str, ...]:

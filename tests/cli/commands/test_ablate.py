@@ -295,16 +295,6 @@ def test_results_name_what_they_are_compared_with(ablate, planted, cli, run_fold
     assert "slower (beside mine)" in shown
 
 
-def test_a_specification_measures_the_same_again(ablate, planted, cli, run_folder, tmp_path):
-    planted(lambda variables: 0.4 if "OMP_WAIT_POLICY" in variables else 0.0)
-    first = ablate(TWO)
-    path = tmp_path / "asked.json"
-    path.write_text(json.dumps(record.first(run_folder)["specification"]))
-    again = cli("bench", "--specification", path, "--output", tmp_path / "again")
-    assert again.returncode == 0, again.stderr
-    assert first.stdout.splitlines()[0] == again.stdout.splitlines()[0]
-
-
 def test_ninety_seconds_for_each_unless_it_is_told_otherwise(ablate, planted, run_folder, cli, simulation):
     planted(lambda variables: 0.4 if "OMP_WAIT_POLICY" in variables else 0.0)
     path = ablate(TWO, "--budget", "60s") and record.first(run_folder)

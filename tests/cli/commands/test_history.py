@@ -185,7 +185,10 @@ def test_what_cannot_be_read_is_said_at_the_end_and_stops_nothing(cli, results):
     *_, half, later, other, undated, incomplete = lines = result.stdout.splitlines()
     assert lines[-6] == "not read: x-damaged: record.jsonl:1: damaged line; remove it to read the rest"
     assert half.startswith("not read: x-half: record.jsonl: is not the record of a run: it has no whole line; ")
-    assert later.startswith("not read: x-later: record.jsonl: was written by a later version (schema 99,")
+    assert later == (
+        "not read: x-later: record.jsonl: this record has schema 99, and this version of envkit reads schema 1; "
+        "measure again"
+    )
     assert other == "not read: x-other: record.jsonl: an event lacks 'arms'; the record can't be used"
     assert undated.startswith("not read: x-undated: record.jsonl: is not understood (")
     assert incomplete == "not read: x-incomplete: record.jsonl: an event lacks 'usage'; the record can't be used"

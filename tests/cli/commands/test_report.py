@@ -99,8 +99,8 @@ def test_a_run_without_any_sample(bench, simulation, instant, cli, run_folder):
 @pytest.mark.parametrize(
     ("blocks", "said"), [(0, "needs 6 complete blocks"), (3, "needs 6 complete blocks"), (12, ": FASTER")]
 )
-def test_a_record_of_the_first_version(cli, tmp_path, blocks, said):
-    folder = records.write(tmp_path / "old", records.run_events(blocks=blocks))
+def test_a_run_without_looks(cli, tmp_path, blocks, said):
+    folder = records.write(tmp_path / "run", records.run_events(blocks=blocks))
     short, details, document = (cli("report", folder, *option) for option in ([], ["--details"], ["--json"]))
     assert {(one.returncode, one.stderr) for one in (short, details, document)} == {(0, "")}
     assert said in short.stdout

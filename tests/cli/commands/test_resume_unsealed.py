@@ -394,7 +394,7 @@ def mode(path):
 # --- by hand ---
 
 
-def test_a_record_of_the_first_version_is_gone_on_with_by_nobody(refused, run_folder):
+def test_a_record_without_a_seal_is_gone_on_with_by_nobody(refused, run_folder):
     arms = (records.arm("baseline"), records.arm("mine"))
     records.write(run_folder, records.run_events(*arms, blocks=7, ended=None))
     assert "carries no seal of yours" in refused("bench", "--resume", run_folder)

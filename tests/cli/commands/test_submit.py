@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
 import shutil
 
 import pytest
@@ -39,14 +38,14 @@ def asked(text):
 
 @pytest.fixture
 def measured(cli):
-    """The specification of what each node would measure, and where it would be recorded."""
+    """The specification of what each node would measure, and whether all train together in one run."""
 
     def run(*options, profiles=("intel-omp",), **surroundings):
         result = cli("submit", *profiles, "--dry-run", "--json", *options, **surroundings)
         assert (result.returncode, result.stderr) == (0, ""), result
         found = json.loads(result.stdout)
-        (line,) = [line for line in found["script"].splitlines() if line.startswith("#   envkit bench ")]
-        return Settings.from_json(found["settings"]).specification, shlex.split(line)[-1].removeprefix("--output=")
+        made = Settings.from_json(found["settings"])
+        return made.specification, made.joint
 
     return run
 
@@ -55,9 +54,10 @@ def test_a_dry_run_prints_a_script_and_leaves_nothing(dry, measured, tmp_path):
     folder = tmp_path / "run"
     options = ("--nodes", 2, "--partition", "work", "--output", folder)
     assert {"nodes=2", "partition=work", "time=14"} <= set(asked(dry(*options)))
-    specification, place = measured(*options)
+    assert f"#   envkit submit --resume={folder}\n" in dry(*options)
+    specification, joint = measured(*options)
     assert [(arm.profile, arm.engine) for arm in specification.arms] == [("baseline", "local"), ("intel-omp", "local")]
-    assert (specification.data, place) == ("DATA", f"{folder}/NODE")
+    assert (specification.data, joint) == ("DATA", False)
     assert not folder.exists()
 
 
@@ -287,8 +287,8 @@ def test_history_counts_many_nodes(cli, submission):
 
 def test_ranks_on_several_nodes_are_one_run(dry, measured, tmp_path):
     options = ("--nodes", 2, "--nproc", 4, "--output", tmp_path / "run")
-    found, place = measured(*options)
-    assert (found.nodes, found.nproc, place) == (2, 4, f"{tmp_path}/run/all-nodes")
+    found, joint = measured(*options)
+    assert (found.nodes, found.nproc, joint) == (2, 4, True)
     # of two profiles and one process, on all CPUs and on one rank's
     assert [arm.name for arm in found.arms] == ["baseline", "intel-omp", "1 process", "1 process on 1/4"]
     assert (found.budget_s, found.open_ended) == (480, True)
@@ -303,8 +303,8 @@ def test_the_batch_grows_with_the_ranks_of_all_nodes(measured):
 
 
 def test_ranks_on_one_node_are_a_run_like_others(measured, tmp_path):
-    found, place = measured("--nproc", 4, "--output", tmp_path / "run")
-    assert (found.nodes, found.nproc, place) == (1, 4, f"{tmp_path}/run/NODE")
+    found, joint = measured("--nproc", 4, "--output", tmp_path / "run")
+    assert (found.nodes, found.nproc, joint) == (1, 4, False)
 
 
 def test_a_cluster_without_a_default_partition(refused, slurm, monkeypatch, tmp_path):

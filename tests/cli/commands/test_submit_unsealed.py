@@ -141,4 +141,4 @@ def test_what_it_leaves_is_for_its_user_alone(cli, slurm, command, tmp_path):
     folder = tmp_path / "run"
     found = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert found == dict.fromkeys(("record.jsonl", "submit.json", "specification.json", "batch.sh"), 0o600)
+    assert found == dict.fromkeys(("record.jsonl", "submit.json", "batch.sh"), 0o600)

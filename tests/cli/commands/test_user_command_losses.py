@@ -122,16 +122,6 @@ def test_what_is_recorded_and_reported(own, cli, losses, run_folder, tmp_path, e
         assert cli("export-results", run_folder, "--format", kind).returncode == 0
 
 
-def test_a_specification_of_it_measures_the_same(own, cli, losses, run_folder, tmp_path):
-    losses(SEEDED, SEEDED)
-    dry = own(*OWN, *LOSS, "--dry-run")
-    asked = tmp_path / "asked.json"
-    asked.write_text(dry.stdout)
-    assert json.loads(dry.stdout)["user_command"]["loss_metric"] == LOSS[1]
-    result = cli("bench", "--specification", asked, "--output", run_folder)
-    assert "Losses agree within the last digit" in words(result.stdout)
-
-
 def test_a_workload_file_has_it(own, losses, tmp_path):
     losses(SEEDED, SEEDED)
     (tmp_path / "job.yaml").write_text("command: python train.py\nloss_metric: loss (\\S+)\n")

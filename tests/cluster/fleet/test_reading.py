@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from envkit.bench.plan import WorkloadSpec
 from envkit.bench.record import FILE_NAME
 from envkit.cluster.fleet import reading
 from envkit.cluster.fleet.extract import read_node
@@ -86,7 +87,7 @@ def test_steps_in_which_training_warmed_up_do_not_count(tmp_path):
     for event in events:
         if event["event"] == "sample":
             event["step_s"][0] = 1.0
-    events.insert(5, {"event": "design", "time": 1.0, "planned_blocks": 10, "looks": [10], "skipped_steps": 1})
+    events.insert(1, records.lengths(skipped_steps=1))
     assert kept(records.write(tmp_path / "n1", events)).step_s == pytest.approx([STEP_S] * 10)
 
 
@@ -123,6 +124,7 @@ def test_a_worker_that_failed(tmp_path):
 def test_a_profile_that_was_not_in_effect(tmp_path):
     events = node_events("n1", ended="not in effect")
     events[-2]["evidence"]["openmp"]["runtime"] = "intel"
+    records.judge(events)
     wanted = "mine was not in effect: openmp.runtime: expected gnu, seen intel"
     assert reason(records.write(tmp_path / "n1", events)) == wanted
     # killed before it could say so
@@ -138,8 +140,10 @@ def test_several_profiles(tmp_path):
 
 
 def test_several_workloads(tmp_path):
-    each = {name: {"warmup_steps": 1, "steps": 3, "data": "generated"} for name in ("loader", "segmentation")}
-    assert reason(node(tmp_path, "n1", each=each)).startswith("measured several workloads, and nodes are compared by ")
+    both = {name: WorkloadSpec(1, 3, "generated") for name in ("loader", "segmentation")}
+    assert reason(node(tmp_path, "n1", workloads=both)).startswith(
+        "measured several workloads, and nodes are compared by "
+    )
 
 
 @pytest.mark.parametrize("time", [-5.0, 1e15, float("nan")])

@@ -217,10 +217,17 @@ def test_a_command_of_ones_own_runs_in_its_folder(submitted, node, tmp_path):
 def test_the_record_has_what_the_node_ran(submitted, node, folder):
     submitted()
     node()
-    command = record.read(folder / "node1")[0]["command"]
-    assert command[:2] == ["envkit", "bench"]
-    assert command[2:] == [f"--specification={folder}/specification.json", f"--output={folder}/node1"]
+    assert record.read(folder / "node1")[0]["command"] == ["envkit", "submit", f"--resume={folder}"]
     assert json.loads((folder / "node1" / "node.json").read_text())["job"] == JOB
+
+
+def test_settings_of_another_schema_are_refused_and_nothing_is_measured(submitted, on_node, folder):
+    submitted()
+    path = folder / "submit.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 2}))
+    said = "this submission has schema 2, and this version of envkit reads schema 1; measure again"
+    assert on_node("node1") == (2, f"envkit: node1: {path}: {said}\n")
+    assert not (folder / "node1").exists()
 
 
 def test_a_node_that_could_take_part_leaves_nothing(submitted, check, folder):

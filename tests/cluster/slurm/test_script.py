@@ -40,8 +40,9 @@ def test_nodes_that_go_on_and_nodes_that_are_done():
 
 def test_it_says_what_each_node_runs():
     text = render(settings(), FOLDER, "envkit-1", 2)
-    assert "# Written by the runner, to measure baseline, mine on cnn, 6 blocks.\n" in text
-    assert "#   envkit bench --specification=/shared/run/specification.json --output=/shared/run/NODE\n" in text
+    assert "# Written by envkit, to measure baseline, mine on cnn, 6 blocks.\n" in text
+    assert "# Each node measures what submit.json says." in text
+    assert "#   envkit submit --resume=/shared/run\n" in text
 
 
 @pytest.mark.parametrize("name", ["plain", "with blanks", "it's", "100%", "$HOME", 'a "b"'])
@@ -84,8 +85,7 @@ def test_a_fleet_is_a_job_of_one_node_each():
 
 def test_a_training_on_all_nodes_together_has_one_runner_on_the_first():
     text = render(settings(joint=True), FOLDER, "envkit-1", 2)
-    assert "# The first node runs\n" in text
-    assert "#   envkit bench --specification=/shared/run/specification.json --output=/shared/run/all-nodes\n" in text
+    assert "# The first node measures what submit.json says." in text
     check, run = text.index("--check"), text.index("    on_first_node 'cd")
     assert check < run
     subprocess.run(["bash", "-n"], input=text, text=True, check=True)

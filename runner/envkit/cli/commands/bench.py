@@ -9,7 +9,6 @@ from pathlib import Path
 from envkit import engines
 from envkit.bench.specification import EVERY, Specification
 from envkit.cli import image_options, instance_options, measuring, measuring_options, rank_options
-from envkit.cli.arguments import refuse_others
 from envkit.worker.workloads import ALL
 
 # Of ``--workload all``, for each profile on each workload: eight samples of up to 12 s with their workers' starts.
@@ -27,9 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     instance_options.add_option(parser)
     each = f"with --workload all {BUDGET_EACH_S:g}s for each profile on each, the baseline too"
     measuring_options.add(parser, budget=f"3m; {each}; {rank_options.BUDGET}; {instance_options.BUDGET}")
-    parser.add_argument("--specification", metavar="FILE", type=Path,
-                        help="measure what this file asks for, as --dry-run printed it; it names programs to run, so "
-                        "give none that you don't trust")  # fmt: skip
     measuring_options.add_dry_run(parser)
     image_options.add_options(parser)
 
@@ -38,10 +34,6 @@ def run(arguments: argparse.Namespace) -> int:
     how = measuring.invocation(arguments)
     if measuring.goes_on_alone(arguments):
         return measuring.resume(arguments.resume, how)
-    if arguments.specification is not None:
-        why = "can't be given with --specification: the file says what is measured"
-        refuse_others(arguments, ("command", "specification", "output", "json", "dry_run", "resume"), why)
-        return measuring.run(Specification.read(arguments.specification), how)
     if not arguments.profile:
         raise measuring.lacks_profile(arguments, "bench needs a PROFILE; envkit profiles lists them")
     return measuring.run(_asked(arguments), how)

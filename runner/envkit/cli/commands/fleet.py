@@ -18,6 +18,7 @@ from envkit.cluster.slurm.collect import NodeResult
 from envkit.cluster.slurm.settings import Settings
 from envkit.common import atomic
 from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.rendering import text_of
 from envkit.report import terminal
 
 # The word that stands where a profile to measure would.
@@ -72,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
         except InputError as error:
             if arguments.json:
                 print(json.dumps({"submission": document}))
-            print(f"envkit: no report: {error}", file=sys.stderr)
+            print(f"envkit: no report: {text_of(error)}", file=sys.stderr)
             return FAILED
 
     return submission.run(arguments, show, with_resume=("judged", "html", "prometheus"))

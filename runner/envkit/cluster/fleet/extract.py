@@ -21,6 +21,7 @@ from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.cluster.fleet.parsing import shortened, whole
 from envkit.common.errors import InputError
 from envkit.profiles.environment import Environment
+from envkit.rendering import text_of
 from envkit.worker.modes import CUDA, FP32
 
 SHOWN_OF_DIGEST = 12
@@ -40,7 +41,7 @@ def read_node(folder: Path, profile: str | None = None) -> Node | LeftOut:
         with record.reading(folder):
             return _node(name_of(folder), events, profile)
     except InputError as error:
-        return LeftOut(name_of(folder), str(error).removeprefix(f"{folder}/"))
+        return LeftOut(name_of(folder), text_of(error).removeprefix(f"{folder}/"))
     except OSError as error:
         return LeftOut(name_of(folder), f"{FILE_NAME}: can't be read: {error.strerror}")
 
@@ -57,7 +58,7 @@ def _node(name: str, events: Sequence[Event], profile: str | None) -> Node:
         raise InputError(f"has no sample of {arm.name}")
     environment = Environment.from_json(run["environments"][arm.name])
     kept = run["allowed_variables"]
-    _require_effect(environment, whole(samples[-1]), kept)
+    _require_effect(environment.profile, whole(samples[-1]))
     skipped = skipped_steps(events)
     step_s = tuple(statistics.fmean(event["step_s"][skipped:]) for event in samples)
     if not all(math.isfinite(second) and second > 0 for second in step_s):
@@ -126,21 +127,18 @@ def _require_success(events: Sequence[Event]) -> None:
         raise InputError(f"the worker {failure['problem']}{f': {printed[-1]}' if printed else ''}")
     if reason == NOT_IN_EFFECT:
         run, sample = events[0], next(event for event in reversed(events) if event["event"] == "sample")
-        environment = Environment.from_json(run["environments"][sample["arm"]])
-        _require_effect(environment, whole(sample), run["allowed_variables"])
+        _require_effect(run["environments"][sample["arm"]]["profile"], whole(sample))
         raise InputError("the profile was not in effect")
 
 
-def _require_effect(environment: Environment, sample: Event, kept: Mapping[str, str]) -> None:
-    """Raise InputError for a sample in which the profile was not in effect.
+def _require_effect(profile: str, sample: Event) -> None:
+    """Raise InputError for a sample in which ``profile`` was not in effect.
 
     A run ends with the first such sample, so looking at the last one is enough.
     """
-    missed = next((one for one in checks_of(environment, sample, kept) if not one.holds), None)
+    missed = next((one for one in checks_of(sample) if not one.holds), None)
     if missed is not None:
-        raise InputError(
-            f"{environment.profile} was not in effect: {missed.key}: expected {missed.expected}, seen {missed.seen}"
-        )
+        raise InputError(f"{profile} was not in effect: {missed.key}: expected {missed.expected}, seen {missed.seen}")
 
 
 def _must_agree(

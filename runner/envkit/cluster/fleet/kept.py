@@ -21,9 +21,10 @@ from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.common import atomic
 from envkit.common.errors import InputError
 from envkit.common.folders import quoted
+from envkit.common.messages import OtherSchema
 
 FILE_NAME = "fleet.json"
-VERSION = 1
+SCHEMA = 1
 RECORDS = f"*/{record.FILE_NAME}"
 # In seconds: the ratio of any two times that are accepted is one that a float can hold.
 SHORTEST = 1e-12
@@ -36,7 +37,7 @@ Check = tuple[Callable[[Any], bool], str]
 def write(place: Path, nodes: Sequence[Node], left_out: Sequence[LeftOut]) -> None:
     """Raises InputError where it can't be written."""
     document = {
-        "version": VERSION,
+        "schema": SCHEMA,
         "nodes": [asdict(one) for one in nodes],
         "left_out": [asdict(one) for one in left_out],
     }
@@ -86,10 +87,11 @@ def _has_newer_records(path: Path) -> bool:
 
 def _checked(path: Path, document: Any) -> tuple[list[Node], list[LeftOut]]:
     """What a report has, once it is certain that it can be worked with."""
-    if not isinstance(document, dict) or "version" not in document:
+    if not isinstance(document, dict) or type(document.get("schema")) is not int:
         raise _refused(path, "is no report of a fleet, or is damaged")
-    if document["version"] != VERSION:
-        raise _refused(path, f"was written by another version ({document['version']})")
+    if document["schema"] != SCHEMA:
+        anew = ("envkit", "fleet", "report", str(path.parent)) if any(path.parent.glob(RECORDS)) else ()
+        raise InputError(OtherSchema(str(path), "fleet report", document["schema"], SCHEMA, anew))
     nodes, left_out = (_listed(path, document, key, checks) for key, checks in LISTS.items())
     if not nodes:
         raise _refused(path, "nodes: there are none")

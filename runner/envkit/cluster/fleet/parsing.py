@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from envkit.bench import record_schema
 from envkit.bench.record import Event
 
 # How lines begin as the runner writes them.
@@ -44,4 +43,4 @@ def shortened(line: bytes) -> Any:
 
 def whole(event: Event) -> Event:
     """A sample with all that was left out of it."""
-    return record_schema.event(json.loads(event[WHOLE])) if WHOLE in event else event
+    return dict(json.loads(event[WHOLE])) if WHOLE in event else event

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from envkit.cluster.slurm import node_preflight
-from envkit.cluster.slurm.settings import FILE_NAME, TOGETHER, Settings
+from envkit.cluster.slurm.settings import FILE_NAME, Settings
 from envkit.common.errors import INTERRUPTED
 
 NAME = "batch.sh"
@@ -19,10 +19,10 @@ SHORTEST_GRACE_S = 10
 HEAD = """\
 #!/bin/bash
 {options}\
-# Written by the runner, to measure {what}.
-# {each} node runs
+# Written by envkit, to measure {what}.
+# {each} node measures what {settings} says. A job that is requeued goes on where it was.
+# To go on with the submission, run
 #   {command}
-# and goes on with what it has there already: a job that is requeued begins where it was.
 set -u
 # Either would have srun give its task these CPUs of a node, and no others.
 unset SLURM_CPUS_PER_TASK SRUN_CPUS_PER_TASK SLURM_THREADS_PER_CORE
@@ -115,13 +115,12 @@ def render(
 
     ``name`` is the job's. What each option means: https://slurm.schedmd.com/sbatch.html
     """
-    place = TOGETHER if settings.joint else "NODE"
-    command = shlex.join(settings.command(str(folder), place)).replace("\n", "\n#   ")
+    command = shlex.join(["envkit", settings.by, f"--resume={folder}"]).replace("\n", "\n#   ")
     head = HEAD.format(
         options=_options(settings, folder, name, nodes, wanted, unwanted), what=_what(settings),
-        each="The first" if settings.joint else "Each", command=command, folder=shlex.quote(str(folder)),
-        python=shlex.quote(settings.python), project=shlex.quote(settings.project), id=settings.id,
-        sha256=settings.sha256,
+        each="The first" if settings.joint else "Each", settings=FILE_NAME, command=command,
+        folder=shlex.quote(str(folder)), python=shlex.quote(settings.python), project=shlex.quote(settings.project),
+        id=settings.id, sha256=settings.sha256,
     )  # fmt: skip
     roll_call = ROLL_CALL.format(settings=FILE_NAME, file=node_preflight.NAME)
     work = TUNING.format(interrupted=INTERRUPTED) if settings.tuning else JOINT if settings.joint else EACH

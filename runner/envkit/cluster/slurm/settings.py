@@ -6,21 +6,19 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from envkit.bench.plan import MARGIN, REFERENCE_PROFILE, Arm
 from envkit.bench.record import CONFIRMATION
 from envkit.bench.specification import Specification
 from envkit.common import atomic
 from envkit.common.errors import InputError
-from envkit.engines.base import EngineOptions
+from envkit.common.messages import OtherSchema
 from envkit.tuning.specification import TuningSpecification
 
 FILE_NAME = "submit.json"
-# What `envkit bench --specification` reads: the same that FILE_NAME has, as a file of its own.
-SPECIFICATION = "specification.json"
+SCHEMA = 1
 # In a node's place, where all train together: the name of the one run's folder.
 TOGETHER = "all-nodes"
 # Fields that may change from one job of a submission to the next.
@@ -85,52 +83,40 @@ class Settings:
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Settings:
         """Raises ValueError, TypeError or KeyError for what is none."""
-        if "specification" not in document:
-            document = _with_specification(document)
         if not re.fullmatch(r"[0-9a-f]{8}", str(document.get("id"))):  # a part of the job's name
             raise ValueError(f"its id is {document.get('id')!r}")
-        lists = {name: tuple(document.get(name, ())) for name in ("nodelist", "options", "profiles")}
-        tuning = document.get("tuning")
+        lists = {name: tuple(document[name]) for name in ("nodelist", "options", "profiles")}
+        tuning = document["tuning"]
         return Settings(**{
             **document, **lists, "specification": Specification.from_json(document["specification"]),
             "tuning": TuningSpecification.from_json(tuning) if tuning else None,
         })  # fmt: skip
 
     def write(self, folder: Path) -> None:
-        document = self.to_json()
-        for name, part in ((FILE_NAME, document), (SPECIFICATION, document["specification"])):
-            atomic.write(folder / name, (json.dumps(part, indent=1) + "\n").encode(), private=True)
+        """Write the file that the nodes read."""
+        document = {"schema": SCHEMA, **self.to_json()}
+        atomic.write(folder / FILE_NAME, (json.dumps(document, indent=1) + "\n").encode(), private=True)
 
     @staticmethod
     def read(folder: Path) -> Settings:
-        """Raises InputError where the folder holds no submission."""
+        """Read the file of the submission in ``folder``. Raise InputError if there is none, or of another schema."""
         path = folder / FILE_NAME
         try:
-            return Settings.from_json(json.loads(path.read_bytes()))
+            document = json.loads(path.read_bytes())
+            schema = document.pop("schema")
+            if type(schema) is int and schema != SCHEMA:
+                raise InputError(OtherSchema(str(path), "submission", schema, SCHEMA))
+            return Settings.from_json(document)
         except OSError as error:
             raise InputError(f"{path}: can't be read: {error.strerror}; give the folder of a submission") from None
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise InputError(f"{path}: is not that of a submission ({error}); submit again") from None
 
     def command(self, folder: str, place: str) -> list[str]:
-        """What measures the same as a node's run, whose record is in ``place`` of the submission's ``folder``.
+        """Return the command that a node's record names. The record is in ``place`` of the submission's ``folder``.
 
-        Of a tuning, what goes on with all of it: a node's part is of no use alone.
+        A matrix can be measured again on one node. Otherwise the command goes on with the whole submission.
         """
-        if self.tuning:
-            return ["envkit", "tune", f"--resume={folder}"]
         if self.profiles:
             return ["envkit", "matrix", *self.profiles, f"--output={folder}/{place}"]
-        return ["envkit", "bench", f"--specification={folder}/{SPECIFICATION}", f"--output={folder}/{place}"]
-
-
-def _with_specification(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What a version before specifications (2026-11) wrote, with as much of one as a report needs."""
-    arms = [Arm(Path(name).stem, name, document["engine"]) for name in (REFERENCE_PROFILE, *document["profiles"])]
-    margins = [word.partition("=")[2] for word in document["bench"] if word.startswith("--margin=")]
-    asked = Specification(
-        title=document["title"], arms=tuple(arms), budget_s=0.0, nproc=document.get("ranks", 1),
-        margin=float(margins[-1]) if margins else MARGIN, engine_options=EngineOptions(sif=document["sif"]),
-    )  # fmt: skip
-    names = {one.name for one in fields(Settings)} - {"specification"}
-    return {**{name: document[name] for name in names & document.keys()}, "specification": asked.to_json()}
+        return ["envkit", self.by, f"--resume={folder}"]

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from envkit.bench import record, record_schema
+from envkit.bench import record
 from envkit.bench.plan import Plan
 from envkit.cluster.slurm import node_status
 from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED
@@ -73,7 +73,7 @@ def _update(sight: Sight, place: Path, jobs: Collection[str]) -> None:
 
 def _count(sight: Sight, line: bytes) -> None:
     try:
-        event = record_schema.event(json.loads(line))
+        event = json.loads(line)
         sight.spent_s += event.get("worker_seconds", 0.0)
         if event["event"] == "run":
             plan = Plan.from_json(event["plan"])

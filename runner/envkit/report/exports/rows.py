@@ -18,7 +18,6 @@ from envkit.bench.plan import Arm, Plan
 from envkit.bench.record import Event
 from envkit.checks.interference import interference_in
 from envkit.checks.sample_effect import checks_of
-from envkit.profiles.environment import Environment
 
 Row = dict[str, Any]
 # What is exported of NCCL's log.
@@ -37,17 +36,16 @@ def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
     the target of ``--until``, and None where that was never reached.
     ``reference_kernel_s`` is the time of a fixed piece of work in the same block; ``ranks`` processes trained together,
     ``scaling`` says whether their batch grew with them (it is empty of a run without ranks), and ``communication_`` for
-    how long, and what share of a step, one of several communicated or waited, under the profiler. None is what an older
-    record, or one process, does not have.
+    how long, and what share of a step, one of several communicated or waited, under the profiler. None is what one
+    process does not have.
     """
     run = events[0]
     plan = Plan.from_json(run["plan"])
-    environments = {name: Environment.from_json(document) for name, document in run["environments"].items()}
     kernel_s = {event["block"]: event["seconds"] for event in events if event["event"] == "reference-kernel"}
     rows = []
     for event in blocks.samples(events):
         arm = plan.arm(event["arm"])
-        checks = checks_of(environments[arm.name], event, run["allowed_variables"])
+        checks = checks_of(event)
         communication = event.get("communication") or {}
         rows.append(
             {
@@ -58,8 +56,8 @@ def samples(folder: Path, events: Sequence[Event]) -> list[Row]:
                 "median_step_s": basic.median(event["step_s"]),
                 "in_effect": all(one.holds for one in checks),
                 "interference": "; ".join(interference_in(event)),
-                "peak_memory_bytes": event.get("peak_memory_bytes"),
-                "padding_bytes": event.get("padding_bytes"),
+                "peak_memory_bytes": event["peak_memory_bytes"],
+                "padding_bytes": event["padding_bytes"],
                 "reference_kernel_s": kernel_s.get(event["block"]),
                 "communication_s": communication.get("seconds"),
                 "communication_share": communication.get("share"),
