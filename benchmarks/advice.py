@@ -21,7 +21,7 @@ from envkit.advice.expected import FILE, LEAST_GAIN, Expected, features
 from envkit.advice.symptoms import FEATURES, Symptoms
 from envkit.common import atomic
 from envkit.common.errors import InputError
-from envkit.engines.base import PROJECT
+from envkit.engines.base import PROJECT, WORKER
 from envkit.report import advised
 from envkit.stats.interval import Speedup, log_ratios, speedup
 from envkit.stats.verdict import Verdict
@@ -155,7 +155,7 @@ def _pair(name: str, number: int) -> Line:
     commands = {
         "alone_s": _command(name, WARMUP + STEPS),
         "watched_s": [
-            sys.executable, "-m", "envkit.worker", "command", "--folder", str(PROJECT), *watching,
+            sys.executable, str(WORKER), "command", "--folder", str(PROJECT), *watching,
             *_command(name, ENDLESS),
         ],
     }  # fmt: skip

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from envkit.bench import dataset
 from envkit.cli.arguments import count, duration
+from envkit.engines.base import WORKER
 from envkit.profiles import profile
 from envkit.stats.verdict import Verdict
 
@@ -58,7 +59,7 @@ def main() -> int:
 def training(data: str) -> list[str]:
     """The command that trains so many steps, without anything set."""
     length = ["--warmup-steps", "0", "--steps", str(STEPS)]
-    return [sys.executable, "-m", "envkit.worker", "train", "--workload", "cnn", "--data", data, *length]
+    return [sys.executable, str(WORKER), "train", "--workload", "cnn", "--data", data, *length]
 
 
 def question(folder: Path, data: str, budget_s: float, cost: tools.Cost) -> tools.Question:

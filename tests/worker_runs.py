@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from envkit.engines.base import WORKER
+
 from tests.simulation import PROJECT
 
 
@@ -14,6 +16,6 @@ def of_command(folder: Path, *words: object, argv: Sequence[object]) -> subproce
     """What the worker printed and how it ended; ``words`` are its options."""
     given = ["command", "--folder", folder, *words, "--", *argv]
     return subprocess.run(
-        [sys.executable, "-m", "envkit.worker", *map(str, given)], cwd=PROJECT, stdin=subprocess.DEVNULL,
+        [sys.executable, str(WORKER), *map(str, given)], cwd=PROJECT, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, check=False,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from tests.engines.conftest import BuiltImage, Requires, run
 TAG = f"envkit-cpu:test-compile-{os.getpid()}"
 FAST = "-comp zstd -Xcompression-level 1"
 # One worker, as one's own command: a measurement would start two, of which each compiles.
-WORKER = ("env", "PYTHONPATH=/kit", "python", "-m", "envkit.worker", "train", "--compile")
+WORKER = ("python", "/kit/envkit/worker/__main__.py", "train", "--compile")
 SHORT = ("--workload", "loader-w0-b4", "--data", "generated", "--steps", "2", "--warmup-steps", "2")
 
 

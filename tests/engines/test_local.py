@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from envkit.bench import record
 from envkit.checks.effect import check as check_effect
-from envkit.engines.base import PROJECT
+from envkit.engines.base import PROJECT, WORKER
 from envkit.profiles import profile
 from envkit.profiles.environment import clean
 from envkit.profiles.resolve import resolve
@@ -171,7 +171,7 @@ CAN_COMPILE = shutil.which("g++") and (Path(sysconfig.get_path("include")) / "Py
 def test_what_compiling_takes_is_in_the_warm_up():
     options = ("--data", "generated", "--warmup-steps", "2", "--steps", "4", "--compile")
     result = subprocess.run(
-        [sys.executable, "-m", "envkit.worker", "train", "--workload", "loader-w0-b4", *options],
+        [sys.executable, str(WORKER), "train", "--workload", "loader-w0-b4", *options],
         cwd=PROJECT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from envkit.bench import record
-from envkit.engines.base import PROJECT
+from envkit.engines.base import PROJECT, WORKER
 from envkit.worker.workloads import WORKLOADS
 from envkit.worker.workloads.all_reduce import SIZES
 
@@ -43,7 +43,7 @@ def worker(workload, nproc, steps=STEPS, data="generated"):
     """The command line of a worker on so many ranks; numbers may not depend on there being CPUs for all of them."""
     launcher = ["ranks", "--nproc", str(nproc), "--"] if nproc > 1 else []
     train = ["train", "--workload", workload, "--data", data, "--steps", str(steps)]
-    return [sys.executable, "-m", "envkit.worker", *launcher, *train]
+    return [sys.executable, str(WORKER), *launcher, *train]
 
 
 # What a runner is to its workers: it starts one by an engine, and waits for it.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from envkit.engines import turns
+from envkit.engines import base, turns
 from envkit.engines.base import PROJECT, EngineOptions, Task
 from envkit.engines.local import LocalEngine
 from envkit.engines.process import Process, Started, failure_of
@@ -101,7 +101,7 @@ def test_one_that_is_never_ready_is_ended_before_another_trains(start, tmp_path)
 
 
 def test_a_worker_that_can_not_see_its_turn_says_so(tmp_path):
-    argv = [sys.executable, "-m", "envkit.worker", "train", "--workload", "cnn", "--data", "synthetic", "--steps", "1"]
+    argv = [sys.executable, str(base.WORKER), "train", "--workload", "cnn", "--data", "synthetic", "--steps", "1"]
     ended = subprocess.run([*argv, "--turn", str(tmp_path / "none")], cwd=PROJECT, capture_output=True, check=False)
     assert failure_of(ended.returncode) == turns.UNREACHABLE
 
@@ -135,7 +135,7 @@ def test_an_interrupt_ends_those_that_wait(start, tmp_path):
 
 RUNNER = """
 import os, sys, time
-from envkit.engines import turns
+from envkit.engines import base, turns
 from envkit.engines.base import EngineOptions, Task
 from envkit.engines.local import LocalEngine
 task = Task(("train", "--workload", "cnn", "--data", "synthetic", "--steps", "1"), inherited=dict(os.environ))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from envkit.bench.parse_sample import other_loader
 from envkit.engines import owner
+from envkit.engines.base import WORKER
 from envkit.worker.workloads.loader_epochs import started_by
 
 from tests.conftest import PROJECT
@@ -28,7 +29,7 @@ def sample():
     def of(settings):
         if settings not in found:
             found[settings] = subprocess.run(
-                [sys.executable, "-m", "envkit.worker", "train", "--workload", f"loader-w1-b80-p2-{settings}",
+                [sys.executable, str(WORKER), "train", "--workload", f"loader-w1-b80-p2-{settings}",
                  "--data", "generated", "--warmup-steps", str(WARMUP_STEPS), "--steps", str(STEPS)],
                 cwd=PROJECT, capture_output=True, text=True, check=False, timeout=WITHIN_S,
             )  # fmt: skip
@@ -60,7 +61,7 @@ def test_nothing_of_that_changes_what_is_learnt(sample):
 
 def test_workers_that_a_server_forks_do_not_outlive_a_training_that_was_killed():
     training = subprocess.Popen(
-        [sys.executable, "-m", "envkit.worker", "train", "--workload", "loader-w1-b80-p2-forkserver-persistent",
+        [sys.executable, str(WORKER), "train", "--workload", "loader-w1-b80-p2-forkserver-persistent",
          "--data", "generated", "--steps", "1000000"],
         cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from envkit.engines.base import EngineOptions, Task
+from envkit.engines.base import WORKER, EngineOptions, Task
 from envkit.engines.local import LocalEngine
 from envkit.worker import cgroup, command_line, host
 from envkit.worker.measure import reference_kernel
@@ -83,7 +83,7 @@ def test_the_digest_tells_works_apart(monkeypatch, tmp_path):
 
 def test_it_does_not_outlive_the_runner(simulation):
     another = f"--die-with-parent={os.getpid() + 1}"  # which is as if the parent were gone already
-    argv = [sys.executable, "-m", "envkit.worker", "reference-kernel", another]
+    argv = [sys.executable, str(WORKER), "reference-kernel", another]
     assert subprocess.run(argv, cwd=PROJECT, env={}, capture_output=True, check=False).returncode == 1
     LocalEngine(EngineOptions(python=str(simulation.python))).run(Task(("reference-kernel",)))
     start = json.loads((simulation.folder / "starts.jsonl").read_text())

@@ -9,11 +9,12 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from envkit.engines.base import WORKER
 
 from tests.conftest import PROJECT
 
 
-def started(*words, folder, argv, worker=("-m", "envkit.worker"), **variables):
+def started(*words, folder, argv, worker=(str(WORKER),), **variables):
     return subprocess.Popen(
         [sys.executable, *worker, "command", "--folder", str(folder), *words, "--", *map(str, argv)],
         cwd=PROJECT, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
