@@ -62,9 +62,9 @@ def faults_of(page: Any, path: Path) -> list[str]:
     """Open the file ``path`` in a tab of the browser and return a line for each fault in each view."""
     heard: list[str] = []
     address = path.as_uri()
-    page.on("console", lambda said: heard.append(f"console: {said.text}") if said.type in ("error", "warning") else None)
+    page.on("console", lambda said: heard.append(f"console: {said.text}"))  # a report's page says nothing at all
     page.on("pageerror", lambda error: heard.append(f"error: {error}"))
-    page.on("request", lambda asked: heard.append(f"request: {asked.url}") if asked.url != address else None)
+    page.on("request", lambda request: None if request.url == address else heard.append(f"request: {request.url}"))
     page.set_viewport_size({"width": VIEWS[0][0], "height": HEIGHT})
     page.goto(address)
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")

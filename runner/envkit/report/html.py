@@ -22,7 +22,7 @@ LINES = (Rows, Listing, Note)
 class Layout:
     """The parts of a page from top to bottom, after the verdict."""
 
-    warnings: Sequence[Note]
+    warnings: Sequence[Part]
     lead: Drawing | None  # the picture that the page opens with
     lines: Sequence[Section]
     tables: Sequence[Section]  # with further pictures
@@ -61,10 +61,11 @@ def layout(sections: Sequence[Section]) -> Layout:
     parts = [part for section in short for part in section.parts]
     lead = next((part for part in parts if isinstance(part, Drawing) and not part.missing), None)
     warnings = [part for part in parts if _warns(part)]
-    lines = [_only(section, lambda part: isinstance(part, LINES) and not _warns(part)) for section in short]
-    tables = [_only(section, lambda part: not isinstance(part, LINES) and part is not lead) for section in short]
-    named = [replace(one, name=f"{one.name}-tables") for one in _filled(tables)]
-    return Layout(warnings, lead, _filled(lines), [*named, *(section for section in sections if section.full)])
+    lines = _filled(_only(one, lambda part: isinstance(part, LINES) and not _warns(part)) for one in short)
+    tables = _filled(_only(one, lambda part: not isinstance(part, LINES) and part is not lead) for one in short)
+    taken = {section.name for section in lines}
+    renamed = [replace(one, name=f"{one.name}-tables") if one.name in taken else one for one in tables]
+    return Layout(warnings, lead, lines, [*renamed, *(section for section in sections if section.full)])
 
 
 def _warns(part: Part) -> bool:

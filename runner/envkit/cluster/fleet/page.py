@@ -38,7 +38,7 @@ def _sections(fleet: Fleet) -> list[Section]:
     intervals = [Drawing(INTERVALS, INTERVALS, READING_SLOW, None, found)] if slow else []
     differences = [_differences(kind, len(fleet.kinds) > 1) for kind in fleet.kinds if kind.differences]
     said = sentences.NO_CAUSE if differences else "Nothing that is recorded of machines and images."
-    sections = [
+    return [
         Section("found", "What was found", [Rows(sentences.advice(fleet)), spread]),
         Section("spread", SPREAD, [Rows(sentences.summary(fleet))]),
         Section("certainty", "How sure this is", [Rows(sentences.certainty(fleet))]),
@@ -47,7 +47,6 @@ def _sections(fleet: Fleet) -> list[Section]:
         Section("differences", "What differs between nodes", [*differences, Note(said)], full=True),
         Section("left-out", "Nodes that can't be compared", [_left_out(fleet)], full=True),
     ]
-    return sections
 
 
 def _nodes(fleet: Fleet, slow: Sequence[Result]) -> list[Part]:
