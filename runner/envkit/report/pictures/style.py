@@ -46,7 +46,7 @@ THEMES = {
 NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 LONGEST_NAME = 26
 # Characters of a line below the axes.
-LONGEST_LINE, LONGEST_NARROW_LINE = 96, 54
+LONGEST_LINE, LONGEST_NARROW_LINE = 96, 50
 # Round numbers in a power of ten, from many to few.
 ROUND = (
     (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8), (1, 1.5, 2, 3, 5, 7),
