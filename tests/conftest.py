@@ -49,7 +49,7 @@ COUNTER = itertools.count()
 # Tests that take the one cluster for themselves.
 CLUSTER = ("tests/engines/slurm/", "tests/engines/test_env_formats.py::test_a_batch_script_")
 # Whose tests share what takes long to make, or look for what others of their file would start.
-FILES = ("tests/engines/", "tests/images/", "tests/training/")
+FILES = ("tests/browser/", "tests/engines/", "tests/images/", "tests/training/")
 # What begins first, in this order: what takes longest in one process (all of the cluster comes with the first of its
 # tests), what makes the images that other tests would wait for, and what needs no image meanwhile.
 FIRST = ("tests/engines/slurm/test_jobs.py", "tests/engines/test_image_build.py", "tests/engines/test_local.py")
@@ -57,7 +57,7 @@ FIRST = ("tests/engines/slurm/test_jobs.py", "tests/engines/test_image_build.py"
 REAL = ("tests/engines/", "tests/images/", "tests/training/", "tests/faults/", "tests/reliability/")
 # What else takes long: it starts many processes, simulates many runs, or draws.
 SLOW = (
-    "tests/benchmarks/", "tests/cli/commands/exec/", "tests/cli/commands/test_ablate.py",
+    "tests/benchmarks/", "tests/browser/", "tests/cli/commands/exec/", "tests/cli/commands/test_ablate.py",
     "tests/cli/commands/test_lost_hook.py", "tests/cli/commands/test_matrix.py", "tests/cli/commands/test_report.py",
     "tests/cli/commands/test_resume.py",
     "tests/cli/commands/tune/",

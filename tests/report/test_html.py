@@ -10,13 +10,14 @@ import pytest
 from envkit import __version__
 from envkit.bench import record
 from envkit.report import html, pictures
+from envkit.report.parts import Drawing, Note, Row, Rows, Section, Table
 
 from tests import records
 from tests.report.planted import NOT_IN_EFFECT, NOT_VERIFIED, disturbed, failed
 from tests.reports import events_of
 
-SECTIONS = ["found", "speedups", "how-to-read", "certainty", "findings", "next", "place", "step-times", "course",
-            "evidence", "differences", "reproduce"]  # fmt: skip
+SECTIONS = ["picture", "found", "how-to-read", "certainty", "findings", "next", "place", "speedups", "step-times",
+            "course", "evidence", "differences", "reproduce"]  # fmt: skip
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 BLOCKS = {"p", "h2", "h3", "dt", "dd", "td", "th", "text", "summary", "pre", "div"}
 FETCHING = {"script", "link", "iframe", "img", "object", "embed", "base"}
@@ -102,6 +103,40 @@ def test_sections_in_the_order_in_which_they_are_asked_for(page, events, section
     assert "What was disturbed" not in found.section("course")
 
 
+def test_the_first_picture_leads_and_tables_follow_the_lines():
+    picture, more = (Drawing(name, name, "", None, "") for name in ("speedup", "course"))
+    table, lines, warning = Table(("a",), [["1"]]), Rows([Row("label", "text")]), Note("beware", "bad")
+    sections = [Section("first", "First", [table, lines, picture, warning]), Section("second", "", [more, table]),
+                Section("third", "", [lines, more], full=True)]  # fmt: skip
+    found = html.layout(sections)
+    assert (found.warnings, found.lead) == ([warning], picture)
+    assert found.lines == [Section("first", "First", [lines])]
+    assert found.tables == [Section("first-tables", "First", [table]), sections[1], sections[2]]
+
+
+def test_a_picture_that_is_missing_does_not_lead():
+    missing = Drawing("speedup", "Speedup", "", "nothing was compared", "")
+    found = html.layout([Section("speedups", "Speedups", [missing])])
+    assert (found.lead, found.tables) == (None, [Section("speedups", "Speedups", [missing])])
+
+
+def test_what_may_be_wider_than_the_page_scrolls_by_keyboard_and_has_a_name(page):
+    boxes = [one for one in page(events_of(others={"other": {}})).all("div") if one.get("class") == "scroll"]
+    assert {(one["role"], one["tabindex"]) for one in boxes} == {("region", "0")}
+    names = [one["aria-label"] for one in boxes]
+    assert "Speedups, and what each took: table" in names
+    assert "mine beside baseline: table" in names
+    assert len(names) == len(set(names))
+
+
+def test_of_many_profiles_each_has_one_line(page):
+    many = page(events_of(12, others={name: {} for name in ("a", "b", "c")}))
+    folded = [one for one in many.all("details") if "card" in (one.get("class") or "")]
+    assert len(folded) == 4
+    assert all("open" not in one for one in folded)
+    assert not [one for one in page(events_of(12)).all("details") if "card" in (one.get("class") or "")]
+
+
 def test_a_browser_needs_nothing_else_and_the_same_record_gives_the_same_page(recorded):
     events = events_of(others={"other": {}})
     content = html.page(*recorded(events))
@@ -136,7 +171,7 @@ def test_every_arm_is_in_the_table(page):
         (events_of(mine=NOT_IN_EFFECT),
          {"found": "NOT IN EFFECT", "evidence": "mine: NOT IN EFFECT", "next": "envkit doctor mine"}),
         (events_of(mine=NOT_VERIFIED), {"found": "FASTER", "evidence": "mine: not verified"}),
-        (records.run_events(), {"found": "FASTER", "speedups": "forest"}),
+        (records.run_events(), {"found": "FASTER", "picture": "forest"}),
         (records.run_events(records.arm("baseline")),
          {None: "nothing to compare", "speedups": "No picture: nothing was compared",
           "differences": "only one environment"}),

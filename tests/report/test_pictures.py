@@ -176,6 +176,14 @@ def test_what_is_not_there_is_not_drawn_and_why(events, reasons):
 MANY = {f"profile-{number}-with-a-name-that-is-long": {"seconds": NOISY} for number in range(6)}
 
 
+def contrast(colour):
+    """Return the contrast of a colour with white paper, as WCAG 2.2 defines it."""
+    from matplotlib.colors import to_rgb
+
+    parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(colour)]
+    return 1.05 / (0.05 + sum(part * share for part, share in zip(parts, (0.2126, 0.7152, 0.0722), strict=True)))
+
+
 @pytest.mark.parametrize("picture", pictures.PICTURES, ids=lambda picture: picture.name)
 @pytest.mark.parametrize("others", [{}, MANY], ids=["two", "many"])
 @pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
@@ -183,6 +191,7 @@ def test_all_words_can_be_read(picture, others, narrow):
     events = disturbed(events_of(10, others=others, calibration=CALIBRATION), 1)
     figure = drawn(picture, events, narrow)
     assert {one.get_fontsize() >= 9 for one in texts(figure)} == {True}
+    assert {contrast(one.get_color()) >= 4.5 for one in texts(figure)} == {True}
     inside, page = figure.get_tightbbox(), figure.bbox_inches  # of everything that is drawn, in inches
     assert (inside.x0 >= page.x0, inside.x1 <= page.x1) == (True, True)
     assert (inside.y0 >= page.y0, inside.y1 <= page.y1) == (True, True)

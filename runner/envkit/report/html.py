@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -12,11 +13,32 @@ from envkit.analysis.summary import Summary
 from envkit.bench.record import Event
 from envkit.report import pictures
 from envkit.report.model import report_of
-from envkit.report.parts import Drawing, Row
+from envkit.report.parts import Drawing, Listing, Note, Part, Report, Row, Rows, Section
+
+LINES = (Rows, Listing, Note)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The parts of a page from top to bottom, after the verdict."""
+
+    warnings: Sequence[Part]
+    lead: Drawing | None  # the picture that the page opens with
+    lines: Sequence[Section]
+    tables: Sequence[Section]  # with further pictures
 
 
 def page(folder: Path, events: Sequence[Event], summary: Summary) -> str:
-    """The page. The same record at the same place always gives the same bytes."""
+    """Return the page. The same record at the same place always gives the same bytes."""
+
+    def drawn(drawing: Drawing, narrow: bool) -> str:
+        return pictures.svg(pictures.named(drawing.name), summary, narrow, drawing.words)
+
+    return render(report_of(summary, str(folder), events, wide=True, full=True), drawn)
+
+
+def render(report: Report, drawn: Callable[[Drawing, bool], str]) -> str:
+    """Return the page of a report. ``drawn`` returns the SVG of a picture, a narrow one where it is told so."""
     environment = Environment(
         loader=PackageLoader("envkit.report"),
         autoescape=True,
@@ -24,21 +46,59 @@ def page(folder: Path, events: Sequence[Event], summary: Summary) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-    def drawn(drawing: Drawing, narrow: bool) -> Markup:
-        return Markup(pictures.svg(pictures.named(drawing.name), summary, narrow, drawing.words))
-
     return environment.get_template("report.html.j2").render(
-        report=report_of(summary, str(folder), events, wide=True, full=True), cards=_cards, drawn=drawn
+        report=report,
+        layout=layout(report.sections),
+        cards=_cards,
+        labelled=_labelled,
+        drawn=lambda drawing, narrow: Markup(drawn(drawing, narrow)),
     )
 
 
+def layout(sections: Sequence[Section]) -> Layout:
+    """Put the first picture on top, then what the short sections say in lines, then their tables, then the rest."""
+    short = [section for section in sections if not section.full]
+    parts = [part for section in short for part in section.parts]
+    lead = next((part for part in parts if isinstance(part, Drawing) and not part.missing), None)
+    warnings = [part for part in parts if _warns(part)]
+    lines = _filled(_only(one, lambda part: isinstance(part, LINES) and not _warns(part)) for one in short)
+    tables = _filled(_only(one, lambda part: not isinstance(part, LINES) and part is not lead) for one in short)
+    taken = {section.name for section in lines}
+    renamed = [replace(one, name=f"{one.name}-tables") if one.name in taken else one for one in tables]
+    return Layout(warnings, lead, lines, [*renamed, *(section for section in sections if section.full)])
+
+
+def _warns(part: Part) -> bool:
+    """Return whether the part puts all others in question."""
+    return isinstance(part, Note) and part.weight == "bad"
+
+
+def _only(section: Section, belongs: Callable[[Part], bool]) -> Section:
+    """Return the section with those of its parts that belong."""
+    return replace(section, parts=[part for part in section.parts if belongs(part)])
+
+
+def _filled(sections: Iterable[Section]) -> list[Section]:
+    return [section for section in sections if section.parts]
+
+
 def _cards(rows: Sequence[Row]) -> list[tuple[Row, list[Row]]]:
-    """Each row that has a label, with those below it that have none."""
+    """Return each row that has a label, with those below it that have none."""
     found: list[tuple[Row, list[Row]]] = []
     for row in rows:
         if row.label:
             found.append((row, []))
         else:
             found[-1][1].append(row)
+    return found
+
+
+def _labelled(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    """Return each label with the rows that it stands for: its own, those without one, and those that repeat it."""
+    found: list[tuple[str, list[Row]]] = []
+    for row in rows:
+        if found and row.label in ("", found[-1][0]):
+            found[-1][1].append(row)
+        else:
+            found.append((row.label, [row]))
     return found

@@ -124,10 +124,11 @@ def test_the_page_needs_nothing_else_and_says_it_all(found):
     content = page.page(found)
     read = complete(content)
     assert [section["id"] for section in read.all("section")] == [
-        "found", "spread", "nodes", "differences", "certainty", "left-out",
+        "picture", "found", "spread", "certainty", "records", "nodes", "differences", "left-out",
     ]  # fmt: skip
     assert len(read.all("svg")) == 4
-    assert "3 of 40 nodes are SLOW" in read.section("found")
+    assert "3 of 40 nodes are SLOW" in read.section(None)
+    assert read.all("svg")[0]["aria-label"].startswith("Histogram of the nodes' times. ")
     for name in ("n03", "n07", "n11"):
         assert name in read.section("nodes")
     assert "thp enabled never (most: madvise)" in read.section("nodes")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from collections.abc import Sequence
 
 from envkit.cluster.fleet import picture, sentences
 from envkit.cluster.fleet.findings import Fleet, Kind, NodeVerdict, Result
+from envkit.report import html
+from envkit.report.parts import Drawing, Fold, Note, Part, Report, Row, Rows, Section, Table
 
 # Of these a page has no more, or a browser takes long to show it; the JSON document has all.
 MOST_NODES, MOST_VALUES, MOST_LEFT_OUT = 500, 12, 500
@@ -18,76 +16,60 @@ READING = (
     "logarithm from ten nodes on. Beyond the dotted line is more than is allowed."
 )
 READING_SLOW = "Each square is a slow node's time, and the line through it its interval."
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A picture at both widths, and how to read it."""
-
-    reading: str
-    wide: Markup
-    narrow: Markup
-
-
-@dataclass(frozen=True)
-class Table:
-    """``rows`` have their cells, and whether they are marked; ``more`` says how many are not shown, or nothing."""
-
-    title: str
-    header: tuple[str, ...]
-    rows: list[tuple[list[str], bool]]
-    more: str = ""
+SPREAD, INTERVALS = "How far nodes differ", "Slow nodes"
+DRAWN = {SPREAD: picture.spread, INTERVALS: picture.intervals}
 
 
 def page(fleet: Fleet) -> str:
-    """The page. The same records at the same place always give the same bytes."""
-    environment = Environment(
-        loader=PackageLoader("envkit.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    """Return the page. The same records at the same place always give the same bytes."""
+
+    def drawn(drawing: Drawing, narrow: bool) -> str:
+        return DRAWN[drawing.name](fleet, narrow, drawing.words)
+
+    title = f"{', '.join(fleet.profiles)} on a fleet"
+    return html.render(Report(sentences.headline(fleet), title, _sections(fleet)), drawn)
+
+
+def _sections(fleet: Fleet) -> list[Section]:
     slow = fleet.of(NodeVerdict.SLOW)
     in_words = " ".join(row.text for row in sentences.summary(fleet))
     found = f"{sentences.headline(fleet).text}; the figures are in the table below"
-    return environment.get_template("fleet.html.j2").render(
-        place=fleet.place,
-        profiles=", ".join(fleet.profiles),
-        headline=sentences.headline(fleet),
-        advice=sentences.advice(fleet),
-        summary=sentences.summary(fleet),
-        certainty=sentences.certainty(fleet),
-        spread=_drawn(picture.spread, fleet, READING, f"Histogram of the nodes' times. {in_words}"),
-        intervals=_drawn(picture.intervals, fleet, READING_SLOW, found) if slow else None,
-        nodes=_nodes([*slow, *fleet.of(NodeVerdict.NOT_JUDGED)]),
-        differences=[_differences(kind, len(fleet.kinds) > 1) for kind in fleet.kinds if kind.differences],
-        no_cause=sentences.NO_CAUSE,
-        left_out=_left_out(fleet),
-    )
+    spread = Drawing(SPREAD, SPREAD, READING, None, f"Histogram of the nodes' times. {in_words}")
+    intervals = [Drawing(INTERVALS, INTERVALS, READING_SLOW, None, found)] if slow else []
+    differences = [_differences(kind, len(fleet.kinds) > 1) for kind in fleet.kinds if kind.differences]
+    said = sentences.NO_CAUSE if differences else "Nothing that is recorded of machines and images."
+    return [
+        Section("found", "What was found", [Rows(sentences.advice(fleet)), spread]),
+        Section("spread", SPREAD, [Rows(sentences.summary(fleet))]),
+        Section("certainty", "How sure this is", [Rows(sentences.certainty(fleet))]),
+        Section("records", "", [Rows([Row("records", fleet.place)])]),
+        Section("nodes", INTERVALS if slow else "Nodes", [*intervals, *_nodes(fleet, slow)], full=True),
+        Section("differences", "What differs between nodes", [*differences, Note(said)], full=True),
+        Section("left-out", "Nodes that can't be compared", [_left_out(fleet)], full=True),
+    ]
 
 
-def _drawn(draw: Callable[[Fleet, bool, str], str], fleet: Fleet, reading: str, words: str) -> Drawn:
-    """``words`` are in the place of the picture for those who don't see it."""
-    wide, narrow = (Markup(draw(fleet, is_narrow, words)) for is_narrow in (False, True))
-    return Drawn(reading, wide, narrow)
-
-
-def _nodes(results: list[Result]) -> Table:
+def _nodes(fleet: Fleet, slow: Sequence[Result]) -> list[Part]:
+    results = [*slow, *fleet.of(NodeVerdict.NOT_JUDGED)]
+    if not results:
+        return [Note("None is slow.")]
     shown = results[:MOST_NODES]
-    rows = [([*sentences.slow_row(one), sentences.unusual(one)], False) for one in shown]
-    return Table("", (*sentences.SLOW_HEADER, "unlike most in"), rows, _more(len(results), len(shown)))
+    rows = [[*sentences.slow_row(one), sentences.unusual(one)] for one in shown]
+    return [Table((*sentences.SLOW_HEADER, "unlike most in"), rows, note=_more(len(results), len(shown)))]
 
 
-def _differences(kind: Kind, named: bool) -> Table:
-    rows = [row for fact in kind.differences for row in sentences.difference_rows(fact, MOST_VALUES)]
-    return Table(kind.name if named else "", sentences.DIFFERENCE_HEADER, rows)
+def _differences(kind: Kind, named: bool) -> Part:
+    found = [row for fact in kind.differences for row in sentences.difference_rows(fact, MOST_VALUES)]
+    weights = ["bad" if marked else "plain" for _, marked in found]
+    table = Table(sentences.DIFFERENCE_HEADER, [cells for cells, _ in found], weights=weights)
+    return Fold(kind.name, [table]) if named else table
 
 
-def _left_out(fleet: Fleet) -> Table:
+def _left_out(fleet: Fleet) -> Part:
     shown = fleet.left_out[:MOST_LEFT_OUT]
-    rows = [([one.name, one.reason], False) for one in shown]
-    return Table("", ("node", "why"), rows, _more(len(fleet.left_out), len(shown)))
+    rows = [[one.name, one.reason] for one in shown]
+    more = _more(len(fleet.left_out), len(shown))
+    return Table(("node", "why"), rows, note=more) if rows else Note("None.")
 
 
 def _more(count: int, shown: int) -> str:

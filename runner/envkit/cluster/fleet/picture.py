@@ -52,7 +52,7 @@ def _draw_spread(area: Any, fleet: Fleet, narrow: bool) -> None:
     for kind in fleet.kinds:
         axes.axvline(100 * kind.spread.allowance, color=style.SOFT, linewidth=1, linestyle=":")
     beyond = int(numpy.count_nonzero((everything < low) | (everything > high)))
-    more = f"; {beyond:,} nodes are beyond the ends" if beyond else ""
+    more = f"; {beyond:,} {'node is' if beyond == 1 else 'nodes are'} beyond the ends" if beyond else ""
     axes.set_xlabel(f"more time than the middle node, %{'' if narrow else more}")
     axes.set_ylabel("nodes")
     axes.grid(axis="y")
@@ -85,7 +85,7 @@ def _draw_intervals(area: Any, slow: Sequence[Result], narrow: bool) -> None:
         axes.plot([low, high], [row, row], color=style.WORSE, linewidth=2, solid_capstyle="butt")
         axes.plot(100 * (one.ratio - 1), row, "s", color=style.WORSE, markersize=4.5, markeredgewidth=0)
         if narrow:  # the line at 0 may go through it
-            looks = {"size": 8, "bbox": {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0}}
+            looks = {"size": 9, "bbox": {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0}}
             side = axes.get_yaxis_transform()  # x as a share of the axes' width, y in rows
             axes.text(0, row - 0.3, style.short(one.node.name), transform=side, va="center", ha="left", **looks)
     axes.axvline(0, color=style.INK, linewidth=1)

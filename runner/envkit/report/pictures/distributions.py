@@ -55,7 +55,7 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
     axes.set_ylim(len(arms) - 0.5, -0.65 if narrow else -0.5)
     style.name_rows(axes, arms, narrow)
     unit = f"ms per {summary.plan.step_name}{' (logarithmic)' if logarithmic else ''}"
-    axes.set_xlabel("\n".join(filter(None, (unit, scaling_wording.steps(summary.plan)))))
+    style.name_axis(axes, (unit, scaling_wording.steps(summary.plan)), narrow)
     style.legend(area, _handles(), narrow)
 
 

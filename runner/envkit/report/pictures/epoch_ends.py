@@ -38,4 +38,4 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
         axes.set_ylim(len(group.cells) - 0.4, -0.9 if narrow else -0.6)
         axes.set_xlim(left=0)
         axes.set_title(group.title, loc="left", size=9)
-    places[-1].set_xlabel("seconds to begin an epoch; by new workers, or by persistent ones")
+    style.name_axis(places[-1], ("seconds to begin an epoch; by new workers, or by persistent ones",), narrow)

@@ -44,7 +44,7 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
     plan = summary.plan
     reference = style.short(plan.reference.profile if plan.across else plan.reference.name)
     unit = f"{reference}'s time / the {tables.header(summary)[0]}'s time (logarithmic)"
-    axes.set_xlabel("\n".join(filter(None, (unit, *_other_references(plan), scaling_wording.steps(plan)))))
+    style.name_axis(axes, (unit, *_other_references(plan), scaling_wording.steps(plan)), narrow)
     for text, side, away in (("← slower", "right", -6), ("faster →", "left", 6)):  # on either side of 1, above the rows
         axes.annotate(text, (1, 1), (away, 2), xycoords=axes.get_xaxis_transform(), textcoords="offset points",
                       ha=side, va="bottom", size=9, color=style.SOFT)  # fmt: skip

@@ -9,8 +9,9 @@ from envkit.analysis.summary import Summary
 from envkit.report import grid
 from envkit.report.pictures import style
 
-# By M. Okabe and K. Ito, as all colours here; with more workers than these they begin again, with other markers.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+# By M. Okabe and K. Ito, as all colours here, but for those that are pale on paper; with more workers than these they
+# begin again, with other markers.
+COLOURS = (style.NEITHER, style.WORSE, style.BETTER, "#cc79a7", style.INK)
 MARKERS = ("o", "s", "^", "D")
 COLUMNS = 2
 

@@ -11,8 +11,9 @@ import io
 import logging
 import os
 import re
+import textwrap
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -23,11 +24,15 @@ from envkit.stats.verdict import Verdict
 # Not quite black: matplotlib would leave black out of an SVG, and a page could not turn it into white.
 INK, SOFT, FAINT, BAND = "#1f1f1f", "#6b6b6b", "#c9c9c9", "#e3e3e3"
 REFERENCE, BETTER, WORSE, NEITHER, INTERFERENCE = "#595959", "#009e73", "#d55e00", "#0072b2", "#e69f00"
+# Letters in the colours of bars and lines would be too pale on paper.
+BETTER_TEXT, WORSE_TEXT = "#00694c", "#a84300"
+OF_TEXT = {BETTER: BETTER_TEXT, WORSE: WORSE_TEXT}
 PAPER = "#fffffe"
 # In an SVG, the page's own names for these colours take their place.
 VARIABLES = {
     INK: "ink", SOFT: "soft", FAINT: "faint", BAND: "band", REFERENCE: "reference", BETTER: "better", WORSE: "worse",
     NEITHER: "neither", INTERFERENCE: "interference", PAPER: "paper",
+    BETTER_TEXT: "good-text", WORSE_TEXT: "bad-text",
 }  # fmt: skip
 # For an SVG that is a file of its own; the page has the same in its style sheet.
 THEMES = {
@@ -35,10 +40,13 @@ THEMES = {
     "dark": {
         "ink": "#e8e8e6", "soft": "#a6a6a3", "faint": "#4a4a4a", "band": "#383838", "reference": "#b5b5b5",
         "better": "#2cc295", "worse": "#f08133", "neither": "#56b4e9", "interference": "#e69f00", "paper": "#171717",
+        "good-text": "#4fd6ae", "bad-text": "#ff9d57",
     },
 }  # fmt: skip
 NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 LONGEST_NAME = 26
+# Characters of a line below the axes.
+LONGEST_LINE, LONGEST_NARROW_LINE = 96, 50
 # Round numbers in a power of ten, from many to few.
 ROUND = (
     (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8), (1, 1.5, 2, 3, 5, 7),
@@ -102,7 +110,7 @@ def to_svg(figure: Any, name: str, alternative: str) -> str:
 def standalone(element: str, theme: str) -> str:
     """An element of ``to_svg`` as a file of its own, in the colours of a theme (THEMES)."""
     colours = THEMES[theme]
-    text = re.sub(r"var\(--([a-z]+)\)", lambda found: colours[found[1]], element)
+    text = re.sub(r"var\(--([a-z-]+)\)", lambda found: colours[found[1]], element)
     return text.replace("<svg ", f"<svg {NAMESPACES} ", 1)
 
 
@@ -160,11 +168,18 @@ def name_rows(axes: Any, names: Sequence[str], narrow: bool) -> None:
 def label(axes: Any, row: int, name: str, text: str, colour: str, narrow: bool, up: float, **looks: Any) -> None:
     """Figures beside a row or, on a narrow picture, ``up`` rows above it and beside its name."""
     side = axes.get_yaxis_transform()  # x as a share of the axes' width, y in rows
+    colour = OF_TEXT.get(colour, colour)
     if narrow:
         axes.text(0, row - up, short(name), transform=side, va="bottom", ha="left", size=9, **looks)
         axes.text(1, row - up, text, transform=side, va="bottom", ha="right", size=9, color=colour, **looks)
     else:
         axes.text(1.02, row, text, transform=side, va="center", ha="left", color=colour)
+
+
+def name_axis(axes: Any, lines: Iterable[str], narrow: bool) -> None:
+    """Write ``lines`` below ``axes``, each broken where it is too long; empty ones are left out."""
+    longest = LONGEST_NARROW_LINE if narrow else LONGEST_LINE
+    axes.set_xlabel("\n".join(textwrap.fill(line, longest) for line in lines if line))
 
 
 def handle(label: str, **looks: Any) -> Any:

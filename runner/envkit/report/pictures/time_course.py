@@ -54,7 +54,7 @@ def draw(area: Any, summary: Summary, narrow: bool) -> None:
         axes.grid(axis="y")
         lowest = number % rows == rows - 1 or number == len(arms) - 1
         axes.tick_params(axis="x", labelbottom=lowest)
-        axes.set_xlabel("\n".join(filter(None, ("minutes of measuring", steps))) if lowest else "")
+        style.name_axis(axes, ("minutes of measuring", steps) if lowest else (), narrow or columns > 1)
     unit = f"ms per {summary.plan.step_name}"
     unit = unit if narrow or columns > 1 else f"mean {unit}, the same logarithmic scale for all"
     grid[0, 0].set_title(unit, loc="right", size=9, pad=3, color=style.SOFT)
