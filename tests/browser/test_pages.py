@@ -38,8 +38,8 @@ RECORDS = {
     "failed": lambda: failed(events_of(), problem="ended with exit status 3", stderr=f"Error: {'x' * 300}\n"),
     "not in effect": lambda: events_of(mine=NOT_IN_EFFECT),
     "nothing measured": lambda: events_of(blocks=0, ended=None),
-    "baseline alone": lambda: records.read_events(records.arm("baseline")),
-    "two engines": lambda: records.read_events(
+    "baseline alone": lambda: records.run_events(records.arm("baseline")),
+    "two engines": lambda: records.run_events(
         records.arm("local", "baseline", "local"), records.arm("docker", "baseline", "docker")
     ),
     "synthetic data": lambda: events_of(plan={"data": "synthetic"}, profile=f"{'long-' * 30}name"),
