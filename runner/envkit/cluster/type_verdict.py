@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.analysis.load import Load, load
+from envkit.analysis.noise import disturbed_blocks
 from envkit.analysis.summary import Summary, summarise
 from envkit.bench import record
 from envkit.bench.blocks import block_ratios
@@ -21,6 +22,7 @@ from envkit.cluster.fleet import comparability, slow
 from envkit.cluster.fleet.extract import read_node
 from envkit.cluster.fleet.node import LeftOut, Node
 from envkit.common.errors import InputError
+from envkit.rendering import text_of
 from envkit.stats.across_nodes import AcrossNodes, across_nodes
 from envkit.stats.interval import ERROR_RATE
 
@@ -136,7 +138,7 @@ def _load(place: Path) -> Load | None:
         summary = summarise(events)
         if any(one.without_interference for one in summary.comparisons):
             return None
-        return load(events, summary.plan.arms, summary.interference)
+        return load(events, summary.plan.arms, disturbed_blocks(events, summary.plan.arms))
 
 
 def _node(name: str, place: Path) -> Node | LeftOut:
@@ -144,5 +146,5 @@ def _node(name: str, place: Path) -> Node | LeftOut:
     try:
         plan = Plan.from_json(record.read(place)[0]["plan"])
     except InputError as error:
-        return LeftOut(name, str(error))
+        return LeftOut(name, text_of(error))
     return replace(read_node(place, plan.reference.profile), name=name)
