@@ -23,6 +23,7 @@ from envkit.bench.plan import MARGIN
 from envkit.common.errors import InputError
 from envkit.common.machine_lock import machine_lock
 from envkit.engines.base import Task
+from envkit.rendering import text
 from envkit.stats.interval import ERROR_RATE, log_ratios, speedup
 from envkit.worker.fashion_mnist import SYNTHETIC
 
@@ -114,7 +115,7 @@ def _sample(bench: Bench, cell: Cell) -> Line:
     outcome = bench.engine.run(task)
     if outcome.failure is not None:
         said = (outcome.stderr_tail.strip().splitlines() or ["nothing"])[-1]
-        raise InputError(f"the worker {outcome.failure}: {said}; fix that, and the same command goes on")
+        raise InputError(f"the worker {text(outcome.failure)}: {said}; fix that, and the same command goes on")
     document: dict[str, Any] = json.loads(outcome.stdout)
     return {"seconds": document["seconds"], "usage": document["usage"]}
 

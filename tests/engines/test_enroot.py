@@ -15,6 +15,7 @@ from envkit.common.errors import InputError
 from envkit.engines import container_gpus, enroot, get_all, step
 from envkit.engines.base import PROJECT, EngineOptions, Outcome, Task
 from envkit.engines.enroot import EnrootEngine
+from envkit.engines.messages import EngineFault, ExitStatus, TimedOut
 from envkit.engines.slurm import client
 
 from tests.processes import gone, until
@@ -313,7 +314,7 @@ def test_one_that_takes_too_long(started, tmp_path):
     engine, _ = started
     begin = time.monotonic()
     task = Task((), program=("sleep", "600"), folder=str(tmp_path), timeout_s=0.5)
-    assert engine.run(task).failure == "did not end within 0.5 s (--timeout) and was stopped"
+    assert engine.run(task).failure == TimedOut(0.5)
     assert time.monotonic() - begin < 300
 
 
@@ -330,8 +331,9 @@ def test_one_that_takes_too_long(started, tmp_path):
     ],
 )
 def test_what_enroot_says_has_a_mend(engine, printed, fix):
-    outcome = engine._explained(Outcome("", printed, 1.0, "ended with exit status 1"))
-    assert outcome.failure.startswith(f"was not started ({fix}")
+    outcome = engine._explained(Outcome("", printed, 1.0, ExitStatus(1)))
+    assert isinstance(outcome.failure, EngineFault)
+    assert outcome.failure.fix.startswith(fix)
     fine = Outcome("", printed, 1.0, None)
     assert engine._explained(fine) == fine
 

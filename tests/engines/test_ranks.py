@@ -54,7 +54,7 @@ from envkit.engines.base import EngineOptions, Task
 name, options, *arguments = sys.argv[1:]
 engine = engines.get_all([name], EngineOptions(**json.loads(options)))[name]
 outcome = engine.run(Task(tuple(arguments), inherited=dict(os.environ), timeout_s=240))
-print(json.dumps([outcome.failure, outcome.stdout, outcome.stderr_tail]))
+print(json.dumps([outcome.failure and outcome.failure.to_json(), outcome.stdout, outcome.stderr_tail]))
 """
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus
 from envkit.engines.base import IMAGE_FILES, SOURCES, EngineOptions, Outcome, Task, ended
+from envkit.engines.messages import EngineFault, ImageUnreadable
 from envkit.engines.process import Process, Started
 
 # Before the name of a variable, in the caller's own: Apptainer puts it into the container.
@@ -99,7 +100,7 @@ class ApptainerEngine:
         """With what to do about what Apptainer said."""
         fix = next((fix for words, fix in MENDS.items() if words in outcome.stderr_tail), None)
         if outcome.failure and fix:
-            return replace(outcome, failure=f"was not started ({fix})")
+            return replace(outcome, failure=EngineFault(fix))
         return container.explained(outcome, self.given)
 
 
@@ -137,5 +138,6 @@ def digest(image: Path, kind: str = "sif") -> str:
                 found.update(block)
     except OSError as error:
         build = container.made_by(image.stem, kind)
-        raise InputError(f"{image}: {error.strerror}; build it with: {build}, or name another") from None
+        fix = f"build it with: {build}, or name another"
+        raise InputError(ImageUnreadable(str(image), str(error.strerror), fix)) from None
     return f"sha256:{found.hexdigest()}"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from envkit.common.errors import InputError
 from envkit.engines.base import PACKAGE, EngineOptions, Outcome, Task
+from envkit.engines.messages import Killed, OutOfMemory, OverMemoryLimit
 from envkit.profiles.environment import capabilities
 
 INTERPRETER = "/opt/kit/bin/python"
@@ -20,7 +21,7 @@ DATA = "/data"
 TURNS = "/mnt"  # which images have: without an overlay Apptainer mounts only on what exists
 IMAGE = "envkit-cpu"
 SHM = "2g"  # /dev/shm, through which DataLoader workers hand over batches; the engines' default is 64 MiB
-KILLED = "was killed by signal SIGKILL"
+KILLED = Killed("SIGKILL")
 # Of a process whose user has none inside: any user may write there.
 HOME = "/tmp"
 # Folders of the image that a user's folder, which keeps its name inside, must not hide.
@@ -153,13 +154,13 @@ def run_options(task: Task, options: EngineOptions, rootless: bool, gpus: tuple[
     return [*fixed, *(gpus if task.gpus else ()), *as_user, *limits(options), *volumes, *given]
 
 
-def out_of_memory(options: EngineOptions) -> str:
-    limit = f"its limit of {options.memory} (--memory)" if options.memory else "the machine has"
-    return f"was killed because it needed more memory than {limit}"
+def out_of_memory(options: EngineOptions) -> OutOfMemory | OverMemoryLimit:
+    """Return the failure of a worker that the kernel killed for its memory."""
+    return OverMemoryLimit(options.memory) if options.memory else OutOfMemory()
 
 
 def explained(outcome: Outcome, options: EngineOptions) -> Outcome:
     """Say that a kill under a memory limit is most likely the kernel's, where an engine does not tell."""
     if options.memory and outcome.failure == KILLED:
-        return replace(outcome, failure=f"{KILLED}, most likely for its memory limit of {options.memory} (--memory)")
+        return replace(outcome, failure=Killed(KILLED.signal, options.memory))
     return outcome

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from envkit.common.errors import InputError
+from envkit.engines.messages import NoContainerToolkit
+from envkit.messages import Message
 from envkit.worker import nvml
 
 TOOLKIT = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
@@ -14,10 +16,6 @@ NO_WAY = (
     "failed to discover GPU vendor from CDI",  # Docker 29 and later, without the toolkit's description of devices
     "unresolvable CDI devices",  # Podman, without that description
     "stat nvidia.com/gpu",  # Podman before 4.1, which knows no such descriptions
-)
-FIX = (
-    f"was not started: NVIDIA's container toolkit is missing, or not set up for this engine ({TOOLKIT}); "
-    "for Podman: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
 )
 
 
@@ -35,8 +33,6 @@ def require(library: nvml.Nvml | None = None) -> None:
         raise InputError(f"{FOR}: the device is missing: {seen}; see nvidia-smi")
 
 
-def explained(failure: str | None, printed: str = "") -> str | None:
-    """A worker's failure, in other words where it is that an engine could give it no GPU."""
-    if failure is not None and any(words in f"{failure}\n{printed}" for words in NO_WAY):
-        return FIX
-    return failure
+def explained(failure: Message | None, printed: str) -> Message | None:
+    """Return ``failure``, or NoContainerToolkit if the engine ``printed`` that it could give the worker no GPU."""
+    return NoContainerToolkit(TOOLKIT) if failure and any(words in printed for words in NO_WAY) else failure

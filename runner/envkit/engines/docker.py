@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import docker
 import requests
+import urllib3
 from docker.context.config import get_current_context_name
 from docker.errors import APIError, DockerException, ImageNotFound
 
@@ -23,7 +24,9 @@ from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus, owner
 from envkit.engines.base import EngineOptions, Outcome, Task, ended, tail
 from envkit.engines.container_limits import memory_bytes
-from envkit.engines.process import failure_of, timed_out
+from envkit.engines.messages import DaemonLost, NotStarted, TimedOut
+from envkit.engines.process import failure_of
+from envkit.messages import Message
 from envkit.profiles.environment import capabilities
 
 SOCKET = "/var/run/docker.sock"
@@ -95,7 +98,7 @@ class _Container:
         self._options, self._timeout_s = options, timeout_s
         self._begin = time.monotonic()
         self._container: Any = None
-        self._failure: str | None = None
+        self._failure: Message | None = None
         try:
             with self._lost():
                 self._container = create()
@@ -133,23 +136,30 @@ class _Container:
         try:
             yield
         except APIError as error:
-            self._failure = container_gpus.explained(f"was not started: {error.explanation or error}")
+            said = str(error.explanation or error)
+            self._failure = container_gpus.explained(NotStarted(said), said)
         except LOST as error:
-            self._failure = f"was lost: the Docker daemon does not answer any more ({_reason(error)})"
+            self._failure = DaemonLost(_reason(error))
 
-    def _status(self) -> str | None:
+    def _status(self) -> Message | None:
         """What was wrong with its end, which it is waited for; None for a good one."""
         try:
             status = self._container.wait(timeout=self._timeout_s)["StatusCode"]
         except (requests.exceptions.ReadTimeout, requests.exceptions.ConnectionError) as error:
-            if "timed out" not in str(error).lower():
+            if not _is_timeout(error):
                 raise
             self._container.kill()
-            return timed_out(self._timeout_s)
+            return TimedOut(self._timeout_s)
         self._container.reload()
         if self._container.attrs["State"]["OOMKilled"]:
             return container.out_of_memory(self._options)
         return failure_of(status)
+
+
+def _is_timeout(error: requests.exceptions.RequestException) -> bool:
+    """Say whether a request took too long. While requests reads an answer, it raises a ConnectionError for that too."""
+    causes = (error, *error.args)
+    return any(isinstance(one, requests.exceptions.Timeout | urllib3.exceptions.ReadTimeoutError) for one in causes)
 
 
 def _all_gpus(task: Task) -> list[Any] | None:

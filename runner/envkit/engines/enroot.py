@@ -19,6 +19,7 @@ from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus
 from envkit.engines.apptainer import digest
 from envkit.engines.base import IMAGE_FILES, PACKAGE, SOURCES, EngineOptions, Outcome, Task, ended
+from envkit.engines.messages import EngineFault
 from envkit.engines.process import Process, Started
 
 DOCUMENTATION = "https://github.com/NVIDIA/enroot/blob/master/doc"
@@ -154,7 +155,7 @@ class EnrootEngine:
     def _explained(self, outcome: Outcome) -> Outcome:
         """With what to do about what Enroot said."""
         fix = next((fix for words, fix in MENDS.items() if words in outcome.stderr_tail), None)
-        return replace(outcome, failure=f"was not started ({fix})") if outcome.failure and fix else outcome
+        return replace(outcome, failure=EngineFault(fix)) if outcome.failure and fix else outcome
 
 
 def _require_namespaces() -> None:

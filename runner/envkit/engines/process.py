@@ -18,10 +18,10 @@ from typing import Any
 from envkit.common.errors import InputError
 from envkit.engines import owner
 from envkit.engines.base import Outcome, ended, tail
+from envkit.engines.messages import ExitStatus, Killed, TimedOut
+from envkit.messages import Message
 
 GRACE_S = 5.0
-# What is said of a worker besides that somebody else has stopped.
-STOPPED = ": somebody had stopped it before (SIGSTOP)"
 # The same for a command that ends what it has started on other machines.
 LIFELINE_GRACE_S = 8.0
 # Slurm signals all processes of a job: the runner's own signal may come a moment after that of its worker, and on a
@@ -73,11 +73,12 @@ class Process:
 
     def wait(self, timeout_s: float) -> Outcome:
         """How it ended; after ``timeout_s`` seconds from now its whole session is ended."""
-        process, failure = self._process, None
+        process = self._process
+        failure: Message | None = None
         try:
             stdout, stderr = process.communicate(timeout=min(timeout_s, LONGEST_S))
         except subprocess.TimeoutExpired:
-            failure = f"{timed_out(timeout_s)}{STOPPED if _is_stopped(process.pid) else ''}"
+            failure = TimedOut(timeout_s, "SIGSTOP" if _is_stopped(process.pid) else None)
             self._end()
             stdout, stderr = process.communicate()
         failure = failure or failure_of(process.returncode)
@@ -164,18 +165,14 @@ def _is_stopped(session: int) -> bool:
     return fields is not None and fields[0] == "T"
 
 
-def timed_out(timeout_s: float) -> str:
-    return f"did not end within {timeout_s:g} s (--timeout) and was stopped"
-
-
-def failure_of(status: int) -> str | None:
-    """What an exit status means: below 0, or above 128 as shells and containers say it, a signal."""
+def failure_of(status: int) -> ExitStatus | Killed | None:
+    """Return what an exit status means: below 0, or above 128 as shells and containers report it, a signal."""
     if status == 0:
         return None
     number = -status if status < 0 else status - 128
     with contextlib.suppress(ValueError):
-        return f"was killed by signal {signal.Signals(number).name}"
-    return f"ended with exit status {status}"
+        return Killed(signal.Signals(number).name)
+    return ExitStatus(status)
 
 
 def end(process: subprocess.Popen[Any]) -> None:

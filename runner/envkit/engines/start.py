@@ -60,11 +60,12 @@ def _lock_machine() -> None:
     """Keep others from measuring on this machine until the worker has ended, which has the open file."""
     from envkit.common.errors import InputError
     from envkit.common.machine_lock import take
+    from envkit.rendering import text_of
 
     try:
         os.set_inheritable(take(), True)
     except InputError as error:
-        print(f"{os.environ['SLURMD_NODENAME']}: {error}", file=sys.stderr)
+        print(f"{os.environ['SLURMD_NODENAME']}: {text_of(error)}", file=sys.stderr)
         sys.exit(2)
 
 

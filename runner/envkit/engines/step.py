@@ -18,6 +18,7 @@ from typing import Protocol
 from envkit.common.errors import InputError
 from envkit.engines.base import Outcome
 from envkit.engines.hosts import step as by_ssh
+from envkit.engines.messages import NodeLost
 from envkit.engines.slurm import step as by_srun
 from envkit.engines.slurm.client import Refused
 from envkit.engines.start import towards
@@ -113,7 +114,7 @@ def run(
     said = _without(job.ITS_WORDS, f"{outcome.stderr_tail}{_log(printed)}")
     if lost := job.lost(names, printed):
         # what ranks on other nodes say of it is that a connection was closed
-        return replace(outcome, stdout="", stderr_tail=said, failure=f"lost {lost}")
+        return replace(outcome, stdout="", stderr_tail=said, failure=NodeLost(lost))
     return replace(outcome, stdout=printed, stderr_tail=said)
 
 
