@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from envkit.bench import record_schema, seal
+from envkit.bench.messages import UnusableRecord
 from envkit.common import atomic
 from envkit.common.errors import InputError
 
@@ -197,7 +198,7 @@ def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], Any]) -
         raise InputError(f"{path}: can't be read: {error.strerror}; give the folder of a run") from None
     lines = content.split(b"\n")[:-1]  # what follows the last newline is empty or cut short
     if not lines:
-        raise InputError(f"{path}: is not the record of a run: it has no whole line; start the run again")
+        raise _unusable(path, "is not the record of a run: it has no whole line; start the run again")
     events: list[Event] = []
     for number, line in enumerate(lines, start=1):
         try:
@@ -205,22 +206,21 @@ def _read(folder: Path, kind: str, whole: bool, parse: Callable[[bytes], Any]) -
         except (ValueError, RecursionError):
             event = None
         if not isinstance(event, dict) or (events and not isinstance(event.get("event"), str)):
-            raise InputError(f"{path}:{number}: damaged line; remove it to read the rest")
+            raise InputError(UnusableRecord(str(path), "damaged line; remove it to read the rest", number))
         events.append(event)
     if events[0].get("event") == "tune" and kind == "run":
-        raise InputError(
-            f"{path}: is the record of a search by envkit tune; what it found was measured in {folder / CONFIRMATION}"
-        )
+        measured = folder / CONFIRMATION
+        raise _unusable(path, f"is the record of a search by envkit tune; what it found was measured in {measured}")
     if events[0].get("event") == "submit" and kind == "run":
-        raise InputError(f"{path}: is the record of a submission; give the folder of a node's run, beside it")
+        raise _unusable(path, "is the record of a submission; give the folder of a node's run, beside it")
     if events[0].get("event") != kind:
-        raise InputError(f"{path}: is not the record of a {kind} (its first line must be the event '{kind}')")
+        raise _unusable(path, f"is not the record of a {kind} (its first line must be the event '{kind}')")
     schema = events[0].get("schema")
     if type(schema) is not int or schema < FIRST:
         found = "has no schema" if schema is None else f"has the schema {json.dumps(schema)}, which no version wrote"
-        raise InputError(f"{path}: is not the record of a run (its first line {found})")
+        raise _unusable(path, f"is not the record of a run (its first line {found})")
     if schema > SCHEMA:
-        raise InputError(f"{path}: was written by a later version (schema {schema}, this reads up to {SCHEMA}); update")
+        raise _unusable(path, f"was written by a later version (schema {schema}, this reads up to {SCHEMA}); update")
     with reading(folder):
         return _as_written(path, lines, [record_schema.event(event) for event in events])
 
@@ -256,12 +256,16 @@ def _require_order(path: Path, numbered: Sequence[tuple[int, Event]]) -> None:
         elif kind in MEASURED and (ended or (isinstance(at, int) and at < block)):
             after = "the end of the run" if ended else f"those of block {block + 1}"
             wrong = f"a {kind} stands after {after}: lines are not in the order in which they were written"
-            raise InputError(f"{path}:{number}: {wrong}; sort them by their times")
+            raise InputError(UnusableRecord(str(path), f"{wrong}; sort them by their times", number))
         elif kind == "sample" and isinstance(at, int) and isinstance(arm, str):
             block, first = at, places.setdefault((at, arm), number)
             if first != number:
                 wrong = f"another sample of '{arm}' in block {at + 1} than that on line {first}"
-                raise InputError(f"{path}:{number}: {wrong}; remove one of them")
+                raise InputError(UnusableRecord(str(path), f"{wrong}; remove one of them", number))
+
+
+def _unusable(path: Path, problem: str) -> InputError:
+    return InputError(UnusableRecord(str(path), problem))
 
 
 @contextlib.contextmanager
@@ -270,6 +274,6 @@ def reading(folder: Path) -> Iterator[None]:
     try:
         yield
     except KeyError as error:
-        raise InputError(f"{folder / FILE_NAME}: an event lacks {error}; the record can't be used") from error
+        raise _unusable(folder / FILE_NAME, f"an event lacks {error}; the record can't be used") from error
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, StopIteration) as error:
-        raise InputError(f"{folder / FILE_NAME}: is not understood ({error}); the record can't be used") from error
+        raise _unusable(folder / FILE_NAME, f"is not understood ({error}); the record can't be used") from error

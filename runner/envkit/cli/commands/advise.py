@@ -96,7 +96,7 @@ def _naming_prove() -> Iterator[None]:
     try:
         yield
     except TooShort as error:
-        raise TooShort(str(error).replace("--budget", "--prove")) from None
+        raise TooShort(error.too_short.replace(option="--prove")) from None
 
 
 def _specification(arguments: argparse.Namespace) -> Specification:

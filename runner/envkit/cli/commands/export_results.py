@@ -12,6 +12,7 @@ from envkit.cli import measuring
 from envkit.common import atomic
 from envkit.common.errors import MEASURED, InputError
 from envkit.common.folders import short
+from envkit.rendering import text_of
 from envkit.report.exports import FORMATS, Format
 from envkit.report.exports.rows import Row
 
@@ -37,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         except InputError as error:
             if folder in places:
                 raise  # asked for by name
-            print(f"envkit: left out: {error}", file=sys.stderr)
+            print(f"envkit: left out: {text_of(error)}", file=sys.stderr)
     if not any(found.values()):
         raise InputError(f"{places[0]}: holds no runs; give the folder of a run, or one that holds runs")
     content = chosen.render(rows)

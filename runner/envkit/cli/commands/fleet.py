@@ -18,6 +18,7 @@ from envkit.cluster.slurm.collect import NodeResult
 from envkit.cluster.slurm.settings import Settings
 from envkit.common import atomic
 from envkit.common.errors import FAILED, MEASURED, InputError
+from envkit.rendering import text_of
 from envkit.report import terminal
 
 # The word that stands where a profile to measure would.
@@ -72,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
         except InputError as error:
             if arguments.json:
                 print(json.dumps({"submission": document}))
-            print(f"envkit: no report: {error}", file=sys.stderr)
+            print(f"envkit: no report: {text_of(error)}", file=sys.stderr)
             return FAILED
 
     return submission.run(arguments, show, with_resume=("judged", "html", "prometheus"))
@@ -142,7 +143,7 @@ def _show(
     try:
         kept.write(folder, [one.node for one in fleet.results], fleet.left_out)
     except InputError as error:  # somebody else's folder may only be read
-        print(f"envkit: {error}; this report can't be held against later ones", file=sys.stderr)
+        print(f"envkit: {text_of(error)}; this report can't be held against later ones", file=sys.stderr)
     written = {}
     if arguments.html:
         from envkit.cluster.fleet import page  # drawing takes a second to load

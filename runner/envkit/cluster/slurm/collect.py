@@ -21,6 +21,7 @@ from envkit.cluster.type_verdict import TypeVerdict
 from envkit.common.errors import BAD_INPUT, FAILED, INTERRUPTED, MEASURED, InputError
 from envkit.engines.hosts import client as hosts
 from envkit.engines.slurm.client import UNKNOWN, Job
+from envkit.rendering import text_of
 from envkit.report import learning_wording
 
 # How a node's part ended.
@@ -129,7 +130,7 @@ def _result(
             with record.reading(run):
                 summary = summarise(events)
     except InputError as error:
-        return NodeResult(name, WORKER_FAILED, str(error))
+        return NodeResult(name, WORKER_FAILED, text_of(error))
     if ended is not None:
         return NodeResult(name, *_measured(settings, ended, summary), summary)
     found = node_status.read(place)
