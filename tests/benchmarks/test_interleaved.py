@@ -10,6 +10,7 @@ import pytest
 from envkit import engines
 from envkit.common.errors import InputError
 from envkit.common.machine_lock import machine_lock
+from envkit.common.messages import Locked
 from envkit.stats.verdict import Verdict
 
 from benchmarks import interleaved
@@ -70,7 +71,7 @@ def test_leftovers_are_removed_first_and_the_machine_is_held(measured, monkeypat
     held = []
 
     def removing():
-        with pytest.raises(InputError, match="another measurement runs"), machine_lock():
+        with pytest.raises(InputError, match=Locked.code), machine_lock():
             pass
         held.append("removed")
 

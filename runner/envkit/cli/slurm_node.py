@@ -37,6 +37,7 @@ from envkit.engines import apptainer
 from envkit.engines.hosts.step import HOSTS
 from envkit.engines.messages import ImageUnreadable
 from envkit.profiles import needs, profile
+from envkit.profiles.messages import DoesNotApply
 from envkit.rendering import text_of
 from envkit.worker.host import cpu_facts
 
@@ -199,7 +200,7 @@ def _require_kind(settings: Settings) -> None:
     for one in map(profile.load, sorted(named)):
         found = needs.unmet(needs.of_kind(one.needs), facts)
         if found is not None:
-            raise InputError(f"profile '{one.name}' {found[1]}: it does not apply to this node; name other nodes")
+            raise InputError(DoesNotApply(one.name, found[1], "name other nodes", "this node"))
 
 
 def _require_same_nodes(folder: Path, here: str) -> None:

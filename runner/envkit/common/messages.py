@@ -223,6 +223,18 @@ class BelowMinimum(Message):
     fix: str | None = None
 
 
+class NotAbove(Message):
+    """A number is not more than the limit of its schema."""
+
+    code = "common.not-above"
+    template = "{key} must be more than {limit}, not {found}[; {fix}]"
+
+    key: str
+    limit: float
+    found: str
+    fix: str | None = None
+
+
 class Empty(Message):
     """A list or a mapping has no items."""
 

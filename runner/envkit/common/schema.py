@@ -26,6 +26,7 @@ from envkit.common.messages import (
     DependentKey,
     Empty,
     MissingKey,
+    NotAbove,
     NotAChoice,
     NoValidator,
     UnknownKey,
@@ -116,6 +117,8 @@ def _of_value(rule: str, key: str, wanted: Any, found: str, value: Any, fix: str
             message = NotAChoice(key, found, choices, nearest(value, choices) if isinstance(value, str) else None)
         case "minimum":
             message = BelowMinimum(key, wanted, found, fix)
+        case "exclusiveMinimum":
+            message = NotAbove(key, wanted, found, fix)
         case "minItems" | "minProperties":
             message = Empty(key, fix)
         case "oneOf" | "anyOf":

@@ -61,11 +61,14 @@ def test_another_order_or_layout_of_the_same_content_is_no_edit(save, check):
     [
         ({"schema": 3, "readable_by": 3}, "was written by a later version (schema 3, this reads up to 2); update"),
         ({"schema": "one"}, "is not a baseline (it has no 'schema'); give a file of envkit baseline save"),
-        ({"name": 3}, "name: 3 is not of type 'string'"),
-        ({"reference_kernel": {**KERNEL, "seconds": [1, 2, -3, 4, 5, 6]}}, "reference_kernel.seconds[2]: -3 is less"),
+        ({"name": 3}, "'name' must be a text, not 3; restore the file"),
+        (
+            {"reference_kernel": {**KERNEL, "seconds": [1, 2, -3, 4, 5, 6]}},
+            "'reference_kernel.seconds.2' must be more than 0, not -3",
+        ),
         ({"reference_kernel": {**KERNEL, "seconds": [1, 2, 3, 4, 5, 6]}}, "arms.baseline.step_s: must hold 6, one"),
-        ({"digests": {"code": "x"}}, "digests.code: 'x' does not match"),
-        ({"digests": {}}, "digests: {} should be non-empty"),
+        ({"digests": {"code": "x"}}, "'digests.code' can't be 'x'"),
+        ({"digests": {}}, "'digests' is empty"),
         ({"arms": {}}, "plan.arms[0].name: there is no 'baseline' further on"),
         ({"engines": {}}, "plan.arms[0].engine: there is no 'local' further on"),
     ],

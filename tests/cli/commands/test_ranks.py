@@ -239,7 +239,7 @@ STAGES = ("--workload", "model-parallel")
         ("", (*STAGES, "--compile"),
          "model-parallel is trained on CPUs in fp32, not compiled and not channels-last; "),
         ("prefix: [taskset, -c, '0']\n", ("--nproc", 2),
-         "profile 'mine' says where to run ('taskset -c 0'), and each process gets CPUs of its own; leave one of "),
+         "profile 'mine' chooses CPUs ('taskset -c 0'), and each process gets CPUs of its own; leave one of "),
         (OWN_RANKS, ("--nproc", 2), "profile 'mine' has 2 ranks of its own; leave --nproc out"),
         ("ranks: 4\n", (),
          "profile 'mine' trains on 4 ranks, and here 2 cores are usable: it does not apply to this "),

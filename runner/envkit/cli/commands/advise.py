@@ -142,7 +142,7 @@ def _apply(inspection: Mapping[str, Any]) -> tuple[list[str], dict[str, str]]:
             require(profile.load(name), inspection)
             applying.append(name)
         except InputError as error:
-            left_out[name] = why(name, error)
+            left_out[name] = why(error)
     return applying, left_out
 
 

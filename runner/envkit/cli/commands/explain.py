@@ -123,10 +123,11 @@ def _not_here(names: Iterable[str], inspection: Mapping[str, Any]) -> dict[str, 
         wanted = {fact: one for fact, one in profile.load(name).needs.items() if fact in inspection["facts"]}
         try:
             lacks = needs.unmet(wanted, facts)
+            reason = None if lacks is None else rendering.text(lacks[1])
         except ExpressionError as error:
-            lacks = "", str(error)
-        if lacks is not None:
-            found[name] = lacks[1]
+            reason = rendering.text_of(error)
+        if reason is not None:
+            found[name] = reason
     return found
 
 
