@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from envkit.common.errors import InputError
 from envkit.engines import apptainer, container_gpus, docker, podman
 from envkit.engines.base import EngineOptions, Task
-from envkit.engines.messages import ExitStatus, NoContainerToolkit
+from envkit.engines.messages import ExitStatus, NoContainerToolkit, NoDevice, NoDriver
 from envkit.worker import nvml
 from envkit.worker.nvml import Nvml, Unavailable
 
 from tests.nvidia import Library
+from tests.refusals import refusal
 
 CONTAINER_S = 300
 WORDS = {
@@ -46,13 +46,11 @@ def test_the_driver_is_missing(monkeypatch):
         raise Unavailable("no NVIDIA driver is seen")
 
     monkeypatch.setattr(nvml, "start", start)
-    with pytest.raises(InputError, match=r"^GPUs for a container: the driver is missing on this machine: no "):
-        container_gpus.require()
+    assert refusal(container_gpus.require) == NoDriver("no NVIDIA driver is seen")
 
 
 def test_the_device_is_missing():
-    with pytest.raises(InputError, match=r"^GPUs for a container: the device is missing: the driver 580.95.05 shows"):
-        container_gpus.require(Nvml(Library(gpus=0)))
+    assert refusal(container_gpus.require, Nvml(Library(gpus=0))) == NoDevice("580.95.05")
     container_gpus.require(Nvml(Library(gpus=1)))
 
 

@@ -17,6 +17,27 @@ class ProcessLimitNear(Message):
     needed: int
 
 
+class Spoils(Message):
+    """A finding of doctor's: what was seen, and why it spoils a measurement."""
+
+    code = "checks.spoils"
+    template = "{seen}: {why}"
+
+    seen: str
+    why: str
+
+
+class Worthless(Message):
+    """A finding of doctor's makes the measurement of a profile worthless."""
+
+    code = "checks.worthless"
+    template = "profile '{profile}': {reason}; fix: {fix}; or measure it anyway with --force"
+
+    profile: str
+    reason: Spoils
+    fix: str
+
+
 class ProcessLimitElsewhere(Message):
     """A limit of a container, which can't be read from outside."""
 

@@ -15,7 +15,7 @@ from typing import Any
 from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus
 from envkit.engines.base import IMAGE_FILES, SOURCES, EngineOptions, Outcome, Task, ended
-from envkit.engines.messages import EngineFault, ImageUnreadable
+from envkit.engines.messages import EngineFault, EngineUnusable, ImageUnreadable, NotInstalled
 from envkit.engines.process import Process, Started
 
 # Before the name of a variable, in the caller's own: Apptainer puts it into the container.
@@ -47,13 +47,13 @@ class ApptainerEngine:
 
     def __init__(self, options: EngineOptions) -> None:
         if shutil.which("apptainer") is None:
-            raise InputError("Apptainer is not installed: see https://apptainer.org/docs/admin/main/installation.html")
+            raise InputError(NotInstalled("Apptainer", "see https://apptainer.org/docs/admin/main/installation.html"))
         self.given = options
         self._sif = Path(options.sif or IMAGE_FILES["sif"]).resolve()
         sif_digest = digest(self._sif)
         version = subprocess.run(["apptainer", "version"], capture_output=True, text=True, timeout=60, check=False)
         if version.returncode != 0:
-            raise InputError(f"apptainer version: {version.stderr.strip()}")
+            raise InputError(EngineUnusable("Apptainer", version.stderr.strip()))
         self._described = {
             "name": self.name, "version": version.stdout.strip(), "image": str(self._sif), "digest": sif_digest,
         }  # fmt: skip

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from envkit.common.errors import InputError
 from envkit.engines.base import PACKAGE, EngineOptions, Outcome, Task
-from envkit.engines.messages import Killed, OutOfMemory, OverMemoryLimit
+from envkit.engines.messages import HidesImage, Killed, OutOfMemory, OverMemoryLimit, Unmountable, UnreadableInside
 from envkit.profiles.environment import capabilities
 
 INTERPRETER = "/opt/kit/bin/python"
@@ -82,12 +82,12 @@ def mounts(task: Task) -> list[str]:
         found.append(f"{turns}:{TURNS}:ro")
     if task.folder:
         if any(one == task.folder or Path(task.folder) in Path(one).parents for one in IMAGES_OWN):
-            raise InputError(f"{task.folder}: would hide the image's own files; start from a folder of your own")
+            raise InputError(HidesImage(task.folder))
         found.append(f"{task.folder}:{task.folder}:rw")
     for folder in filter(None, (str(PACKAGE), task.data, task.folder, turns)):
         if any(letter in folder for letter in ":,"):
             fix = "set TMPDIR to another" if folder == turns else "rename it"
-            raise InputError(f"{folder}: a container engine can't mount a folder with ':' or ',' in its name; {fix}")
+            raise InputError(Unmountable(folder, "a container engine", "':' or ','", fix))
     return found
 
 
@@ -122,7 +122,7 @@ def user(task: Task, rootless: bool) -> str | None:
         return "0:0" if rootless else f"{os.getuid()}:{os.getgid()}"
     code = PACKAGE
     if code.stat().st_mode & 0o005 != 0o005:
-        raise InputError(f"{code}: a container's ordinary user can't read it: chmod -R go+rX {code}")
+        raise InputError(UnreadableInside(str(code), ("chmod", "-R", "go+rX", str(code))))
     return None
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from envkit.common.errors import InputError
-from envkit.engines.messages import NoContainerToolkit
+from envkit.engines.messages import NoContainerToolkit, NoDevice, NoDriver
 from envkit.messages import Message
 from envkit.worker import nvml
 
 TOOLKIT = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
-# What is refused: training on --device cuda, and a profile for it.
-FOR = "GPUs for a container"
 # Words of the engines' messages where their way to NVIDIA's GPUs is missing.
 NO_WAY = (
     "could not select device driver",  # Docker, without the toolkit's runtime
@@ -27,10 +25,9 @@ def require(library: nvml.Nvml | None = None) -> None:
     try:
         found = library or nvml.start()
     except nvml.Unavailable as error:
-        raise InputError(f"{FOR}: the driver is missing on this machine: {error}; install it") from None
+        raise InputError(NoDriver(str(error))) from None
     if not found.devices():
-        seen = f"the driver {found.driver()} shows no GPU on this machine"
-        raise InputError(f"{FOR}: the device is missing: {seen}; see nvidia-smi")
+        raise InputError(NoDevice(found.driver()))
 
 
 def explained(failure: Message | None, printed: str) -> Message | None:

@@ -18,7 +18,7 @@ from typing import Any
 from envkit.common.errors import InputError
 from envkit.engines import owner
 from envkit.engines.base import Outcome, ended, tail
-from envkit.engines.messages import ExitStatus, Killed, TimedOut
+from envkit.engines.messages import ExitStatus, ForeignNotes, Killed, TimedOut
 from envkit.messages import Message
 
 GRACE_S = 5.0
@@ -209,7 +209,7 @@ def _write_down(session: int) -> Path:
     note = _notes() / str(session)
     note.parent.mkdir(mode=0o700, exist_ok=True)
     if not _is_mine(note.parent):
-        raise InputError(f"{note.parent}: belongs to another user; remove it, or set TMPDIR to another folder")
+        raise InputError(ForeignNotes(str(note.parent)))
     note.write_text(json.dumps({"owner": owner.me(), "started": owner.started(session)}))
     return note
 

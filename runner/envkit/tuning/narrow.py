@@ -8,6 +8,7 @@ from typing import Any
 
 from envkit.checks.doctor.finding import Situation
 from envkit.checks.doctor.profile_findings import PROFILE_CHECKS
+from envkit.checks.messages import Spoils, Worthless
 from envkit.common.errors import InputError
 from envkit.profiles import catalogue
 from envkit.profiles.environment import Environment
@@ -16,7 +17,6 @@ from envkit.profiles.profile import Numerics, Profile
 from envkit.profiles.resolve import of_rank, resolve
 from envkit.profiles.values import Kind
 from envkit.rendering import text
-from envkit.tuning.messages import NoEffect
 from envkit.tuning.space import Constraint, Fragment, Parameter, Space, profile
 
 NotTried = Callable[[int], str | None]
@@ -80,14 +80,14 @@ def require(profile: Profile, inspection: Mapping[str, Any]) -> Environment:
     for check in PROFILE_CHECKS:
         finding = check(situation)
         if finding is not None and finding.severity in ("stop", "warn"):
-            raise InputError(NoEffect(finding.seen, finding.why))
+            raise InputError(Spoils(finding.seen, finding.why))
     return environment
 
 
 def why(error: InputError) -> str:
     """Return the reason alone, without the name of the profile and what else could be chosen."""
     message = error.message
-    return text(message.reason if isinstance(message, CantBeUsed | DoesNotApply) else message)
+    return text(message.reason if isinstance(message, CantBeUsed | DoesNotApply | Worthless) else message)
 
 
 def differs(numerics: Numerics, wanted: str) -> str | None:
