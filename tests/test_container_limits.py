@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from envkit.engines.base import EngineOptions
 from envkit.engines.container_limits import memory_bytes, require_in_force
-from envkit.engines.messages import LimitNotInForce
+from envkit.engines.setup_messages import LimitNotInForce
 from envkit.rendering import text
 
 from tests.instant_engine import replace_engine

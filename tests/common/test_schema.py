@@ -23,7 +23,7 @@ from envkit.common.messages import (
     NoValidator,
     UnknownKey,
     WrongType,
-)  # fmt: skip
+)
 from envkit.engines.base import PROJECT
 from envkit.messages import Message
 from jsonschema import Draft202012Validator

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from envkit.common import user_key
-from envkit.common.messages import (
+from envkit.common.key_messages import (
     BadKey,
     ForeignFolder,
     KeyIsLink,
@@ -20,7 +20,7 @@ from envkit.common.messages import (
     KeyOpen,
     NoHome,
     WritableByOthers,
-)  # fmt: skip
+)
 from envkit.common.user_key import NoKey
 
 from tests.refusals import refusal

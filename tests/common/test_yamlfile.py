@@ -15,7 +15,7 @@ from envkit.common.messages import (
     RecursiveAnchor,
     UnfitCharacter,
     Unreadable,
-)  # fmt: skip
+)
 from envkit.profiles import catalogue
 
 

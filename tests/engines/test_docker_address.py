@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from envkit.engines import docker as docker_engine
-from envkit.engines.messages import NoPermission
+from envkit.engines.setup_messages import NoPermission
 
 from tests.refusals import refusal
 

@@ -15,7 +15,8 @@ from envkit.common.errors import InputError
 from envkit.engines import container_gpus, enroot, get_all, step
 from envkit.engines.base import PROJECT, EngineOptions, Outcome, Task
 from envkit.engines.enroot import EnrootEngine
-from envkit.engines.messages import EngineFault, ExitStatus, OptionWithoutEffect, TimedOut, Unmountable, UnpassableValue
+from envkit.engines.messages import EngineFault, ExitStatus, TimedOut
+from envkit.engines.setup_messages import OptionWithoutEffect, Unmountable, UnpassableValue
 from envkit.engines.slurm import client
 from envkit.rendering import text_of
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from envkit.engines import apptainer, container_gpus, docker, podman
 from envkit.engines.base import EngineOptions, Task
-from envkit.engines.messages import ExitStatus, NoContainerToolkit, NoDevice, NoDriver
+from envkit.engines.messages import ExitStatus, NoContainerToolkit
+from envkit.engines.setup_messages import NoDevice, NoDriver
 from envkit.worker import nvml
 from envkit.worker.nvml import Nvml, Unavailable
 

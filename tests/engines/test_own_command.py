@@ -18,7 +18,7 @@ from envkit.bench import record
 from envkit.common.errors import InputError
 from envkit.engines import apptainer, container, docker, podman
 from envkit.engines.base import PROJECT, EngineOptions, Task
-from envkit.engines.messages import HidesImage, Unmountable, UnreadableInside
+from envkit.engines.setup_messages import HidesImage, Unmountable, UnreadableInside
 
 from tests.engines.conftest import UNFINISHED
 from tests.processes import gone, until

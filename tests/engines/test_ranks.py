@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from envkit.bench import record
 from envkit.engines.base import PROJECT
+from envkit.worker.messages import ProcessKilled
 from envkit.worker.workloads import WORKLOADS
 from envkit.worker.workloads.all_reduce import SIZES
 
@@ -273,7 +274,7 @@ def test_when_a_rank_is_killed_the_others_end():
     finally:
         launcher.kill()
     assert (launcher.returncode, gone(found[0])) == (1, True)
-    assert json.loads(stdout) == {"problem": "lost rank 1, which was killed by signal SIGKILL"}
+    assert json.loads(stdout) == {"problem": ProcessKilled("rank 1", "SIGKILL").to_json()}
 
 
 @two_cpus

@@ -21,7 +21,7 @@ class WorkerReported(Message):
     code = "bench.worker-reported"
     template = "{problem}[; it {failure}]"
 
-    problem: str
+    problem: Message | str
     failure: Message | None = None
 
 

@@ -15,8 +15,9 @@ from envkit.bench.plan import Arm, Plan
 from envkit.checks import process_limit
 from envkit.engines.base import Outcome
 from envkit.engines.messages import ExitStatus, Killed
-from envkit.messages import Message
+from envkit.messages import Message, from_json
 from envkit.rendering import text
+from envkit.worker import messages as _of_workers  # noqa: F401  from_json knows those that were imported
 from envkit.worker.modes import Options
 from envkit.worker.workloads import loader_epochs
 
@@ -58,7 +59,8 @@ def worker_problem(outcome: Outcome) -> Message | None:
         return None
     for line in outcome.stdout.splitlines():  # of several nodes each may have one
         with contextlib.suppress(ValueError, KeyError, TypeError):
-            problem = str(json.loads(line)["problem"])
+            told = json.loads(line)["problem"]
+            problem = from_json(told) if isinstance(told, dict) else str(told)
             of_status = isinstance(failure, ExitStatus) or (isinstance(failure, Killed) and failure.limit is None)
             return WorkerReported(problem, None if of_status else failure)
     return WorkerEnded(failure, process_limit.cause_of(outcome.stderr_tail))

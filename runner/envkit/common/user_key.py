@@ -14,7 +14,7 @@ from pathlib import Path
 
 from envkit.common import user_folders
 from envkit.common.errors import InputError
-from envkit.common.messages import (
+from envkit.common.key_messages import (
     BadKey,
     ForeignFolder,
     KeyIsLink,

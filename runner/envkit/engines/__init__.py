@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from envkit.common.errors import InputError
 from envkit.engines import apptainer, container, enroot, local, podman, process
 from envkit.engines.base import Engine, EngineOptions
-from envkit.engines.messages import LimitOfSome, OptionWithoutEffect, PackageMissing, UnknownEngine
+from envkit.engines.setup_messages import LimitOfSome, OptionWithoutEffect, PackageMissing, UnknownEngine
 
 
 def _docker(options: EngineOptions) -> Engine:

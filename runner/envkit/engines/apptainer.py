@@ -15,8 +15,9 @@ from typing import Any
 from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus
 from envkit.engines.base import IMAGE_FILES, SOURCES, EngineOptions, Outcome, Task, ended
-from envkit.engines.messages import EngineFault, EngineUnusable, ImageUnreadable, NotInstalled
+from envkit.engines.messages import EngineFault, ImageUnreadable
 from envkit.engines.process import Process, Started
+from envkit.engines.setup_messages import EngineUnusable, NotInstalled
 
 # Before the name of a variable, in the caller's own: Apptainer puts it into the container.
 INSIDE = "APPTAINERENV_"

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from envkit.common.errors import InputError
 from envkit.engines.base import PACKAGE, EngineOptions, Outcome, Task
-from envkit.engines.messages import HidesImage, Killed, OutOfMemory, OverMemoryLimit, Unmountable, UnreadableInside
+from envkit.engines.messages import Killed, OutOfMemory, OverMemoryLimit
+from envkit.engines.setup_messages import HidesImage, Unmountable, UnreadableInside
 from envkit.profiles.environment import capabilities
 
 INTERPRETER = "/opt/kit/bin/python"

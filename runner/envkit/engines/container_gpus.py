@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from envkit.common.errors import InputError
-from envkit.engines.messages import NoContainerToolkit, NoDevice, NoDriver
+from envkit.engines.messages import NoContainerToolkit
+from envkit.engines.setup_messages import NoDevice, NoDriver
 from envkit.messages import Message
 from envkit.worker import nvml
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from envkit.common.errors import InputError
 from envkit.engines.base import EngineOptions
-from envkit.engines.messages import BadMemory, LimitNotInForce
+from envkit.engines.setup_messages import BadMemory, LimitNotInForce
 from envkit.worker.host import expand_cpu_list
 
 # Megabytes and the like as Docker's own command line reads them.

@@ -24,21 +24,19 @@ from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus, owner
 from envkit.engines.base import EngineOptions, Outcome, Task, ended, tail
 from envkit.engines.container_limits import memory_bytes
-from envkit.engines.messages import (
+from envkit.engines.messages import DaemonLost, NotStarted, TimedOut
+from envkit.engines.process import failure_of
+from envkit.engines.setup_messages import (
     BadCpus,
     ContextUnusable,
     DaemonElsewhere,
-    DaemonLost,
     DaemonNotRunning,
     DaemonSilent,
     ImageMissing,
     ImageRefused,
     NoPermission,
     NotInstalled,
-    NotStarted,
-    TimedOut,
 )
-from envkit.engines.process import failure_of
 from envkit.messages import Message
 from envkit.profiles.environment import capabilities
 

@@ -19,8 +19,9 @@ from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus
 from envkit.engines.apptainer import digest
 from envkit.engines.base import IMAGE_FILES, PACKAGE, SOURCES, EngineOptions, Outcome, Task, ended
-from envkit.engines.messages import (
-    EngineFault,
+from envkit.engines.messages import EngineFault
+from envkit.engines.process import Process, Started
+from envkit.engines.setup_messages import (
     EngineUnusable,
     NoNamespaces,
     NotInstalled,
@@ -28,7 +29,6 @@ from envkit.engines.messages import (
     Unmountable,
     UnpassableValue,
 )
-from envkit.engines.process import Process, Started
 
 DOCUMENTATION = "https://github.com/NVIDIA/enroot/blob/master/doc"
 MAGIC = b"hsqs"  # a squashfs begins with it

@@ -10,8 +10,8 @@ from typing import Any
 
 from envkit.common.errors import InputError
 from envkit.engines.base import SOURCES, WORKER, EngineOptions, Outcome, Task, ended
-from envkit.engines.messages import CantBeStarted, NoInterpreter
 from envkit.engines.process import Process, Started
+from envkit.engines.setup_messages import CantBeStarted, NoInterpreter
 
 
 class LocalEngine:

@@ -12,8 +12,8 @@ from typing import Any
 from envkit.common.errors import InputError
 from envkit.engines import container, container_gpus, owner
 from envkit.engines.base import SOURCES, EngineOptions, Outcome, Task, ended
-from envkit.engines.messages import EngineUnusable, ImageMissing, NotInstalled
 from envkit.engines.process import Process, Started
+from envkit.engines.setup_messages import EngineUnusable, ImageMissing, NotInstalled
 
 TIMEOUT_S = 60
 # GPUs as the toolkit names them (Container Device Interface)

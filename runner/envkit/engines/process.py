@@ -18,7 +18,8 @@ from typing import Any
 from envkit.common.errors import InputError
 from envkit.engines import owner
 from envkit.engines.base import Outcome, ended, tail
-from envkit.engines.messages import ExitStatus, ForeignNotes, Killed, TimedOut
+from envkit.engines.messages import ExitStatus, Killed, TimedOut
+from envkit.engines.setup_messages import ForeignNotes
 from envkit.messages import Message
 
 GRACE_S = 5.0
