@@ -50,7 +50,8 @@ FREE_TEXT: dict[str, tuple[int, int, int]] = {
     "worker": (51, 1, 122),
 }
 
-# Functions that decide by a sentence, or take one apart. The aim is none.
+# Functions that decide by a sentence, or take one apart, as far as names show it. The aim is none. By its texts
+# analysis.noise.interference_with decides too: the report alone calls it, and disturbed_blocks takes its place.
 READS_SENTENCES: set[str] = {
     "envkit.cli.error",
     "envkit.cli.trying._found",
