@@ -242,7 +242,7 @@ STAGES = ("--workload", "model-parallel")
          "profile 'mine' chooses CPUs ('taskset -c 0'), and each process gets CPUs of its own; leave one of "),
         (OWN_RANKS, ("--nproc", 2), "profile 'mine' has 2 ranks of its own; leave --nproc out"),
         ("ranks: 4\n", (),
-         "profile 'mine' trains on 4 ranks, and here 2 cores are usable: it does not apply to this "),
+         "profile 'mine' trains on 4 ranks, and this process can use 2 cores: it does not apply to this "),
         ("ranks: 3\n", (), "profile 'mine', ranks: 3: a batch of cnn has 64 images, which 3 ranks can't share "),
     ],
 )  # fmt: skip
